@@ -1,9 +1,9 @@
-"""What a Cassandra's log complains about."""
+"""The errors and warnings in the log of a Cassandra."""
 
 import os
 import re
 
-# Where the node runs, and what a restart with files of another node says.
+# Warnings about the machine, and about a restart with files of another node.
 EXPECTED = [
     r"WARN .*jemalloc shared library could not be preloaded",
     r"WARN .*JMX is not enabled to receive remote connections",
@@ -11,7 +11,7 @@ EXPECTED = [
     r"WARN .*Maximum number of memory map areas per process",
     r"WARN .*Detected high '.*read_ahead_kb' setting",
     r"WARN .*No host ID found, created",
-    # Of a commit log that is Ilion's: what the files cover of it says nothing about Cassandra's own.
+    # The files name positions in the commit log of Ilion, which mean nothing in the one of Cassandra.
     r"WARN .*Origin of \d+ sstables is unknown or doesn't match the local node; commitLogIntervals for them were ignored",
 ]
 COMPLAINT = re.compile(r"^(WARN|ERROR) ")
@@ -31,7 +31,7 @@ def records(lines):
 
 
 def text_of(home):
-    """All of it, since the last start."""
+    """The whole log since the last start."""
     with open(os.path.join(home, "logs", "node.log"), encoding="utf-8", errors="replace") as log:
         return log.read()
 

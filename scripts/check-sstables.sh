@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Files that Ilion flushed, in the hands of Cassandra: sstabledump prints them as it prints Cassandra's own of the same
-# statements, nodetool import takes them and SELECT finds the same rows, sstableverify finds no fault.
+# Cassandra checks files that Ilion flushed: sstabledump prints the same as for Cassandra's own files of the same statements,
+# nodetool import accepts them and SELECT finds the same rows, and sstableverify finds no errors.
 #   scripts/check-sstables.sh [TABLE...]
 # Needs Java 17, Maven (or CASSANDRA_JARS: see scripts/cassandra/peer) and Python. ILION names the binary.
 set -euo pipefail

@@ -1,4 +1,4 @@
-"""The work of check-fixtures.sh: the statements of the fixtures to Ilion, its files to Cassandra."""
+"""Run by check-fixtures.sh: gives the statements of the fixtures to Ilion, and its files to Cassandra."""
 
 import glob
 import gzip
@@ -16,12 +16,12 @@ from node import OwnNode
 from sstable_judge import FORMATS, Peer, address, ask, equal, flushed, import_all, judge_files, verify_all
 
 EXPIRED_SECS = 2.5
-# One needs a node of another partitioner; new tables with compact storage are refused.
+# One needs a node with another partitioner; new tables with compact storage are refused.
 LEFT_OUT = {"bop_kv", "compact_storage"}
 
 
 def read(path):
-    """A file or its gzipped form."""
+    """Reads a file or its gzipped form."""
     if os.path.exists(path):
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
@@ -60,7 +60,7 @@ def cases_of(fixtures, format_, only):
 
 
 def answers(node, cases, maker):
-    """What SELECT * gives of each case, as select.json has it."""
+    """The rows of SELECT * for each case, in the form of select.json."""
     maker.KEYSPACE = cases[0].keyspace
     cluster, session, raw = maker.connect(node.port)
     rows = {case.name: maker.select_all(session, raw, case.name)[1] for case in cases}
@@ -74,7 +74,7 @@ def create_keyspace(server, cases):
 
 
 def fill(work, format_, cases, maker):
-    """Ilion's files of the cases, with what it answered."""
+    """Ilion's files of the cases, with its answers."""
     keyspace = cases[0].keyspace
     settings = (f"sstable_format={format_}", "commitlog_sync=periodic")
     node = OwnNode(os.environ["ILION"], os.path.join(work, keyspace), settings)

@@ -1,4 +1,4 @@
-"""The work of check-random-sstables.sh: random tables to Ilion, its files to Cassandra."""
+"""Run by check-random-sstables.sh: gives random tables to Ilion, and its files to Cassandra."""
 
 import os
 import random
@@ -14,7 +14,7 @@ from node import OwnNode
 from random_tables import FLUSH, Table
 from sstable_judge import FORMATS, Peer, address, ask, equal, flushed, import_all, judge_files, rows, same_rows, verify_all
 
-# What lives for a second is over after it.
+# Time for cells with a time to live of one second to expire.
 EXPIRED_SECS = 2.5
 CONNECTIONS = 4
 
@@ -50,7 +50,7 @@ def phases(table):
 def run_steps(server, keyspace, steps):
     for timestamp, text in steps:
         text = text.replace("{ks}", keyspace)
-        # A change of the schema happens after all that was written.
+        # A change of the schema happens after all writes before it.
         ask(server, text, timestamp if timestamp is not None else int(time.time() * 1_000_000))
 
 
@@ -77,7 +77,7 @@ def alter(node, keyspace, tables):
 
 
 def fill_ilion(work, format_, tables):
-    """Ilion's files of the tables in a format, with what it answered."""
+    """Ilion's files of the tables in a format, with its answers."""
     keyspace = keyspace_of("r", format_)
     settings = (f"sstable_format={format_}", "commitlog_sync=periodic")
     node = OwnNode(os.environ["ILION"], os.path.join(work, keyspace), settings)
@@ -100,7 +100,7 @@ def fill_cassandra(cassandra, format_, tables):
     """The same statements to Cassandra itself, and empty tables for the import."""
     written, imported = keyspace_of("w", format_), keyspace_of("r", format_)
     create(cassandra, written, tables)
-    # Cassandra fails on columns that are dropped while a memtable has them.
+    # Cassandra fails if a column is dropped while a memtable contains it.
     fill(cassandra, written, tables, lambda: cassandra.tool("nodetool", "flush", written))
     create(cassandra, imported, tables)
     alter(cassandra, imported, tables)

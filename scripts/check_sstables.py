@@ -1,4 +1,4 @@
-"""The work of check-sstables.sh: the same statements to Ilion and to Cassandra, then their files compared."""
+"""Run by check-sstables.sh: gives the same statements to Ilion and to Cassandra and compares their files."""
 
 import glob
 import json
@@ -14,7 +14,7 @@ from conftest import connect
 from node import Node, OwnNode
 
 PEER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cassandra", "peer")
-# Differ between two runs of the same statements: places in the file, and what follows from the server's clock.
+# These differ between two runs of the same statements: positions in the file, and values from the server's clock.
 UNSTABLE = {"position", "local_delete_time", "expires_at", "expired"}
 TIME_UUID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-1[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$")
 
@@ -37,7 +37,7 @@ class Cassandra(Node):
 
 
 class Verdicts:
-    """What passed and what did not."""
+    """Counts passed and failed checks."""
 
     def __init__(self):
         self.passed = 0
@@ -84,7 +84,7 @@ def directory_of(root, table):
 
 
 def dump(cassandra, directory):
-    """The partitions of the SSTable in a directory, without what may differ."""
+    """The partitions of the SSTable in a directory, without the parts that may differ."""
     files = glob.glob(os.path.join(directory, "*-Data.db"))
     assert len(files) == 1, f"one SSTable in {directory}, but there are {files}"
     printed = cassandra.tool("sstabledump", files[0], "-l", "-t")
@@ -98,7 +98,7 @@ def stable(value):
         return {key: stable(item) for key, item in value.items() if key not in UNSTABLE}
     if isinstance(value, list):
         return [stable(item) for item in value]
-    # Elements of lists are ordered by ids that the server made.
+    # Elements of lists are in the order of ids that the server made.
     return "(time)" if isinstance(value, str) and TIME_UUID.match(value) else value
 
 
@@ -120,7 +120,7 @@ def equal(seen, expected):
 
 
 def import_all(cassandra, ours):
-    """A fresh keyspace out of Ilion's files; returns its rows."""
+    """Imports Ilion's files into a new keyspace and returns its rows."""
     cluster = connect(cassandra)
     session = cluster.connect()
     session.execute(f"DROP KEYSPACE {data.KEYSPACE}")

@@ -1,4 +1,4 @@
-"""Tables and statements for check-sstables.sh: what a file format has to express, with fixed timestamps."""
+"""Tables and statements for check-sstables.sh: everything that a file format has to encode, with fixed timestamps."""
 
 import itertools
 
@@ -85,7 +85,7 @@ def clustered():
 
 
 def wide():
-    # Beyond column_index_size: the partition gets an index of its own.
+    # Larger than column_index_size, so the partition gets an index of its rows.
     for c in range(1500):
         yield f"INSERT INTO {{t}} (k, c, v) VALUES (1, {c}, '{'long value ' * 5}{c}') USING TIMESTAMP {{ts}}"
     yield "DELETE FROM {t} USING TIMESTAMP {ts} WHERE k = 1 AND c > 200 AND c < 1200"
@@ -115,7 +115,7 @@ def compressed():
 
 
 def large():
-    # Beyond what a row of the cell map has at least: Cells.db is written.
+    # Large enough for the cell map, so Cells.db is written.
     def value(number, size=9000):
         return (f"{number:x}-" * size)[:size]
 

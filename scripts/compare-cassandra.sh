@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measures Ilion and a real Cassandra in one run, on one machine, each alone and with an empty data directory, with the commit
+# Measures Ilion and a real Cassandra on one machine, one after the other, each with an empty data directory, with the commit
 # log in `periodic` and in `batch` sync; prints a table with the ratios. Needs Java 17 and Maven (or CASSANDRA_JARS).
-#   scripts/compare-cassandra.sh [OPERATIONS]     500,000 by default; as many before warm each server up
+#   scripts/compare-cassandra.sh [OPERATIONS]     500,000 by default; the same number before that warms up each server
 # Environment: ILION (the binary; by default the release build), KEEP (a directory for the results), SYNCS, CASSANDRA_HEAP.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Experiments 2 to 5 (docs/benchmarks.md) on a real Cassandra and on Ilion in one run, on one machine, each alone and with an
-# empty data directory, the commit log in `periodic` sync. Prints their tables. Needs Java 17 and Maven (or CASSANDRA_JARS).
+# Experiments 2 to 5 (docs/benchmarks.md) on a real Cassandra and on Ilion on one machine, one after the other, each with an empty
+# data directory and the commit log in `periodic` sync. Prints their tables. Needs Java 17 and Maven (or CASSANDRA_JARS).
 #   scripts/compare-experiments.sh [ROWS]     1,000,000 by default
 # Environment: ILION (the binary; by default the release build), KEEP (a directory for the results), CASSANDRA_HEAP,
-# SSTABLES (so many are left by experiment 4; by default as it comes), EXPERIMENTS (e4 e3 e5; e2 when it is named), BLOBS (arguments of
+# SSTABLES (how many experiment 4 leaves; by default not controlled), EXPERIMENTS (e4 e3 e5; e2 only if named), BLOBS (arguments of
 # experiment 5, which has rows of its own; by default none).
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)

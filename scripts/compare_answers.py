@@ -1,10 +1,11 @@
-"""Asks two servers the same and shows where their answers differ: columns, types, bytes of values, codes and words of errors.
+"""Sends the same statements to two servers and shows where their answers differ: columns, types, bytes of values, codes and texts of
+errors.
 
     python3 scripts/compare_answers.py HOST:PORT HOST:PORT [FILE...]
 
-The questions are the statements of crates/query/testdata (or of the named files); one of the servers is meant to be a real
-Cassandra. Every keyspace that is not the server's own is dropped before each file. Timestamps come from here, so that both
-servers write the same ones. Cases that need a stopped clock or bound values are passed over.
+The statements are those of crates/query/testdata (or of the named files); one of the servers should be a real Cassandra. Every
+keyspace that is not the server's own is dropped before each file. This program sets the timestamps, so both servers write the same
+ones. Cases that need a stopped clock or bound values are skipped.
 """
 
 import glob
@@ -23,7 +24,7 @@ FIRST_TIMESTAMP = 1_700_000_000_000_000
 
 
 class Input:
-    """Reads the notations of the protocol."""
+    """Reads the basic types of the protocol."""
 
     def __init__(self, body):
         self.body = body
@@ -61,7 +62,7 @@ class Input:
 
 
 def rows(source):
-    """Columns, rows, and where more are."""
+    """Columns, rows, and the paging state."""
     flags, count = source.number("i"), source.number("i")
     state = source.bytes() if flags & 2 else None
     table = (source.string(), source.string()) if flags & 1 else None
@@ -74,7 +75,7 @@ def rows(source):
 
 
 def decode(opcode, flags, body):
-    """What an answer says, without what may differ between equal servers."""
+    """The content of an answer, without the parts that may differ between equal servers."""
     source = Input(body)
     if flags & 0x08:
         for _ in range(source.number("H")):
@@ -115,14 +116,14 @@ class Server:
         return data
 
     def query(self, text, timestamp, page=5000, consistency=1):
-        """One page; of the paging state only whether there is one."""
+        """One page, and whether there is a paging state."""
         answer = self.page(text, timestamp, page, consistency)
         if "rows" in answer:
             answer["more"] = answer.pop("state") is not None
         return answer
 
     def all_pages(self, text, timestamp, page):
-        """All pages as one."""
+        """The rows of all pages."""
         answer = self.page(text, timestamp, page)
         state = answer.pop("state", None)
         while state is not None:
@@ -147,7 +148,7 @@ class Server:
         return decode(*self.ask(BATCH, head + members + struct.pack(">HBq", 1, TIMESTAMP, timestamp)))
 
     def forget(self):
-        """Drops all keyspaces but the server's own, and leaves the current one by connecting anew."""
+        """Drops all keyspaces except the server's own, and leaves the current one by connecting again."""
         names = self.query("SELECT keyspace_name FROM system_schema.keyspaces", FIRST_TIMESTAMP)["rows"]
         for [name] in names:
             if not name.startswith(b"system"):
@@ -202,7 +203,7 @@ def cases(path):
 
 
 def questions(path):
-    """What can be asked of any server: a place and a function of the server."""
+    """The cases that any server can run: a place and a function of the server."""
     timestamp = FIRST_TIMESTAMP
     for line, directive, arguments, text in cases(path):
         place = f"{os.path.relpath(path, ROOT)}:{line}"

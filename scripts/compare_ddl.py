@@ -1,13 +1,13 @@
-"""Asks a real Cassandra the schema statements that the law of DDL has asked Ilion, and tells where they disagree.
+"""Sends a real Cassandra the schema statements that the test `ddl_law` sent to Ilion, and shows where the two disagree.
 
     DDL_RECORD=/tmp/ddl.jsonl DDL_STATEMENTS=3000 cargo test -p ilion-query --test query ddl_law
     python3 scripts/compare_ddl.py /tmp/ddl.jsonl HOST:PORT [--peer COMMAND]
 
-Needs the Python driver. Statements that are known to end a Cassandra (names of indexes longer than file names, types some
-hundred levels deep, names of 64 KiB) are passed over. If it ends all the same and there is a COMMAND, that is called with `stop`,
-`wipe` and `start`, and the comparison goes on where the recording begins a new directory; the statement is shown. After a
-disagreement the object exists on one side only, so statements that mention it are passed over as well. What is left is counted,
-and shown by what the two said.
+Needs the Python driver. Statements that are known to crash a Cassandra (names of indexes longer than file names, types some
+hundred levels deep, names of 64 KiB) are skipped. If it still crashes, the statement is shown; if there is a COMMAND, it is called
+with `stop`, `wipe` and `start`, and the comparison continues where the recording begins a new directory. After a disagreement
+the object exists on one side only, so statements that name it are skipped, too. Other disagreements are counted and shown by
+the two answers.
 """
 
 import argparse
@@ -27,7 +27,7 @@ SHOWN_MAX = 3
 
 
 def is_deadly(cql):
-    """Whether a Cassandra 5.0 does not survive it."""
+    """Whether the statement crashes a Cassandra 5.0."""
     name = CREATED.match(cql)
     long_index = " INDEX " in cql and name and len(name.group(1)) > 250
     depth = max(cql.count(word) for word in NESTING)
@@ -35,12 +35,12 @@ def is_deadly(cql):
 
 
 def is_ours_alone(cql):
-    """Whether no Cassandra has it: functions in Lua."""
+    """Whether the statement is for Ilion only: functions in Lua."""
     return " LANGUAGE lua " in cql
 
 
 def names_of(cql):
-    """The objects that a statement may make or change, and what it stands in."""
+    """The objects that a statement may make or change, and those that contain them."""
     words = (word.strip("\"'(),;<>") for word in re.split(r"[\s(),<>]", cql))
     named = {word for word in words if "." in word or word.startswith("n")}
     return named | {word.rsplit(".", 1)[-1].strip('"') for word in named if word.rsplit(".", 1)[-1].startswith("n")}
@@ -54,7 +54,7 @@ def kind(message):
 
 
 class Peer:
-    """The Cassandra, and how it is started again."""
+    """The Cassandra, and the command that restarts it."""
 
     def __init__(self, address, command):
         self.host, self.port = address.rsplit(":", 1)
@@ -68,12 +68,12 @@ class Peer:
         self.session.default_timeout = 120
 
     def ask(self, cql, is_again=False):
-        """Why it is refused; `None` if it is not. `ConnectionError`: the Cassandra has ended."""
+        """Returns the error of a statement, or `None` if it was accepted. `ConnectionError`: the Cassandra has crashed."""
         try:
             self.session.execute(cql)
             return None
         except UnicodeDecodeError:
-            # It is accepted; Cassandra spells the name in Latin-1 when it tells.
+            # Accepted; Cassandra writes the name in Latin-1 in its answer.
             return None
         except Exception as error:  # noqa: BLE001: whatever it says is an answer
             said = str(error)
@@ -85,7 +85,7 @@ class Peer:
             return self.ask(cql, is_again=True)
 
     def reconnect(self):
-        """After an inner error of the server the driver may hold it for gone."""
+        """Connects again: after an internal error of the server, the driver may regard it as down."""
         self.cluster.shutdown()
         try:
             self.connect()
@@ -93,9 +93,9 @@ class Peer:
             raise ConnectionError(str(error)) from error
 
     def begin(self, cql):
-        """It has ended at this statement. True if there is a new one."""
+        """Records that the Cassandra crashed at this statement. True if a new one is running."""
         self.deaths.append(cql)
-        print(f"the Cassandra has ended at: {cql[:300]}", flush=True)
+        print(f"the Cassandra crashed at: {cql[:300]}", flush=True)
         if self.command is None:
             return False
         self.cluster.shutdown()
@@ -112,7 +112,7 @@ class Peer:
 
 
 class Comparison:
-    """What was counted."""
+    """The counts and differences so far."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -122,7 +122,7 @@ class Comparison:
     def ask(self, cql, ours):
         names = names_of(cql)
         if self.is_lost or is_deadly(cql) or is_ours_alone(cql) or names & self.apart:
-            self.counts["passed over"] += 1
+            self.counts["skipped"] += 1
             if ours is None:
                 self.apart |= names - {""}
             return
@@ -137,7 +137,7 @@ class Comparison:
         self.apart |= names
 
     def begin(self):
-        """The recording begins in a new directory."""
+        """Begins with an empty Cassandra, where the recording begins a new directory."""
         self.peer.drop_all()
         self.apart, self.is_lost = set(), False
 

@@ -2,10 +2,10 @@
 
     python3 scripts/compare_random.py HOST:PORT HOST:PORT [SEED [STATEMENTS [COMMAND..]]]
 
-One of the servers is meant to be a real Cassandra. Writes carry timestamps out of a small range, so that they meet older and
-newer ones and equal ones; keys are few, so that deletions hit something. A thousand statements go to the same tables, then there
-are others. COMMAND, if given, is run now and then: for instance `ilion flush --admin-port 9043`, so that reads merge files. The
-seed is printed; the same seed asks the same.
+One of the servers should be a real Cassandra. Writes have timestamps from a small range, so that they meet older, newer and
+equal ones; there are few keys, so that deletions hit rows. After a thousand statements, other tables are made. COMMAND, if
+given, is run from time to time: for instance `ilion flush --admin-port 9043`, so that reads merge files. The seed is printed;
+the same seed gives the same statements.
 """
 
 import random
@@ -18,7 +18,7 @@ KEYSPACE = "compared"
 READ_FAILURE, PROTOCOL_ERROR = "0x1300", "0xa"
 FAILURES_IN_GROUPS = (READ_FAILURE, PROTOCOL_ERROR)
 TABLES_AT_ONCE, STATEMENTS_FOR_TABLES, DIFFERENCES_MAX = 3, 1000, 20
-# Few values of each type, those at its ends among them.
+# Few values of each type, with its smallest and largest.
 VALUES = {
     "ascii": ["''", "'a'", "'b'", "'bb'"],
     "bigint": ["-9223372036854775808", "0", "7", "9223372036854775807"],
@@ -120,7 +120,7 @@ class Table:
         self.static = columns("s", chance.randrange(3) if self.clustering else 0, "static")
         self.regular = columns("v", chance.randrange(1, 5), "regular")
         self.orders = [chance.choice(["ASC", "ASC", "DESC"]) for _ in self.clustering]
-        # A handful of partitions and rows, so that writes meet.
+        # A few partitions and rows, so that writes go to the same ones.
         self.keys = [[column.literal() for column in self.partition] for _ in range(4)]
         self.rows = [[column.literal() for column in self.clustering] for _ in range(7)]
 
@@ -226,7 +226,7 @@ class Table:
         return f"{self.chance.choice(kinds)}({column.name})"
 
     def group(self, columns):
-        """GROUP BY of the partition key, or of some clustering columns, too."""
+        """GROUP BY of the partition key, sometimes with clustering columns."""
         if not columns.startswith("COUNT(*),") or self.chance.random() < 0.5:
             return ""
         depth = self.chance.choice([0, 0, self.chance.randrange(len(self.clustering) + 1)])
@@ -260,7 +260,7 @@ class Table:
 
 
 def make_tables(chance, servers):
-    """Other tables, in an empty keyspace."""
+    """Makes new tables in an empty keyspace."""
     tables = [Table(chance, number) for number in range(TABLES_AT_ONCE)]
     replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
     schema = [
@@ -278,7 +278,7 @@ def make_tables(chance, servers):
 
 
 def fails_in_groups(text, answers):
-    """Cassandra 5.0 cannot end a page of groups within a range tombstone, nor always go on from its own paging state."""
+    """Cassandra 5.0 cannot end a page of groups within a range tombstone, and cannot always continue from its own paging state."""
     return "GROUP BY" in text and answers[0].get("error") in FAILURES_IN_GROUPS and "error" not in answers[1]
 
 

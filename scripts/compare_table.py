@@ -18,7 +18,7 @@ def load(directory, server, sync, workload):
 
 
 def cpu_micros(result, unit):
-    """The server's CPU for an operation, or for a row."""
+    """The server's CPU time for an operation or a row."""
     done = result["rows"] if unit == "rows_per_sec" else result["operations"]
     return result["server"]["cpu_secs"] / done * 1e6
 

@@ -1,4 +1,4 @@
-"""The work of open-in-place.sh: a data directory goes from Cassandra to Ilion and back, and Cassandra's log has no complaint."""
+"""Run by open-in-place.sh: a data directory goes from Cassandra to Ilion and back, without unexpected errors in Cassandra's log."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ class Client:
 
 
 def answer(session, query):
-    """Rows as text, in an order of their own: what is asked of an index has none."""
+    """Rows as text, sorted: rows from an index have no order."""
     rows = [str(tuple(row)) for row in session.execute(query)]
     return sorted(rows) if "WHERE" in query else rows
 
@@ -56,7 +56,7 @@ def schema_of(session):
 
 
 def same_schema(seen, expected):
-    """Rows that one side lacks, or columns that both have and that differ."""
+    """Rows that one side lacks, and columns of both sides that differ."""
     equal(sorted(seen), sorted(expected))
     for name, row in seen.items():
         both = row.keys() & expected[name].keys()
@@ -81,7 +81,7 @@ def fill(session):
 
 
 def write_again(session):
-    """Every statement once more, so that counters grow and lists are written anew; then what Ilion alone is told."""
+    """Runs every statement once more, so that counters grow and lists are written again; then the statements for Ilion only."""
     write(session)
     for kind in kinds.KINDS:
         for statement in [*kind.during, *kind.unshared]:
@@ -89,7 +89,7 @@ def write_again(session):
 
 
 def state(session, queries):
-    """All that can be asked; `queries` are those of a kind."""
+    """The answers to all queries; `queries` returns those of a kind."""
     session.set_keyspace(kinds.KEYSPACE)
     seen = {f"table {name}": rows for name, rows in read(session).items()}
     for kind in kinds.KINDS:
@@ -113,7 +113,7 @@ def refuses(session, statement):
 
 
 def roles_work(cassandra):
-    """Passwords and permissions still mean what they meant."""
+    """Checks that passwords and permissions still work."""
     with Client(cassandra, "alice", "secret") as alice:
         alice.execute(f"SELECT * FROM {kinds.KEYSPACE}.a")
         try:
@@ -124,7 +124,7 @@ def roles_work(cassandra):
 
 
 def takes_saved_caches(home):
-    """Cassandra reads the counters whose values it is to know, and finds its own version of the schema in front."""
+    """Checks that Cassandra reads the saved counter cache, and that saved caches name the current schema version."""
     log = text_of(home)
     assert "Reading saved cache" in log and "CounterCache-g.db" in log, "no saved cache of counters was read"
     assert "does not match current schema version" not in log, "a saved cache is of another schema"
@@ -195,7 +195,7 @@ def main():
     verdicts.check("schema: Ilion's is Cassandra's", lambda: same_schema(before[1], theirs[1]))
     kept = ".".join(map(str, VERSION))
     verdicts.check("release_version stays", lambda: equal(release, kept))
-    # A restart, since what Ilion flushed is now read from its files.
+    # Restarted, so that flushed data is read from its files.
     in_ilion(home, lambda ilion, session: same_state(verdicts, "the same after a restart", state(session, kinds.Kind.after_ilion), after[0]))
     back = in_cassandra(home, verdicts, "of files with Ilion's among them", again)
     same_state(verdicts, "Cassandra reads what Ilion wrote", back[0], after[0])

@@ -1,7 +1,7 @@
-"""What open-in-place.sh fills a Cassandra with, besides the tables of check_sstables_data: schema objects of every kind.
+"""Data for open-in-place.sh in addition to the tables of check_sstables_data: schema objects of every kind.
 
-A kind is what Cassandra is told first, what Ilion is told once it has the directory, and what both are asked. All answers must
-be the same on both sides."""
+A kind has statements for Cassandra, statements for Ilion once it has the directory, and queries for both. All answers must be the
+same on both sides."""
 
 KEYSPACE = "kinds"
 
@@ -14,12 +14,12 @@ class Kind:
         self.before = before
         self.queries = queries
         self.during = during
-        # Queries that are possible only after the statements by Ilion, and those that are no more.
+        # Queries that are possible only after the statements by Ilion, and queries that are no longer possible then.
         self.after = after
         self.gone = gone
-        # By Ilion in a language that Cassandra does not have: it must start all the same.
+        # Statements for Ilion in a language that Cassandra does not have: it must still start.
         self.unshared = unshared
-        # Asked of Cassandra only.
+        # Queries for Cassandra only.
         self.theirs = theirs
 
     def before_ilion(self):
@@ -253,7 +253,7 @@ ROLES = [
 ]
 ROLE_TABLES = ["roles", "role_members", "role_permissions", "resource_role_permissons_index"]
 
-# What Ilion writes to the directory of a Cassandra 4.x in vain: the message says why.
+# Statements that Ilion refuses in the directory of a Cassandra 4.x, with a message that says why.
 REFUSED_BY_4 = [
     "CREATE TABLE refused (k int PRIMARY KEY, v vector<float, 2>)",
     "CREATE TABLE refused (k int PRIMARY KEY) WITH compaction = {'class': 'UnifiedCompactionStrategy'}",
@@ -264,7 +264,7 @@ REFUSED_BY_4 = [
     "CREATE INDEX ON a (y) USING 'sai'",
 ]
 
-# What Cassandra's log says of the settings and statements above.
+# Lines in Cassandra's log about the settings and statements above.
 EXPECTED_IN_LOG = [
     r"WARN .*\[enable_user_defined_functions\] parameters have been deprecated",
     r"WARN .*Max sstable size of 10MB is configured for o1\.o1",

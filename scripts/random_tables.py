@@ -1,4 +1,4 @@
-"""Tables and statements out of chance, for check_random_sstables.py. `{ks}` stands for the keyspace."""
+"""Random tables and statements for check_random_sstables.py. `{ks}` stands for the keyspace."""
 
 import random
 
@@ -6,13 +6,13 @@ from random_types import WORDS, Type, Types, quoted
 
 FIRST_TIMESTAMP = 850_000_000_000_000
 FLUSH = "flush"
-# Beyond 2038, what `nb` cannot hold and so refuses.
+# After 2038, which `nb` cannot store and refuses.
 FAR_TTL, NEAR_TTL = 600_000_000, 86_400_000
 NAMES = ["a", "b", "c", "d", '"Mixed Case"', '"select"', '"näme"', "zz", "x1", "x2", "x3"]
 
 
 class Column:
-    """A column: its name, type, kind and the values it takes."""
+    """A column: its name, type, kind and possible values."""
 
     def __init__(self, name, type_, kind, r, count=0, reverse=False):
         self.name, self.type, self.kind, self.is_reversed = name, type_, kind, reverse
@@ -26,7 +26,7 @@ class Column:
 
 
 class Table:
-    """A table, the statements that fill it, and the questions asked of it."""
+    """A table, the statements that fill it, and the queries that read it."""
 
     def __init__(self, seed, index, format_):
         self.ttl = NEAR_TTL if format_ == "nb" else FAR_TTL
@@ -143,7 +143,7 @@ class Table:
             yield from (self.insert() for _ in range(10))
 
     def bulk(self):
-        """Many rows of one partition, or many partitions: what gets an index."""
+        """Many rows of one partition, or many partitions, so that the file has an index."""
         r = self.r
         if self.shape == "wide":
             self.clusterings[0].values = list(map(str, range(r.choice([400, 1000]))))
@@ -158,7 +158,7 @@ class Table:
             yield from (self.insert() for _ in range(400))
 
     def timestamp(self, expires=False, least=-1000):
-        """Writes meet others of the same timestamp, but not those that expire: which one wins depends on the server's clock."""
+        """Writes may have equal timestamps, except with expiring writes: which of those wins depends on the server's clock."""
         while True:
             made = max(self.any_timestamp(), least) * 2 + bool(expires or self.default_ttl)
             if made not in self.expiring:
@@ -171,7 +171,7 @@ class Table:
         r = self.r
         self.clock += r.choice([0, 1, 1, 1000])
         if r.random() < 0.02:
-            # Cassandra fails to read what is newer than the drop of its column.
+            # Cassandra fails to read cells that are newer than the drop of their column.
             return r.choice([-1000, 0, 1] + ([] if self.dropped else [2**61, FIRST_TIMESTAMP]))
         return self.clock - (r.randrange(50) if r.random() < 0.2 else 0)
 
@@ -192,7 +192,7 @@ class Table:
         r = self.r
         if r.random() > 0.15:
             return ""
-        # What lives a second is over when it is read.
+        # Cells with a time to live of one second have expired when they are read.
         return f" USING TTL {r.choice([1, 864_000, NEAR_TTL, self.ttl])}"
 
     def insert(self):
@@ -212,7 +212,7 @@ class Table:
             elif chance < 0.8:
                 values[column.name] = "null"
         if columns and columns[0].name not in values:
-            # Without a static column the clustering would be missing.
+            # An INSERT without clustering columns needs a static column.
             values[columns[0].name] = columns[0].value(r)
         return f"INSERT INTO {self.table()} ({', '.join(values)}) VALUES ({', '.join(values.values())})"
 
@@ -288,11 +288,11 @@ class Table:
         amount = r.choice([1, 5, 2**40, 0])
         return self.timestamp(), f"UPDATE {self.table()} SET {column.name} = {column.name} {r.choice('+-')} {amount} WHERE {where}"
 
-    # The questions.
+    # The queries.
 
     def questions(self):
         yield f"SELECT * FROM {self.table()}"
-        # Of every column: a row whose INSERT expired, and that lives by older cells of other columns, is lost on Cassandra.
+        # Every column is selected: otherwise Cassandra loses a row whose INSERT expired and that has only older cells of other columns.
         columns = self.regulars + self.statics
         if any(not column.type.is_multi_cell for column in columns) and not self.is_counter:
             asked = (column.name if column.type.is_multi_cell else f"WRITETIME({column.name})" for column in columns)

@@ -1,4 +1,4 @@
-"""CQL types and literals out of chance, for check_random_sstables.py."""
+"""Random CQL types and literals for check_random_sstables.py."""
 
 import datetime
 import ipaddress
@@ -54,7 +54,7 @@ class Type:
     def _list(self, r):
         return "[" + ", ".join(self._some(self.parts[0], r)) + "]"
 
-    # Of equal keys Cassandra keeps any, not always the same.
+    # Keys are not repeated: of equal keys Cassandra keeps any one, not always the same.
 
     def _set(self, r):
         return "{" + ", ".join(sorted(set(self._some(self.parts[0], r)))) + "}"
@@ -102,7 +102,7 @@ def scalar(name, r):
 
 
 class Types:
-    """Makes types, and the user-defined ones that they need."""
+    """Makes types, and the user-defined types that they need."""
 
     def __init__(self, r, prefix):
         self.r, self.prefix = r, prefix
@@ -113,7 +113,7 @@ class Types:
         return Type(self.r.choice([name for name in SCALARS if not (comparable and name == "duration")]))
 
     def nested(self, depth=0, comparable=False):
-        """What may stand inside other types and in keys: frozen."""
+        """A type that is possible inside other types and in keys: frozen."""
         if depth >= 3 or self.r.random() < 0.6:
             return self.scalar(comparable)
         return self.composed(depth, comparable).frozen()

@@ -1,4 +1,4 @@
-"""SSTables that Ilion flushed, judged by Cassandra: what check_random_sstables.py and check_fixtures.py share."""
+"""Checks of SSTables that Ilion flushed by Cassandra, shared by check_random_sstables.py and check_fixtures.py."""
 
 import glob
 import itertools
@@ -12,12 +12,12 @@ from compare_answers import FIRST_TIMESTAMP, Server
 
 FLOAT_DIGITS_MAX = 9
 FORMATS = ("nb", "oa", "da")
-# All formats can be imported with it.
+# With this, Cassandra imports all formats.
 YAML = "storage_compatibility_mode: NONE\n"
 
 
 def equal(seen, expected, place=""):
-    """Shows where two answers part."""
+    """Asserts that two answers are equal, and shows the first difference."""
     if isinstance(seen, list) and isinstance(expected, list):
         for number, (mine, other) in enumerate(zip(seen, expected)):
             equal(mine, other, f"{place}[{number}]")
@@ -31,7 +31,7 @@ def equal(seen, expected, place=""):
 
 
 class Peer(Cassandra):
-    """A real Cassandra, and many runs of its tools at once."""
+    """A real Cassandra that runs a tool many times at once."""
 
     def __init__(self, home, yaml=YAML):
         os.makedirs(home, exist_ok=True)
@@ -42,7 +42,7 @@ class Peer(Cassandra):
         super().__init__(home)
 
     def tools(self, name, runs):
-        """What each run printed and its exit code."""
+        """The output and exit code of each run."""
         names = itertools.count()
         outputs = [os.path.join(self.home, "tmp", f"{name}-{next(names)}") for _ in runs]
         lines = "".join("\t".join([output, *run]) + "\n" for output, run in zip(outputs, runs))
@@ -68,7 +68,7 @@ def ask(server, text, timestamp=FIRST_TIMESTAMP):
 
 
 def rows(server, table, keyspace):
-    """The answers to the table's questions, without names."""
+    """The answers to the table's queries, without names."""
     answers = (server.all_pages(question.replace("{ks}", keyspace), FIRST_TIMESTAMP, 500) for question in table.questions())
     return [answer.get("rows", answer) for answer in answers]
 
@@ -80,7 +80,7 @@ def ilion(*words):
 
 
 class Flushed:
-    """A table that Ilion flushed: where it was, where its files are, what Ilion answered."""
+    """A table that Ilion flushed: its name, the directory of its files, and Ilion's answers."""
 
     def __init__(self, name, keyspace, directory, answers):
         self.name, self.keyspace, self.directory, self.answers = name, keyspace, directory, answers
@@ -127,8 +127,8 @@ def same_dump(file, said, code):
 
 
 def same_floats(text):
-    """Java before 19 prints some floats and doubles with other digits than the fewest that tell them apart, as Ilion and Java print
-    them since: here they are printed as Python does."""
+    """Java before 19 does not always print floats and doubles with the fewest digits that identify them, as later Java and Ilion do:
+    this prints them as Python does."""
     return re.sub(r"(?<=:)-?[0-9]\.[0-9]+E-?[0-9]+(?=[,}])", lambda found: reprinted(found[0]), text)
 
 
@@ -141,7 +141,7 @@ def reprinted(number):
 
 
 def metadata_facts(text):
-    """Without the path and what is estimated for the current second; Cassandra has no order of columns."""
+    """Without the path and the estimates for the current time, and with sorted columns: Cassandra's order is random."""
     lines = [line.rstrip() for line in text.splitlines()]
     lines = [line for line in lines if not re.match(r"SSTable: |Estimated droppable tombstones: ", line)]
     return [str(sorted(re.split(r", |: ", line))) if re.match("(Static|Regular)Columns: ", line) else line for line in lines]
@@ -153,7 +153,7 @@ def same_metadata(file, said, code):
 
 
 def verify_all(cassandra, tables, verdicts):
-    """sstableverify of what was imported; Cassandra is stopped."""
+    """Runs sstableverify on the imported tables; Cassandra is stopped."""
     said = cassandra.tools("sstableverify", [["-e", "-f", table.keyspace, table.name] for table in tables])
     for table, (text, code) in zip(tables, said):
         verdicts.check(f"{table.keyspace}.{table.name}: sstableverify", lambda: verified(text, code))

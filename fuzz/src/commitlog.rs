@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ilion_commitlog::{CommitLog, Damage, Error, Mode, Options, read_segments};
+use ilion_commitlog::{CommitLog, Damage, Envelope, Error, Kind, Mode, Options, read_segments};
 use ilion_env::{Env, MemEnv};
 
 use crate::split_choice;
@@ -31,7 +31,7 @@ pub fn run(data: &[u8]) {
     };
     let mut bodies = Vec::new();
     let opened = CommitLog::open(env.shared(), Path::new(DIR), options, &mut |_, envelope| {
-        bodies.push(envelope.body.to_vec());
+        bodies.extend(body_of(envelope));
         Ok(())
     });
     match (opened, read) {
@@ -47,6 +47,11 @@ pub fn run(data: &[u8]) {
     }
 }
 
+/// The body of a record; `None` for those that an open puts where bytes cannot be read.
+fn body_of(envelope: Envelope<'_>) -> Option<Vec<u8>> {
+    (envelope.kind != Kind::Noop).then(|| envelope.body.to_vec())
+}
+
 fn is_about_bytes(error: &Error) -> bool {
     matches!(error, Error::Corrupt { .. } | Error::Refused { .. })
 }
@@ -54,7 +59,7 @@ fn is_about_bytes(error: &Error) -> bool {
 fn read(env: &MemEnv, damage: Damage) -> Option<Vec<Vec<u8>>> {
     let mut bodies = Vec::new();
     read_segments(env, Path::new(DIR), damage, &mut |_, envelope| {
-        bodies.push(envelope.body.to_vec());
+        bodies.extend(body_of(envelope));
         Ok(())
     })
     .ok()

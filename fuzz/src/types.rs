@@ -31,7 +31,10 @@ pub fn run(data: &[u8]) {
             .to_bytes(&ty)
             .expect("what was decoded is a value of its type");
         let decoded = Value::decode(&ty, &again).expect("what was encoded is a value");
-        // Not a number is not equal to itself.
-        assert_eq!(format!("{decoded:?}"), format!("{value:?}"), "{ty}");
+        // Encoding sorts sets and maps, so the values themselves may differ.
+        let once_more = decoded
+            .to_bytes(&ty)
+            .expect("what was encoded is a value of its type");
+        assert_eq!(once_more, again, "{ty}");
     }
 }

@@ -9,12 +9,12 @@ import java.util.Arrays;
 import java.util.Scanner;
 
 /**
- * Runs many tools of Cassandra in one JVM, since each start of one takes seconds: see `peer tools`.
+ * Runs many tools of Cassandra in one JVM, because each start of a JVM takes seconds: see `peer tools`.
  *
- * A line of the input is FILE, CLASS and arguments, with tabs between. What the tool prints goes to FILE; a line of the output is its exit code.
+ * A line of the input is FILE, CLASS and arguments, with tabs between. The output of the tool goes to FILE; a line of our output is its exit code.
  */
 public final class Tools {
-    /** Passes by `catch (Exception)` of the tools. */
+    /** Not an `Exception`, so the tools do not catch it. */
     private static final class Exit extends Error {
         private static final long serialVersionUID = 1;
     }
@@ -33,7 +33,7 @@ public final class Tools {
         }
     }
 
-    /** sstabledump closes what it prints to. */
+    /** Ignores close: sstabledump closes its output. */
     private static final class Unclosed extends PrintStream {
         Unclosed(OutputStream target) {
             super(target, true);
@@ -45,7 +45,7 @@ public final class Tools {
         }
     }
 
-    /** What the tool wanted to exit with, the first time it wanted to. */
+    /** The exit code of the tool's first call of exit. */
     private static Integer exitCode;
 
     @SuppressWarnings("removal")

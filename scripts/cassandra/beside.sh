@@ -1,5 +1,5 @@
-# What the comparisons share that run Ilion and a real Cassandra in turn; to be sourced after `root` is set. Gives `ilion_binary`, `work`
-# (goes at the end), `results`, `peer`, and start_ilion and stop_ilion.
+# Shared by the comparisons that run Ilion and a real Cassandra in turn; source it after setting `root`. Sets `ilion_binary`, `work`
+# (removed at the end), `results`, `peer`, and defines start_ilion and stop_ilion.
 # Environment: ILION (the binary; by default the release build), KEEP (a directory for the results).
 peer=$root/scripts/cassandra/peer
 ilion_binary=${ILION:-${CARGO_TARGET_DIR:-$root/target}/release/ilion}

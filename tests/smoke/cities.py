@@ -1,4 +1,4 @@
-"""The cities of the world: real input of more than 100,000 rows."""
+"""The cities of the world: real data of more than 100,000 rows."""
 
 import collections
 import csv
@@ -11,9 +11,9 @@ TABLE = (
     "CREATE TABLE cities (cc text, admin1 text, name text, id int, admin2 text, lat double, lon double, "
     "PRIMARY KEY (cc, admin1, name, id))"
 )
-# COPY takes empty fields for null otherwise, and a clustering column may be empty but not null.
-# As COPY writes and reads by default.
+# The dialect that COPY writes and reads by default.
 DIALECT = {"doublequote": False, "escapechar": "\\"}
+# Without the option, COPY reads empty fields as null, and a clustering column may be empty but not null.
 COPY_OPTIONS = "WITH HEADER = TRUE AND NULL = '<null>'"
 
 

@@ -1,4 +1,4 @@
-"""What the smoke tests share: the node, sessions in every dialect of the protocol, keyspaces of their own."""
+"""Fixtures of the smoke tests: the node, sessions in every dialect of the protocol, and keyspaces for one test."""
 
 import collections
 import itertools
@@ -45,7 +45,7 @@ def node(request, tmp_path_factory):
 
 
 def connect(node, dialect=Dialect(5, "lz4"), **settings):
-    """A cluster object of the driver; shut it down."""
+    """A cluster object of the driver; the caller shuts it down."""
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
     return Cluster(
         [node.host],
@@ -66,13 +66,13 @@ def dialect(request):
 
 @pytest.fixture(scope="module")
 def spoken(node, dialect):
-    """A session in each dialect, with a keyspace of its own."""
+    """A session in each dialect, with a new keyspace."""
     yield from _session(node, dialect)
 
 
 @pytest.fixture(scope="module")
 def session(node):
-    """A session in the newest dialect, with a keyspace of its own."""
+    """A session in the newest dialect, with a new keyspace."""
     yield from _session(node, Dialect(5, "lz4"))
 
 

@@ -1,4 +1,4 @@
-"""A node under test: a process of ours, or a server that somebody else started."""
+"""A node under test: a process that the tests start, or a running server."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ def free_port():
 
 
 def answers(host, port):
-    """True if something there speaks the native protocol."""
+    """True if a server at this address answers in the native protocol."""
     try:
         with socket.create_connection((host, port), timeout=2) as connection:
             connection.sendall(OPTIONS)
@@ -67,17 +67,17 @@ class OwnNode(Node):
             time.sleep(0.02)
 
     def flush(self, *names):
-        """Brings memtables to disk: of a keyspace, of a table, or all."""
+        """Flushes the memtables of a keyspace, of a table, or all."""
         command = [self.binary, "flush", "--admin-port", str(self.admin_port), *names]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
     def stop(self):
-        """Asks it to end and returns its exit code."""
+        """Stops the process with SIGTERM and returns its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(STOP_SECS)
 
     def kill(self):
-        """What a crash of the process does: nothing is said, nothing is flushed."""
+        """Ends the process as a crash does: it flushes nothing."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(STOP_SECS)
 

@@ -1,4 +1,4 @@
-"""A stock cqlsh, as a program and in a terminal."""
+"""A stock cqlsh, run with statements on standard input or in a terminal."""
 
 import os
 import subprocess
@@ -20,11 +20,11 @@ class Cqlsh:
         self.directory = tempfile.mkdtemp()
 
     def command(self):
-        # No history, no settings of whoever runs the tests.
+        # Without the history and settings of the user who runs the tests.
         return [CQLSH, "--no-color", "--cqlshrc=/dev/null", "-k", self.keyspace, self.node.host, str(self.node.port)]
 
     def run(self, script, fails=False):
-        """Runs statements from standard input; returns what it says."""
+        """Runs statements from standard input and returns the output."""
         done = subprocess.run(
             self.command(),
             input=script,
@@ -32,7 +32,7 @@ class Cqlsh:
             stderr=subprocess.STDOUT,
             text=True,
             timeout=RUN_SECS,
-            # COPY leaves files of failed rows where it runs.
+            # COPY writes files of failed rows to its working directory.
             cwd=self.directory,
             env=environment(),
         )
@@ -41,7 +41,7 @@ class Cqlsh:
         return said
 
     def terminal(self):
-        """A cqlsh that believes that a person types, at its first prompt."""
+        """A cqlsh in a terminal, at its first prompt."""
         [program, *arguments] = self.command()
         child = pexpect.spawn(
             program, arguments, timeout=60, encoding="utf-8", dimensions=(50, 200), env=environment(TERM="xterm")
@@ -58,5 +58,5 @@ def environment(**more):
 
 
 def without_note(said):
-    """Without the note that cqlsh was made for another release."""
+    """Without the warning that cqlsh is made for another release."""
     return "".join(line for line in said.splitlines(True) if "cqlsh was built against" not in line)

@@ -1,4 +1,4 @@
-"""Real input: goes in with COPY FROM, is queried in every way that a key allows, and comes out with COPY TO."""
+"""Real data: loaded with COPY FROM, queried in every way that a key allows, and exported with COPY TO."""
 
 import collections
 
@@ -19,7 +19,7 @@ def cities():
 
 @pytest.fixture(scope="module")
 def loaded(node, session, cities, tmp_path_factory):
-    """The session, when cqlsh has copied all cities in."""
+    """A session, after cqlsh has loaded all cities."""
     source = tmp_path_factory.mktemp("cities") / "cities.csv"
     world.write(cities, source)
     session.execute(world.TABLE)

@@ -1,4 +1,4 @@
-"""A stock cqlsh: statements, DESCRIBE, COPY, paging, EXPAND, CONSISTENCY, SOURCE, and names completed in a terminal."""
+"""A stock cqlsh: statements, DESCRIBE, COPY, paging, EXPAND, CONSISTENCY, SOURCE, and completion of names in a terminal."""
 
 import re
 
@@ -173,7 +173,7 @@ def test_paging_asks_before_it_goes_on(shell, session, fresh):
 
 
 def completed(shell, typed, wanted):
-    """Types, presses Tab, and waits for what should appear."""
+    """Types a text, presses Tab, and waits for the expected completion."""
     terminal = shell.terminal()
     terminal.send(typed + "\t")
     terminal.expect(wanted)

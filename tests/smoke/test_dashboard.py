@@ -1,6 +1,6 @@
-"""The dashboard in a real browser: clicked, typed into, looked at.
+"""The dashboard in a real browser.
 
-Needs Chromium: SMOKE_CHROMIUM names it, or the tests are left out. SMOKE_SHOTS names a directory for screenshots.
+Needs Chromium: the tests are skipped unless SMOKE_CHROMIUM names it. SMOKE_SHOTS names a directory for screenshots.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ ROWS = 120
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """A node of its own with a table whose rows are on disk."""
+    """A node for these tests, with a table whose rows are on disk."""
     node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path_factory.mktemp("dashboard") / "data"))
     node.start()
     with session_of(node) as session:
@@ -50,12 +50,12 @@ def browser():
 
 @pytest.fixture
 def page(browser, served):
-    """The page, opened; it must not complain in the console."""
+    """The opened page; there must be no errors in the console."""
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     page = context.new_page()
     complaints = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    # Chromium reports each refused statement as an error of the network.
+    # Chromium reports each refused statement as a network error.
     page.on("console", lambda line: complaints.append(line.text) if line.type == "error" and "400" not in line.text else None)
     outside = []
     page.on("request", lambda request: outside.append(request.url) if f":{served.admin_port}/" not in request.url else None)
@@ -90,14 +90,14 @@ def test_the_overview_draws_what_goes_on(page, served):
 
     expect(page.locator("#tiles dd")).to_have_count(8)
     expect(page.locator("#chart-requests")).to_have_attribute("aria-label", re.compile(r"now: query \d"))
-    # Only statements that come by now have a latency.
+    # The chart has latencies only for statements that run now.
     with session_of(served) as session:
         deadline = time.monotonic() + 30
         while not re.search(r"p50 \d", page.locator("#chart-latency").get_attribute("aria-label")):
             assert time.monotonic() < deadline
             session.execute("SELECT v FROM seen.things WHERE k = 1")
     assert re.search(r"p95 \d.* p99 \d", page.locator("#chart-latency").get_attribute("aria-label"))
-    # Something is painted into the chart, not only its frame.
+    # The chart has lines, not only its frame.
     assert page.locator("#chart-memory canvas").evaluate("(canvas) => canvas.width") > 100
     assert page.locator("#caches tbody tr").count() >= 1
     for cache in ["chunks", "keys", "counters"]:
@@ -109,7 +109,7 @@ def test_the_overview_draws_what_goes_on(page, served):
 
 
 def test_running_tasks_have_progress_bars(page):
-    """Told by a node that is made up: real ones are over too soon to be looked at."""
+    """With a made-up report: real compactions end too soon to be observed."""
     from playwright.sync_api import expect
 
     task = {"id": "1", "kind": "Compaction", "keyspace": "seen", "table": "things", "sstables": 4}
@@ -132,10 +132,10 @@ def test_the_spectrogram_lists_the_slowest_reads_of_what_is_brushed(page):
     page.mouse.move(box["x"] + box["width"] - 10, box["y"] + box["height"] - 30, steps=4)
     page.mouse.up()
     page.locator("#slowest td", has_text="seen.things").first.wait_for()
-    # With the statement that asked.
+    # With the statement that read.
     page.locator("#slowest td", has_text="SELECT v FROM seen.things WHERE k = ?").first.wait_for()
     assert page.locator("#slowest tbody tr").count() >= 1
-    # The picture moves: its last column is a later moment.
+    # The picture moves with time.
     def picture():
         return page.locator("#spectrogram").evaluate("(canvas) => canvas.toDataURL()")
 
@@ -144,7 +144,7 @@ def test_the_spectrogram_lists_the_slowest_reads_of_what_is_brushed(page):
     while picture() == before:
         assert time.monotonic() < deadline
         page.wait_for_timeout(200)
-    # Without its kinds the picture is empty.
+    # Without any kind of I/O the picture is empty.
     for box in page.locator("#io-kinds input").all():
         box.uncheck()
     page.get_by_text("No I/O in this window.").wait_for()
@@ -172,14 +172,14 @@ def test_a_query_is_typed_run_and_paged(page):
     page.get_by_label("Rows a page").fill("50")
     page.get_by_label("CQL statement").press("Control+Enter")
     page.get_by_text("rows 1 to 50").wait_for()
-    # What is in the table is text, not a part of the page.
+    # Values are shown as text, not as HTML.
     assert re.search(r"<b>value</b> \d+", page.locator("#query-result").inner_text())
     page.get_by_role("button", name="Next page").click()
     page.get_by_text("rows 51 to 100").wait_for()
     page.get_by_role("button", name="Next page").click()
     page.get_by_text(f"rows 101 to {ROWS}").wait_for()
     assert page.get_by_role("button", name="Next page").is_disabled()
-    # Sorted by a click on the column, and back by another.
+    # A click on the column sorts, another click sorts the other way.
     page.get_by_role("button", name="k (int)").click()
     keys = [int(text) for text in page.locator("#query-result tbody td:first-child").all_inner_texts()]
     assert keys == sorted(keys, reverse=True)
@@ -209,7 +209,7 @@ def test_statements_are_listed_with_what_they_cost_and_counted_anew(page):
     row = page.locator("#statements-table tbody tr", has_text="INSERT INTO seen.things")
     row.wait_for()
     assert row.locator("td").nth(1).inner_text() == str(ROWS)
-    # By what they read for each byte that was asked for, most first.
+    # Sorted by bytes read per byte of answers, largest first.
     page.get_by_role("button", name="read per byte of answers").click()
     column = page.locator("#statements-table th[aria-sort=descending]")
     assert column.inner_text() == "read per byte of answers"

@@ -1,4 +1,4 @@
-"""What every program does, in every version and compression of the protocol."""
+"""Common uses of a driver, in every version and compression of the protocol."""
 
 import uuid
 
@@ -174,7 +174,7 @@ def test_a_prepared_star_sees_a_new_column(spoken, fresh, dialect):
     spoken.execute(f"UPDATE {name} SET b = 3 WHERE k = 1")
     before = select.result_metadata_id
     assert spoken.execute(select, (1,)).one()._asdict() == {"k": 1, "a": 2, "b": 3}
-    # The driver has prepared it again: it takes no other way to learn the new columns for good.
+    # The driver has stored the new columns.
     assert [column[2] for column in select.result_metadata] == ["k", "a", "b"]
     if dialect.version >= 5:
         assert select.result_metadata_id != before

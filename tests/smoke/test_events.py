@@ -1,4 +1,4 @@
-"""What a server tells without being asked."""
+"""Events."""
 
 import queue
 
@@ -12,7 +12,7 @@ WAIT_SECS = 30
 
 @pytest.fixture
 def listener(node):
-    """A connection that has asked for changes of the schema, and what arrives on it."""
+    """A queue with the events of a connection that registered for schema changes."""
     cluster = connect(node)
     cluster.connect()
     connection = cluster.connection_factory(DefaultEndPoint(node.host, node.port), is_control_connection=True)
@@ -25,7 +25,7 @@ def listener(node):
 
 def test_changes_of_the_schema_are_told(session, fresh, listener):
     def next_event():
-        # Other keyspaces change as other tests end.
+        # Other keyspaces change when other tests end.
         while True:
             event = listener.get(timeout=WAIT_SECS)
             if event["keyspace"] == session.keyspace:

@@ -1,4 +1,4 @@
-"""kill -9 under load: what was acknowledged is there after a restart."""
+"""kill -9 under load: acknowledged writes are there after a restart."""
 
 import os
 import random
@@ -15,7 +15,7 @@ CLIENTS = 8
 
 
 def goals():
-    """The node is killed when so many more writes were acknowledged: with some of the next under way."""
+    """For each kill, the number of acknowledged writes before it. Other writes are in flight then."""
     rounds = os.environ.get("ILION_CAMPAIGN_TRIALS")
     if rounds is None:
         return [300, 2000, 5000]
@@ -23,14 +23,14 @@ def goals():
     return [int(20 * 100 ** chance.random()) for _ in range(int(rounds))]
 
 
-# Memtables so small that files are flushed and compacted all the time.
+# Memtables so small that flushes and compactions run all the time.
 CRAMPED = ["memtable_heap_space=1MiB", "commitlog_segment_size=1MiB"]
-# Answered before a sync, and written to the log by memory.
+# Writes are answered before a sync, and written to the log through mapped memory.
 PERIODIC = ["commitlog_sync=periodic"]
 
 
 class Load:
-    """Writers that remember what was acknowledged, until the server is gone."""
+    """Writers that record acknowledged writes until the server is gone."""
 
     def __init__(self, session, first):
         self.session = session

@@ -1,4 +1,4 @@
-"""Memory: however much is written and read, the process takes what its budgets say, and not much beside."""
+"""Memory: however much is written and read, the process takes little more than its budgets."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from node import OwnNode
 
 RUN_SECS = 300
 BUDGETS_MIB = {"memtable_heap_space": 64, "file_cache_size": 32, "key_cache_size": 4, "counter_cache_size": 4}
-# Program, threads and their buffers, token maps, requests under way, flushes and compactions at their work.
+# The program, threads and their buffers, token maps, requests in flight, running flushes and compactions.
 BESIDE_MIB = 128
 KEYS = 300_000
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 def peak_mib(node):
-    """The most that was ever resident."""
+    """The largest resident memory so far."""
     with open(f"/proc/{node.process.pid}/status") as status:
         return int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1]) // 1024
 

@@ -1,4 +1,4 @@
-"""The process: how it starts, what it refuses, how it is asked, how it ends."""
+"""The process: start, refused settings, commands of operators, stop."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def own(request, tmp_path):
 
 
 def refused(command):
-    """Runs a node that should not start; returns its exit code and what it says."""
+    """Runs a node that should not start; returns its exit code and its output."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=RUN_SECS)
     assert done.returncode != 0
     return done.returncode, done.stdout + done.stderr
@@ -98,7 +98,7 @@ def test_the_admin_door_tells_what_goes_on(own):
     cluster.shutdown()
 
 
-# Not the loopback address by its looks, so that a token is asked for, and yet no other machine gets there.
+# Not in the range of loopback addresses, so a token is required, but other machines cannot reach it.
 BEYOND = "::ffff:127.0.0.1"
 
 
@@ -132,7 +132,7 @@ def test_an_admin_port_with_a_token_answers_who_shows_it(own, tmp_path, address)
         assert status_of(own, path) == 401
         assert status_of(own, path, Authorization="Bearer open") == 401
         assert status_of(own, path, Authorization="Bearer open-sesame") == 200
-    # The page, which asks for the token, has nothing to hide.
+    # The page itself needs no token: it asks for one.
     assert status_of(own, "/") == 200
 
 

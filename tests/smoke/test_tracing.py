@@ -1,4 +1,4 @@
-"""Traces as the driver and cqlsh show them, and what statements cost."""
+"""Traces as the driver and cqlsh show them, and the costs of statements."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Every CQL type there and back, bound and as a literal, in every version of the protocol."""
+"""Every CQL type written and read, as a bound value and as a literal, in every version of the protocol."""
 
 import collections
 import datetime
@@ -15,7 +15,7 @@ UUID = uuid.UUID("123e4567-e89b-42d3-a456-426614174000")
 TIME_UUID = uuid.UUID("50554d6e-29bb-11e5-b345-feff819cdc9f")
 Address = collections.namedtuple("Address", "street zip phones")
 
-# Type, a value, the same value as a literal.
+# Type, value, and the same value as a literal.
 SIMPLE = [
     ("ascii", "plain", "'plain'"),
     ("bigint", -(2**63), "-9223372036854775808"),
@@ -70,7 +70,7 @@ def typed(node, request):
 
 
 def plain(value):
-    """The driver's own containers as Python's."""
+    """The containers of the driver as those of Python."""
     if isinstance(value, (SortedSet, set, frozenset)):
         return {plain(item) for item in value}
     if isinstance(value, (OrderedMapSerializedKey, dict)):

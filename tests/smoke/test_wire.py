@@ -1,4 +1,4 @@
-"""What no driver sends: names on the wire, strange versions, broken frames. Plain sockets, protocol v4."""
+"""Requests that no driver sends: named values, unknown versions, broken frames. Plain sockets, protocol v4."""
 
 import socket
 import struct
@@ -24,7 +24,7 @@ def value(content):
 
 
 class Wire:
-    """A socket with frames."""
+    """A socket that sends and receives frames."""
 
     def __init__(self, node):
         self.socket = socket.create_connection((node.host, node.port), timeout=30)
@@ -93,7 +93,7 @@ def test_options_are_answered_before_startup(wire):
 @pytest.mark.parametrize("version", [1, 2, 66])
 def test_an_unsupported_version_is_answered_with_what_is_supported(wire, version):
     wire.send(OPTIONS, version=version)
-    # Versions 1 and 2 have stream ids of one byte, and the answer to them too.
+    # Versions 1 and 2 have stream ids of one byte, in requests and in answers.
     opcode, length = struct.unpack(">Bi", wire.exactly(9 if version > 2 else 8)[-5:])
     code, message = error_of(wire.exactly(length))
     assert opcode == ERROR and code == PROTOCOL_ERROR

@@ -1,4 +1,4 @@
-//! One connection, protocol v5: the version in which a statement brings its own clock.
+//! A connection over protocol v5, in which a statement can carry its own time.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ pub(crate) struct Client {
     has_started: bool,
 }
 
-/// What stands beside the text of a statement.
+/// Parameters of a statement beside its text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Circumstances {
     pub(crate) timestamp_micros: i64,
@@ -54,7 +54,7 @@ impl Client {
         }
     }
 
-    /// Runs a statement; one answer for each page.
+    /// Executes a statement; returns one answer for each page.
     pub(crate) fn run(&mut self, text: &str, how: &Circumstances) -> anyhow::Result<Vec<ResponseFrame>> {
         let mut pages = Vec::new();
         let mut paging_state = None;

@@ -1,24 +1,25 @@
-//! CQL scripts with the answers that a real Cassandra gave (`tests/cql/*.cql`), and what runs them against any server.
+//! CQL scripts with the answers of a real Cassandra (`tests/cql/*.cql`), and a runner for any server.
 //!
-//! A script is CQL that a person can read; below each statement stand its answers as comments:
+//! A script is readable CQL, with the answer below each statement as comments:
 //!
 //! ```text
-//! // Comments are for people. A directive is one, too: `// page 2`.
+//! // Comments are for people. Directives are comments, too: `// page 2`.
 //! SELECT k, v FROM t;
 //! -- k int | v text
 //! -- 1 | 'one'
-//! --! what Ilion answers instead, if it differs on purpose
+//! --! the answer of Ilion, if it differs on purpose
 //! ```
 //!
-//! `record` asks a server (a real Cassandra) and writes the `--` lines anew; `check` asks a server (Ilion) and compares.
-//! Lines with `--!` are written by `differ` only, which asks Ilion; each of them belongs into `docs/compatibility.md`.
+//! `record` runs the scripts against a real Cassandra and rewrites the `--` lines. `check` runs them against Ilion and compares.
+//! `differ` runs them against Ilion and rewrites the `--!` lines; document each of these differences in
+//! `docs/compatibility.md`.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `script` | the text of a script: statements, directives, answers |
-//! | `client` | one connection, protocol v5, with timestamps and clock given by the script |
-//! | `show` | an answer as lines |
-//! | `run` | a script against a server |
+//! | `client` | a connection over protocol v5, with timestamps and clock from the script |
+//! | `show` | prints an answer as lines |
+//! | `run` | runs a script against a server |
 
 mod client;
 mod run;

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use ilion_answers::{Script, all_scripts, check, differ, record};
 
-/// Runs CQL scripts against a server. Every keyspace that is not the server's own is DROPPED.
+/// Runs CQL scripts against a server. DROPS all keyspaces but those of the system.
 #[derive(Parser)]
 struct Arguments {
     /// What to do.
@@ -14,17 +14,17 @@ struct Arguments {
     action: Action,
     /// HOST:PORT of the server.
     address: String,
-    /// Scripts; all of tests/cql if none is named.
+    /// Scripts [default: all of tests/cql].
     files: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Action {
-    /// Ask a real Cassandra and write its answers into the scripts.
+    /// Runs against a real Cassandra, and writes its answers into the scripts.
     Record,
-    /// Ask Ilion and compare.
+    /// Runs against Ilion, and compares.
     Check,
-    /// Ask Ilion and write what it answers otherwise into the scripts.
+    /// Runs against Ilion, and writes answers that differ into the scripts.
     Differ,
 }
 

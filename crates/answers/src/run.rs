@@ -1,4 +1,4 @@
-//! A script against a server: recording, checking.
+//! Runs a script against a server: records, checks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use crate::client::{Circumstances, Client};
 use crate::script::{Clock, Script, Statement};
 use crate::show::show;
 
-/// The keyspace that a script finds itself in.
+/// The keyspace in which a script runs.
 const KEYSPACE: &str = "ks";
 
-/// What did not come out as it stands there.
+/// An answer that differs from the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Line of the statement.
     pub line: usize,
     /// Its text.
     pub text: String,
-    /// What stands there.
+    /// The answer in the script.
     pub expected: Vec<String>,
-    /// What came.
+    /// The answer of the server.
     pub answered: Vec<String>,
 }
 
-/// The statement, then what was expected and what came, a line each.
+/// Prints the statement, then the lines of both answers.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\n  {}", self.line, self.text)?;
@@ -39,19 +39,18 @@ impl fmt::Display for Difference {
     }
 }
 
-/// How many statements a script has, and what came out differently.
+/// The result of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// All statements.
+    /// Number of statements.
     pub statements: usize,
-    /// Those with an answer of Ilion's own.
+    /// Number of statements with an answer of Ilion's own.
     pub own_answers: usize,
-    /// Those that were answered otherwise.
+    /// Answers that differ.
     pub differences: Vec<Difference>,
 }
 
-/// Asks a real Cassandra and writes its answers into the script. Answers of Ilion's own that have become the same are
-/// removed.
+/// Runs a script against a real Cassandra, and writes the answers into it. Removes answers of Ilion's own that are the same now.
 ///
 /// # Errors
 /// The server cannot be reached, or breaks the protocol.
@@ -66,7 +65,7 @@ pub fn record(script: &mut Script, address: &str) -> anyhow::Result<()> {
     session.close()
 }
 
-/// Asks Ilion and writes what it answers otherwise into the script.
+/// Runs a script against Ilion, and writes the answers that differ into it.
 ///
 /// # Errors
 /// The server cannot be reached, or breaks the protocol.
@@ -82,7 +81,7 @@ pub fn differ(script: &mut Script, address: &str) -> anyhow::Result<()> {
     session.close()
 }
 
-/// Asks Ilion and compares.
+/// Runs a script against Ilion, and compares the answers.
 ///
 /// # Errors
 /// The server cannot be reached, or breaks the protocol.
@@ -110,7 +109,7 @@ pub fn check(script: &Script, address: &str) -> anyhow::Result<Tally> {
 struct Session {
     client: Client,
     env: Arc<RealEnv>,
-    /// The last write timestamp. Near the real time, since conditional writes take the server's.
+    /// The last write timestamp. It is near the real time, since conditional writes use the server's clock.
     micros: i64,
     begin_secs: i32,
     clock: Clock,
@@ -140,7 +139,7 @@ impl Session {
         self.forget()
     }
 
-    /// Drops every keyspace but the server's own.
+    /// Drops all keyspaces but those of the system.
     fn forget(&mut self) -> anyhow::Result<()> {
         let names = self.must("SELECT keyspace_name FROM system_schema.keyspaces")?;
         for name in names.iter().skip(1).map(|name| name.trim_matches('\'')) {

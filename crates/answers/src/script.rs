@@ -1,56 +1,56 @@
-//! The text of a script: statements with their directives and answers, and everything else kept as it is.
+//! The text of a script: statements with their directives and answers. All other lines are kept unchanged.
 //!
-//! A statement starts at a line that is neither blank nor a comment, and ends with the line that ends with a semicolon; a
-//! batch ends with `APPLY BATCH;`, a function's body with `$$;`. The comments that follow at once are its answers.
+//! A statement starts at a line that is neither blank nor a comment. It ends with a line that ends with a semicolon; a batch ends
+//! with `APPLY BATCH;`, a function's body with `$$;`. The comments directly after it are its answers.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-/// What time it is for a statement.
+/// The clock of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The statement says it: seconds since the script began.
+    /// Given by the script: seconds since its start.
     Secs(i32),
-    /// The server's own.
+    /// The clock of the server.
     Server,
 }
 
-/// How a statement is asked. Directives hold for the next statement only.
+/// Directives of a statement. They hold for the next statement only, if not said otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directives {
-    /// `// page N`: rows in a page; all pages are shown.
+    /// `// page N`: rows in a page; all pages are printed.
     pub page: Option<u32>,
     /// `// timestamp N`: the write timestamp, in microseconds.
     pub timestamp: Option<i64>,
-    /// `// clock N`: seconds that have passed since the script began; `// clock server`: none is sent. Holds from here on.
+    /// `// clock N`: seconds since the start of the script; `// clock server`: the time is not sent. Holds from here on.
     pub clock: Option<Clock>,
-    /// `// unordered`: the order of rows is that of hashes or ids; they are sorted before they are compared.
+    /// `// unordered`: sorts the rows before the comparison, since their order depends on hashes or ids.
     pub is_unordered: bool,
-    /// `// as prepared`: PREPARE and EXECUTE rather than QUERY.
+    /// `// as prepared`: PREPARE and EXECUTE instead of QUERY.
     pub is_prepared: bool,
-    /// `// java BODY`: what stands for the body in Lua of a function where a Cassandra is asked.
+    /// `// java BODY`: for Cassandra, replaces the body in Lua of a function.
     pub java: Option<String>,
 }
 
-/// One statement.
+/// A statement of a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statement {
     /// Line of its first word, from 1.
     pub line: usize,
     /// Its text, without the semicolon.
     pub text: String,
-    /// How it is asked.
+    /// Its directives.
     pub directives: Directives,
-    /// What Cassandra answered.
+    /// The answer of Cassandra.
     pub answer: Vec<String>,
-    /// What Ilion answers on purpose, if it is something else.
+    /// The answer of Ilion, if it differs on purpose.
     pub own_answer: Vec<String>,
 }
 
 impl Statement {
-    /// The statement as a Cassandra is asked: functions have bodies in Java there.
+    /// The statement for Cassandra, in which functions have bodies in Java.
     pub fn for_cassandra(&self) -> Self {
         let mut statement = self.clone();
         if let Some(java) = &self.directives.java
@@ -61,7 +61,7 @@ impl Statement {
         statement
     }
 
-    /// What Ilion should answer.
+    /// The expected answer of Ilion.
     pub fn expected(&self) -> &[String] {
         if self.own_answer.is_empty() {
             &self.answer
@@ -79,13 +79,13 @@ pub struct Script {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
-    /// A line that is no part of a statement.
+    /// A line outside of statements.
     Line(String),
-    /// A statement, and its text as it was written.
+    /// A statement, and its source text.
     Statement(String, Statement),
 }
 
-/// The scripts of `tests/cql`, in the order of their names.
+/// The scripts of `tests/cql`, sorted by name.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -112,10 +112,10 @@ impl Script {
         Self::parse(&text).with_context(|| format!("in {}", path.display()))
     }
 
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
-    /// An unknown directive, or a statement without an end; with the line.
+    /// A directive has no valid number, or a statement has no end. The error has the line.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let mut pieces = Vec::new();
         let mut directives = Directives::default();
@@ -154,7 +154,7 @@ impl Script {
         Ok(Self { pieces })
     }
 
-    /// Its statements.
+    /// The statements.
     pub fn statements(&self) -> impl Iterator<Item = &Statement> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Statement(_, statement) => Some(statement),
@@ -162,7 +162,7 @@ impl Script {
         })
     }
 
-    /// Its statements, to be given other answers.
+    /// The statements, mutable.
     pub fn statements_mut(&mut self) -> impl Iterator<Item = &mut Statement> {
         self.pieces.iter_mut().filter_map(|piece| match piece {
             Piece::Statement(_, statement) => Some(statement),
@@ -193,7 +193,7 @@ impl Script {
 }
 
 impl Directives {
-    /// Takes a comment; one that does not begin with the name of a directive is for people.
+    /// Parses a comment; one that does not begin with the name of a directive is ignored.
     fn read(&mut self, comment: &str, line: usize) -> anyhow::Result<()> {
         let number = |text: &str| {
             text.parse::<i64>()
@@ -220,7 +220,7 @@ fn unpadded(line: &str) -> String {
     line.strip_prefix(' ').unwrap_or(line).to_owned()
 }
 
-/// True if the text is a statement with its end.
+/// True if the text is a complete statement.
 fn is_whole(source: &str) -> bool {
     let text = source.trim_end();
     let upper = text.trim_start().to_ascii_uppercase();

@@ -1,8 +1,8 @@
-//! An answer as lines: columns with their types, values as CQL literals, errors with code and message.
+//! Prints answers as lines: columns with their types, values as CQL literals, errors with code and message.
 
 use ilion_protocol::{ColumnSpec, Response, ResponseFrame, ResultBody, Rows, SchemaChange, SchemaTarget};
 
-/// All pages of one statement.
+/// Prints all pages of a statement.
 pub(crate) fn show(pages: &[ResponseFrame], is_unordered: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for (index, page) in pages.iter().enumerate() {
@@ -84,7 +84,7 @@ fn show_cell(cell: Option<&[u8]>, column: &ColumnSpec) -> String {
     one_line(&literal.unwrap_or_else(|error| format!("{bytes:02x?} ({error})")))
 }
 
-/// Line ends would end the comment; nobody sees spaces at the end.
+/// Escapes line ends, which would end the comment, and removes trailing spaces.
 fn one_line(text: &str) -> String {
     let text = text.trim_end();
     text.replace('\\', "\\\\")
@@ -92,7 +92,7 @@ fn one_line(text: &str) -> String {
         .replace('\r', "\\r")
 }
 
-/// Cassandra lists the signatures of a function in the order of a hash, and shows the addresses of some objects.
+/// Cuts parts of Cassandra's messages that vary: signatures of functions in the order of a hash, and addresses of objects.
 fn without_accidents(message: &str) -> String {
     if let Some((before, _)) = message.split_once("(got org.apache.cassandra.") {
         return format!("{before}(got ...)");

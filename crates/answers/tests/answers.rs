@@ -17,7 +17,7 @@ use ilion_server::{Node, ServerOptions};
 fn every_statement_is_answered_as_by_cassandra() {
     let directory = tempfile::tempdir().unwrap();
     let mut loaded = Loaded::default();
-    // What a stock Cassandra has, whose answers these are.
+    // The settings of a stock Cassandra, which gave these answers.
     let compaction = "SizeTieredCompactionStrategy; max_threshold=32; min_threshold=4";
     loaded.set("default_compaction", compaction, String::new).unwrap();
     let settings = Settings {

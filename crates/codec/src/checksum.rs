@@ -9,7 +9,7 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// Continues a CRC-32: `crc32_extend(crc32(a), b)` is `crc32` of `a` then `b`.
+/// Continues a CRC-32: `crc32_extend(crc32(a), b)` is the CRC-32 of `a` followed by `b`.
 #[inline]
 pub fn crc32_extend(crc: u32, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new_with_initial(crc);
@@ -20,7 +20,7 @@ pub fn crc32_extend(crc: u32, bytes: &[u8]) -> u32 {
 const CRC24_INIT: u32 = 0x87_5060;
 const CRC24_POLY: u32 = 0x197_4F0B;
 
-/// CRC-24 of `bytes` as segment headers of the native protocol v5 carry it (Cassandra's `Crc.crc24`).
+/// CRC-24 of `bytes`, as in segment headers of the native protocol v5 (Cassandra's `Crc.crc24`).
 pub fn crc24(bytes: &[u8]) -> u32 {
     bytes.iter().fold(CRC24_INIT, |crc, byte| {
         let index = ((crc >> 16) ^ u32::from(*byte)) & 0xFF;

@@ -1,4 +1,4 @@
-//! Compression of chunks, in the forms in which Cassandra stores them.
+//! Compression of chunks in Cassandra's stored forms.
 //!
 //! | class | stored form |
 //! | --- | --- |
@@ -8,9 +8,9 @@
 //! | `ZstdCompressor` | one zstd frame with content size and checksum |
 //! | `NoopCompressor` | the bytes themselves |
 //!
-//! Invariant: a chunk is decompressed into memory that the caller has; what a protocol frame is said to hold is not allocated before it was
-//! compared with what so many compressed bytes could expand to. Contexts that are costly to build are kept per thread.
-//! Not here: the CRC after a chunk, the chunk map, the decision to store a chunk raw.
+//! Invariant: a chunk is decompressed into the caller's memory, whatever length it announces. Contexts that are costly to build
+//! are kept per thread. Not here: the CRC after a chunk, the chunk map, the decision to store a chunk raw; frames of the native
+//! protocol.
 
 use std::cell::RefCell;
 
@@ -18,15 +18,15 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 use zstd::bulk;
 use zstd::zstd_safe::{self, CParameter};
 
-/// Why compression or decompression was refused.
+/// Why compression or decompression failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompressError {
-    /// The bytes are not what the algorithm writes. Retrying does not help.
+    /// The bytes are damaged, or another algorithm wrote them. Retrying does not help.
     #[error("corrupt {algorithm} chunk: {reason}")]
     Corrupt {
         /// Simple class name.
         algorithm: &'static str,
-        /// What was wrong.
+        /// What is wrong.
         reason: &'static str,
     },
     /// The chunk would be longer than the caller allows.
@@ -37,21 +37,21 @@ pub enum CompressError {
         /// The caller's limit.
         len_max: usize,
     },
-    /// The compressor itself failed; bytes are unchanged.
+    /// The compressor itself failed; the output is unchanged.
     #[error("{algorithm} failed to compress")]
     Failed {
         /// Simple class name.
         algorithm: &'static str,
     },
-    /// The class is not one that Ilion has.
+    /// Ilion does not have this class.
     #[error("unknown compression class {0}")]
     UnknownClass(String),
-    /// An option has no meaning for the class.
+    /// An option is invalid for the class.
     #[error("invalid value {value} for compression option {option}")]
     InvalidOption {
         /// Name of the option.
         option: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
     },
 }
@@ -59,7 +59,7 @@ pub enum CompressError {
 /// A compression algorithm with its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Compressor {
-    /// LZ4. Compat: `lz4_compressor_type: high` is accepted and compressed fast; every reader reads both.
+    /// LZ4. Compat: `lz4_compressor_type: high` is accepted, but the fast compressor is used; every reader reads both.
     Lz4,
     /// Snappy.
     Snappy,
@@ -70,18 +70,18 @@ pub enum Compressor {
         /// -131072 to 22; Cassandra's default is 3.
         level: i32,
     },
-    /// No compression, but in chunks with checksums.
+    /// No compression, but chunks with checksums.
     Noop,
 }
 
 /// Cassandra's default for `compression_level` of `ZstdCompressor`.
-pub const ZSTD_LEVEL_DEFAULT: i32 = 3;
+const ZSTD_LEVEL_DEFAULT: i32 = 3;
 
 impl Compressor {
-    /// The algorithm of a class name (simple or qualified) with the options that `option` looks up.
+    /// The algorithm of a class name (simple or qualified). `option` looks up an option's value.
     ///
     /// # Errors
-    /// An unknown class or a level out of range: the statement or file that named it is refused.
+    /// An unknown class, or a level out of range.
     pub fn from_class<'a>(
         class: &str,
         option: impl Fn(&str) -> Option<&'a str>,
@@ -101,7 +101,7 @@ impl Compressor {
         }
     }
 
-    /// Simple class name, as CompressionInfo.db holds it.
+    /// The simple class name, as in CompressionInfo.db.
     pub fn class_name(&self) -> &'static str {
         match self {
             Self::Lz4 => "LZ4Compressor",
@@ -115,7 +115,7 @@ impl Compressor {
     /// Appends the stored form of `input` to `out`.
     ///
     /// # Errors
-    /// Only if the library fails (out of memory); `out` is then as it was.
+    /// Only if the library fails (out of memory); `out` is then unchanged.
     pub fn compress(&self, input: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
         let start = out.len();
         let result = match self {
@@ -136,10 +136,10 @@ impl Compressor {
         })
     }
 
-    /// Writes what `input` was made of to the start of `out`, whose length is the limit; returns how many bytes.
+    /// Decompresses `input` to the start of `out`, whose length is the limit; returns the number of bytes.
     ///
     /// # Errors
-    /// The chunk is damaged or longer than `out`, which then holds anything.
+    /// The chunk is damaged or longer than `out`. The content of `out` is then undefined.
     pub fn decompress(&self, input: &[u8], out: &mut [u8]) -> Result<usize, CompressError> {
         let len_max = out.len();
         let result = match self {
@@ -176,56 +176,16 @@ fn zstd_level(value: Option<&str>) -> Result<i32, CompressError> {
         })
 }
 
-/// Why a decompressor stopped; the caller adds the algorithm.
+/// Why a decompressor failed; the caller adds the algorithm.
 enum Refusal {
     Corrupt(&'static str),
     TooLong,
 }
 
-/// Most bytes that one compressed byte can become: no honest length exceeds it.
-const LZ4_EXPANSION_MAX: usize = 255;
-
-/// Appends a raw LZ4 block (no length), as frames of the native protocol and chunks hold it.
-pub fn compress_lz4_block(input: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
-    let start = out.len();
-    out.resize(start + lz4_flex::block::get_maximum_output_size(input.len()), 0);
-    match lz4_flex::block::compress_into(input, &mut out[start..]) {
-        Ok(len) => {
-            out.truncate(start + len);
-            Ok(())
-        }
-        Err(_) => {
-            out.truncate(start);
-            Err(CompressError::Failed { algorithm: "LZ4" })
-        }
-    }
-}
-
-/// Appends the `len` bytes that a raw LZ4 block holds. The caller has compared `len` with its own limit.
-///
-/// # Errors
-/// The block is damaged or does not hold exactly `len` bytes; `out` is then as it was.
-pub fn decompress_lz4_block(input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), CompressError> {
-    let start = out.len();
-    let filled = if len > input.len().saturating_mul(LZ4_EXPANSION_MAX) {
-        Err("length exceeds what the block can hold")
-    } else {
-        out.resize(start + len, 0);
-        fill_from_lz4_block(input, &mut out[start..])
-    };
-    filled.map_err(|reason| {
-        out.truncate(start);
-        CompressError::Corrupt {
-            algorithm: "LZ4",
-            reason,
-        }
-    })
-}
-
 /// Fills all of `out`.
 fn fill_from_lz4_block(input: &[u8], out: &mut [u8]) -> Result<(), &'static str> {
     if out.is_empty() {
-        // Writers emit one zero token; older ones nothing at all.
+        // Writers emit one zero token; older writers emit no bytes.
         return if matches!(input, [] | [0]) {
             Ok(())
         } else {
@@ -242,7 +202,11 @@ fn fill_from_lz4_block(input: &[u8], out: &mut [u8]) -> Result<(), &'static str>
 fn compress_lz4(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let len = u32::try_from(input.len()).ok()?;
     out.extend_from_slice(&len.to_le_bytes());
-    compress_lz4_block(input, out).ok()
+    let start = out.len();
+    out.resize(start + lz4_flex::block::get_maximum_output_size(input.len()), 0);
+    let compressed = lz4_flex::block::compress_into(input, &mut out[start..]).ok()?;
+    out.truncate(start + compressed);
+    Some(())
 }
 
 fn decompress_lz4(input: &[u8], out: &mut [u8]) -> Result<usize, Refusal> {
@@ -255,7 +219,7 @@ fn decompress_lz4(input: &[u8], out: &mut [u8]) -> Result<usize, Refusal> {
     Ok(len)
 }
 
-/// Appends a raw Snappy block, as frames of the native protocol and chunks hold it.
+/// Appends a raw Snappy block.
 fn compress_snappy(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
     thread_local! {
         static ENCODER: RefCell<snap::raw::Encoder> = RefCell::new(snap::raw::Encoder::new());
@@ -282,7 +246,7 @@ fn compress_deflate(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
     thread_local! {
         static DEFLATER: RefCell<Compress> = RefCell::new(Compress::new(Compression::default(), true));
     }
-    // zlib's own bound for one call, generously.
+    // A generous upper bound for one call of zlib.
     out.reserve(input.len() + input.len() / 8 + 64);
     DEFLATER.with_borrow_mut(|deflater| {
         deflater.reset();
@@ -302,7 +266,7 @@ fn decompress_deflate(input: &[u8], out: &mut [u8]) -> Result<usize, Refusal> {
         static INFLATER: RefCell<Decompress> = RefCell::new(Decompress::new(true));
     }
     if input.is_empty() {
-        // Compat: the empty chunk at the end of a compaction's output is stored as no bytes.
+        // Compat: the empty chunk at the end of a compaction's output is stored as zero bytes.
         return Ok(0);
     }
     INFLATER.with_borrow_mut(|inflater| {
@@ -315,7 +279,7 @@ fn decompress_deflate(input: &[u8], out: &mut [u8]) -> Result<usize, Refusal> {
         let mut status = inflate(inflater, out);
         let written = usize::try_from(inflater.total_out()).unwrap_or(usize::MAX);
         if written == out.len() && !matches!(status, Ok(Status::StreamEnd)) {
-            // It ends here, or is longer.
+            // `out` is full: the stream must end here, or it is too long.
             let mut beyond = [0];
             status = inflate(inflater, &mut beyond);
             if inflater.total_out() > written as u64 {

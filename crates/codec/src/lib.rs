@@ -1,21 +1,21 @@
-//! Bytes and their arithmetic, knowing nothing of what they mean.
+//! Encoding and decoding of bytes, checksums, hashes and compression, independent of what the bytes mean.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `reader` | bounds-checked cursor over a slice; every failure carries offset and expectation |
-//! | `rope` | bytes of which large parts are not copied |
-//! | `writer` | growing buffer, the mirror of `reader` |
-//! | `slab` | a buffer whose memory is there already, for what is appended to most |
+//! | `reader` | a bounds-checked cursor over a slice; every error has an offset and an expectation |
+//! | `rope` | bytes whose large parts are shared, not copied |
+//! | `writer` | a growing buffer, the counterpart of `reader` |
+//! | `slab` | a buffer with memory allocated in advance, for frequent appends |
 //! | `vint` | Cassandra's variable-length integers |
-//! | `murmur3` | the hash behind tokens and Bloom filters, with Cassandra's quirk |
-//! | `murmur2` | the hash behind the cardinality estimate of Statistics.db |
+//! | `murmur3` | the hash of tokens and Bloom filters, as Cassandra computes it |
+//! | `murmur2` | the hash of the cardinality estimate of Statistics.db |
 //! | `checksum` | CRC-32, CRC-24, MD5 |
 //! | `compress` | chunk compression in Cassandra's stored forms |
 //!
-//! When you add an encoding, put both directions side by side and test them against each other.
+//! When you add an encoding, put both directions side by side, and test them against each other.
 
 mod checksum;
-pub mod compress;
+mod compress;
 mod murmur2;
 pub mod murmur3;
 mod reader;

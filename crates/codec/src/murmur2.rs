@@ -1,5 +1,4 @@
-//! MurmurHash2, 64 bits, as Cassandra computes it (`MurmurHash.hash2_64`): what the cardinality estimator of
-//! Statistics.db counts.
+//! MurmurHash2, 64 bits, as Cassandra computes it (`MurmurHash.hash2_64`), for the cardinality estimate of Statistics.db.
 //!
 //! Compat: as in `murmur3`, the bytes of the tail are sign-extended.
 
@@ -30,7 +29,7 @@ pub fn murmur2_hash64(key: &[u8], seed: u32) -> u64 {
 mod tests {
     use super::*;
 
-    /// Values of the reference MurmurHash64A (ASCII input, where the sign quirk does not show).
+    /// Values of the reference MurmurHash64A. For ASCII input, the sign extension makes no difference.
     #[test]
     fn ascii_keys_hash_as_in_the_reference() {
         assert_eq!(murmur2_hash64(b"", 0), 0);

@@ -1,12 +1,12 @@
 //! MurmurHash3 x64-128 as Cassandra computes it (`org.apache.cassandra.utils.MurmurHash.hash3_x64_128`).
 //!
-//! Compat: full 16-byte blocks are standard, but the bytes of the tail are *sign-extended* before they are shifted
-//! and xored, so keys whose tail has a byte above 0x7F hash differently from every standard implementation.
+//! Compat: full 16-byte blocks are standard, but the bytes of the tail are *sign-extended* before they are shifted and xored.
+//! So keys with a byte above 0x7F in their tail have another hash than in standard implementations.
 
 const C1: u64 = 0x87c3_7b91_1142_53d5;
 const C2: u64 = 0x4cf5_ad43_2745_937f;
 
-/// Both halves (h1, h2) of the hash. The token of a key is h1 with seed 0; Bloom filters use both.
+/// Both halves (h1, h2) of the hash. The token of a key is h1 with seed 0; Bloom filters use both halves.
 #[inline]
 pub fn hash128(key: &[u8], seed: u64) -> (i64, i64) {
     let (mut h1, mut h2) = (seed, seed);
@@ -42,17 +42,17 @@ fn finish(mut h1: u64, mut h2: u64, len: u64) -> (i64, i64) {
     (h1.cast_signed(), h2.cast_signed())
 }
 
-/// Each of at most eight bytes sign-extended and shifted to its place, xored.
+/// Sign-extends each of at most eight bytes, shifts it to its position, and xors all of them.
 #[inline]
 pub(crate) fn sign_extended(tail: &[u8]) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let raw = little_endian(tail);
-    // A sign turns all bits above its byte. Each byte gets how many signs stand below it; if that is odd, it is turned.
+    // A negative byte inverts all higher bits. So each byte is inverted if an odd number of lower bytes is negative.
     let signs_below = (raw >> 7 & ONES).wrapping_mul(ONES << 8);
     raw ^ ((signs_below & ONES) * 0xFF)
 }
 
-/// At most eight bytes as a number. Two reads that overlap in the middle have all of them.
+/// At most eight bytes as a little-endian number, from two reads that overlap in the middle.
 #[inline]
 fn little_endian(bytes: &[u8]) -> u64 {
     let len = bytes.len();

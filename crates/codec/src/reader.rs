@@ -1,17 +1,17 @@
 //! A bounds-checked cursor over bytes from disk or network.
 //!
-//! Everything is big-endian unless the name says `le`. No method panics on any input, and none allocates what a
-//! length in the input asks for before that many bytes are known to be there.
+//! Numbers are big-endian unless the name says `le`. No method panics on any input. No method allocates memory for a length in
+//! the input before that many bytes are known to be there.
 
 use crate::vint;
 
-/// The bytes are not what the format says.
+/// The bytes break the format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {offset}: expected {expected}")]
 pub struct Error {
-    /// Where in the slice the reader stood.
+    /// Offset of the reader in the slice.
     pub offset: usize,
-    /// What should have been there.
+    /// What the format has at this offset.
     pub expected: &'static str,
 }
 
@@ -33,7 +33,7 @@ macro_rules! fixed {
 }
 
 impl<'a> Reader<'a> {
-    /// Starts at the first byte of `bytes`.
+    /// A reader at the first byte of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, offset: 0 }
     }
@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
         Ok(vint::zigzag_decode(self.uvint()?))
     }
 
-    /// An unsigned vint that must fit a `usize` and not exceed what remains: a length of bytes that follow.
+    /// An unsigned vint that is a length of bytes that follow: at most the remaining bytes.
     #[inline]
     pub fn uvint_len(&mut self) -> Result<usize, Error> {
         let at = self.offset;
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
         self.take(usize::from(len))
     }
 
-    /// `i32` length (never negative here), then bytes.
+    /// `i32` length (negative is an error), then bytes.
     pub fn bytes32(&mut self) -> Result<&'a [u8], Error> {
         let at = self.offset;
         let len = self.i32()?;
@@ -240,8 +240,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A capacity for `count` announced elements of at least `element_min_bytes` each: never more than the input
-    /// can hold.
+    /// A capacity for `count` announced elements of at least `element_min_bytes` each, limited to what the input can hold.
     #[inline]
     pub fn capacity_for(&self, count: usize, element_min_bytes: usize) -> usize {
         count.min(self.remaining() / element_min_bytes.max(1))

@@ -1,59 +1,59 @@
-//! Bytes of which large parts stay where they are.
+//! A sequence of bytes whose large parts are shared, not copied.
 //!
-//! An answer with a value of a hundred megabytes is put together, cut into pieces and sent without a copy of the value. Short parts
-//! are copied: a part of its own costs more than that.
+//! An answer with a value of a hundred megabytes is built, cut into pieces and sent without a copy of the value. Short parts
+//! are copied: that is cheaper than a part of their own.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 
-/// From this length on a part is not copied: several segments of the native protocol.
+/// Parts of at least this length are not copied: several segments of the native protocol.
 pub const SHARED_MIN: usize = 256 << 10;
 
 /// A sequence of bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Rope {
-    /// Everything but the large parts.
+    /// All bytes except the large parts.
     own: Vec<u8>,
     /// Large parts, in order.
-    shared: Vec<Part>,
+    shared: Vec<SharedPart>,
     shared_len: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Part {
-    /// So many bytes of `own` come before.
+struct SharedPart {
+    /// Number of bytes of `own` before this part.
     after: usize,
     bytes: Bytes,
 }
 
 impl Rope {
-    /// How many bytes there are.
+    /// Number of bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.own.len() + self.shared_len
     }
 
-    /// True without any byte.
+    /// True if there are no bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes of large parts.
+    /// Number of bytes in large parts.
     #[inline]
     pub fn shared_len(&self) -> usize {
         self.shared_len
     }
 
-    /// The end of it, to be appended to. Requires: what is there is left as it is, but for what was appended after the last large
-    /// part.
+    /// The end of the rope, for appending. Requires: the caller does not change what is already there, except bytes behind the
+    /// last large part.
     #[inline]
     pub fn end(&mut self) -> &mut Vec<u8> {
         &mut self.own
     }
 
-    /// Appends bytes that somebody holds.
+    /// Appends `bytes`; shares them if they are long.
     #[inline]
     pub fn push(&mut self, bytes: &Bytes) {
         if bytes.len() < SHARED_MIN {
@@ -66,25 +66,25 @@ impl Rope {
     #[cold]
     fn share(&mut self, bytes: Bytes) {
         self.shared_len += bytes.len();
-        self.shared.push(Part {
+        self.shared.push(SharedPart {
             after: self.own.len(),
             bytes,
         });
     }
 
-    /// Appends all of another one.
+    /// Appends all bytes of another rope.
     pub fn append(&mut self, other: &Self) {
         let start = self.own.len();
         self.own.extend_from_slice(&other.own);
         self.shared_len += other.shared_len;
-        let moved = other.shared.iter().map(|part| Part {
+        let moved = other.shared.iter().map(|part| SharedPart {
             after: start + part.after,
             bytes: part.bytes.clone(),
         });
         self.shared.extend(moved);
     }
 
-    /// The bytes, piece after piece; none is empty.
+    /// The bytes in pieces; no piece is empty.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         let mut at = 0;
         let parts = self.shared.iter().map(Some).chain([None]);
@@ -99,7 +99,7 @@ impl Rope {
             .filter(|piece| !piece.bytes().is_empty())
     }
 
-    /// The same as buffers that may go their own ways; only what was copied already is one that is shared.
+    /// The bytes in separate buffers. Copied parts share one allocation.
     pub fn into_buffers(mut self) -> Vec<Bytes> {
         let own = Bytes::from(std::mem::take(&mut self.own));
         let mut at = 0;
@@ -114,7 +114,7 @@ impl Rope {
         buffers
     }
 
-    /// All bytes in one piece; copied if there are large parts.
+    /// All bytes in one vector; they are copied if there are large parts.
     pub fn into_vec(self) -> Vec<u8> {
         if self.shared.is_empty() {
             return self.own;
@@ -138,7 +138,7 @@ impl From<Vec<u8>> for Rope {
 /// A part of a [`Rope`].
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'r> {
-    /// Copied ones.
+    /// Copied bytes.
     Own(&'r [u8]),
     /// A large part.
     Shared(&'r Bytes),
@@ -153,7 +153,7 @@ impl<'r> Piece<'r> {
         }
     }
 
-    /// Appends some of its bytes to a rope; those of a large part are not copied, few as they may be.
+    /// Appends a range of its bytes to a rope. A range of a large part is not copied, however short.
     pub fn append_to(self, range: Range<usize>, out: &mut Rope) {
         match self {
             Self::Own(bytes) => out.own.extend_from_slice(&bytes[range]),

@@ -1,24 +1,24 @@
-//! A buffer whose memory is there from the start: an append is a copy and the comparison that shows that it fits.
+//! A buffer with memory allocated in advance: an append is one comparison and a copy.
 //!
-//! For what is appended to millions of times a second. A [`crate::Writer`] asks its vector to grow with each append, in a
-//! call, and has no memory until it is written to. Big-endian, as there.
+//! For buffers with millions of appends per second. A [`crate::Writer`] may call its vector's growth in each append, and has no
+//! memory before its first. Big-endian, like `Writer`.
 //!
-//! Invariant: what is behind `len` is initialised, and means nothing.
+//! Invariant: all memory behind `len` is initialised; its content has no meaning.
 
 use crate::Writer;
 use crate::vint::{encode_unsigned, only_byte, zigzag_encode};
 
-/// Memory that is taken for the first append, at least.
+/// Minimum size of the first allocation.
 const LEN_MIN: usize = 256;
 
-/// What the last number may write beyond its end.
+/// Bytes that the last number may write beyond its end.
 const SPARE_BYTES: usize = 9;
 
-/// What bytes are appended to, big-endian.
+/// Appends big-endian numbers and bytes.
 pub trait Append {
-    /// So many bytes as the type says.
+    /// A fixed number of bytes.
     fn array<const N: usize>(&mut self, bytes: [u8; N]);
-    /// The bytes as they are.
+    /// Bytes without a length.
     fn bytes(&mut self, bytes: &[u8]);
     /// An unsigned vint.
     fn uvint(&mut self, value: u64);
@@ -101,7 +101,7 @@ impl Append for Writer {
     }
 }
 
-/// Bytes being gathered.
+/// Bytes that are collected.
 #[derive(Clone, Debug, Default)]
 pub struct Slab {
     bytes: Box<[u8]>,
@@ -109,7 +109,7 @@ pub struct Slab {
 }
 
 impl Slab {
-    /// An empty buffer with `capacity` bytes of memory. It gets more when it has to.
+    /// An empty buffer with `capacity` bytes of memory. It grows when needed.
     pub fn with_capacity(capacity: usize) -> Self {
         Self {
             bytes: vec![0; capacity].into(),
@@ -117,43 +117,43 @@ impl Slab {
         }
     }
 
-    /// Bytes so far.
+    /// Number of bytes appended.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True when nothing was appended.
+    /// True if no bytes were appended.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// What was appended.
+    /// The appended bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// Forgets the content, keeps the memory.
+    /// Removes the content, keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Forgets what comes after the first `len` bytes.
+    /// Removes the content after the first `len` bytes.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// Leaves room for up to nine bytes.
+    /// Reserves up to nine bytes, to be written later.
     #[inline(always)]
     pub fn room(&mut self, len: usize) {
         self.overlapping([0; 9], len.min(9));
     }
 
-    /// Appends what `fill` puts into room for at least `most` bytes, and returns what it gives.
+    /// Lets `fill` append at most `most` bytes, and returns its result.
     #[inline(always)]
     pub fn fill<T>(&mut self, most: usize, fill: impl FnOnce(&mut Filling<'_>) -> T) -> T {
         if self.bytes.len() - self.len < most + SPARE_BYTES {
@@ -167,7 +167,7 @@ impl Slab {
         filled
     }
 
-    /// The room that there is, to be filled as far as it goes, see [`Slab::keep`].
+    /// The free memory, to be filled without growing; then call [`Slab::keep`].
     #[inline(always)]
     pub fn spare(&mut self) -> Room<'_> {
         Room {
@@ -175,18 +175,21 @@ impl Slab {
         }
     }
 
-    /// Appends what was put into [`Slab::spare`], of which so many bytes are left.
+    /// Appends what was written to [`Slab::spare`]; `left` is the number of bytes that were not used.
     #[inline(always)]
     pub fn keep(&mut self, left: usize) {
-        debug_assert!(left <= self.bytes.len() - self.len, "there was no more room");
+        debug_assert!(
+            left <= self.bytes.len() - self.len,
+            "at most the free bytes are left"
+        );
         self.len = self.bytes.len() - left;
     }
 
-    /// An unsigned vint in the place of the `reserved` bytes that were left for it at `at`. What follows moves if it takes
-    /// more or fewer. Returns how many it took.
+    /// Writes an unsigned vint into the `reserved` bytes at `at`. The content behind them moves if the vint takes more or fewer
+    /// bytes. Returns the length of the vint.
     ///
     /// # Panics
-    /// If the bytes are not there.
+    /// If the reserved bytes are not there.
     #[inline(always)]
     pub fn uvint_at(&mut self, at: usize, reserved: usize, value: u64) -> usize {
         let room = self.bytes.get_mut(at..);
@@ -207,7 +210,7 @@ impl Slab {
         len
     }
 
-    /// The first `len` bytes of an array, which is copied as a whole if there is room for it.
+    /// Appends the first `len` bytes of an array. Copies the whole array if there is space.
     #[inline(always)]
     fn overlapping<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
         let room = self.bytes.get_mut(self.len..);
@@ -218,7 +221,7 @@ impl Slab {
         self.len += len;
     }
 
-    /// Puts bytes behind those that there are, with more memory than there was.
+    /// Grows, then appends.
     #[cold]
     #[inline(never)]
     fn append_grown(&mut self, bytes: &[u8]) {
@@ -226,7 +229,7 @@ impl Slab {
         self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Makes room for so many bytes, and then some.
+    /// Adds space for at least `missing` bytes.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, missing: usize) {
@@ -236,21 +239,24 @@ impl Slab {
     }
 }
 
-/// What is left of the room in a slab, of which enough was asked for. It stays in registers as long as no call is given it.
+/// Writes to reserved space. Small enough to stay in registers, as long as it is not passed to a call.
 #[derive(Debug)]
 pub struct Filling<'s> {
     room: &'s mut [u8],
 }
 
 impl<'s> Filling<'s> {
-    /// Puts bytes where the next ones go.
+    /// Writes bytes at the current position, without moving it.
     #[expect(clippy::expect_used, reason = "as a slice that is too short")]
     #[inline(always)]
     fn put<const N: usize>(&mut self, bytes: [u8; N]) {
-        *self.room.first_chunk_mut().expect("room was asked for") = bytes;
+        *self
+            .room
+            .first_chunk_mut()
+            .expect("the caller reserved enough space") = bytes;
     }
 
-    /// Room for so many bytes.
+    /// Takes the next `len` bytes of the space.
     #[inline(always)]
     fn take(&mut self, len: usize) -> &'s mut [u8] {
         let (taken, rest) = std::mem::take(&mut self.room).split_at_mut(len);
@@ -259,7 +265,7 @@ impl<'s> Filling<'s> {
     }
 }
 
-/// Panics if there is more than there is room for.
+/// Panics if the reserved space is too small.
 impl Append for Filling<'_> {
     #[inline(always)]
     fn array<const N: usize>(&mut self, bytes: [u8; N]) {
@@ -313,34 +319,34 @@ impl Append for Slab {
     }
 }
 
-/// What is left of the room in a slab, which may not be enough: whatever does not fit gives nothing. It is
-/// given on, so that it stays in registers.
+/// Writes to free space that may be too small: then a method returns `None`. Methods take and return it by value, so that it
+/// stays in registers.
 #[derive(Debug)]
 pub struct Room<'s> {
     room: &'s mut [u8],
 }
 
 impl<'s> Room<'s> {
-    /// Bytes that still fit.
+    /// Number of free bytes.
     #[inline(always)]
     pub fn left(&self) -> usize {
         self.room.len()
     }
 
-    /// Leaves room for so many bytes.
+    /// Skips `len` bytes.
     #[inline(always)]
     pub fn skip(self, len: usize) -> Option<Self> {
         self.gap(len).map(|(_, room)| room)
     }
 
-    /// Leaves room for a vint of so many bytes, which is given as well.
+    /// Skips `len` bytes for a vint; also returns these.
     #[inline(always)]
     pub fn gap(self, len: usize) -> Option<(Gap<'s>, Self)> {
         let (gap, room) = self.room.split_at_mut_checked(len)?;
         Some((Gap(gap), Self { room }))
     }
 
-    /// So many bytes as the type says.
+    /// A fixed number of bytes.
     #[inline(always)]
     pub fn array<const N: usize>(self, bytes: [u8; N]) -> Option<Self> {
         let (first, room) = self.room.split_first_chunk_mut()?;
@@ -348,13 +354,13 @@ impl<'s> Room<'s> {
         Some(Self { room })
     }
 
-    /// The bytes as they are.
+    /// Bytes without a length.
     #[inline(always)]
     pub fn bytes(self, bytes: &[u8]) -> Option<Self> {
         self.headed([], bytes)
     }
 
-    /// So many bytes as the type says, and others behind them: that they fit shows once for both.
+    /// A fixed number of bytes and then more bytes, with one check for both.
     #[inline(always)]
     pub fn headed<const N: usize>(self, head: [u8; N], bytes: &[u8]) -> Option<Self> {
         let (both, room) = self.room.split_at_mut_checked(N.checked_add(bytes.len())?)?;
@@ -378,13 +384,13 @@ impl<'s> Room<'s> {
     }
 }
 
-/// Room that was left for a vint.
+/// Space reserved for a vint.
 #[derive(Debug)]
 pub struct Gap<'s>(&'s mut [u8]);
 
 impl Gap<'_> {
-    /// Puts an unsigned vint of one or two bytes there. False if it has others or does not take all of the room: nothing was put
-    /// there then, and [`Slab::uvint_at`] is to do it.
+    /// Writes an unsigned vint of one or two bytes. False, and nothing is written, if it has another length or does not fill
+    /// the space: then call [`Slab::uvint_at`].
     #[inline(always)]
     pub fn uvint(self, value: u64) -> bool {
         let [.., high, low] = value.to_be_bytes();
@@ -403,7 +409,7 @@ impl Gap<'_> {
     }
 }
 
-/// Copies bytes into room for as many. Short ones in two moves that overlap, since a call takes longer than these.
+/// Copies bytes to space of the same length. Short ones in two moves that overlap: that is faster than a call.
 #[inline(always)]
 fn copy(bytes: &[u8], room: &mut [u8]) {
     match bytes.len() {
@@ -416,7 +422,7 @@ fn copy(bytes: &[u8], room: &mut [u8]) {
     }
 }
 
-/// Copies the first and the last `N` of at least as many bytes, and at most twice as many.
+/// Copies the first `N` and the last `N` bytes. Requires: there are `N` to `2 * N` bytes.
 #[inline(always)]
 fn ends<const N: usize>(bytes: &[u8], room: &mut [u8]) {
     if let (Some(room), Some(first)) = (room.first_chunk_mut::<N>(), bytes.first_chunk()) {
@@ -502,7 +508,7 @@ mod tests {
         slab.u8(1);
         let left = slab.spare().array([2]).unwrap().left();
         slab.keep(left);
-        // Not kept.
+        // Without `keep`, the written byte is not appended.
         slab.spare().array([3]).unwrap();
         assert_eq!(slab.as_slice(), [1, 2]);
     }

@@ -1,18 +1,18 @@
 //! Cassandra's variable-length integers (`org.apache.cassandra.utils.vint.VIntCoding`).
 //!
-//! The number of leading one bits of the first byte is the number of extra bytes (0 to 8); the remaining low bits
-//! of the first byte are the most significant bits of the value; the extra bytes follow big-endian. Signed values
-//! are zigzag-coded first. Writers use the shortest form, readers accept any.
+//! The number of leading one bits of the first byte is the number of extra bytes (0 to 8). The remaining low bits of the first
+//! byte are the most significant bits of the value; the extra bytes follow big-endian. Signed values are zigzag-coded first.
+//! Writers use the shortest form; readers accept any.
 
-/// Bytes that `write_unsigned` uses for `value`: 1 to 9.
+/// Length of the shortest form of `value`: 1 to 9 bytes.
 #[inline]
 pub fn unsigned_vint_len(value: u64) -> usize {
     let magnitude_bits = 64 - (value | 1).leading_zeros() as usize;
-    // Seven bits to a byte, up to 56; nine bytes above.
+    // Seven bits per byte, up to 56 bits; nine bytes above.
     (9 * magnitude_bits + 63) >> 6
 }
 
-/// Reads one vint from the front of `bytes`: the value and the bytes used, or `None` if they are too few.
+/// Reads a vint at the start of `bytes`: its value and length; `None` if there are too few bytes.
 #[inline]
 pub(crate) fn read_unsigned(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;
@@ -22,7 +22,8 @@ pub(crate) fn read_unsigned(bytes: &[u8]) -> Option<(u64, usize)> {
     let extra = first.leading_ones() as usize;
     let high = u64::from(first) & (0x7F >> extra);
     if let Some([_, tail @ ..]) = bytes.first_chunk::<9>() {
-        // The usual case, of bytes that are not the last: no loop over the tail. In two steps, since 64 is no shift.
+        // The usual case, not at the end of the input: no loop over the tail. In two shifts, since a shift by 64 is not
+        // defined.
         let low = u64::from_be_bytes(*tail) >> (64 - 8 * extra);
         return Some(((high << (8 * extra - 8) << 8) | low, extra + 1));
     }
@@ -42,23 +43,23 @@ pub(crate) fn write_unsigned(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// The form of a value that takes one byte.
+/// The encoding of a value that fits one byte.
 #[inline(always)]
 pub(crate) fn only_byte(value: u64) -> Option<u8> {
     let [.., low] = value.to_be_bytes();
     (value < 0x80).then_some(low)
 }
 
-/// Appends a value of two bytes or more. Apart, so that lengths and flags, which are short, cost next to nothing.
+/// Appends a value of two bytes or more. In a function of its own, so that short values stay cheap.
 fn write_long(out: &mut Vec<u8>, value: u64) {
     let (encoded, len) = encode_unsigned(value);
-    // All at once, of which those go that are not used: a copy of so few takes longer if their number is not known.
+    // Appends all nine bytes, then cuts the unused ones: a copy of a fixed length is faster for so few.
     let end = out.len() + len;
     out.extend_from_slice(&encoded);
     out.truncate(end);
 }
 
-/// The shortest form of `value`, which is so many bytes of these.
+/// The shortest form of `value`: an array, and how many of its bytes are used.
 #[inline]
 pub(crate) fn encode_unsigned(value: u64) -> ([u8; 9], usize) {
     let len = unsigned_vint_len(value);

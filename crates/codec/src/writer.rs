@@ -1,8 +1,8 @@
-//! A growing byte buffer, the mirror of [`crate::Reader`]. Big-endian unless the name says `le`.
+//! A growing byte buffer, the counterpart of [`crate::Reader`]. Big-endian unless the name says `le`.
 
 use crate::vint;
 
-/// Bytes being written.
+/// Bytes that are being written.
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
     bytes: Vec<u8>,
@@ -14,52 +14,52 @@ impl Writer {
         Self::default()
     }
 
-    /// An empty buffer with room for `capacity` bytes.
+    /// An empty buffer with capacity for `capacity` bytes.
     pub fn with_capacity(capacity: usize) -> Self {
         Self {
             bytes: Vec::with_capacity(capacity),
         }
     }
 
-    /// Continues after the bytes of `bytes`.
+    /// Appends to `bytes`.
     pub fn from_vec(bytes: Vec<u8>) -> Self {
         Self { bytes }
     }
 
-    /// Bytes written so far.
+    /// Number of bytes written.
     #[inline]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// True when nothing was written.
+    /// True if no bytes were written.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// What was written.
+    /// The written bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What was written, to be overwritten in place (lengths known late).
+    /// The written bytes, to be changed in place (for lengths that are known late).
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Returns the buffer away.
+    /// Returns the buffer as a vector.
     pub fn into_vec(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Forgets the content, keeps the memory.
+    /// Removes the content, keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// Forgets what comes after the first `len` bytes.
+    /// Removes the content after the first `len` bytes.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len);
@@ -164,7 +164,7 @@ impl Writer {
     /// `i32` length, then bytes.
     ///
     /// # Panics
-    /// If there are more than `i32::MAX` bytes; frames and cells are limited far below.
+    /// If there are more than `i32::MAX` bytes; frames and cells are limited far below that.
     #[expect(clippy::expect_used, reason = "frames and cells are limited far below 2 GiB")]
     #[inline]
     pub fn bytes32(&mut self, bytes: &[u8]) {

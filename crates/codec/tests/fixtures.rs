@@ -1,4 +1,4 @@
-//! Chunks that a real Cassandra compressed come out at the length that it announced.
+//! Chunks that a real Cassandra compressed decompress to the announced length.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};

@@ -118,7 +118,7 @@ impl Options {
     }
 
     /// The largest record.
-    pub fn record_max(&self) -> u32 {
+    pub(crate) fn record_max(&self) -> u32 {
         self.record_bytes_max.unwrap_or(self.record_room())
     }
 }

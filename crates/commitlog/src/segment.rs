@@ -131,7 +131,7 @@ fn prepare(file: &mut dyn WriteFile, header: &Header) -> std::result::Result<(),
     file.sync()
 }
 
-/// Cuts a segment that nobody writes any more at the end of its last good record, and seals it there.
+/// Cuts a segment of an earlier process at the end of its last good record, and seals it there.
 pub(crate) fn seal(env: &dyn Env, dir: &Path, id: SegmentId, end: u32) -> Result<u64> {
     debug_assert!(end as usize >= HEADER_BYTES);
     let mut file = env.open_append(&path_of(dir, id))?;

@@ -40,22 +40,22 @@ pub struct Candidate {
 
 impl Candidate {
     /// True if some key may be in both.
-    pub fn overlaps(&self, other: &Self) -> bool {
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 
     /// Share of the ring from its first to its last partition, 0 to 1.
-    pub fn span(&self) -> f64 {
+    pub(crate) fn span(&self) -> f64 {
         space::span(&self.first, &self.last, self.partitions)
     }
 
     /// Bytes per share of the ring: the size that the file would have if it spanned the whole ring.
-    pub fn density(&self) -> f64 {
+    pub(crate) fn density(&self) -> f64 {
         self.size_bytes as f64 / self.span()
     }
 
     /// True if everything in it is a tombstone past gc grace.
-    pub fn is_expired(&self, gc_before_secs: u32) -> bool {
+    pub(crate) fn is_expired(&self, gc_before_secs: u32) -> bool {
         self.max_local_deletion_secs < gc_before_secs
     }
 }
@@ -79,7 +79,7 @@ pub struct Situation {
 
 impl Situation {
     /// The candidates that are not in a running compaction, in their order.
-    pub fn idle(&self) -> impl Iterator<Item = &Candidate> {
+    pub(crate) fn idle(&self) -> impl Iterator<Item = &Candidate> {
         self.candidates
             .iter()
             .filter(|candidate| !candidate.is_compacting)

@@ -37,7 +37,7 @@ mod watched;
 pub use candidate::{Candidate, Choice, Memory, Output, Situation};
 pub use common::{Common, Options};
 pub use merge::{Outcome, Sink, merge_into};
-pub use overlaps::{Inclusion, deepest};
+pub use overlaps::deepest;
 pub use space::shard_of;
 pub use strategy::{MajorOutput, Strategy};
 pub use watched::{Stretches, Watch, Watched};

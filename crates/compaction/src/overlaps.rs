@@ -9,7 +9,7 @@ use crate::Candidate;
 
 /// Which neighbouring sections are compacted with one that is due (`overlap_inclusion_method`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inclusion {
+pub(crate) enum Inclusion {
     /// None.
     None,
     /// Those that have an SSTable in common with it.

@@ -1,12 +1,10 @@
 //! The syntax tree of CQL.
 //!
-//! `Statement` has one variant per kind of statement; what it holds is spread by family over the submodules, all
-//! re-exported here. The tree says what was written, not what it means: names are not resolved, literals keep their text,
-//! and nothing is known about the schema.
+//! `Statement` has one variant per kind of statement; its parts are in the submodules by family, all re-exported here. The tree
+//! has the text's content, not its meaning: names are not resolved, literals are text, and the schema is unknown.
 //!
-//! Invariants of every parsed tree: identifiers are case-folded (an unquoted one is lower case, a quoted one is as
-//! written); bind markers are numbered from 0 in the order of the text; printing a tree (`Display`) and parsing the text
-//! gives an equal tree.
+//! Invariants of every parsed tree: identifiers are case-folded (unquoted ones are lower case, quoted ones unchanged). Bind
+//! markers are numbered from 0 in the order of the text. A printed tree (`Display`) parses to an equal tree.
 
 mod data;
 mod definition;
@@ -28,27 +26,19 @@ pub use table::*;
 pub use term::*;
 pub use type_name::*;
 
-/// A name after case folding: unquoted names are lower case, quoted ones are as written, without the quotes.
+/// A name after case folding: unquoted names are lower case; quoted ones are unchanged, without the quotes.
 pub type Identifier = String;
 
-/// The name of a table, view, type, index or function, with its keyspace where that was written.
+/// The name of a table, view, type, index or function, with the keyspace if it is in the text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QualifiedName {
-    /// Absent where the session's keyspace is meant.
+    /// `None` means the session's keyspace.
     pub keyspace: Option<Identifier>,
     /// The name inside the keyspace.
     pub name: Identifier,
 }
 
 impl QualifiedName {
-    /// A name without a keyspace.
-    pub fn unqualified(name: impl Into<Identifier>) -> Self {
-        Self {
-            keyspace: None,
-            name: name.into(),
-        }
-    }
-
     /// A name in a given keyspace.
     pub fn qualified(keyspace: impl Into<Identifier>, name: impl Into<Identifier>) -> Self {
         Self {
@@ -63,7 +53,7 @@ impl QualifiedName {
 pub enum Statement {
     /// `SELECT`
     Select(Box<Select>),
-    /// `EXPLAIN [ANALYZE] SELECT`, Ilion's own
+    /// `EXPLAIN [ANALYZE] SELECT`, not in Cassandra
     Explain(Explain),
     /// `INSERT`, of values or of JSON
     Insert(Box<Insert>),

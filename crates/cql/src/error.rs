@@ -1,29 +1,29 @@
 //! Why a text is not CQL.
 
-/// The text is not a statement. Sending it again does not help: its author must change it.
+/// The text is not a statement. A retry does not help: its author must change it.
 ///
 /// Displays as Cassandra's message does, `line 1:7 no viable alternative at input 'FORM' (SELECT [FORM]...)`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub struct Error {
-    /// Whether the text breaks the grammar or only a rule that the parser knows.
+    /// Whether the text breaks the grammar, or a rule beyond it.
     pub kind: ErrorKind,
-    /// Line of the offending token, from 1; 0 if the text ended too early, or if no place is to blame.
+    /// Line of the offending token, from 1; 0 if the text ended too early, or if there is no position.
     pub line: u32,
     /// Characters before the offending token in its line; -1 if the text ended too early.
     pub column: i32,
-    /// What is wrong, with the offending token in brackets amid its neighbours, but without the position.
+    /// The message without the position; the offending token is in brackets, with its neighbours.
     pub message: String,
 }
 
-/// What sort of refusal an `Error` is: which error code of the native protocol answers it.
+/// The kind of an `Error`, which selects the error code of the native protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// A syntax error (0x2000), with a position in front of the message.
     Syntax,
-    /// A syntax error (0x2000) whose message stands alone.
+    /// A syntax error (0x2000) without a position.
     Rule,
-    /// An invalid request (0x2200), whose message stands alone.
+    /// An invalid request (0x2200) without a position.
     Invalid,
 }
 

@@ -1,50 +1,49 @@
-//! From what stopped the parser to the message that its user sees.
+//! From a fault of the parser to the message for its user.
 //!
-//! The parser fails with a `Fault`, which costs nothing, since some failures are only attempts. Only the one that is
-//! reported becomes an `Error`, for which the text is cut into tokens again, hidden ones included: Cassandra shows the
-//! offending token amid up to ten tokens before and two after it, counting white space.
+//! The parser fails with a `Fault`, which is cheap, since some failures are only attempts. Only a reported one becomes an
+//! `Error`. Then the text is cut into tokens again, including hidden ones: Cassandra shows the offending token with up to ten
+//! tokens before it and two after it, and counts white space as a token.
 
 use crate::error::{Error, ErrorKind};
 use crate::lexer::{Lexer, unquoted};
-use crate::parser::DEPTH_MAX;
 use crate::token::{BadToken, Kind, Token};
 
-/// Tokens shown before the offending one.
+/// Number of tokens shown before the offending one.
 const SHOWN_BEFORE: usize = 10;
-/// Tokens shown after the offending one, if the parser had come that far.
+/// Number of tokens shown after the offending one, if the parser has seen them.
 const SHOWN_AFTER: usize = 2;
 
 /// Why the parser stopped.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// No alternative of the grammar goes on with `offending`; what was to be decided begins at `decision`, and Cassandra
-    /// would have looked up to `seen`.
+    /// No alternative of the grammar continues with `offending`. The decision starts at token `decision`; Cassandra would have
+    /// looked ahead up to `seen`.
     NoAlternative {
         decision: Token,
         offending: Token,
         seen: Token,
     },
-    /// Only `expecting` goes on.
+    /// Only `expecting` may follow.
     Mismatch {
         offending: Token,
         expecting: Kind,
         seen: Token,
     },
-    /// More levels than the parser is ready to descend.
-    TooDeep,
+    /// The nesting is deeper than the parser's limit.
+    TooDeep { levels_max: u32 },
     /// A rule beyond the grammar is broken.
     Rule(String),
-    /// As `Rule`, but Cassandra calls it an invalid request.
+    /// Like `Rule`, but an invalid request in Cassandra.
     Invalid(String),
 }
 
 impl Fault {
-    /// The error to report.
+    /// Builds the error.
     #[cold]
     pub(crate) fn into_error(self, text: &str) -> Error {
         match self {
-            Self::TooDeep => {
-                Self::Rule(format!("Statement is nested deeper than {DEPTH_MAX} levels")).into_error(text)
+            Self::TooDeep { levels_max } => {
+                Self::Rule(format!("Statement is nested deeper than {levels_max} levels")).into_error(text)
             }
             Self::Rule(message) => Error {
                 kind: ErrorKind::Rule,
@@ -93,7 +92,7 @@ fn shown(text: &str, token: Token) -> String {
     }
 }
 
-/// An error at `offending`, shown by the token to highlight and the last that may be shown.
+/// An error at `offending`. The message highlights one token and ends with the last one that may be shown.
 fn syntax_error(text: &str, what: String, offending: Token, (highlighted, seen): (Token, Token)) -> Error {
     let message = match snippet(text, highlighted, seen) {
         Some(snippet) => format!("{what} ({snippet})"),
@@ -144,7 +143,7 @@ fn line_and_column(text: &str, at: usize) -> (u32, i32) {
     )
 }
 
-/// The neighbourhood of `highlighted`, up to `last` at most, with brackets around it. None where the text ends there.
+/// The neighbourhood of `highlighted`, up to `last`, with brackets around it. `None` if the text ends there.
 fn snippet(text: &str, highlighted: Token, last: Token) -> Option<String> {
     let (first, shown_last) = neighbours(text, highlighted, last);
     if highlighted.kind == Kind::End || shown_last.kind == Kind::End {
@@ -193,7 +192,7 @@ fn ends(token: Token) -> bool {
     matches!(token.kind, Kind::End | Kind::Bad(_))
 }
 
-/// Where a token ends in Cassandra's view, which forgets that the quotes of a string take room.
+/// The end of a token as Cassandra counts it, without the quotes of a string.
 fn shown_end(text: &str, token: Token) -> usize {
     let start = token.start as usize;
     let length = unquoted(text, token).chars().count();

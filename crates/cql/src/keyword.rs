@@ -1,15 +1,15 @@
-//! The keywords of CQL, and where each may stand for a name.
+//! The keywords of CQL, and where each may be a name.
 
 use crate::ast::NativeType;
 
-/// Where a keyword may stand for a name, unquoted.
+/// Where an unquoted keyword may be a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// Nowhere.
     Reserved,
     /// Everywhere.
     Basic,
-    /// Everywhere but for a user type.
+    /// Everywhere except for a user type.
     Native(NativeType),
     /// For a column, table or keyspace, but not for a function or user type.
     Special,
@@ -17,7 +17,7 @@ pub(crate) enum Class {
 
 macro_rules! keywords {
     ($($variant:ident $word:literal $(or $synonym:literal)? => $class:expr,)*) => {
-        /// A word with a meaning of its own.
+        /// A word with a meaning in the grammar.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub(crate) enum Keyword { $($variant),* }
@@ -32,7 +32,7 @@ macro_rules! keywords {
                 match self { $(Self::$variant => $class),* }
             }
 
-            /// The word in upper case; of two words the one that names the token in Cassandra's messages.
+            /// The word in upper case; for two words, the one in Cassandra's messages.
             fn word(self) -> &'static str {
                 match self { $(Self::$variant => keywords!(@last $word $($synonym)?)),* }
             }
@@ -202,7 +202,7 @@ keywords! {
 
 /// Slots of the hash table; a power of two with room to spare.
 const SLOTS: usize = 1024;
-/// A slot that holds no word.
+/// An empty slot.
 const VACANT: u8 = u8::MAX;
 /// The longest keyword.
 const LENGTH_MAX: usize = 14;
@@ -232,7 +232,7 @@ const fn build_table() -> [u8; SLOTS] {
     table
 }
 
-/// The hash of a word, fed while it is scanned; it does not tell upper from lower case.
+/// The hash of a word, computed while it is scanned; ignores case.
 #[derive(Clone, Copy)]
 pub(crate) struct Hash(u32);
 
@@ -254,7 +254,7 @@ impl Hash {
     }
 }
 
-/// The keyword that `word` is, in any case.
+/// The keyword of `word`, in any case.
 pub(crate) fn find(word: &str, hash: Hash) -> Option<Keyword> {
     if word.len() > LENGTH_MAX {
         return None;
@@ -269,23 +269,23 @@ pub(crate) fn find(word: &str, hash: Hash) -> Option<Keyword> {
     }
 }
 
-/// The keyword that `word` is, in any case, hashing it here.
+/// Like [`Keyword::find`], but computes the hash.
 pub(crate) fn parse(word: &str) -> Option<Keyword> {
     find(word, word.bytes().fold(Hash::new(), Hash::push))
 }
 
 impl Keyword {
-    /// Whether it may name a column, table, keyspace or field.
+    /// True if it may name a column, table, keyspace or field.
     pub(crate) fn is_name(self) -> bool {
         self.class() != Class::Reserved
     }
 
-    /// Whether it may name a function.
+    /// True if it may name a function.
     pub(crate) fn is_function_name(self) -> bool {
         matches!(self.class(), Class::Basic | Class::Native(_)) || matches!(self, Self::Token | Self::Count)
     }
 
-    /// Whether it may name a user type.
+    /// True if it may name a user type.
     pub(crate) fn is_type_name(self) -> bool {
         self.class() == Class::Basic || self == Self::Key
     }

@@ -8,17 +8,17 @@
 //! integer   := '-'? digit+                           float, duration, uuid, hex: see `number`
 //! ```
 //!
-//! Compat: a minus is part of the number that follows it, so `a -1` is two tokens, as in Cassandra. Unlike there, a comment
-//! may also end with the text.
+//! Compat: a minus belongs to the number after it, so `a -1` is two tokens, as in Cassandra. Unlike there, a comment may end
+//! with the text.
 
 mod number;
 
 use crate::keyword::{self, Hash};
 use crate::token::{BadToken, Kind, Token};
 
-/// Cuts the whole text, without what is hidden. The last token is `End` or `Bad`. Requires: less than 4 GiB of text.
+/// Cuts the whole text into tokens, except hidden ones. The last token is `End` or `Bad`. Requires: less than 4 GiB of text.
 pub(crate) fn tokenize(text: &str) -> Vec<Token> {
-    // About what statements have: a token for every four bytes, white space included.
+    // A typical statement has a token for every four bytes, including white space.
     let mut tokens = Vec::with_capacity(text.len() / 4 + 8);
     let mut lexer = Lexer::new(text);
     loop {
@@ -34,7 +34,7 @@ pub(crate) fn tokenize(text: &str) -> Vec<Token> {
     }
 }
 
-/// Where the cutting stands.
+/// A text and a position in it.
 pub(crate) struct Lexer<'a> {
     text: &'a str,
     bytes: &'a [u8],
@@ -50,7 +50,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token, hidden ones too. After the last it is `End` for ever.
+    /// The next token, including hidden ones; at the end always `End`.
     #[inline]
     pub(crate) fn scan(&mut self) -> Token {
         let start = self.position;
@@ -126,7 +126,7 @@ impl<'a> Lexer<'a> {
         self.up_to("*/", Kind::Hidden)
     }
 
-    /// Takes all up to and including `terminator`.
+    /// Takes everything up to and including `terminator`.
     fn up_to(&mut self, terminator: &str, kind: Kind) -> Kind {
         match self
             .text
@@ -156,7 +156,7 @@ impl<'a> Lexer<'a> {
         self.quoted(b'"', Kind::QuotedName)
     }
 
-    /// Takes what stands between two quotes, where a doubled quote stands for one.
+    /// Takes the text between two quotes; a doubled quote is one quote.
     fn quoted(&mut self, quote: u8, kind: Kind) -> Kind {
         self.position += 1;
         loop {
@@ -221,7 +221,7 @@ fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The tokens of one character, wherever it stands.
+/// The tokens of one character that start no other token.
 fn symbol(byte: u8) -> Option<Kind> {
     Some(match byte {
         b'(' => Kind::OpenParen,
@@ -245,7 +245,7 @@ fn symbol(byte: u8) -> Option<Kind> {
     })
 }
 
-/// The text that a token stands for: strings and quoted names without their quotes, all else as written.
+/// The content of a token: strings and quoted names without their quotes, others unchanged.
 pub(crate) fn unquoted(text: &str, token: Token) -> String {
     let slice = text
         .get(token.start as usize..token.end as usize)

@@ -1,19 +1,18 @@
 //! CQL text to syntax tree and back.
 //!
-//! The language is CQL 3.4.7, as Cassandra 5.0 accepts it: `parse` takes the text of one statement, cuts it into tokens
-//! (`lexer`), and descends over them (`parser`, one file per family of statements) to a tree (`ast`). Where it cannot go
-//! on it stops with a fault, from which `fault` makes the message that Cassandra would send. Trees print themselves
-//! (`print`) as CQL that parses to an equal tree.
+//! The language is CQL 3.4.7, as in Cassandra 5.0. `parse` takes the text of one statement, cuts it into tokens (`lexer`), and
+//! parses these by recursive descent (`parser`, one file per family of statements) to a tree (`ast`). If that fails, `fault`
+//! builds the message that Cassandra would send. `print` turns trees into CQL that parses to an equal tree.
 //!
 //! | module | |
 //! | --- | --- |
 //! | `ast` | the tree |
 //! | `token`, `keyword`, `lexer` | text to tokens |
 //! | `parser` | tokens to tree |
-//! | `fault`, `error` | what is said about a text that is not CQL |
+//! | `fault`, `error` | errors of texts that are not CQL |
 //! | `print`, `quote` | tree to text |
-//! | `split` | a script to its statements |
-//! | `shape` | what is the same of statements that differ in values only |
+//! | `split` | scripts to statements |
+//! | `shape` | statements without their values |
 //!
 //! A new statement touches `ast`, `parser::statement` and its family's file, `print::statement`, and `testdata`.
 
@@ -47,14 +46,14 @@ pub struct Parsed {
     pub markers: Vec<Marker>,
 }
 
-/// A place for a value that comes with the execution.
+/// A placeholder for a value that comes with the execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
-    /// The name in `:name`; absent for `?`. The same name may be there several times.
+    /// The name in `:name`; `None` for `?`. Several markers may have the same name.
     pub name: Option<Identifier>,
 }
 
-/// Parses one statement, which semicolons may follow.
+/// Parses one statement, with optional semicolons after it.
 ///
 /// # Errors
 /// The text is not one statement of CQL; its author must change it.

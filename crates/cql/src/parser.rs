@@ -1,11 +1,10 @@
 //! The parser: recursive descent over the tokens of one statement.
 //!
-//! This file has the cursor, names and what all statements share; the submodules have the statements by family.
-//! Compat: which alternative is tried, and which fault is raised where none fits, follows the grammar of
-//! Cassandra 5.0, so that messages come out alike.
+//! This file has the cursor, names and other shared parts; the submodules have the statements by family. Compat: the order of
+//! alternatives and the faults follow the grammar of Cassandra 5.0, so that messages are the same.
 //!
-//! Invariant: recursion, and the height of every tree, is bounded by `DEPTH_MAX`, whatever the text; in types, where `frozen`
-//! around another type is not counted, by twice as much.
+//! Invariant: recursion and the height of every tree are bounded by `DEPTH_MAX`, whatever the text. For types the bound is
+//! twice as high, since `frozen` around a type is not counted.
 
 mod data;
 mod definition;
@@ -33,22 +32,25 @@ use crate::lexer::{tokenize, unquoted};
 use crate::token::{Kind, Token};
 
 /// How deep terms, selectors, relations and types may nest, and how high their trees may be.
-pub(crate) const DEPTH_MAX: u32 = 128;
+const DEPTH_MAX: u32 = 128;
+const TOO_DEEP: Fault = Fault::TooDeep {
+    levels_max: DEPTH_MAX,
+};
 
 pub(crate) type Result<T> = std::result::Result<T, Fault>;
 
-/// The tokens of a text and how far they are consumed.
+/// The tokens of a text, and a position in them.
 pub(crate) struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     position: usize,
     /// The token up to which Cassandra would have looked ahead; for messages.
     seen_to: usize,
-    /// How many constructs the parser is inside of.
+    /// The number of nested constructs around the position.
     depth: u32,
-    /// The height of the highest tree yet among the parts of the innermost construct.
+    /// The largest height among the parts of the innermost construct so far.
     height: u32,
-    /// The bind markers met so far.
+    /// The bind markers so far.
     pub(crate) markers: Vec<Marker>,
 }
 
@@ -76,7 +78,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The last token, which nothing comes after.
+    /// The last token.
     #[cold]
     fn last(&self) -> Token {
         let end = self.text.len() as u32;
@@ -96,7 +98,7 @@ impl<'a> Parser<'a> {
         self.token(ahead).kind
     }
 
-    /// Consumes a token; never the last.
+    /// Consumes a token, unless it is the last.
     fn advance(&mut self) -> Token {
         let token = self.token(0);
         if self.position + 1 < self.tokens.len() {
@@ -144,7 +146,7 @@ impl<'a> Parser<'a> {
         self.expect(Kind::Keyword(word)).map(|_| ())
     }
 
-    /// The end of the text, after any semicolons.
+    /// The end of the text, after optional semicolons.
     pub(crate) fn end(&mut self) -> Result<()> {
         while self.eat(Kind::Semicolon) {}
         self.expect(Kind::End).map(|_| ())
@@ -152,12 +154,12 @@ impl<'a> Parser<'a> {
 
     // Faults.
 
-    /// No alternative goes on with the token here.
+    /// No alternative continues with this token.
     fn unexpected<T>(&self) -> Result<T> {
         self.unexpected_at(0)
     }
 
-    /// No alternative of what begins here goes on with the token `ahead`.
+    /// No alternative that starts here continues with the token `ahead`.
     fn unexpected_at<T>(&self, ahead: usize) -> Result<T> {
         Err(Fault::NoAlternative {
             decision: self.token(0),
@@ -166,22 +168,22 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The last token that Cassandra would have seen when it fails at the one `ahead`.
+    /// The last token that Cassandra would have seen in a failure at the token `ahead`.
     fn seen(&self, ahead: usize) -> Token {
         self.token(ahead.max(self.seen_to.saturating_sub(self.position)))
     }
 
-    /// Notes that Cassandra has looked past the token here, which only its messages tell.
+    /// Records that Cassandra has looked past this token, which only affects its messages.
     fn look_past(&mut self) {
         self.seen_to = self.position + 1;
     }
 
     // Depth.
 
-    /// Runs `parse` for what is nested in the construct here.
+    /// Runs `parse` for a nested construct.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= DEPTH_MAX {
-            return Err(Fault::TooDeep);
+            return Err(TOO_DEEP);
         }
         self.depth += 1;
         let outer_height = std::mem::take(&mut self.height);
@@ -192,13 +194,13 @@ impl<'a> Parser<'a> {
         Ok(parsed)
     }
 
-    /// Runs `parse`; if it fails, all is as before, and there is nothing.
+    /// Runs `parse`; if it fails, restores the state and returns `None`.
     fn attempt<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
         let (position, depth, height) = (self.position, self.depth, self.height);
         let marker_count = self.markers.len();
         match parse(self) {
             Ok(parsed) => Ok(Some(parsed)),
-            Err(fault @ (Fault::TooDeep | Fault::Invalid(_))) => Err(fault),
+            Err(fault @ (Fault::TooDeep { .. } | Fault::Invalid(_))) => Err(fault),
             Err(_) => {
                 (self.position, self.depth, self.height) = (position, depth, height);
                 self.markers.truncate(marker_count);
@@ -207,17 +209,17 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Puts one more node on top of the highest tree.
+    /// Adds a node on top of the highest tree.
     fn grow(&mut self) -> Result<()> {
         self.height += 1;
         if self.height > DEPTH_MAX {
-            Err(Fault::TooDeep)
+            Err(TOO_DEEP)
         } else {
             Ok(())
         }
     }
 
-    // Shapes that come up everywhere.
+    // Shapes of several statements.
 
     /// `item (',' item)*`
     fn list<T>(&mut self, item: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
@@ -225,7 +227,7 @@ impl<'a> Parser<'a> {
         if !self.at(Kind::Comma) {
             return Ok(vec![first]);
         }
-        // Where there are two there are often more.
+        // Lists with two items often have more.
         let mut items = Vec::with_capacity(6);
         items.push(first);
         while self.eat(Kind::Comma) {

@@ -1,7 +1,7 @@
 //! Trees back to CQL.
 //!
-//! Law: what is printed parses to an equal tree. So markers are printed in the order of their numbers, and names are
-//! quoted wherever they would be read as something else.
+//! Law: printed text parses to an equal tree. So markers are printed in the order of their numbers, and names are quoted if
+//! they could be read as something else.
 
 mod data;
 mod definition;
@@ -18,7 +18,7 @@ use std::fmt::{Display, Formatter, Result};
 use crate::ast::{Identifier, QualifiedName};
 use crate::quote::{FunctionName, Name, TypeName};
 
-/// Items with `, ` between them.
+/// Items, separated by `, `.
 struct List<'a, T>(&'a [T]);
 
 impl<T: Display> Display for List<'_, T> {
@@ -27,7 +27,7 @@ impl<T: Display> Display for List<'_, T> {
     }
 }
 
-/// Names with `, ` between them.
+/// Names, separated by `, `.
 struct Names<'a>(&'a [Identifier]);
 
 impl Display for Names<'_> {
@@ -52,7 +52,7 @@ fn separated<T>(
     Ok(())
 }
 
-/// Text that is there only sometimes.
+/// The text if the condition holds, otherwise an empty one.
 fn when(condition: bool, text: &'static str) -> &'static str {
     if condition { text } else { "" }
 }

@@ -1,16 +1,16 @@
-//! Names and strings as CQL writes them.
+//! Names and strings in CQL.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Formatter, Result, Write};
 
 use crate::keyword::{self, Class, Keyword};
 
-/// Whether no name may be this word without quotes. `word` may be in any case.
+/// True if this word, in any case, is not allowed as an unquoted name.
 pub fn is_reserved(word: &str) -> bool {
     keyword::parse(word).is_some_and(|keyword| !keyword.is_name())
 }
 
-/// A name as it must be written to be read back the same: quoted if it is reserved or not `[a-z][a-z0-9_]*`.
+/// A name in CQL: quoted if it is reserved or not `[a-z][a-z0-9_]*`.
 pub fn quote_identifier(name: &str) -> Cow<'_, str> {
     if is_plain(name) && !is_reserved(name) {
         Cow::Borrowed(name)
@@ -35,7 +35,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A name of a column, table, keyspace or field, quoted where that is needed.
+/// A name of a column, table, keyspace or field, quoted if necessary.
 pub(crate) struct Name<'a>(pub(crate) &'a str);
 
 impl Display for Name<'_> {
@@ -44,7 +44,7 @@ impl Display for Name<'_> {
     }
 }
 
-/// A name in a place where any keyword could be taken for something else.
+/// A name in a place where every keyword needs quotes.
 pub(crate) struct SafeName<'a>(pub(crate) &'a str);
 
 impl Display for SafeName<'_> {
@@ -58,7 +58,7 @@ impl Display for SafeName<'_> {
     }
 }
 
-/// A column in a selection, where three more words need quotes than elsewhere.
+/// A column in a selection, where three more words need quotes.
 pub(crate) struct SelectedName<'a>(pub(crate) &'a str);
 
 impl Display for SelectedName<'_> {
@@ -101,7 +101,7 @@ impl Display for TypeName<'_> {
     }
 }
 
-/// A name of a role: as it is if that can be nothing else, or a string.
+/// A name of a role: unquoted if that is unambiguous, otherwise a string.
 pub(crate) struct Role<'a>(pub(crate) &'a str);
 
 impl Display for Role<'_> {

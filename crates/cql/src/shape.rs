@@ -1,16 +1,16 @@
-//! What is the same of statements that differ in values, white space and case only.
+//! Shapes: statements without their values, white space and case.
 
 use crate::keyword::Keyword;
 use crate::lexer::Lexer;
 use crate::token::{Kind, Token};
 
-/// A shape ends here, whatever follows.
+/// Longer shapes are cut.
 const LENGTH_MAX: usize = 2000;
 
-/// The statement with `?` for each literal, one value for all of a collection or an `IN`, and words, names and spaces written in
-/// one way. `None` if the text cannot be cut into tokens.
+/// The statement with `?` for each literal, one value for a whole collection or `IN`, and normalized words, names and spaces.
+/// `None` if the text cannot be cut into tokens.
 ///
-/// Meant to be compared and looked at, not to be parsed: lists that were cut say so by `...`.
+/// For comparing and reading, not for parsing: shortened lists end with `...`.
 pub fn shape(text: &str) -> Option<String> {
     let mut writer = Writer {
         text,
@@ -35,12 +35,12 @@ pub fn shape(text: &str) -> Option<String> {
     Some(writer.finish())
 }
 
-/// A bracket that was not closed yet.
+/// A bracket that is still open.
 struct Open {
-    /// Of what it holds, only the first is written.
+    /// Only the first of its items is written.
     is_list: bool,
     is_brace: bool,
-    /// The first was written.
+    /// The first item was written.
     is_cut: bool,
 }
 
@@ -48,7 +48,7 @@ struct Writer<'t> {
     text: &'t str,
     out: String,
     open: Vec<Open>,
-    /// The token that was written last.
+    /// The last token that was written.
     before: Option<Kind>,
 }
 
@@ -87,7 +87,7 @@ impl Writer<'_> {
         }
     }
 
-    /// True if the bracket that was just written opens the list of an IN.
+    /// True if the last bracket opens the list of an IN.
     fn before_last_was_in(&self) -> bool {
         self.before == Some(Kind::OpenParen) && self.out.ends_with("IN (")
     }
@@ -113,7 +113,7 @@ impl Writer<'_> {
         kind.is_literal() && !is_not_null
     }
 
-    /// Whether a word is written in capitals: those that names are not made of, and some that they hardly are.
+    /// True if a word is written in upper case: words that cannot be names, and some that rarely are.
     fn is_loud(&self, word: Keyword) -> bool {
         use Keyword as K;
         match word {
@@ -125,7 +125,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a space is between two tokens.
+    /// True if a space separates two tokens.
     fn is_apart(&self, before: Kind, after: Kind) -> bool {
         let is_in_brace = self.open.last().is_some_and(|open| open.is_brace);
         match (before, after) {

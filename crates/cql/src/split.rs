@@ -1,13 +1,13 @@
-//! A script to its statements.
+//! Scripts to statements.
 
 use crate::keyword::Keyword;
 use crate::lexer::Lexer;
 use crate::token::{Kind, Token};
 
-/// Cuts a script at its semicolons, but not inside of strings, comments and batches.
+/// Cuts a script at its semicolons, except inside strings, comments and batches.
 ///
-/// Each piece is the text of one statement from its first token to its last, without the semicolon; empty pieces are left
-/// out. A last statement without a semicolon is a piece, too, and so is what follows something that is no token.
+/// Each piece is one statement from its first token to its last, without the semicolon; empty pieces are left out. A last
+/// statement without a semicolon is a piece, and so is the rest after an invalid token.
 pub fn split_statements(script: &str) -> Vec<&str> {
     let mut lexer = Lexer::new(script);
     let mut pieces = Vec::new();
@@ -34,12 +34,12 @@ pub fn split_statements(script: &str) -> Vec<&str> {
     pieces
 }
 
-/// The statement that is being collected.
+/// The statement so far.
 #[derive(Default)]
 struct Piece {
     first: Option<Token>,
     last: Option<Token>,
-    /// Whether `APPLY BATCH` was met.
+    /// True after `APPLY BATCH`.
     is_applied: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the lexer cuts a text into.
+//! The tokens of a text.
 
 use crate::keyword::Keyword;
 
@@ -10,11 +10,11 @@ pub(crate) struct Token {
     pub(crate) end: u32,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Keyword(Keyword),
-    /// An unquoted name that is no keyword.
+    /// An unquoted name that is not a keyword.
     Identifier,
     /// `"name"`, not empty.
     QuotedName,
@@ -65,21 +65,21 @@ pub(crate) enum Kind {
     Hidden,
     /// The end of the text.
     End,
-    /// What is no token, with the fault at the token's end. Nothing follows it.
+    /// An invalid token, with the fault at its end. It is the last token.
     Bad(BadToken),
 }
 
-/// Why something is no token.
+/// Why a token is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadToken {
-    /// No token begins with this character.
+    /// No token starts with this character.
     Character,
-    /// Another character is needed here: a closing quote, say.
+    /// Another character is required here, for example a closing quote.
     Expecting(u8),
 }
 
 impl Kind {
-    /// Whether it can be a name of a column, table or keyspace.
+    /// True if it may name a column, table or keyspace.
     pub(crate) fn is_name(self) -> bool {
         match self {
             Self::Identifier | Self::QuotedName => true,
@@ -88,7 +88,7 @@ impl Kind {
         }
     }
 
-    /// Whether it can be a name of a function.
+    /// True if it may name a function.
     pub(crate) fn is_function_name(self) -> bool {
         match self {
             Self::Identifier | Self::QuotedName => true,
@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// Whether it is a constant or null by itself.
+    /// True if it is a constant or null by itself.
     pub(crate) fn is_literal(self) -> bool {
         matches!(
             self,
@@ -116,7 +116,7 @@ impl Kind {
         )
     }
 
-    /// How messages name a token that is missing.
+    /// The name of a missing token in messages.
     pub(crate) fn name(self) -> String {
         let name = match self {
             Self::Keyword(keyword) => return keyword.token_name(),

@@ -293,7 +293,7 @@ impl Shared {
             compaction.output,
             bytes_in,
         )
-        .telling(indexes.clone());
+        .with_indexes(indexes.clone());
         match merge_into(&mut purged, &mut outputs) {
             Ok(_) => outputs.finish(),
             Err(error) => {

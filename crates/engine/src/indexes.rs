@@ -9,7 +9,8 @@
 //! | `open` | opening and dropping indexes as the schema changes |
 //! | `search` | candidates from a hidden table; removing stale entries |
 //! | `beside` | writing and removing single entries of a hidden table |
-//! | `attached` | attached indexes: written, opened and built beside SSTables |
+//! | `indexed_writer` | an SSTable that is written with its attached indexes |
+//! | `attached` | attached indexes: opened and built beside SSTables |
 //! | `search_attached` | candidates and ranks from attached indexes |
 //! | `build` | building an index over existing data |
 //! | `built` | `system."IndexInfo"`: which indexes are built |
@@ -22,6 +23,7 @@ mod beside;
 mod build;
 mod built;
 mod facts;
+mod indexed_writer;
 mod open;
 mod search;
 mod search_attached;
@@ -37,8 +39,8 @@ use crate::table_store::{LiveIndex, TableStore};
 use crate::{Engine, Error, Result};
 use search_attached::AttachedSources;
 
-pub(crate) use attached::IndexedWriter;
 pub use facts::SSTableIndexFacts;
+pub(crate) use indexed_writer::IndexedWriter;
 pub(crate) use open::directory_of;
 pub use verify::{IndexRepair, IndexVerification};
 

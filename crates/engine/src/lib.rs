@@ -1,20 +1,20 @@
-//! The storage engine: tables, the write path, the read path, and everything that goes on in the background.
+//! The storage engine: tables, the write path, the read path, and the work of the background.
 //!
 //! **A write** ([`Engine::apply`]) is encoded, appended to the commit log and merged into the memtable while the
 //! table's `active` lock is held shared, so that a memtable is frozen together with the log position that it covers. It
 //! is visible at once, and durable when the log says so ([`Engine::on_durable`]).
 //! **A read** takes the table's `View` (memtables and SSTables behind one `Arc`), opens a cursor per source that
-//! may have what is wanted, and merges them.
-//! **Flush** writes a frozen memtable as an SSTable under a transaction log, swaps the view, and lets go of the log
-//! segments below. **Compaction** merges SSTables the same way.
-//! **Start** ([`Engine::open`]) finishes what a crash left, opens the SSTables, loads the schema from `system_schema`,
-//! and replays what the log holds and no SSTable does.
+//! may have wanted data, and merges them.
+//! **Flush** writes a frozen memtable as an SSTable under a transaction log, swaps the view, and trims the commit log.
+//! **Compaction** merges SSTables the same way.
+//! **Start** ([`Engine::open`]) opens the SSTables, loads the schema from `system_schema`, replays the records of the log that
+//! no SSTable has, and finishes the transactions that a crash left.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `engine`, `lifecycle` | [`Engine`]: the public calls; opening and closing it |
 //! | `shared` | what the parts and threads of an engine share |
-//! | `options`, `error` | what it is told; why it refuses |
+//! | `options`, `error` | how it behaves; why it refuses |
 //! | `recovery`, `parallel` | opening a data directory; work that a start divides among threads |
 //! | `origin` | which Cassandra the directory is one of |
 //! | `replay`, `log_losses` | records of the log back into memtables; what could not be read of it |
@@ -29,11 +29,11 @@
 //! | `row_cache`, `cached_read` | heads of partitions in memory, and reads through them |
 //! | `counter_cache` | what this node has counted |
 //! | `saved_caches`, `cache_saving` | their keys over restarts; when, and how many |
-//! | `budget` | memory of all memtables together; slowing writers |
-//! | `flush`, `flush_pace` | memtable to SSTable, and with which haste |
-//! | `stall`, `retry` | what failed since something was used up; trying it again |
-//! | `maintenance` | whose turn it is to change a table's files |
-//! | `compact` | SSTables to fewer: chosen, merged, asked for and stopped |
+//! | `budget` | memory of all memtables; slowing writers |
+//! | `flush`, `flush_pace` | memtable to SSTable; the pace of a flush that no caller waits for |
+//! | `stall`, `retry` | work that failed since something is used up; trying it again |
+//! | `maintenance` | locks of changes of a table's files |
+//! | `compact` | compactions: chosen, run, requested and stopped |
 //! | `choosing`, `tasks`, `pace` | what a table remembers between choices; running compactions; how fast they read |
 //! | `backlog` | how far compactions are behind; slowing writers for it |
 //! | `indexes` | secondary indexes: opened, searched, built |

@@ -1,4 +1,4 @@
-//! Files of SSTables under a second name: linked where that can be done, else copied. Durable either way.
+//! Second names for files of SSTables: hard links where that is possible, else copies. Durable either way.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use ilion_env::{Env, Result};
 
 const COPY_BYTES: usize = 1 << 20;
 
-/// Gives the file a second name, or makes a copy of it where the second name would be on another file system. The bytes are
-/// durable when it returns, whoever wrote them; the name is with its directory's sync.
+/// Gives the file a second name, or copies it if the second name is on another file system. The bytes are
+/// durable when it returns; the name is durable after a sync of its directory.
 pub(crate) fn link_or_copy(env: &dyn Env, from: &Path, to: &Path) -> Result<()> {
     match link(env, from, to) {
         Ok(()) => Ok(()),
         Err(error) if error.is_already_exists() || error.is_not_found() || error.is_no_space() => Err(error),
-        // Other file systems, file systems without links, and files that are not ours to link or to sync.
+        // Another file system, one without links, or a file that may not be linked or synced.
         Err(_) => {
             match env.remove_file(to) {
                 Err(error) if !error.is_not_found() => return Err(error),
@@ -28,7 +28,7 @@ fn link(env: &dyn Env, from: &Path, to: &Path) -> Result<()> {
     env.open_append(to)?.sync()
 }
 
-/// Makes a file with the same bytes, durable when it returns.
+/// Copies a file; durable when it returns.
 pub(crate) fn copy(env: &dyn Env, from: &Path, to: &Path) -> Result<()> {
     let source = env.open_read(from)?;
     let mut target = env.create(to)?;

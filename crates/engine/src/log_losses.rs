@@ -1,17 +1,17 @@
-//! What the start could not read of the commit log: told once as it happens, and for as long as the process runs in the status.
+//! [`LogLosses`]: what the start could not read of the commit log. It is logged once, and shown in the status while the process runs.
 
 use ilion_commitlog::{Hole, Missing, Mode, Options, ReplayReport};
 
 /// What the start could not read of the commit log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogLosses {
-    /// Damaged places, and an end in the middle of a record.
+    /// Damaged places, and a torn tail.
     pub places: u64,
-    /// Their bytes, as far as that is known.
+    /// Their bytes, as far as they are known.
     pub bytes: u64,
-    /// Whole records that were given up, since they had been decided by what was lost.
+    /// Whole records that were given up, since they depend on lost ones.
     pub records_given_up: u64,
-    /// Times that segments are missing between others or at an end.
+    /// Gaps where segments, or the end of the log, are missing.
     pub gaps: u64,
 }
 
@@ -48,23 +48,23 @@ pub(crate) fn tell(report: &ReplayReport, commit_log: &Options) -> LogLosses {
             tracing::warn!(
                 %position,
                 bytes,
-                "the commit log cannot be read here, before whole records: what was not synced, nor acknowledged, is lost, what is \
-                 behind it was replayed"
+                "the commit log cannot be read here, before whole records: writes that were neither synced nor acknowledged \
+                 are lost, those behind them were replayed"
             );
         }
     }
     if report.records_given_up > 0 {
         tracing::error!(
             records = report.records_given_up,
-            "records of the commit log were given up: conditional writes and writes of tables with views, which were decided by \
-             what is lost before them"
+            "records of the commit log were given up: conditional writes and writes of tables with views, which depend on \
+             lost records before them"
         );
     }
     if let Some(Hole { position, bytes }) = report.torn_tail {
         tracing::warn!(
             %position,
             bytes,
-            "the commit log ends in a record that is damaged or was never finished; that and what may have followed it is lost"
+            "the commit log ends in a record that is damaged or was never finished; it and any records behind it are lost"
         );
     }
     for missing in &report.missing {

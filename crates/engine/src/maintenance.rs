@@ -1,8 +1,8 @@
-//! Who changes the files of a table, and when.
+//! [`Maintenance`]: the locks of changes of a table's files.
 //!
-//! A flush has its turn from freezing a memtable to the SSTable in the view, which takes as long as the memtable is large; the
-//! end of a compaction need not wait for that. Whoever empties a table, drops it, or brings files waits for both, and a flush
-//! that takes its time can see that somebody waits.
+//! A flush holds its turn from freezing a memtable until the SSTable is in the view, which may take long; the
+//! end of a compaction need not wait for that. TRUNCATE, DROP and imports wait for both. A flush that rests
+//! can see that a caller waits.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,15 +11,15 @@ use parking_lot::{Mutex, MutexGuard};
 /// The locks of a table's files, in the order in which they are taken.
 #[derive(Default)]
 pub(crate) struct Maintenance {
-    /// Held by one flush at a time, also while it writes.
+    /// Held by a flush, also while it writes.
     flushing: Mutex<()>,
     /// Held while a transaction is committed and the view is changed.
     files: Mutex<()>,
-    /// How many wait for a flush to end.
+    /// Number of callers that wait for a flush to end.
     waiting: AtomicUsize,
 }
 
-/// Nothing happens to the table's files but what the holder does.
+/// While it is held, only the holder changes the table's files.
 pub(crate) struct Alone<'a> {
     _files: MutexGuard<'a, ()>,
     _flushing: MutexGuard<'a, ()>,
@@ -36,12 +36,12 @@ impl Maintenance {
         })
     }
 
-    /// To put SSTables into the view or take them out. A flush has its turn first.
+    /// Locks the files, to commit a transaction and change the view. A flush must hold its turn before.
     pub(crate) fn files(&self) -> MutexGuard<'_, ()> {
         self.files.lock()
     }
 
-    /// Both.
+    /// Locks both.
     pub(crate) fn alone(&self) -> Alone<'_> {
         let flushing = self.flush();
         Alone {
@@ -50,7 +50,7 @@ impl Maintenance {
         }
     }
 
-    /// Somebody waits for the flush that has its turn.
+    /// True if a caller waits for the running flush.
     pub(crate) fn is_awaited(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }

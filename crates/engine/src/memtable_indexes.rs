@@ -1,7 +1,7 @@
 //! [`MemtableIndexes`]: the indexes of one memtable, which see each row that changes.
 //!
-//! Entries of a hidden table go from memtable to memtable while the table's `active` lock is held. An attached index keeps what it
-//! has of the memtable in memory of its own.
+//! Entries of a hidden table are written to its memtable while the table's `active` lock is held. An attached index has
+//! memory of its own for each memtable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -15,22 +15,22 @@ use parking_lot::MappedRwLockReadGuard;
 
 use crate::clock::now_secs;
 
-/// A hidden table as its entries are written.
+/// What a write of entries needs of a hidden table.
 pub(crate) trait EntryTable: Send + Sync {
-    /// The memtable that takes the writes, which is not frozen while this is held.
+    /// The memtable that receives writes. It is not frozen while this is held.
     fn memtable(&self) -> MappedRwLockReadGuard<'_, Arc<Memtable>>;
 
-    /// The same for a thread that may hold it already.
+    /// The same, for a thread that may hold the lock already.
     fn memtable_again(&self) -> MappedRwLockReadGuard<'_, Arc<Memtable>>;
 
     /// A timestamp that is later than every entry.
     fn entry_micros(&self, env: &dyn Env) -> i64;
 
-    /// Freezes the memtable, unless it is empty, together with that of the table.
+    /// Freezes the memtable, unless it is empty, together with that of its table.
     fn freeze_beside(&self, env: &dyn Env, upto: Position);
 }
 
-/// While a row is written.
+/// The times of entries that are written.
 pub(crate) struct Writing<'w> {
     pub hidden: &'w dyn EntryTable,
     pub env: &'w dyn Env,
@@ -46,10 +46,10 @@ impl When for Writing<'_> {
     }
 }
 
-/// The indexes that see the changed rows of one memtable.
+/// The indexes of one memtable.
 #[derive(Default)]
 pub(crate) struct MemtableIndexes {
-    /// With their hidden tables.
+    /// Indexes with their hidden tables.
     hidden: Vec<(Arc<dyn SecondaryIndex>, Arc<dyn EntryTable>)>,
     attached: Vec<(Arc<dyn SecondaryIndex>, Arc<dyn MemtableIndex>)>,
     attached_bytes: AtomicIsize,
@@ -77,7 +77,7 @@ impl MemtableIndexes {
         self.hidden.iter().map(|(_, table)| table)
     }
 
-    /// What they look at of a row that changes.
+    /// The columns that they need of the row before a change.
     pub(crate) fn observed(&self) -> &Observed {
         &self.observed
     }
@@ -86,7 +86,7 @@ impl MemtableIndexes {
         !self.attached.is_empty()
     }
 
-    /// What an attached index has of the memtable.
+    /// The memory of an attached index.
     pub(crate) fn attached(&self, index: &str) -> Option<&Arc<dyn MemtableIndex>> {
         let (_, found) = self
             .attached
@@ -95,23 +95,23 @@ impl MemtableIndexes {
         Some(found)
     }
 
-    /// Memory of the attached indexes.
+    /// Bytes of attached indexes.
     pub(crate) fn attached_bytes(&self) -> usize {
         usize::try_from(self.attached_bytes.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// Memory of all.
+    /// Bytes of all of them.
     pub(crate) fn size_bytes(&self) -> usize {
         let of_hidden = self.hidden().map(|hidden| hidden.memtable_again().size_bytes());
         of_hidden.sum::<usize>() + self.attached_bytes()
     }
 
-    /// True if hidden tables have nothing to flush.
+    /// True if the hidden tables have no entries to flush.
     pub(crate) fn is_empty(&self) -> bool {
         self.hidden().all(|hidden| hidden.memtable_again().is_empty())
     }
 
-    /// Takes in how a row changed; returns by how many bytes memory grew. `scratch` is memory to use.
+    /// Updates the indexes for a changed row; returns by how many bytes memory grew. `scratch` is a buffer to reuse.
     ///
     /// Requires: the memtable's `active` lock is held.
     pub(crate) fn take_in(

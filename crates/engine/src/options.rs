@@ -1,4 +1,4 @@
-//! What the engine is told when it is opened.
+//! [`EngineOptions`].
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,58 +20,59 @@ pub struct EngineOptions {
     pub partitioner: Partitioner,
     /// Segments, sync mode, what to do with damage.
     pub commit_log: ilion_commitlog::Options,
-    /// Above this size of the log, the tables with the oldest unflushed data are flushed.
+    /// Above this size of the log, the table with the oldest unflushed data is flushed.
     pub commit_log_bytes_max: u64,
-    /// What all memtables together may take. Flushing starts at two fifths of it.
+    /// Memory of all memtables together. Flushes start at two fifths of it.
     pub memtable_bytes_max: usize,
     /// Shards of a memtable.
     pub memtable_shards: usize,
     /// Version of the SSTables that are written; it decides their format.
     pub sstable_version: Version,
-    /// A directory of Cassandra 4.x stays one that it can open; else it becomes one of 5.0 for good.
+    /// A directory of Cassandra 4.x stays readable for Cassandra 4.x; if false, it becomes one of 5.0 for good.
     pub stays_compatible: bool,
-    /// How partitions of SSTables are found: by token maps, or as Cassandra does. It decides whether maps are written, too.
+    /// How partitions of SSTables are found: by token maps, or as in Cassandra. Without token maps none are written.
     pub finding: Finding,
-    /// Memory for places of partitions that an index was asked for, where no token map knows them.
+    /// The key cache: positions of partitions in SSTables without a token map.
     pub key_cache: CacheOptions,
-    /// Partitions, rows and cells that are warned of as they are written to SSTables.
+    /// Thresholds of warnings about large partitions, rows and cells.
     pub large: LargeLimits,
-    /// What the index summaries of all SSTables may take; they are thinned out to fit.
+    /// Memory of the index summaries of all SSTables; they are sampled more sparsely to fit.
     pub index_summary_bytes: u64,
-    /// What the sorted views of all tables may take; a table that finds no room goes without.
+    /// Memory of the sorted views of all tables. A table whose view does not fit has none.
     pub sorted_view_bytes: u64,
-    /// Memory for pages of token maps, cell maps and attached indexes. All engines of a process share it: the last one opened says.
+    /// Memory for pages of token maps, cell maps and attached indexes. All engines of a process share it; the last one that is opened
+    /// sets it.
     pub index_page_bytes: u64,
     /// How often index summaries are resized; `None` means never.
     pub index_summary_resize_interval_secs: Option<u64>,
-    /// Decompressed chunks kept in memory.
+    /// Memory of decompressed chunks.
     pub chunk_cache_bytes: u64,
-    /// Heads of partitions kept in memory, of tables with `caching = {'rows_per_partition': ...}`.
+    /// The row cache: heads of partitions, for tables with `caching = {'rows_per_partition': ...}`.
     pub row_cache: CacheOptions,
-    /// Counts of this node kept in memory.
+    /// The counter cache: this node's shards of counters.
     pub counter_cache: CacheOptions,
     /// Holds the keys of saved caches.
     pub saved_caches_dir: PathBuf,
     /// How long saved caches may take to load, in the background.
     pub cache_load_timeout: Duration,
-    /// Whether SSTables are compacted without being asked.
+    /// Whether compactions start in the background.
     pub is_compacting: bool,
-    /// Compactions that may go on at once.
+    /// Compactions that may run at the same time.
     pub compaction_threads: usize,
-    /// Most bytes a second that compactions read together; nothing is no limit.
+    /// How many bytes a second all compactions may read together; `None` is no limit.
     pub compaction_bytes_per_sec: Option<u64>,
-    /// The kinds of indexes that there are.
+    /// The known classes of indexes.
     pub index_classes: IndexClasses,
 }
 
 /// A cache whose keys can be saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
-    /// What it may take; 0 is no cache.
+    /// Its capacity; 0 is no cache.
     pub bytes_max: u64,
-    /// How often its keys are saved, and whether at the end.
+    /// Time between two savings of its keys; `None`: they are not saved, not even at the end.
     pub save_period: Option<Duration>,
-    /// How many keys are saved.
+    /// Most keys that are saved.
     pub keys_to_save: usize,
 }
 

@@ -1,6 +1,6 @@
-//! Which Cassandra the data directory is one of: `system.local.release_version` says so, whoever wrote it.
+//! The release of Cassandra that the data directory belongs to, from `system.local.release_version`.
 //!
-//! It is read before any other table is opened, since it decides which columns the server's own tables have.
+//! It is read before any other table is opened, since it decides which columns the tables of `system` have.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::affected::Affected;
 use crate::shared::Shared;
 use crate::{Error, Result};
 
-/// The release by whose rules the directory is written.
+/// The release whose rules the directory follows.
 pub(crate) fn release_of(shared: &Shared) -> Result<Release> {
     let Some(version) = stored_version(shared)? else {
         return Ok(Release::default());
@@ -31,7 +31,7 @@ pub(crate) fn release_of(shared: &Shared) -> Result<Release> {
     Ok(release)
 }
 
-/// As the SSTables have it: a directory that Cassandra left has nothing in a log.
+/// The value in SSTables only: in a directory that Cassandra left, the log has none.
 fn stored_version(shared: &Shared) -> Result<Option<String>> {
     shared.adopt_tables(&only_local(), &Affected::All)?;
     let Some(store) = shared.table(TableId::of_system_table("system", "local")) else {
@@ -53,7 +53,7 @@ fn stored_version(shared: &Shared) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// A schema of the one table, which is the same in all releases.
+/// A schema with that one table, which is the same in all releases.
 fn only_local() -> Schema {
     let mut schema = Schema::with_system();
     schema.keyspaces.retain(|name, _| name == "system");

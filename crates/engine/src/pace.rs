@@ -1,7 +1,7 @@
-//! How fast compactions read, all together, and how a compaction is told to end.
+//! The pace of compactions, and stopping them.
 //!
-//! After each stretch of a source (`ilion_compaction::Watched`) the task's progress is noted, the [`Pacer`] may pause it, and a task that was
-//! stopped gives its read up.
+//! After each stretch of a source (`ilion_compaction::Watched`) the task's progress is counted, the [`Pacer`] may pause it, and the read
+//! of a stopped task ends with an error.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,9 +14,9 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::tasks::Task;
 
-/// Time that was not used is kept for so long.
+/// Unused time that a later read may use.
 const CREDIT_NANOS: u64 = 100_000_000;
-/// No pause is longer, so that a change of the limit is soon felt.
+/// Longest pause, so that a change of the limit takes effect soon.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// The limit that all compactions share.
@@ -24,7 +24,7 @@ pub(crate) struct Pacer {
     env: Arc<dyn Env>,
     /// Bytes a second; 0 is no limit.
     limit: AtomicU64,
-    /// The limit is raised by this many thousandths; `u64::MAX` lifts it.
+    /// The limit is raised by this many thousandths; `u64::MAX`: there is no limit.
     raised: AtomicU64,
     state: Mutex<State>,
     stopping: Condvar,
@@ -32,7 +32,7 @@ pub(crate) struct Pacer {
 
 #[derive(Default)]
 struct State {
-    /// When what was asked for so far has passed at the rate of the limit.
+    /// When all bytes so far would have been read at the rate of the limit.
     free_nanos: u64,
     is_stopping: bool,
 }
@@ -48,7 +48,7 @@ impl Pacer {
         }
     }
 
-    /// Bytes a second, if they are limited.
+    /// Bytes a second; `None` is no limit.
     pub(crate) fn limit(&self) -> Option<u64> {
         Some(self.limit.load(Ordering::Relaxed)).filter(|limit| *limit > 0)
     }
@@ -59,12 +59,12 @@ impl Pacer {
         self.stopping.notify_all();
     }
 
-    /// Raises the limit, since compactions are behind by this share of what is tolerated.
+    /// Raises the limit, since compactions are behind; `share` is their debt as a share of the highest tolerated one.
     pub(crate) fn press(&self, share: f64) {
         self.raised.store(raise(share), Ordering::Relaxed);
     }
 
-    /// Pauses the caller as the limit wants it.
+    /// Pauses the caller as the limit requires.
     fn take(&self, bytes: u64) {
         let limit = self.limit.load(Ordering::Relaxed);
         let raised = self.raised.load(Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl Pacer {
         }
     }
 
-    /// Compactions end from now on.
+    /// Stops all compactions for good.
     pub(crate) fn stop(&self) {
         self.state.lock().is_stopping = true;
         self.stopping.notify_all();
@@ -93,13 +93,13 @@ impl Pacer {
         self.state.lock().is_stopping
     }
 
-    /// Pauses are over: somebody waits for a task that was stopped.
+    /// Ends all pauses, so that a stopped task ends soon.
     pub(crate) fn wake(&self) {
         self.stopping.notify_all();
     }
 }
 
-/// Thousandths by which the limit is raised: at half of what is tolerated it is doubled, at all of it there is none.
+/// Thousandths by which the limit is raised: at half of the tolerated debt it is doubled, at all of it there is no limit.
 fn raise(share: f64) -> u64 {
     if share >= 1.0 {
         return u64::MAX;

@@ -6,15 +6,15 @@ use parking_lot::Mutex;
 
 use crate::{Error, Result};
 
-/// Threads that a start may keep busy.
+/// Number of threads for the work of a start.
 pub(crate) fn thread_count() -> usize {
     std::thread::available_parallelism().map_or(1, |count| count.get().min(16))
 }
 
-/// Few opens are not worth a thread.
+/// Opens for each thread, at least.
 const OPENS_A_THREAD: usize = 8;
 
-/// Does something with each item, on several threads; the results are in the order of the items.
+/// Calls `work` for each item, on several threads; the results are in the order of the items.
 pub(crate) fn in_parallel<I: Sync, T: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<T> + Sync,

@@ -34,7 +34,7 @@ impl Reached {
         if reached.is_none() {
             tracing::error!(
                 file = %path.display(),
-                "the file is damaged; it would have told the newest timestamp that this node gave, which is now known only from the \
+                "the file is damaged; it held the newest timestamp that this node gave, which is now known only from the \
                  commit log"
             );
         }

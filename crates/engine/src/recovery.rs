@@ -1,6 +1,6 @@
-//! Opening a data directory: whose it is, what tables there are, what a crash left, what the log holds.
+//! Opening a data directory: its id, its tables, what a crash left, the replay of the log.
 //!
-//! Everything is opened and checked before anything is changed, so that a directory that is refused is as it was: the program
+//! Everything is opened and checked before anything is changed. So a directory that is refused is unchanged, and the program
 //! that wrote it can still open it.
 
 use std::cell::RefCell;
@@ -132,7 +132,7 @@ fn replay_log(
 }
 
 impl Shared {
-    /// The directory is understood and is ours from now on: what a crash left in it is brought to an end.
+    /// Marks the directory as ours after all of it was read, and finishes the transactions that a crash left.
     pub(crate) fn take_over(&self) -> Result<()> {
         let path = self.options.data_dir.join(ID_FILE);
         if !self.env.exists(&path) {
@@ -153,8 +153,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes stores for the tables that the schema has and we do not, gives changed tables their new schema, and forgets
-    /// those that are gone.
+    /// Makes stores for new tables of the schema, gives changed tables their new schema, and drops the stores of
+    /// tables that the schema no longer has.
     pub(crate) fn adopt_tables(&self, schema: &Schema, affected: &Affected) -> Result<()> {
         let mut next = TableMap::default();
         let known = self.tables.load_full();
@@ -199,7 +199,7 @@ impl Shared {
         next.extend(kept.into_iter().map(|store| (store.id, store)));
         self.tables.store(Arc::new(next));
         for store in gone {
-            // The schema has it no more, whatever becomes of its files.
+            // The table is dropped even if its files cannot be removed.
             if let Err(error) = self.drop_table(&store) {
                 let directory = store.directory().display();
                 tracing::warn!(?store, %directory, %error, "files of a dropped table are left; remove its directory");
@@ -208,7 +208,7 @@ impl Shared {
         Ok(())
     }
 
-    /// A table; its SSTables are added to `found`, but for those that a crash left unfinished.
+    /// The store of a table; its SSTables are added to `found`, without those that a crash left unfinished.
     fn find_table(&self, table: &Arc<TableSchema>, found: &mut Vec<FoundSSTable>) -> Result<Arc<TableStore>> {
         let since = self.barrier();
         let options = &self.options;
@@ -229,9 +229,9 @@ impl Shared {
         Ok(store)
     }
 
-    /// Adds the SSTables that a table has in its directory to `found`, but for those that a crash left unfinished.
+    /// Adds the SSTables in a table's directory to `found`, without those that a crash left unfinished.
     pub(crate) fn find_sstables(&self, store: &Arc<TableStore>, found: &mut Vec<FoundSSTable>) -> Result<()> {
-        // What Cassandra keeps in the order of a type (its batch log) is left alone.
+        // Tables that Cassandra orders by a type (its batch log) are not read.
         if store.schema().partitioner(self.options.partitioner) == Partitioner::Local {
             return Ok(());
         }
@@ -255,7 +255,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Opens SSTables, several at a time, and gives them to their tables.
+    /// Opens SSTables, several at a time, and adds them to their tables.
     fn open_found(&self, found: Vec<FoundSSTable>) -> Result<()> {
         let opened = in_parallel(&found, |sstable| {
             self.open_found_sstable(&sstable.store.schema(), &sstable.found)
@@ -264,7 +264,7 @@ impl Shared {
         for (FoundSSTable { store, .. }, live) in found.into_iter().zip(opened) {
             let live = match live.and_then(|live| check_file_types(&live).map(|()| live)) {
                 Ok(live) => live,
-                // An index can be made anew, so a start does not end at it.
+                // An index can be rebuilt, so it does not end the start.
                 Err(error) if store.schema().key_order.is_some() && error.is_damage() => {
                     tracing::error!(?store, %error, "a file of an index cannot be used; the index is built anew");
                     store.is_damaged.store(true, Ordering::Release);
@@ -281,7 +281,7 @@ impl Shared {
                 _ => by_table.push((store, vec![live])),
             }
         }
-        // Not even those that do open: what is missing may hide what they have.
+        // A table that is set aside gets no SSTable at all: the missing one may have tombstones for the others.
         by_table.retain(|(store, _)| store.set_aside_reason().is_none());
         for (store, sstables) in by_table {
             store.add_sstables(sstables);

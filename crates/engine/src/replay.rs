@@ -1,11 +1,10 @@
-//! Records of the log back into memtables, but for what SSTables hold already.
+//! Replay: records of the log back into memtables, without those that SSTables have already.
 //!
-//! Changes of the schema are records as well: what follows one is read with the schema that it made, or a later one. A later
-//! schema does no harm: data that only an earlier one knows was dropped in between. So records behind a change are held back,
-//! and one reading of the schema does for all the changes among them: reading it takes as long as there are tables, and a log may
-//! have a change for each.
+//! Changes of the schema are records as well. Records behind one need the schema that it made, or a later one: data that is
+//! not in the later schema was dropped in between. So records behind a change are held back, and the schema is read once
+//! for several changes. To read it takes time for each table, and a log may have a change for each table.
 //!
-//! One thread reads the log and hands records to others in batches. Those apply them in any order, which comes to the same:
+//! One thread reads the log and passes records to others in batches. They apply them in any order, since
 //! writes of one cell reconcile by their timestamps. What depends on the order (a change of the schema, a truncation, a flush)
 //! waits until everything before it is applied.
 
@@ -32,20 +31,20 @@ use crate::table_store::TableStore;
 use crate::write::memtable_position;
 use crate::{Error, Result};
 
-/// Where the schema is kept.
+/// The keyspace of the schema.
 const SCHEMA_KEYSPACE: &str = "system_schema";
 const BATCH_RECORDS: usize = 256;
 const BATCH_BYTES: usize = 1 << 20;
-/// So much is held back behind changes of the schema until it is read anew.
+/// With more records or bytes held back than this, the schema is read and the records are applied.
 const HELD_RECORDS_MAX: usize = 1 << 16;
 const HELD_BYTES_MAX: usize = 16 << 20;
-/// How often the log says how far the replay is.
+/// Time between two messages about the progress.
 const PROGRESS_NANOS: u64 = 5_000_000_000;
 
 type Batch = Vec<(Position, Bytes)>;
 
-/// Replays what `read` reads, which calls [`Replay::finish`] behind the last record; returns its result and how many mutations were
-/// skipped since their data is on disk or their table is gone.
+/// Replays the records that `read` passes to [`Replay::receive`]; `read` calls [`Replay::finish`] behind the last one. Returns the
+/// result of `read`, and how many mutations were skipped since their data is on disk or their table was dropped.
 pub(crate) fn replay<T>(
     shared: &Shared,
     faults: Vec<SchemaFault>,
@@ -77,12 +76,12 @@ pub(crate) fn replay<T>(
     Ok((result, applier.skipped.load(Ordering::Relaxed)))
 }
 
-/// Takes the records in their order.
+/// Receives the records in their order.
 pub(crate) struct Replay<'a> {
     shared: &'a Shared,
     applier: &'a Applier<'a>,
     sender: Sender<Batch>,
-    /// Not yet handed out.
+    /// Records that are not passed to the threads yet.
     batch: Batch,
     batch_bytes: usize,
     /// Records behind a change of the schema, in their order: applied once the schema is read anew.
@@ -90,16 +89,16 @@ pub(crate) struct Replay<'a> {
     held_bytes: usize,
     /// `system_schema` has changed since the schema was read from it.
     is_schema_old: bool,
-    /// What of it did not decode then.
+    /// The objects that did not decode then.
     faults: Vec<SchemaFault>,
     records: u64,
     told_nanos: u64,
-    /// Files may be changed.
+    /// [`Shared::take_over`] was called, so files may be changed.
     is_taken_over: bool,
 }
 
 impl Replay<'_> {
-    /// Takes a record.
+    /// Receives a record.
     pub(crate) fn receive(&mut self, position: Position, envelope: &Envelope<'_>) -> Result<()> {
         match envelope.kind {
             Kind::Noop => {}
@@ -107,7 +106,7 @@ impl Replay<'_> {
             _ if self.is_schema_old => self.hold(position, envelope)?,
             kind => self.take(position, kind, envelope.body)?,
         }
-        // Tables that are made or altered by a later schema begin before the held records.
+        // The memtables of tables that a later schema creates or alters must cover the records that are held back.
         if self.held.is_empty() {
             *self.shared.replayed.lock() = behind(position);
         }
@@ -120,7 +119,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Requires: the schema is as the record needs it.
+    /// Requires: the schema is the one that the record needs.
     fn take(&mut self, position: Position, kind: Kind, body: &[u8]) -> Result<()> {
         match kind {
             Kind::Truncate => {
@@ -133,7 +132,7 @@ impl Replay<'_> {
 
     fn take_schema(&mut self, position: Position, body: Bytes) -> Result<()> {
         let changes = self.applier.decode(position, body)?;
-        // A table can only be found to be dropped while the schema has it.
+        // The dropped table must be in the schema before, so that its files are removed.
         if self.is_schema_old && changes.iter().any(|change| self.leaves_files(change)) {
             self.release()?;
         }
@@ -144,7 +143,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Whether a change of the schema drops a table whose files are still there: the crash came before they were removed.
+    /// Whether a change of the schema drops a table whose files still exist, since the crash came before they were removed.
     fn leaves_files(&self, change: &Mutation) -> bool {
         let is_of = |name| change.table.id == TableId::of_system_table(SCHEMA_KEYSPACE, name);
         if !is_of("tables") && !is_of("views") {
@@ -184,7 +183,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Reads the schema anew if it has changed, and takes the records that were held back for that.
+    /// Reads the schema if it has changed, and applies the records that were held back.
     fn release(&mut self) -> Result<()> {
         if std::mem::take(&mut self.is_schema_old) {
             self.wait()?;
@@ -209,7 +208,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// All of it is understood, or refused before any file has changed.
+    /// Ends the replay: refuses the directory before any file has changed, or takes it over.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.release()?;
         self.wait()?;
@@ -256,9 +255,9 @@ impl Replay<'_> {
         self.applier.check()
     }
 
-    /// Requires: the record at `position` is applied, so that the next begins behind it.
+    /// Requires: all records up to `position` are applied.
     fn flush_largest(&mut self, position: Position) -> Result<()> {
-        // Of a directory that another program wrote there is no log to replay.
+        // There is a log, so the directory is one of Ilion.
         if !std::mem::replace(&mut self.is_taken_over, true) {
             self.shared.take_over()?;
         }
@@ -268,7 +267,7 @@ impl Replay<'_> {
             return Ok(());
         };
         match self.shared.flush_upto(store, || behind(position), Haste::Now) {
-            // It fitted into memory before, and is flushed when there is room again: a full disk does not keep a node down.
+            // The data fitted into memory before the crash, so a node with a full disk can start; the flush is tried again later.
             Err(error) if error.is_shortage() && self.shared.failure().is_none() => Ok(()),
             flushed => flushed,
         }
@@ -299,17 +298,17 @@ fn behind(position: Position) -> Position {
     Position::new(position.segment.0, position.offset.saturating_add(1))
 }
 
-/// What the threads share.
+/// Applies records, on several threads.
 struct Applier<'a> {
     shared: &'a Shared,
-    /// What the SSTables of a table hold, found when its first record comes.
+    /// The stretches of the log that the SSTables of a table cover, found at its first record.
     on_disk: RwLock<HashMap<TableId, Arc<Vec<CommitLogInterval>>>>,
     skipped: AtomicU64,
-    /// `system_schema` has got rows since it was last read.
+    /// Rows of `system_schema` were applied since it was last read.
     has_schema_rows: AtomicBool,
     /// The first failure.
     failure: Mutex<Option<Error>>,
-    /// Batches handed out and not applied.
+    /// Batches that are not applied yet.
     pending: Mutex<usize>,
     idle: Condvar,
 }
@@ -358,7 +357,7 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// What a record changes, but for tables that are gone.
+    /// The mutations of a record, without those of dropped tables.
     fn decode(&self, position: Position, body: Bytes) -> Result<Vec<Mutation>> {
         let tables = self.shared.tables.load();
         let resolve =

@@ -1,8 +1,8 @@
-//! What cannot be done for now, since something is used up: space on the disk, file descriptors, memory.
+//! Shortages: work that fails since disk space, file descriptors or memory are used up, and is tried again.
 //!
 //! A flush that fails for such a reason changes nothing: its files are removed and the memtable stays. The tick thread tries it
-//! again, soon at first and then less and less often. Until one succeeds, writes are taken as long as memtables have room, and
-//! are refused (they do not wait) when they are full. Any other failure of a flush stops writes for good
+//! again, soon at first and then less and less often. Until it succeeds, writes are accepted as long as memtables have room, and
+//! are refused (they do not wait) when memtables are full. Any other failure of a flush stops writes for good
 //! ([`Shared::stop_writes`]), and so does a failed sync: see [`ilion_env::Error::is_shortage`].
 
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::work::Work;
 use crate::{Error, Result};
 
 impl Shared {
-    /// A flush failed: it is tried again if that may help, and else writes stop for good.
+    /// Handles a failed flush: it is tried again after a shortage, else writes stop for good.
     pub(crate) fn flush_failed(&self, store: &Arc<TableStore>, error: &Error) {
         if !error.is_shortage() {
             return self.stop_writes(error);
@@ -28,13 +28,13 @@ impl Shared {
         state.reason = error.to_string();
         if !is_known {
             state.tables.push(store.clone());
-            tracing::error!(?store, %error, "a flush failed; it is tried again by itself, and nothing is lost meanwhile");
+            tracing::error!(?store, %error, "a flush failed; it is tried again automatically, and no data is lost meanwhile");
         }
         drop(state);
         self.budget.stall();
     }
 
-    /// Everything of the table is on disk.
+    /// Notes that a flush of the table succeeded.
     pub(crate) fn flush_succeeded(&self, store: &Arc<TableStore>) {
         let mut state = self.stall.lock();
         let before = state.tables.len();
@@ -47,13 +47,13 @@ impl Shared {
         }
     }
 
-    /// Why flushes fail for now, if they do.
+    /// Why flushes fail for now; `None` if they do not.
     pub(crate) fn stalled(&self) -> Option<String> {
         let state = self.stall.lock();
         (!state.tables.is_empty()).then(|| state.reason.clone())
     }
 
-    /// A build of an index failed for lack of something; true if it is tried again.
+    /// Handles a failed build of an index; returns true if it is tried again.
     pub(crate) fn build_failed(&self, store: &Arc<TableStore>, index: &str, error: &Error) -> bool {
         let is_retried = error.is_shortage() && !self.background.is_stopping();
         if is_retried {
@@ -63,7 +63,7 @@ impl Shared {
         is_retried
     }
 
-    /// Counts a tick, and tries again what is due.
+    /// Counts a tick, and tries again if that is due.
     pub(crate) fn retry_stalled(&self) {
         let mut state = self.stall.lock();
         if !state.is_due() {
@@ -95,7 +95,7 @@ impl Shared {
     ) {
         left.retain(|live| !self.remove_now(live));
         let synced = self.env.sync_dir(&directory);
-        // Whose log may be let go must not come back with a power loss.
+        // If the log may be trimmed, a power loss must not bring the files back.
         let may_come_back = hold.is_some() && synced.is_err_and(|error| !error.is_not_found());
         if !left.is_empty() || may_come_back {
             let removal = Removal {
@@ -107,7 +107,7 @@ impl Shared {
         }
     }
 
-    /// Removes what the transaction has added. What cannot be removed now is removed later.
+    /// Aborts a transaction. Files that cannot be removed now are removed later.
     pub(crate) fn abort(&self, transaction: Transaction) {
         let log = transaction.path().to_path_buf();
         let directory = log.parent().map(PathBuf::from).unwrap_or_default();
@@ -118,14 +118,14 @@ impl Shared {
     }
 
     fn finish_aborted(&self, directory: PathBuf, log: PathBuf) {
-        // The table may be dropped by now.
+        // The table may have been dropped.
         if self.env.exists(&log) && finish_transaction(&*self.env, &directory, &log).is_err() {
             self.stall.lock().transactions.push((directory, log));
         }
     }
 
-    /// Commits, or aborts what cannot be committed. If nobody knows whether it is committed, writes stop for good: what the
-    /// next start finds is then decided by what is on disk, and nothing may be built on either answer.
+    /// Commits a transaction, or aborts it if that fails. If it is unknown whether the COMMIT is on disk, writes stop for good: the
+    /// next start finds the old files or the new ones, so no later change may depend on either.
     pub(crate) fn commit(&self, transaction: Transaction) -> Result<CommittedTransaction> {
         transaction.commit().map_err(|failed| {
             let error = Error::from(failed.error);

@@ -1,8 +1,8 @@
 //! The row cache: the head of partitions, merged, in memory (`caching = {'rows_per_partition': ...}`).
 //!
-//! An entry has all rows of a partition, or its first ones up to a clustering; a read that wants more goes on in the table behind
-//! it. A write drops the entry of its partition after it is visible. Whoever fills an entry takes a ticket before reading; a
-//! write in between makes the ticket void, so that nothing older than an acknowledged write is ever kept.
+//! An entry has all rows of a partition, or its first ones up to a clustering; a read that needs more continues in the table
+//! behind it. A write drops the entry of its partition after the write is visible. A caller that fills an entry takes a ticket
+//! before it reads; a write in between makes the ticket invalid. So no entry is older than an acknowledged write.
 //! Compat: `RowCacheKey`, `CachedBTreePartition` of Cassandra 5.0, whose entries a write drops, too.
 
 use std::hash::BuildHasher;
@@ -32,10 +32,10 @@ pub(crate) struct RowKey {
 /// The head of a partition.
 #[derive(Debug)]
 pub(crate) struct CachedPartition {
-    /// Nothing: there is no such partition.
+    /// `None`: the partition does not exist.
     head: Option<PartitionHead>,
     unfiltereds: Vec<Unfiltered>,
-    /// Ends behind the last row that is here; `None`: all of the partition is.
+    /// The clustering of the last cached row; `None` if the whole partition is cached.
     upto: Option<Bound>,
     size_bytes: usize,
 }
@@ -49,13 +49,13 @@ impl Weighter<RowKey, Arc<CachedPartition>> for ByBytes {
     }
 }
 
-/// Says how many writes a partition's stripe had seen.
+/// The count of writes of a partition's stripe at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket(u64);
 
 pub(crate) struct RowCache {
     partitions: Cache<RowKey, Arc<CachedPartition>, ByBytes>,
-    /// Counts of writes. Held to put in or take out an entry.
+    /// Counts of writes. Held while an entry is inserted or removed.
     stripes: Box<[Mutex<u64>]>,
     hasher: foldhash::fast::FixedState,
     pub(crate) hits: AtomicU64,
@@ -83,10 +83,10 @@ impl RowCache {
         self.partitions.capacity()
     }
 
-    /// What no longer fits goes.
+    /// Evicts what no longer fits.
     pub(crate) fn resize(&self, capacity_bytes: u64) {
         self.partitions.set_capacity(capacity_bytes);
-        // Writes did not tell while there was no cache: what was read before they did is not kept.
+        // Writes were not counted while there was no cache, so all tickets from before become invalid.
         self.stripes.iter().for_each(|writes| *writes.lock() += 1);
     }
 
@@ -98,7 +98,7 @@ impl RowCache {
         self.partitions.len()
     }
 
-    /// False: nothing is ever kept, nobody need tell it of writes.
+    /// False if it has no capacity; then writes need not be counted.
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.capacity_bytes() > 0
@@ -119,12 +119,12 @@ impl RowCache {
         found
     }
 
-    /// To be taken before the partition is read.
+    /// A ticket, which must be taken before the partition is read.
     pub(crate) fn ticket(&self, table: TableId, key: &Bytes) -> Ticket {
         Ticket(*self.stripe(table, key).lock())
     }
 
-    /// Keeps what was read, unless the partition may have been written since the ticket was taken.
+    /// Inserts an entry, unless the partition may have been written since the ticket was taken.
     pub(crate) fn insert(&self, table: TableId, key: &Bytes, ticket: Ticket, read: Arc<CachedPartition>) {
         let writes = self.stripe(table, key).lock();
         if *writes == ticket.0 {
@@ -133,7 +133,7 @@ impl RowCache {
         }
     }
 
-    /// A write to the partition is visible.
+    /// Drops the entry of a partition, since a write to it is visible.
     pub(crate) fn invalidate(&self, table: TableId, key: &Bytes) {
         let mut writes = self.stripe(table, key).lock();
         *writes += 1;
@@ -143,7 +143,7 @@ impl RowCache {
         });
     }
 
-    /// Much of a table has changed: it was altered, truncated, or got files.
+    /// Drops all entries of a table, since it was altered, truncated, or got SSTables.
     pub(crate) fn forget_table(&self, table: TableId) {
         if !self.is_enabled() {
             return;
@@ -152,28 +152,28 @@ impl RowCache {
         self.partitions.retain(|key, _| key.table != table);
     }
 
-    /// Forgets everything.
+    /// Drops all entries.
     pub(crate) fn clear(&self) {
         self.stripes.iter().for_each(|writes| *writes.lock() += 1);
         self.partitions.clear();
     }
 
-    /// Whose partitions are here.
+    /// The keys of the cached partitions.
     pub(crate) fn keys(&self) -> Vec<RowKey> {
         self.partitions.iter().map(|(key, _)| key).collect()
     }
 
-    /// What one entry may weigh.
+    /// Largest size of one entry.
     pub(crate) fn entry_bytes_max(&self) -> usize {
         usize::try_from(self.capacity_bytes() / 8).unwrap_or(usize::MAX)
     }
 }
 
-/// How a read is answered by an entry.
+/// How an entry answers a read.
 pub(crate) enum Served {
-    /// All of it.
+    /// Wholly.
     Whole(Box<dyn Cursor>),
-    /// The rows before the slices, which are to be read in the table.
+    /// Its first rows; these slices must be read from the table.
     Head(Box<dyn Cursor>, Vec<Slice>),
     /// Not at all.
     No,
@@ -224,7 +224,7 @@ impl CachedPartition {
         Ok(Some(read))
     }
 
-    /// What is open there is closed, and what opened behind the last row is left out.
+    /// Closes a deleted range that is open behind the last row, and leaves out one that opens behind it.
     fn end_behind_last_row(&mut self, open: Option<DeletionTime>) {
         let mut open = open;
         while let Some(Unfiltered::Marker(marker)) = self.unfiltereds.last() {
@@ -242,7 +242,7 @@ impl CachedPartition {
         self.upto = Some(upto);
     }
 
-    /// Answers a read as far as possible.
+    /// Answers a read as far as the entry goes.
     pub(crate) fn serve(
         self: &Arc<Self>,
         filter: &ClusteringFilter,
@@ -301,7 +301,7 @@ fn size_of(unfiltered: &Unfiltered) -> usize {
     }
 }
 
-/// Gives an entry.
+/// Reads an entry.
 struct CachedCursor {
     partition: Arc<CachedPartition>,
     is_begun: bool,
@@ -326,10 +326,10 @@ impl Cursor for CachedCursor {
     ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
 }
 
-/// Opens what follows on a cached head.
+/// Opens the rest of a partition behind its cached head.
 pub(crate) type OpenRest = Box<dyn FnOnce() -> Result<Box<dyn Cursor>, ReadError> + Send>;
 
-/// A cached head, and the rest of the partition if somebody asks for it.
+/// A cached head, and then the rest of the partition, opened when it is needed.
 pub(crate) struct HeadThenRest {
     pub(crate) head: Box<dyn Cursor>,
     pub(crate) open_rest: Option<OpenRest>,
@@ -368,7 +368,7 @@ impl Cursor for HeadThenRest {
     ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
 }
 
-/// True if a read that begins at the head of a partition makes an entry.
+/// True if the read begins at the head of the partition, so that it may fill an entry.
 pub(crate) fn is_head_read(filter: &ClusteringFilter) -> bool {
     let first = filter.slices.first();
     !filter.reversed && first.is_some_and(|slice| slice.start.values.is_empty())

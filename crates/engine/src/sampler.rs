@@ -1,7 +1,7 @@
-//! Which partitions are read and written most, for as long as somebody wants to know.
+//! Samples which partitions are read and written most.
 //!
-//! Counted by the space-saving algorithm (Metwally, Agrawal, El Abbadi 2005): so many counters, and a partition without one takes over
-//! the least. A count is too high by at most its error. Off, a read or write costs the look at a flag.
+//! The space-saving algorithm (Metwally, Agrawal, El Abbadi 2005): a fixed number of counters, and a partition without one takes over
+//! the lowest. A count is too high by at most its error. While sampling is off, a read or write only checks a flag.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -13,17 +13,17 @@ use parking_lot::Mutex;
 
 use crate::{Error, Result};
 
-/// Partitions that are counted at a time, of each kind.
+/// Counters of each kind.
 const COUNTERS: usize = 1024;
 
-/// A partition that is among those used most.
+/// One of the partitions that are used most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopPartition {
     /// `keyspace.table:key`
     pub partition: String,
-    /// How often, or how many bytes.
+    /// Number of uses, or of bytes.
     pub count: u64,
-    /// By how much the count may be too high.
+    /// The count is too high by at most this.
     pub error: u64,
 }
 
@@ -42,13 +42,13 @@ pub struct TopPartitions {
 #[derive(Default)]
 pub(crate) struct Sampling {
     is_on: AtomicBool,
-    /// Held for one count.
+    /// Locked for one count.
     samples: Mutex<Option<Samples>>,
 }
 
-/// What is counted at the moment.
+/// A running sampling.
 struct Samples {
-    /// Only these.
+    /// The tables whose partitions are counted.
     tables: Vec<TableId>,
     reads: Heavy,
     writes: Heavy,
@@ -74,7 +74,7 @@ impl Heavy {
                 self.0.remove(&victim);
             }
         }
-        // The key may be a slice of a whole request.
+        // The key may be a slice of a large request.
         let place = (table, Bytes::copy_from_slice(key));
         self.0.insert(place, (least + amount, least));
     }
@@ -160,7 +160,7 @@ impl Sampling {
     }
 }
 
-/// Bytes of a mutation as the commit log would have it.
+/// Bytes of a mutation in the commit log.
 fn size_of(mutation: &Mutation) -> u64 {
     let mut encoded = Vec::new();
     ilion_rows::encode_mutation(mutation, &mut encoded);

@@ -1,8 +1,8 @@
-//! Caches that outlive the process: what partitions and counters they held is saved now and then, and at the end; after a start,
-//! when the engine serves already, they are filled again in the background.
+//! Saved caches: the keys in caches are saved now and then, and at the end. After a start,
+//! the caches are filled again in the background, while the engine serves requests.
 //!
-//! Of rows and counters only keys are saved (`entries`), so what comes back is as new as a read; of the key cache places in SSTables,
-//! too (`keys`), which never change. What is damaged is left alone with a warning.
+//! Of the row and counter cache only keys are saved (`entries`), and their values are read again. Of the key cache positions in
+//! SSTables are saved, too (`keys`), since they never change. Damaged files are skipped with a warning.
 //! Compat: `AutoSavingCache` of Cassandra 5.0.
 
 mod entries;
@@ -26,7 +26,7 @@ use crate::counter_cache::{CounterKey, OwnCount};
 use crate::shared::Shared;
 use crate::{Engine, Error, Result};
 
-/// Loads what was saved, and saves until the engine stops.
+/// Loads the saved caches, and saves them until the engine closes.
 pub(crate) fn run(shared: &Arc<Shared>) {
     load(shared);
     shared.background.tell_caches_loaded();
@@ -77,7 +77,7 @@ fn save_counters(shared: &Shared, keys_max: usize) -> Result<()> {
     for key in shared.counter_cache.keys().into_iter().take(keys_max) {
         let table = shared.table(key.table).map(|store| store.schema());
         let column = table.as_ref().and_then(|table| table.column(key.column));
-        // Compat: an entry of a static column ends a Cassandra's load with an error.
+        // Compat: Cassandra cannot load a file with an entry of a static column.
         if let Some(column) = column.filter(|column| column.kind != ColumnKind::Static) {
             let cell = encode_cell(key.clustering.values(), &column.name);
             draft.add(key.table, &key.key, Some(&cell));
@@ -91,7 +91,7 @@ fn write(shared: &Shared, draft: Draft, cache: &str) -> Result<()> {
     Ok(draft.write(&*shared.env, &shared.options.saved_caches_dir, cache, version)?)
 }
 
-/// Reads what was cached when the caches were saved last.
+/// Fills the caches with the keys that were saved last.
 fn load(shared: &Shared) {
     let started_nanos = shared.env.monotonic_nanos();
     let timeout_nanos = u64::try_from(shared.options.cache_load_timeout.as_nanos()).unwrap_or(u64::MAX);
@@ -139,7 +139,7 @@ fn load_entries(
     (saved.entries.len(), loaded, saved.complaint)
 }
 
-/// False if there is nothing to cache any more.
+/// Returns false if the entry no longer exists.
 fn load_entry(shared: &Shared, entry: &SavedEntry) -> Result<bool> {
     let Some(store) = shared.table(entry.table) else {
         return Ok(false);
@@ -208,7 +208,7 @@ fn load_counter(shared: &Shared, table: &Arc<TableSchema>, key: &DecoratedKey, c
 }
 
 impl Engine {
-    /// Changes what a cache may take until the next start; what no longer fits goes.
+    /// Changes the capacity of a cache until the next start; evicts what no longer fits.
     ///
     /// # Errors
     /// There is no such cache.
@@ -223,7 +223,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Changes how many keys of a cache are saved until the next start.
+    /// Changes the number of keys of a cache that are saved, until the next start.
     ///
     /// # Errors
     /// There is no such cache, or it is not saved.
@@ -239,7 +239,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Forgets what a cache holds: `rows`, `counters`, `keys` or `chunks`.
+    /// Empties a cache: `rows`, `counters`, `keys` or `chunks`.
     ///
     /// # Errors
     /// There is no such cache.

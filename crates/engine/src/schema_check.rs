@@ -1,8 +1,8 @@
-//! A change of the schema, tried out before it is logged: once it is, every start meets it again.
+//! Tries out a change of the schema before it is logged, since every later start must adopt it.
 //!
-//! `ilion_schema` has checked that the rows of the change can be read back. Here each new or altered table is laid out as an
-//! SSTable on a disk in memory and opened again, with the hidden tables of its indexes; the paths of its directories are
-//! formed, and the directories are made. What fails here fails before anything has changed, but for an empty directory.
+//! `ilion_schema` has checked that the rows of the change can be read back. Here an SSTable of each new or altered table, and of
+//! the hidden tables of its indexes, is written to a disk in memory and opened again. Then the table's directories are
+//! made. If this fails, nothing has changed except for an empty directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::shared::Shared;
 use crate::table_store::directory_of;
 use crate::{Error, Result};
 
-/// Longest name of a file or directory that file systems take.
+/// Longest name of a file or directory.
 const FILE_NAME_LEN_MAX: usize = 255;
-/// Longest path that the system takes, with room for the name of a file in the directory.
+/// Longest path of a directory, with room for the name of a file in it.
 const PATH_LEN_MAX: usize = 4095 - FILE_NAME_LEN_MAX - 1;
 
 impl Shared {
-    /// Refuses a change whose tables could not be flushed, opened or found.
+    /// Refuses a change whose tables could not be flushed, or not be opened by the next start.
     pub(crate) fn try_out(&self, applied: &Applied) -> Result<()> {
         for diff in &applied.diffs {
             match diff {
@@ -59,7 +59,7 @@ impl Shared {
     }
 
     fn try_index(&self, schema: &Arc<IndexSchema>, table: &Arc<TableSchema>) -> Result<()> {
-        // A class that is not known is not kept, and told of, where it is opened.
+        // An index of an unknown class is skipped with a warning when it is opened.
         let Ok(index) = self.make_index(schema, table) else {
             return Ok(());
         };

@@ -1,7 +1,7 @@
 //! The schema in `system_schema`: read at the start, written by every change.
 //!
-//! A change is one log record of kind `Schema`, applied to the tables of `system_schema` like any other write and synced
-//! before anybody hears of it; then the engine adopts the new schema. A replay does the same.
+//! A change is one log record of kind `Schema`, applied to the tables of `system_schema` like any other write, and synced
+//! before the caller gets an answer; then the engine adopts the new schema. A replay does the same.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use ilion_rows::{
     Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, DeletionTime, KeyRange,
     Liveness, Mutation, PartitionUpdate, ReadPurge, Row, Unfiltered,
 };
-use ilion_schema::rows::{SCHEMA_TABLES, schema_column_named};
+use ilion_schema::rows::SCHEMA_TABLES;
 use ilion_schema::{
     Applied, ColumnId, RowChange, Schema, SchemaChange, SchemaFault, SchemaRow, TableId, TableKind,
-    TableSchema, encode_keyspace,
+    TableSchema, encode_keyspace, schema_column_named,
 };
 
 use crate::affected::Affected;
@@ -28,8 +28,8 @@ use crate::{Engine, Error, Result};
 
 const KEYSPACE: &str = "system_schema";
 
-/// How often the engine tries to adopt a logged schema change while descriptors or memory are short, and how long it waits between
-/// tries: half a minute together.
+/// Tries to adopt a logged schema change while descriptors or memory are short, and the wait between tries: half a minute
+/// in total.
 const ADOPT_TRIES: u32 = 300;
 const ADOPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -61,7 +61,7 @@ impl Engine {
         let mut mutations = mutations_of(shared, changes, shared.change_micros(now_micros)?)?;
         mutations.extend(shared.forget_built(&applied.diffs)?);
         shared.write_schema(&mutations)?;
-        // The log has the change, so the next start has it: this process must not go on without it.
+        // The next start will have the change, since it is logged, so this process must not continue without it.
         let adopted = until_there_is_enough(|| shared.adopt(&applied));
         adopted.inspect_err(|error| shared.stop_writes(error))?;
         if let Err(error) = shared.build_new() {
@@ -88,7 +88,7 @@ impl Engine {
         Ok(Applied::no_change(schema))
     }
 
-    /// Writes what `system_schema` lacks of the keyspaces that the server brings along, as drivers want to read it.
+    /// Writes the rows of the server's own keyspaces that `system_schema` lacks, since drivers read them.
     pub(crate) fn store_own_keyspaces(&self) -> Result<()> {
         let shared = &self.shared;
         let stored: HashMap<_, _> = shared
@@ -122,7 +122,7 @@ impl Engine {
         }
         for mutations in keyspaces.values() {
             match shared.write(Kind::Schema, mutations) {
-                // Segments of a few KiB, as tests have them, take no keyspace as a whole.
+                // A keyspace does not fit into one record if segments have a few KiB, as in tests.
                 Err(Error::Log(ilion_commitlog::Error::Refused { .. })) => {
                     let mut mutations = mutations.iter().map(std::slice::from_ref);
                     mutations.try_for_each(|one| shared.write(Kind::Schema, one).map(drop))?;
@@ -134,7 +134,7 @@ impl Engine {
     }
 }
 
-/// Calls `adopt` until it does not fail for a shortage, half a minute at most: the log has the change, so it cannot be taken back.
+/// Calls `adopt` until it does not fail for a shortage, half a minute at most: a logged change cannot be taken back.
 fn until_there_is_enough(adopt: impl Fn() -> Result<()>) -> Result<()> {
     for _ in 1..ADOPT_TRIES {
         match adopt() {
@@ -149,7 +149,7 @@ fn until_there_is_enough(adopt: impl Fn() -> Result<()>) -> Result<()> {
 }
 
 impl Shared {
-    /// Logs the rows of a schema change, applies them, and returns when the log has them on disk. If the log is full, neither log
+    /// Logs the rows of a schema change, applies them, and returns when they are durable. If the disk is full, neither log
     /// nor memtables have changed.
     fn write_schema(&self, mutations: &[Mutation]) -> Result<()> {
         match self.write(Kind::Schema, mutations)? {
@@ -158,7 +158,7 @@ impl Shared {
         }
     }
 
-    /// Makes and drops tables, then shows the schema to everybody.
+    /// Creates and drops stores of tables, then publishes the schema.
     fn adopt(&self, applied: &Applied) -> Result<()> {
         let affected = Affected::by(&applied.diffs);
         let known = self.tables.load_full();
@@ -187,18 +187,18 @@ impl Shared {
         }
     }
 
-    /// The schema that `system_schema` holds now, with the server's own keyspaces, and what of it does not decode.
+    /// The schema in `system_schema`, with the server's own keyspaces, and the objects that do not decode.
     ///
-    /// In the middle of a replay, tables of `system_schema` may stand at different moments: some were flushed with a change
-    /// that the log comes to later. What does not decode then is either dropped by such a change, or made by one that the
-    /// replay has not come to, so it is left out for now.
+    /// In the middle of a replay, tables of `system_schema` may be at different moments: some were flushed with a change
+    /// that comes later in the log. An object that does not decode then is dropped or completed by such a later change, so it
+    /// is left out for now.
     pub(crate) fn load_schema(&self) -> Result<(Schema, Vec<SchemaFault>)> {
         let (schema, faults) = Schema::from_rows_in_part(self.release, self.read_schema_rows()?);
         Ok((schema.with_column_ids_of(&self.schema.load()), faults))
     }
 
-    /// A new timestamp at the end of its millisecond. Drop times are kept in milliseconds: rounded down, one would leave what was
-    /// written just before it.
+    /// A new timestamp at the end of its millisecond. Drop times are stored in milliseconds; rounded down, one would keep data that
+    /// was written just before the drop.
     fn whole_milli(&self) -> i64 {
         let unique_micros = self.env.unique_micros();
         let rest = (1000 - unique_micros.rem_euclid(1000)) % 1000;
@@ -207,7 +207,8 @@ impl Shared {
         micros
     }
 
-    /// The timestamp of a change of the schema: above all that the schema has. Its rows may come from a Cassandra whose clock was ahead.
+    /// The timestamp of a change of the schema: above all timestamps in the schema, whose rows may come from a Cassandra with a clock
+    /// that was ahead.
     fn change_micros(&self, now_micros: i64) -> Result<i64> {
         let newest = self
             .schema_tables()
@@ -219,7 +220,7 @@ impl Shared {
         let Some(newest) = newest else {
             return Ok(now_micros);
         };
-        // What a change deletes is one older than what it puts.
+        // The deletions of a change are one older than its rows.
         let above = newest.checked_add(2).ok_or_else(|| {
             Error::Refused(format!(
                 "{KEYSPACE} has a row of the timestamp {newest}, and no change can be newer; remove the SSTable that has it"
@@ -241,7 +242,7 @@ impl Shared {
         let mut rows = Vec::new();
         for name in self.schema_tables() {
             let store = self.table(TableId::of_system_table(KEYSPACE, name));
-            // A schema of our own making has all of them.
+            // The built-in schema has all of them.
             let store = store.ok_or_else(|| Error::Refused(format!("{KEYSPACE}.{name} is not there")))?;
             let table = store.schema();
             let law = self.own_read_law();
@@ -266,7 +267,7 @@ fn read_rows(
     let columns = columns_of(name, table);
     while let Some(head) = cursor.next_partition()? {
         let keyspace = String::from_utf8_lossy(&head.key.key).into_owned();
-        // The partition of `keyspaces` is its one row.
+        // A partition of `keyspaces` has one row.
         while let Some(unfiltered) = cursor.next_unfiltered()? {
             if let Unfiltered::Row(row) = unfiltered {
                 rows.push(SchemaRow {
@@ -281,7 +282,7 @@ fn read_rows(
     Ok(())
 }
 
-/// The regular columns of a table, by the names that rows have.
+/// The regular columns of a table, by their names in rows.
 fn columns_of(name: &str, table: &TableSchema) -> Vec<(ColumnId, &'static str)> {
     table
         .regulars()
@@ -289,7 +290,7 @@ fn columns_of(name: &str, table: &TableSchema) -> Vec<(ColumnId, &'static str)> 
         .collect()
 }
 
-/// Every one of the columns, null where the row has none.
+/// All of the columns, null if the row does not have one.
 fn cells_of(columns: &[(ColumnId, &'static str)], row: &Row) -> Vec<(&'static str, Option<Bytes>)> {
     let value = |column: ColumnId| match row.column(column) {
         Some(Data::Simple(cell)) => Some(cell.value.clone()),
@@ -302,14 +303,14 @@ fn cells_of(columns: &[(ColumnId, &'static str)], row: &Row) -> Vec<(&'static st
 fn mutations_of(shared: &Shared, changes: Vec<RowChange>, change_micros: i64) -> Result<Vec<Mutation>> {
     let mut partitions: BTreeMap<(&'static str, String), Mutation> = BTreeMap::new();
     let now_secs = shared.now_secs();
-    // What a change deletes is older than what it puts: never equal, so that a deletion hides nothing new.
+    // Deletions of a change are older than its rows, never equal: so they do not hide new rows.
     let deletion = DeletionTime::new(change_micros - 1, now_secs);
     let known: Vec<&str> = shared.schema_tables().collect();
     let is_known = |change: &RowChange| match change {
         RowChange::Put(row) => known.contains(&row.table),
         RowChange::Delete { table, .. } | RowChange::DeletePartition { table, .. } => known.contains(table),
     };
-    // What an older release has no table for is refused before it comes here.
+    // A change that needs a table which an older release lacks was refused before.
     for change in changes.into_iter().filter(is_known) {
         let (name, keyspace) = match &change {
             RowChange::Put(row) => (row.table, row.keyspace.clone()),

@@ -5,14 +5,13 @@
 //! | a table whose files do not open, or are of unknown types | when its store is opened | a store without its SSTables; its log records are applied and flushed as ever |
 //! | an object of `system_schema` that does not decode | when the schema is loaded | its rows, by name |
 //!
-//! Reads and writes of a table that is set aside are refused with the reason; it is not compacted, since a compaction could drop
-//! a tombstone that hides data of the file that is missing now. No file is deleted: once the damaged one is restored, the next
-//! start opens the table again. DROP removes it for good. The name of an object that does not decode is not given away before that: a new
-//! object would get the old one's rows.
+//! Reads and writes of a table that is set aside are refused with the reason. It is not compacted, since a compaction could drop
+//! a tombstone that hides data of the missing file. No file is deleted: once the damaged one is restored, the next
+//! start opens the table again. DROP removes it for good. Until then no new object may have the name of one that does not decode: it
+//! would get the old one's rows.
 //!
-//! Not set aside: the node's own keyspaces, without which it is not this node; and anything in a directory that another
-//! program wrote, which is refused as a whole the first time, so that this program can still open it. Nor a table that lacks
-//! file descriptors or memory to be opened: nothing is wrong with it, and the start ends with what is short.
+//! Three things end the start instead: damage in the node's own keyspaces; any damage in a directory of another program, so that
+//! this program can still open it; and a lack of file descriptors or memory, which is no fault of the table.
 
 use ilion_schema::rows::SCHEMA_TABLES;
 use ilion_schema::{RowChange, Schema, SchemaChange, SchemaFault, TableId, is_system_keyspace};
@@ -29,7 +28,7 @@ impl Engine {
         let mut all = shared.faults.all();
         for store in shared.tables.load().values() {
             let table = store.schema();
-            // A table whose rows do not decode may have a store all the same.
+            // A table whose rows do not decode may have a store, and is on the list already.
             if let Some(reason) = store.set_aside_reason()
                 && !all
                     .iter()
@@ -50,8 +49,8 @@ impl Engine {
 }
 
 impl Shared {
-    /// Ends with the error if the table is one that the node cannot do without, the directory is not ours yet, or something is
-    /// used up for now. Otherwise sets the table aside.
+    /// Sets the table aside. Returns the error if the table is one of the node's own, the directory is not ours yet, or something is
+    /// used up for now.
     pub(crate) fn set_aside_or_refuse(&self, store: &TableStore, error: Error) -> Result<()> {
         let table = store.schema();
         let is_ours = self.is_ours || self.log.get().is_some();
@@ -64,8 +63,8 @@ impl Shared {
         Ok(())
     }
 
-    /// The log is replayed: refuses the start if what does not decode now is something that the node cannot do without, or
-    /// the directory is not ours yet.
+    /// Called after the replay: refuses the start if an object of the node's own keyspaces does not decode, or any object of a
+    /// directory that is not ours yet.
     pub(crate) fn check_faults(&self, faults: &[SchemaFault]) -> Result<()> {
         let mut serious = faults
             .iter()
@@ -75,7 +74,7 @@ impl Shared {
             .map_or(Ok(()), |fault| Err(fault.error.clone().into()))
     }
 
-    /// The log is replayed: what does not decode now is set aside.
+    /// Called after the replay: sets aside the objects that do not decode.
     pub(crate) fn set_faulty_aside(&self) {
         for fault in &self.faults.all() {
             let SetAside {
@@ -102,12 +101,12 @@ impl Shared {
             .join(keyspace)
             .join(format!("{name}-{}", id.0.simple()));
         self.remove_unopened(&directory)?;
-        // Stays where there are snapshots.
+        // Fails if there are snapshots.
         let _ = self.env.remove_dir(&directory);
         Ok(())
     }
 
-    /// What DROP of a set-aside object deletes from `system_schema`; `None` if the change is no such drop.
+    /// The deletions from `system_schema` for a DROP of an object that is set aside; `None` for any other change.
     pub(crate) fn drop_of_fault(
         &self,
         schema: &Schema,

@@ -1,14 +1,14 @@
-//! Rows that are asked for one by one, put together source after source until older sources can add nothing.
+//! Reads of rows by their whole keys, source after source, until older sources can add nothing.
 //!
-//! SSTables are asked from the newest data to the oldest. A row is settled for what is older than a timestamp if a deletion at or
-//! above that timestamp covers it, or if each wanted column has a cell above it and the row is known to live: whatever an
-//! older source has cannot be seen. Compat: `SinglePartitionReadCommand.queryMemtableAndSSTablesInTimestampOrder` of
-//! Cassandra 5.0, which settles rows without asking whether they live: an expired row could hide an older column that lives.
+//! SSTables are read from the newest data to the oldest. A row is settled against sources older than a timestamp if a deletion at or
+//! above that timestamp covers it, or if each wanted column has a cell above it and the row is known to live. Then nothing in
+//! these sources is visible. Compat: `SinglePartitionReadCommand.queryMemtableAndSSTablesInTimestampOrder` of
+//! Cassandra 5.0, which does not check whether the row lives: there, an expired row can hide an older column that lives.
 //!
-//! Of columns that are not wanted, only so much is read as says that the row lives ([`ilion_sstable::Unwanted::Newest`]). If it
-//! does not, by what was read of it, all is read again with their times: one of them may.
+//! Of the other columns, only so much is read as shows that the row lives ([`ilion_sstable::Unwanted::Newest`]). If that does not
+//! show it, everything is read again with the times of all cells, since one of them may live.
 //!
-//! Not for counters, whose values add up over all sources, nor for columns of many cells.
+//! Not used for counters, whose values add up over all sources, nor for columns of many cells.
 
 use std::sync::Arc;
 
@@ -19,19 +19,19 @@ use ilion_rows::{
 use ilion_schema::{Column, ColumnId, ColumnKind, TableSchema};
 use smallvec::SmallVec;
 
-/// Above this many rows, a read asks every source at once.
+/// A read of more rows uses all sources at once.
 const ROWS_MAX: usize = 64;
 
-/// What is wanted of a partition, if it can be settled.
+/// The wanted rows and columns of a partition, if it can be settled.
 #[derive(Clone)]
 pub(crate) struct Wanted {
-    /// Simple columns.
+    /// The wanted columns, all of them simple.
     statics: SmallVec<[ColumnId; 4]>,
     regulars: SmallVec<[ColumnId; 8]>,
 }
 
 impl Wanted {
-    /// `None` if the read cannot be settled source by source.
+    /// `None` if the read cannot be settled.
     pub(crate) fn of(
         table: &TableSchema,
         filter: &ClusteringFilter,
@@ -83,7 +83,7 @@ struct Slot {
     is_settled: bool,
 }
 
-/// Takes sources in, newest first.
+/// Merges sources, newest first.
 pub(crate) struct Settling {
     table: Arc<TableSchema>,
     comparator: ClusteringComparator,
@@ -93,7 +93,7 @@ pub(crate) struct Settling {
     is_static_settled: bool,
     slots: SmallVec<[Slot; 1]>,
     direction: Direction,
-    /// What the next source is asked for: forwards, whatever the direction.
+    /// The filter for the next source: always forwards.
     filter: Arc<ClusteringFilter>,
 }
 
@@ -130,7 +130,7 @@ impl Settling {
         }
     }
 
-    /// What the next source is to be asked for.
+    /// The filter for the next source.
     pub(crate) fn filter(&self) -> &Arc<ClusteringFilter> {
         &self.filter
     }
@@ -140,14 +140,14 @@ impl Settling {
         !self.is_static_settled
     }
 
-    /// Deletion of the partition as far as it is known.
+    /// Deletion of the partition, as far as sources so far have one.
     pub(crate) fn deletion(&self) -> DeletionTime {
         self.head
             .as_ref()
             .map_or(DeletionTime::LIVE, |head| head.deletion)
     }
 
-    /// True if sources that have nothing newer than `micros` can add nothing; if not, what they are asked for becomes less.
+    /// True if sources whose newest data is `micros` can add nothing. If not, removes settled rows from the filter.
     pub(crate) fn is_settled(&mut self, micros: i64) -> bool {
         let Some(head) = &self.head else {
             return false;
@@ -182,7 +182,7 @@ impl Settling {
         self.is_static_settled && self.filter.slices.is_empty()
     }
 
-    /// Takes in what a source has, read by [`Self::filter`].
+    /// Merges a source, which was opened with [`Self::filter`].
     pub(crate) fn absorb(&mut self, source: &mut dyn Cursor) -> Result<(), ReadError> {
         let Some(head) = source.next_partition()? else {
             return Ok(());
@@ -211,7 +211,7 @@ impl Settling {
         }
     }
 
-    /// Slots before number `from` are passed. Returns which slot it was.
+    /// Merges a row into its slot, searched from number `from` on. Returns the number of the slot.
     fn absorb_unfiltered(&mut self, unfiltered: Unfiltered, from: usize) -> usize {
         let comparator = &self.comparator;
         let is_before = |slot: &Slot| match &unfiltered {
@@ -240,7 +240,7 @@ impl Settling {
                 none => *none = Some(row),
             },
             Unfiltered::Marker(marker) => {
-                // Before the row stands what opens, behind it what closes.
+                // The marker that opens the range is before the row, the one that closes it is behind.
                 let covering = match marker.bound.kind.is_before() {
                     true => marker.start,
                     false => marker.end,
@@ -251,7 +251,7 @@ impl Settling {
         at
     }
 
-    /// What was found, in the order of the read; `None` if no source has the partition.
+    /// The result in the order of the read; `None` if no source has the partition.
     pub(crate) fn finish(self) -> Option<SettledCursor> {
         let mut head = self.head?;
         let deletion = head.deletion;
@@ -304,14 +304,14 @@ fn is_settled(row: &Row, columns: &[ColumnId], micros: i64, now_secs: u32) -> bo
     lives
 }
 
-/// A partition of which everything that is wanted was read.
+/// A partition that was read wholly.
 pub(crate) struct SettledCursor {
     head: Option<PartitionHead>,
     unfiltereds: smallvec::IntoIter<[Unfiltered; 1]>,
 }
 
 impl SettledCursor {
-    /// True if a row does not live by what was read of it.
+    /// True if what was read does not show for each row that it lives.
     pub(crate) fn has_dead_rows(&self, now_secs: u32) -> bool {
         let static_row = self.head.iter().filter_map(|head| head.static_row.as_ref());
         let rows = self

@@ -34,10 +34,10 @@ use crate::{EngineOptions, Error, Result};
 
 pub(crate) type TableMap = HashMap<TableId, Arc<TableStore>, foldhash::fast::FixedState>;
 
-/// What every part of the engine reaches. Recovery makes it, before there is an [`crate::Engine`].
+/// The state of an engine. Recovery creates it, before the [`crate::Engine`].
 pub(crate) struct Shared {
     // Of all parts.
-    /// Ties SSTables, log and data directory to each other.
+    /// The id of this node: data directory, SSTables and log must have the same.
     pub id: Uuid,
     /// The directory had this id before this start, so no other program expects to find it unchanged.
     pub is_ours: bool,
@@ -55,22 +55,22 @@ pub(crate) struct Shared {
     pub release: Release,
     pub tables: ArcSwap<TableMap>,
     pub virtual_tables: VirtualTables,
-    /// What of `system_schema` does not decode.
+    /// The objects of `system_schema` that do not decode.
     pub faults: Faults,
 
     // Writes.
     pub budget: Budget,
     pub backlog: Backlog,
     pub stripes: Stripes,
-    /// Held while a record of many mutations is made and written: its bytes are in no budget, so there is one of them at a time.
+    /// Held while a large record of many mutations is made and written. Its bytes are in no budget, so there is one at a time.
     pub large_write: Mutex<()>,
-    /// Set once recovery has replayed it.
+    /// Set when recovery has replayed it.
     pub log: OnceLock<CommitLog>,
-    /// Until then: behind the last record that was taken.
+    /// During the replay: the position behind the last record.
     pub replayed: Mutex<Position>,
     /// What recovery could not read of the log.
     pub log_losses: OnceLock<LogLosses>,
-    /// The newest timestamp and the stretch of the log, as the file has them.
+    /// The contents of the file `ilion.reached`.
     pub reached: Mutex<Option<Reached>>,
 
     // Reads.
@@ -87,7 +87,7 @@ pub(crate) struct Shared {
 
     // The background.
     pub background: Background,
-    /// What is to be tried again.
+    /// Work that is tried again after a shortage.
     pub stall: Stall,
     /// Running compactions and builds of indexes.
     pub tasks: Tasks,
@@ -137,7 +137,7 @@ impl Shared {
         now_secs(&*self.env)
     }
 
-    /// What lives now, for reads of our own: nobody limits them.
+    /// The law of the engine's own reads: what lives now, without limits.
     pub(crate) fn own_read_law(&self) -> ReadLaw {
         ReadLaw {
             now_secs: self.now_secs(),
@@ -163,7 +163,7 @@ impl Shared {
         stores
     }
 
-    /// The store of a table, or of a hidden one, and the table's.
+    /// The store of a table or hidden table, and that of the table it belongs to.
     pub(crate) fn any_table(&self, id: TableId) -> Option<(Arc<TableStore>, Arc<TableStore>)> {
         if let Some(store) = self.table(id) {
             return Some((store.clone(), store));
@@ -183,17 +183,17 @@ impl Shared {
             .ok_or_else(|| Error::Refused("the commit log is still being replayed".to_owned()))
     }
 
-    /// The position above all records so far. In a replay, of those that were taken: whoever asks waits until they are applied.
+    /// The position above all records so far. In a replay, above those that were received; the caller waits until they are applied.
     pub(crate) fn barrier(&self) -> Position {
         self.log
             .get()
             .map_or_else(|| *self.replayed.lock(), CommitLog::barrier)
     }
 
-    /// Refuses writes from now on: data in memory can no longer be brought to disk.
+    /// Refuses writes from now on, since data in memory can no longer be written to disk.
     pub(crate) fn stop_writes(&self, reason: &Error) {
-        tracing::error!(%reason, "writes are refused from now on; mend the cause and restart");
-        // The first failure is the one that is told.
+        tracing::error!(%reason, "writes are refused from now on; remove the cause and restart");
+        // The first failure is the one that is shown.
         let _ = self.failure.set(reason.to_string());
         self.budget.stop();
     }

@@ -1,4 +1,4 @@
-//! An SSTable as a source of a read: kept while it is read, counted when it is touched or left alone.
+//! An SSTable as a source of a read: its files are kept, and it is counted as touched or skipped.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use ilion_sstable::Scan;
 
 use crate::view::LiveSSTable;
 
-/// A cursor over an SSTable that keeps its files from being removed.
+/// A cursor over an SSTable; while it exists the files are not removed.
 pub(crate) struct Held<C> {
     cursor: C,
     sstable: Arc<LiveSSTable>,
-    /// Counted as touched: it was asked for a partition.
+    /// The SSTable is counted as touched.
     is_touched: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn scan(
     Box::new(Held::new(cursor, live.clone()))
 }
 
-/// Counts SSTables that are left alone.
+/// Counts SSTables that are skipped.
 pub(crate) fn skip_all<'l>(why: Count, count: usize, sstables: impl Iterator<Item = &'l Arc<LiveSSTable>>) {
     cost::add(why, count as u64);
     if trace::is_on() {
@@ -85,7 +85,7 @@ pub(crate) fn skip_all<'l>(why: Count, count: usize, sstables: impl Iterator<Ite
     }
 }
 
-/// Counts an SSTable that is left alone.
+/// Counts an SSTable that is skipped.
 #[inline]
 pub(crate) fn skip(why: Count, live: &LiveSSTable) {
     cost::add(why, 1);
@@ -112,7 +112,7 @@ fn tell_skipped(why: Count, live: &LiveSSTable) {
     });
 }
 
-/// Counts an SSTable that is asked.
+/// Counts an SSTable that is read.
 #[inline]
 pub(crate) fn touch(live: &LiveSSTable) {
     cost::add(Count::SSTablesTouched, 1);

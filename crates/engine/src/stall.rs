@@ -1,4 +1,4 @@
-//! What is tried again later, since something is used up for now: space on the disk, file descriptors, memory. `retry` does it.
+//! [`Stall`]: work that is tried again later, since something is used up now. `retry` does it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::view::LiveSSTable;
 /// Ticks between two tries, at most.
 const TICKS_MAX: u32 = 16;
 
-/// What is to be tried again.
+/// Work to try again, and positions from which on the log is kept for it.
 #[derive(Default)]
 pub(crate) struct Stall {
     state: Mutex<State>,
@@ -22,7 +22,7 @@ pub(crate) struct Stall {
 /// Positions from which on the log is kept.
 type Holds = Arc<Mutex<Vec<Position>>>;
 
-/// Keeps a record of the log, and what follows, until files are gone of which only that record says that they are.
+/// Keeps the log from a record on, until the files are removed that only this record marks as removed.
 pub(crate) struct LogHold {
     from: Position,
     holds: Holds,
@@ -50,21 +50,21 @@ impl Stall {
         }
     }
 
-    /// From where on the log must be kept, whatever is flushed.
+    /// The position from which on the log must not be trimmed.
     pub(crate) fn log_held_from(&self) -> Option<Position> {
         self.holds.lock().iter().min().copied()
     }
 }
 
-/// SSTables of a table that was emptied or dropped, whose files are to be removed.
+/// SSTables of a truncated or dropped table, whose files must be removed.
 pub(crate) struct Removal {
     pub directory: PathBuf,
     pub left: Vec<Arc<LiveSSTable>>,
-    /// The truncation that says so.
+    /// Keeps the record of the truncation.
     pub hold: Option<Arc<LogHold>>,
 }
 
-/// Everything that is to be tried again.
+/// The work.
 #[derive(Default)]
 pub(crate) struct State {
     /// Tables whose flush failed and has not succeeded since.
@@ -89,7 +89,7 @@ impl State {
             && self.removals.is_empty()
     }
 
-    /// Counts a tick. True if everything is to be tried again now.
+    /// Counts a tick. Returns true if everything is to be tried again now.
     pub(crate) fn is_due(&mut self) -> bool {
         if self.is_empty() {
             (self.ticks_left, self.ticks_between) = (0, 0);

@@ -1,5 +1,5 @@
-//! Locks for what is read before it is written (lightweight transactions, counters): a fixed number of mutexes, each for
-//! the partitions that hash to it.
+//! Locks of partitions for writes that depend on a read (lightweight transactions, counters, views): a fixed number of mutexes, each
+//! for the partitions that hash to it.
 
 use std::hash::BuildHasher;
 

@@ -1,4 +1,4 @@
-//! What a read would have to ask, told without reading: for EXPLAIN.
+//! [`ReadSurvey`]: the sources that a read would use, found without reading, for EXPLAIN.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
 use crate::{Engine, Error, Result};
 
-/// What a read would have to ask, as far as it is known from memory (a Bloom filter may be loaded for it).
+/// The sources that a read would use, as far as it is known from memory (a Bloom filter may be loaded for it).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadSurvey {
-    /// Memtables that have something of it.
+    /// Memtables that have data of it.
     pub memtables: u64,
     /// SSTables of the table.
     pub sstables: u64,
-    /// Those left alone, by why.
+    /// Numbers of skipped SSTables by reason.
     pub skipped: Vec<(Count, u64)>,
-    /// Names of those that may have something of it, newest first.
+    /// Names of SSTables that may have data of it, newest first.
     pub to_ask: Vec<String>,
-    /// True if they are asked one after another, and only until nothing older can be seen.
+    /// True if they are read one after another, and only until no older data is visible.
     pub ends_early: bool,
-    /// True if the row cache is asked before.
+    /// True if the row cache is used first.
     pub is_row_cached: bool,
 }
 
@@ -44,7 +44,7 @@ impl ReadSurvey {
 }
 
 impl Engine {
-    /// What [`Engine::read_partition`] would ask; `None` of tables that are computed.
+    /// The sources of [`Engine::read_partition`]; `None` for virtual tables.
     ///
     /// # Errors
     /// The table is gone.
@@ -64,7 +64,7 @@ impl Engine {
         }))
     }
 
-    /// What [`Engine::read_range`] may ask; `None` of tables that are computed.
+    /// The sources of [`Engine::read_range`]; `None` for virtual tables.
     ///
     /// # Errors
     /// The table is gone.

@@ -1,4 +1,4 @@
-//! What the files and memtables of a table say about its data: sizes of partitions, compression, tombstones.
+//! [`TableDetails`]: statistics of a table's data: sizes of partitions, compression, tombstones.
 
 use ilion_schema::TableId;
 use ilion_sstable::EstimatedHistogram;
@@ -22,13 +22,13 @@ pub struct TableDetails {
     pub compression_ratio: Option<f64>,
     /// Share of the cells that are tombstones past gc grace.
     pub droppable_tombstones: f64,
-    /// Of the largest SSTable.
+    /// Droppable tombstones of the largest SSTable.
     pub sstable_bytes_max: u64,
     /// The longest time between the oldest and the newest data of an SSTable.
     pub sstable_duration_micros_max: u64,
     /// Partitions in memtables.
     pub memtable_partitions: u64,
-    /// SSTables of each level, if the table is compacted by levels.
+    /// SSTables of each level, with leveled compaction.
     pub levels: Vec<u64>,
 }
 

@@ -1,4 +1,6 @@
-//! One table: its memtables, its SSTables, its directory (Cassandra: `ColumnFamilyStore`).
+//! [`TableStore`]: one table with its memtables, SSTables, indexes and directory (Cassandra: `ColumnFamilyStore`).
+//!
+//! A hidden table is the [`TableStore`] of an index, which belongs to the store of its table.
 
 mod memtables;
 
@@ -25,14 +27,14 @@ use crate::sorted::SortedState;
 use crate::view::{LiveSSTable, View};
 use crate::{Error, Result};
 
-/// The memtable that takes the writes.
+/// The memtable that receives writes.
 pub(crate) struct Active {
     pub memtable: Arc<Memtable>,
     /// It has every record of the table from here on.
     pub since: Position,
-    /// When it was made, on the clock that never steps back.
+    /// When it was made, by the monotonic clock.
     pub made_nanos: u64,
-    /// What its rows are told to; `None` if the table has no index.
+    /// Its indexes; `None` if the table has none.
     pub indexes: Option<Arc<MemtableIndexes>>,
 }
 
@@ -49,25 +51,25 @@ impl Active {
     }
 }
 
-/// An index that takes writes.
+/// An index of a table.
 pub(crate) struct LiveIndex {
     pub index: Arc<dyn SecondaryIndex>,
     /// Its hidden table, if it has one.
     pub hidden: Option<Arc<TableStore>>,
-    /// The same after an ALTER of the table, which opens the index anew.
+    /// Kept when an ALTER of the table opens the index again.
     pub state: Arc<IndexState>,
 }
 
-/// What becomes of an index while it lives.
+/// The state of an index.
 #[derive(Default)]
 pub(crate) struct IndexState {
-    /// It has everything that its table has.
+    /// It covers all data of its table.
     pub is_built: AtomicBool,
-    /// A build was asked for and has not ended.
+    /// A build is requested or running.
     pub is_build_asked: AtomicBool,
-    /// The schema has it no more.
+    /// The schema no longer has it.
     pub is_dropped: AtomicBool,
-    /// Held by whoever builds it or makes it empty.
+    /// Held while it is built or emptied.
     pub building: Mutex<()>,
 }
 
@@ -99,12 +101,12 @@ impl TableIndexes {
         self.0.iter().filter_map(|live| live.hidden.as_ref())
     }
 
-    /// What they look at of a row.
+    /// The columns that they need of a row before a change.
     pub(crate) fn observed(&self) -> Observed {
         Observed::of(self.0.iter().map(|live| live.index.watches()))
     }
 
-    /// For a memtable that begins empty; `None` if there is no index.
+    /// The indexes of a new memtable; `None` if there are none.
     pub(crate) fn begin_memtable(&self) -> Option<Arc<MemtableIndexes>> {
         if self.0.is_empty() {
             return None;
@@ -130,9 +132,9 @@ pub struct TableStore {
     pub(crate) id: TableId,
     pub(crate) directory: PathBuf,
     schema: ArcSwap<TableSchema>,
-    /// Whose turn it is to change its files.
+    /// The locks of changes of its files.
     pub(crate) maintenance: Maintenance,
-    /// Held shared from appending a record to applying it, exclusively to freeze the memtable.
+    /// Held shared from the append of a record until it is applied, exclusively to freeze the memtable.
     pub(crate) active: RwLock<Active>,
     /// Held only to swap the view.
     swap: Mutex<()>,
@@ -141,46 +143,46 @@ pub struct TableStore {
     indexes: ArcSwap<TableIndexes>,
     has_indexes: AtomicBool,
     has_refusing_indexes: AtomicBool,
-    /// Of a hidden table: no entry is newer.
+    /// For a hidden table: the newest timestamp of its entries.
     newest_entry_micros: AtomicI64,
-    /// Files that a compaction reads now, by path of Data.db.
+    /// SSTables in running compactions, by the path of Data.db.
     pub(crate) compacting: Mutex<HashSet<PathBuf>>,
     /// Held while a compaction is chosen and its inputs are registered.
     pub(crate) choosing: Mutex<Choosing>,
-    /// Held by whoever has compactions done now, while they are done.
+    /// Held while compactions run on request.
     pub(crate) manual: Mutex<()>,
     /// When its sorted view is made anew.
     pub(crate) sorted: SortedState,
     /// How far compactions are behind.
     pub(crate) debt: Debt,
-    /// Compactions begin without being asked.
+    /// Compactions start in the background.
     is_auto_compacting: AtomicBool,
-    /// What flushes come to, on average.
+    /// Average bytes of a flush.
     flush_bytes: AtomicU64,
     last_generation: AtomicU32,
     /// Writes go to the commit log (`durable_writes`).
     pub(crate) is_logged: AtomicBool,
-    /// A flush was asked for and has not frozen the memtable yet.
+    /// A flush is requested and has not frozen the memtable yet.
     pub(crate) is_flush_asked: AtomicBool,
-    /// The schema has the table no more: nothing is written to its directory.
+    /// The table was dropped: no file is written to its directory.
     pub(crate) is_dropped: AtomicBool,
-    /// Of a hidden table: not all of its files could be opened.
+    /// For a hidden table: not all of its files could be opened.
     pub(crate) is_damaged: AtomicBool,
-    /// Why it could not be opened.
+    /// Why it is set aside.
     set_aside: OnceLock<String>,
-    /// Imports that have begun and ended; odd while one goes on.
+    /// Beginnings and ends of imports; odd while one is running.
     imports: AtomicU64,
-    /// What was in its directory at the start, beside SSTables.
+    /// Other contents of its directory at the start.
     pub(crate) left: Mutex<Left>,
     shards: usize,
 }
 
-/// What a start found in a table's directory and has not looked after yet.
+/// What a start found in a table's directory, and handles after the replay.
 #[derive(Default)]
 pub(crate) struct Left {
-    /// There are transaction logs.
+    /// There are transaction logs to finish.
     pub has_transactions: bool,
-    /// Those of indexes are hidden.
+    /// Subdirectories; those of indexes have hidden names.
     pub directories: Vec<String>,
 }
 
@@ -197,7 +199,7 @@ impl TableStore {
         Self::in_directory(env, directory, schema, shards, since)
     }
 
-    /// A table without data whose files are in a directory.
+    /// A table without data in a given directory.
     pub(crate) fn in_directory(
         env: &dyn Env,
         directory: PathBuf,
@@ -251,8 +253,8 @@ impl TableStore {
         self.schema.load_full()
     }
 
-    /// Whether compactions begin without being asked.
-    pub fn is_auto_compacting(&self) -> bool {
+    /// Whether compactions start in the background.
+    pub(crate) fn is_auto_compacting(&self) -> bool {
         self.is_auto_compacting.load(Ordering::Relaxed)
     }
 
@@ -260,12 +262,12 @@ impl TableStore {
         self.is_auto_compacting.store(is_on, Ordering::Relaxed);
     }
 
-    /// What flushes come to, on average; 0 if there was none.
+    /// Average bytes of a flush; 0 if there was none.
     pub(crate) fn flush_bytes(&self) -> u64 {
         self.flush_bytes.load(Ordering::Relaxed)
     }
 
-    /// A flush came to so many bytes. Requires: the table's files are held (`maintenance`).
+    /// Counts a flush of so many bytes. Requires: the table's files are held (`maintenance`).
     pub(crate) fn note_flush(&self, bytes: u64) {
         let average = match self.flush_bytes() {
             0 => bytes,
@@ -274,14 +276,14 @@ impl TableStore {
         self.flush_bytes.store(average, Ordering::Relaxed);
     }
 
-    /// Why the start could not open it; `None` if it did.
-    pub fn set_aside_reason(&self) -> Option<&str> {
+    /// Why it is set aside; `None` if it is not.
+    pub(crate) fn set_aside_reason(&self) -> Option<&str> {
         self.set_aside.get().map(String::as_str)
     }
 
-    /// Refuses reads and writes from now on. Its log records are applied all the same.
+    /// Refuses reads and writes from now on; its log records are still applied.
     pub(crate) fn set_aside(&self, reason: String) {
-        // The first reason is as good as the next.
+        // The first reason is kept.
         let _ = self.set_aside.set(reason);
     }
 
@@ -312,14 +314,14 @@ impl TableStore {
         self.view.load()
     }
 
-    /// Replaces the view by what `change` makes of it.
+    /// Replaces the view by what `change` returns.
     pub(crate) fn change_view(&self, change: impl FnOnce(&View) -> View) {
         let _guard = self.swap.lock();
         let next = change(&self.view.load());
         self.view.store(Arc::new(next));
     }
 
-    /// The newest timestamp of all that it holds; none if it is empty.
+    /// The newest timestamp of its data; `None` if it is empty.
     pub(crate) fn newest_micros(&self) -> Option<i64> {
         let view = self.view();
         let memtables = view
@@ -335,7 +337,7 @@ impl TableStore {
         all.filter(|newest| *newest != i64::MIN).max()
     }
 
-    /// Adds SSTables that were found or brought.
+    /// Adds SSTables from its directory or from an import.
     pub(crate) fn add_sstables(&self, found: Vec<Arc<LiveSSTable>>) {
         let newest = found
             .iter()
@@ -349,25 +351,25 @@ impl TableStore {
         });
     }
 
-    /// Until it is dropped, entries of indexes may be there before their rows. Requires: nobody else changes
-    /// its files (`maintenance`).
+    /// Begins an import. Until the result is dropped, indexes may have entries whose rows are not in the table yet. Requires: the
+    /// table's files are held alone (`maintenance`).
     pub(crate) fn begin_import(&self) -> Importing<'_> {
         let _active = self.active.write();
         self.imports.fetch_add(1, Ordering::Relaxed);
         Importing(self)
     }
 
-    /// When entries of indexes were looked up, as [`Self::are_settled`] takes it.
+    /// A mark of imports so far, for [`Self::are_settled`].
     pub(crate) fn import_mark(&self) -> u64 {
         self.imports.load(Ordering::Relaxed)
     }
 
-    /// Whether an entry that was met without its row since then had none. Requires: `active` is held.
+    /// True if no import was running since the mark was taken: an entry without a row is stale then. Requires: `active` is held.
     pub(crate) fn are_settled(&self, since: u64) -> bool {
         since.is_multiple_of(2) && since == self.import_mark()
     }
 
-    /// No SSTable of this generation will be made.
+    /// Makes sure that no new SSTable gets this generation.
     pub(crate) fn reserve_generation(&self, id: SSTableId) {
         if let SSTableId::Sequence(generation) = id {
             self.last_generation.fetch_max(generation, Ordering::Relaxed);
@@ -385,18 +387,18 @@ impl TableStore {
         )
     }
 
-    /// Whether it has indexes; cheap.
+    /// Whether it has indexes. Cheap.
     #[inline]
     pub(crate) fn has_indexes(&self) -> bool {
         self.has_indexes.load(Ordering::Relaxed)
     }
 
-    /// True if it has no data at all.
+    /// True if it has no data.
     pub(crate) fn is_empty(&self) -> bool {
         self.view().sstables.is_empty() && self.are_memtables_empty()
     }
 
-    /// True if it has no data that is not on disk.
+    /// True if all its data is on disk.
     pub(crate) fn are_memtables_empty(&self) -> bool {
         self.view().memtables.iter().all(|memtable| memtable.is_empty())
     }
@@ -421,7 +423,7 @@ impl TableStore {
         Ok(indexes.0.iter().try_for_each(|live| live.index.check(mutation))?)
     }
 
-    /// Its indexes, for a moment.
+    /// Its indexes, without a count of references. To be held briefly.
     pub(crate) fn indexes_now(&self) -> arc_swap::Guard<Arc<TableIndexes>> {
         self.indexes.load()
     }

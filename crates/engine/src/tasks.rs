@@ -1,4 +1,4 @@
-//! The compactions that go on: who they are, how far they are, and how they are stopped.
+//! [`Tasks`]: the running compactions and builds of indexes, their progress, and stopping them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use ilion_schema::TableId;
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
-/// A compaction that goes on.
+/// A running compaction or build of an index.
 pub(crate) struct Task {
     pub id: Uuid,
     pub job: Job,
@@ -16,7 +16,7 @@ pub(crate) struct Task {
     is_stopped: AtomicBool,
 }
 
-/// What is known of a compaction before it begins.
+/// The description of a task.
 pub(crate) struct Job {
     pub table_id: TableId,
     pub keyspace: String,
@@ -28,7 +28,7 @@ pub(crate) struct Job {
 }
 
 impl Task {
-    /// True once somebody wants it to end.
+    /// True if it must end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
     }
@@ -37,7 +37,7 @@ impl Task {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Bytes that it still has to read.
+    /// Bytes that it has not read yet.
     pub(crate) fn left_bytes(&self) -> u64 {
         self.job
             .total_bytes
@@ -45,7 +45,7 @@ impl Task {
     }
 }
 
-/// Which tasks are meant.
+/// Which tasks to stop or wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskChoice {
     /// All.
@@ -66,14 +66,14 @@ impl TaskChoice {
     }
 }
 
-/// All compactions that go on.
+/// The running tasks.
 #[derive(Default)]
 pub(crate) struct Tasks {
     running: Mutex<Vec<Arc<Task>>>,
     ended: Condvar,
 }
 
-/// Takes a task off the list however it ends.
+/// Removes a task from the list when it is dropped.
 pub(crate) struct Registered<'a> {
     tasks: &'a Tasks,
     pub task: Arc<Task>,
@@ -95,14 +95,14 @@ impl Tasks {
         self.running.lock().clone()
     }
 
-    /// Asks tasks to end; returns how many.
+    /// Stops tasks; returns how many.
     pub(crate) fn stop(&self, choice: TaskChoice) -> usize {
         let running = self.running.lock();
         let chosen = running.iter().filter(|task| choice.has(task));
         chosen.map(|task| task.stop()).count()
     }
 
-    /// Returns when none of these goes on.
+    /// Returns when none of these tasks is running.
     pub(crate) fn wait_until_ended(&self, choice: TaskChoice) {
         let mut running = self.running.lock();
         while running.iter().any(|task| choice.has(task)) {
@@ -124,24 +124,24 @@ impl Drop for Registered<'_> {
     }
 }
 
-/// A compaction that goes on, for operators.
+/// A running compaction or build of an index, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionFacts {
     /// Its id, by which it can be stopped.
     pub id: Uuid,
-    /// Of its table.
+    /// Keyspace of its table.
     pub keyspace: String,
     /// Its table.
     pub table: String,
-    /// What it is for, in Cassandra's words.
+    /// Its kind, as Cassandra names it.
     pub kind: &'static str,
-    /// Bytes of input that it has passed.
+    /// Bytes of input that it has read.
     pub done_bytes: u64,
     /// Bytes of its inputs.
     pub total_bytes: u64,
     /// Number of its inputs.
     pub sstables: usize,
-    /// Where its result is written.
+    /// Directory of its result.
     pub directory: PathBuf,
 }
 

@@ -1,25 +1,25 @@
 //! Timestamps that the node gives never step back, although the clock may.
 //!
-//! A clock may be set back while the process is down. Timestamps that it gives then must be above those that it gave before, or a
-//! change would be older than what it changes. Where they are known from:
+//! A clock may be set back while the process is down. The node's timestamps after that must be above those from before, or a
+//! change would be older than what it changes. The newest timestamp from before is known as follows:
 //!
-//! - each record of the log has the time at which it was appended ([`Shared::log_time_micros`]): never below the timestamps given so
-//!   far. So whatever survives in the log tells its own time, exactly;
+//! - each record of the log has the time at which it was appended ([`Shared::log_time_micros`]), which is never below the timestamps
+//!   that the node gave so far;
 //! - before segments of the log are deleted, and before a memtable that is not logged becomes an SSTable, the newest timestamp is
 //!   written to a file (`reached`);
-//! - timestamps that clients bring along do not count: they move nothing but their own cells.
+//! - timestamps of clients do not count.
 
 use ilion_commitlog::{CommitLog, Position};
 
 use crate::reached::Reached;
 use crate::shared::Shared;
 
-/// A clock that stands behind by less is an ordinary one: many timestamps in one microsecond, or a time server's corrections.
+/// A clock that is behind by less is normal: many timestamps in one microsecond, or corrections by a time server.
 const BEHIND_MICROS_TOLD: i64 = 1_000_000;
 
 impl Shared {
-    /// Brings the file up to date: timestamps given so far survive the loss of all log segments below the position. A failure is
-    /// told and holds up nobody: it costs something only if the clock is set back before the next time.
+    /// Updates the file, so that the newest timestamp survives the loss of all log segments below the position. A failure is only
+    /// logged: it matters only if the clock is set back before the next update.
     pub(crate) fn save_reached(&self, log: &CommitLog, below: Position) {
         let reached = Reached {
             timestamp_micros: self.env.last_unique_micros(),
@@ -35,7 +35,7 @@ impl Shared {
         }
     }
 
-    /// The same at the end, when everything is synced.
+    /// Updates the file when the engine closes.
     pub(crate) fn save_reached_at_end(&self) {
         if let Some(log) = self.log.get()
             && log.sync().is_ok()
@@ -44,12 +44,12 @@ impl Shared {
         }
     }
 
-    /// The time of a record that is appended now: of the clock, and not below any timestamp given before.
+    /// The time of a record that is appended now: that of the clock, or the newest timestamp given so far if it is later.
     pub(crate) fn log_time_micros(&self) -> i64 {
         self.env.now_micros().max(self.env.last_unique_micros())
     }
 
-    /// Timestamps given from now on are above those of earlier processes.
+    /// Raises the timestamps that are given from now on above those of earlier processes.
     pub(crate) fn raise_clock(&self, floor_micros: i64) {
         self.env.raise_unique_micros(floor_micros);
         let behind_micros = self.clock_behind_micros();
@@ -57,13 +57,13 @@ impl Shared {
             tracing::warn!(
                 behind_secs = behind_micros / 1_000_000,
                 "the clock stands before the newest timestamp that this node gave: it was set back, or was ahead before. Timestamps \
-                 that the node gives go on above that one; those that clients bring along are theirs to mend. Times to live and \
-                 the removal of tombstones follow the clock. Mend the clock if it is wrong"
+                 that the node gives continue above that one; those of clients are not changed. Times to live and \
+                 the removal of tombstones follow the clock. Correct the clock if it is wrong"
             );
         }
     }
 
-    /// How far the clock stands before the newest timestamp given.
+    /// Microseconds from the clock's time to the newest timestamp given so far; 0 if the clock is ahead.
     pub(crate) fn clock_behind_micros(&self) -> i64 {
         let last_micros = self.env.last_unique_micros();
         last_micros.saturating_sub(self.env.now_micros()).max(0)

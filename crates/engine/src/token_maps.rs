@@ -1,6 +1,6 @@
-//! Makes the checksums and token maps that are missing or were found to be damaged, one after another, in a thread of its own.
+//! Makes checksums and token maps that are missing or damaged, one after another, in a thread of its own.
 //!
-//! SSTables that Cassandra wrote have none. Until their map is made they are read through filter, summary and index.
+//! SSTables of Cassandra have none. Until their map is made they are read through filter, summary and index.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use crate::view::LiveSSTable;
 use crate::work::Work;
 
 impl Shared {
-    /// Asks for the maps that are missing, unless they are being made.
+    /// Requests the missing maps, unless they are being made.
     pub(crate) fn ask_for_token_maps(&self) {
         let is_making = &self.background.is_making_token_maps;
         if self.without_token_map().next().is_some() && !is_making.swap(true, Ordering::AcqRel) {
@@ -20,7 +20,7 @@ impl Shared {
         }
     }
 
-    /// Makes all that are missing. A failure is told; that SSTable goes without.
+    /// Makes all missing checksums and maps. If that fails, the failure is logged and the SSTable is read without.
     pub(crate) fn make_token_maps(&self) {
         self.background
             .is_making_token_maps
@@ -30,7 +30,7 @@ impl Shared {
             if self.pacer.is_stopping() {
                 return;
             }
-            // First, so that they have what the index is before it is gone through.
+            // Checksums first, so that the map is made from an index whose checksums are known.
             if live.sstable.wants_checksums() {
                 self.make_checksums(&live);
             }
@@ -51,7 +51,7 @@ impl Shared {
         }
     }
 
-    /// Their damage done before is not known: `ilion sstable verify` finds it.
+    /// Makes checksums of the components as they are. Earlier damage is not found here, but by `ilion sstable verify`.
     fn make_checksums(&self, live: &LiveSSTable) {
         let made = live.sstable.make_checksums(&mut || !self.pacer.is_stopping());
         let sstable = live.descriptor();

@@ -1,7 +1,7 @@
 //! Removing all data of a table: TRUNCATE, and DROP TABLE.
 //!
-//! A truncation is a record in the log that names the SSTables that go. Replay repeats it: whatever was applied before
-//! the record is forgotten, and the SSTables it names are removed if a crash came first.
+//! A truncation is a record in the log with the names of the removed SSTables. A replay repeats it: memtables are emptied, and the
+//! named SSTables are removed if they still exist.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
 use crate::{Engine, Error, Result};
 
-/// Body of a truncate record: table id, then the base names of its SSTables, each with a line feed; those of hidden tables with
-/// the name of their directory and a slash.
+/// Body of a truncate record: table id, then the base names of its SSTables, each with a line feed. Names in hidden tables have
+/// the name of their directory and a slash in front.
 fn encode(table: TableId, gone: &[Arc<LiveSSTable>]) -> Vec<u8> {
     let mut body = table.0.as_bytes().to_vec();
     for live in gone {
@@ -38,7 +38,7 @@ fn decode(body: &[u8]) -> Result<(TableId, Vec<&str>)> {
 }
 
 impl Engine {
-    /// Whether a table that is computed can be made to forget what it counts.
+    /// Whether a virtual table can be truncated.
     pub fn is_clearable(&self, table: TableId) -> bool {
         let provider = self.shared.virtual_tables.provider(table);
         provider.is_some_and(|table| table.is_clearable())
@@ -63,7 +63,7 @@ impl Engine {
             .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
         store.check_usable()?;
         let log = shared.log()?;
-        // Until the files are gone the record must stay: they may be removed long after.
+        // The record must stay in the log until the files are removed, which may be much later.
         let hold = Arc::new(shared.stall.hold_log(log.barrier()));
         let _maintenance = store.maintenance.alone();
         let indexes = store.indexes();
@@ -73,7 +73,7 @@ impl Engine {
             let mut active = store.active.write();
             let mut body = encode(table, &store.view().sstables);
             hidden.iter().for_each(|hidden| encode_hidden(hidden, &mut body));
-            // What a full disk refuses must not be seen.
+            // Written before it is applied: a truncation that a full disk refuses must not take effect.
             let position = log.append_written(&Envelope {
                 kind: Kind::Truncate,
                 time_micros: shared.log_time_micros(),
@@ -96,7 +96,7 @@ impl Engine {
     }
 }
 
-/// Names the SSTables of a hidden table as well, with its directory in front.
+/// Adds the names of a hidden table's SSTables, with its directory in front.
 fn encode_hidden(hidden: &TableStore, body: &mut Vec<u8>) {
     let prefix = prefix_of(hidden);
     for live in &hidden.view().sstables {
@@ -112,9 +112,9 @@ fn prefix_of(hidden: &TableStore) -> String {
 }
 
 impl Shared {
-    /// Removes the files of SSTables that no view has any more: together, or one by one where there is no room to say so first, since
-    /// that is what makes room again. Requires: the log or the schema says that they are gone, so that a start does without them; of the
-    /// log, `hold` keeps the record.
+    /// Removes the files of SSTables that no view has any more: in one transaction, or one by one if there is no space for a transaction
+    /// log. Requires: by the log or the schema they are removed already, so that a start ignores them; `hold` keeps that record of the
+    /// log.
     pub(crate) fn remove_sstables(
         &self,
         store: &TableStore,
@@ -124,7 +124,7 @@ impl Shared {
         match self.retire_sstables(store, gone) {
             Err(error) if error.is_shortage() => {
                 tracing::warn!(?store, %error, "files are removed one by one");
-                // Those that only the caller holds go at once.
+                // Files that only the caller holds are removed at once.
                 let of_others = gone.iter().filter(|live| !self.remove_now(live));
                 let left = of_others.cloned().collect();
                 self.remove_one_by_one(store.directory.clone(), left, hold.cloned());
@@ -134,7 +134,7 @@ impl Shared {
         }
     }
 
-    /// Removes the files of an SSTable that nobody reads. False if somebody does, or it cannot be done now.
+    /// Removes the files of an SSTable. Returns false if a reader holds them, or they cannot be removed now.
     pub(crate) fn remove_now(&self, live: &Arc<LiveSSTable>) -> bool {
         Arc::strong_count(live) == 1 && live.descriptor().remove_files(&*self.env).is_ok()
     }
@@ -155,7 +155,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Forgets a table that the schema has no more, and removes its files.
+    /// Drops a table that the schema no longer has, and removes its files.
     pub(crate) fn drop_table(&self, store: &TableStore) -> Result<()> {
         let indexes = store.indexes();
         indexes
@@ -175,7 +175,7 @@ impl Shared {
         if store.set_aside_reason().is_some() {
             self.remove_unopened(&store.directory)?;
         }
-        // Stays where a reader still holds files, or where there are snapshots.
+        // Fails if a reader holds files, or if there are snapshots.
         let _ = self.env.remove_dir(&store.directory);
         Ok(())
     }
@@ -232,8 +232,8 @@ impl Shared {
     }
 }
 
-/// True for an SSTable whose records are all older than the truncation. One that knows nothing of the log (it was brought
-/// from elsewhere) goes if the record names it.
+/// True if all records of an SSTable are older than the truncation. One that covers nothing of the log (it was imported)
+/// is removed if the record names it.
 fn is_doomed(live: &LiveSSTable, id: Uuid, names: &[&str], position: Position) -> bool {
     let place = (position.segment.0, position.offset);
     let intervals = intervals_of(&live.sstable, id);

@@ -1,7 +1,7 @@
 //! Tables that are computed when they are read (`system_views`, `system_virtual_schema`).
 //!
-//! The rows of a read go into a memtable of their own, which then is read like any other: order, slices and paging come
-//! for free, and one page sees one moment.
+//! The rows are written to a memtable for this read, which is read like any other. So order, slices and paging work, and one page
+//! shows one moment.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ pub trait VirtualTable: Send + Sync {
     /// All rows as they are now, in any order.
     fn rows(&self) -> Vec<VirtualRow>;
 
-    /// Whether it can be made to forget what it counts.
+    /// Whether TRUNCATE is possible.
     fn is_clearable(&self) -> bool {
         false
     }
 
-    /// Forgets what it counts (TRUNCATE); false if that is not possible.
+    /// Resets what it counts (TRUNCATE); false if that is not possible.
     fn clear(&self) -> bool {
         false
     }
@@ -41,7 +41,7 @@ pub struct VirtualRow {
     pub partition_key: Vec<Bytes>,
     /// Values of the clustering columns.
     pub clustering: Vec<Bytes>,
-    /// Other columns by name; null is nothing.
+    /// Other columns by name; `None` is null.
     pub cells: Vec<(String, Option<Bytes>)>,
 }
 
@@ -62,8 +62,8 @@ impl VirtualTables {
         self.by_id.read().get(&id).cloned()
     }
 
-    /// Computes the table; `None` if it is stored. A virtual one that nobody registered is empty; one of `system` that somebody
-    /// did is computed, whatever is stored of it.
+    /// Computes the table; `None` if it is stored. A virtual table that is not registered is empty. A registered table of `system` is
+    /// computed, and its stored data is ignored.
     pub(crate) fn open(&self, table: &Arc<TableSchema>) -> Option<Result<Computed>> {
         let is_virtual = table.kind == TableKind::Virtual;
         if !is_virtual && table.keyspace != "system" {
@@ -91,7 +91,7 @@ impl Computed {
     }
 }
 
-/// When virtual rows were written, as WRITETIME would tell.
+/// The timestamp of virtual rows, as WRITETIME returns it.
 const WRITTEN_MICROS: i64 = 1;
 
 fn mutation_of(table: &Arc<TableSchema>, row: VirtualRow) -> Result<Mutation> {

@@ -1,4 +1,4 @@
-//! Work of the background as values in queues, and waiting for it. The threads that take it are in `background`.
+//! [`Background`]: the queues of background work, and waiting for it. The threads are in `background`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,23 +10,23 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::table_store::TableStore;
 
-/// Something to do.
+/// A piece of background work.
 pub(crate) enum Work {
     /// Freeze and write the table's memtable.
     Flush(Arc<TableStore>),
-    /// The same, since memtables fill their budget.
+    /// The same, to free memory of the budget.
     Relieve(Arc<TableStore>),
-    /// See whether the table's SSTables should be merged.
+    /// Compact the table if a compaction is due.
     Compact(Arc<TableStore>),
     /// Make the token maps that are missing.
     MakeTokenMaps,
     /// Make the table's sorted view.
     SortView(Arc<TableStore>),
-    /// Bring the index summaries to what they may take.
+    /// Resample the index summaries within their budget.
     ResampleSummaries,
     /// Build the table's index of this name.
     BuildIndex(Arc<TableStore>, String),
-    /// End the threads, after what was asked for before.
+    /// End the threads after all work that was sent before.
     Stop,
 }
 
@@ -34,18 +34,18 @@ pub(crate) enum Work {
 pub(crate) struct Background {
     queues: OnceLock<Queues>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Pieces of work asked for and not done.
+    /// Work that was sent and is not done.
     pending: Mutex<usize>,
     done: Condvar,
-    /// How many wait for all of them.
+    /// Number of callers in [`Self::wait_idle`].
     waiting: AtomicUsize,
-    /// A flush that frees memory is asked for or going on.
+    /// A flush that frees memory is requested or running.
     pub(crate) is_relieving: AtomicBool,
-    /// Token maps are asked for.
+    /// Missing token maps are requested or being made.
     pub(crate) is_making_token_maps: AtomicBool,
-    /// When index summaries were last looked after.
+    /// When index summaries were resampled last.
     pub(crate) summaries_resampled_nanos: AtomicU64,
-    /// The threads were told to stop.
+    /// The threads must stop.
     is_stopping: Mutex<bool>,
     stopping: Condvar,
     are_caches_loaded: Mutex<bool>,
@@ -59,21 +59,21 @@ pub(crate) struct Queues {
     pub token_maps: Sender<Work>,
     pub indexes: Sender<Work>,
     pub tick: Sender<Work>,
-    /// Threads that take from `compact`.
+    /// Number of threads that take work from `compact`.
     pub compactors: usize,
 }
 
 impl Background {
-    /// The threads are started: from now on work is taken.
+    /// Sets the queues of the threads that were started.
     pub(crate) fn begin(&self, queues: Queues, threads: Vec<JoinHandle<()>>) {
         *self.threads.lock() = threads;
         // Started once, by `Engine::open`.
         let _ = self.queues.set(queues);
-        // A request of recovery's was dropped.
+        // A flush that recovery requested was lost, since no thread was running.
         self.is_relieving.store(false, Ordering::Release);
     }
 
-    /// Asks for something. Nothing happens before the threads are started.
+    /// Sends work to its thread. Before the threads are started it is lost.
     pub(crate) fn send(&self, work: Work) {
         let Some(queues) = self.queues.get() else {
             return;
@@ -100,17 +100,17 @@ impl Background {
         }
     }
 
-    /// Flushes that were asked for and not begun.
+    /// Number of flushes that are requested and not running.
     pub(crate) fn flushes_waiting(&self) -> usize {
         self.queues.get().map_or(0, |queues| queues.flush.len())
     }
 
-    /// True once the threads were told to stop.
+    /// True once the threads must stop.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.is_stopping.lock()
     }
 
-    /// Pauses the caller, unless or until the threads are told to stop.
+    /// Pauses the caller, at most until the threads must stop.
     pub(crate) fn pause(&self, duration: Duration) {
         let mut is_stopping = self.is_stopping.lock();
         if !*is_stopping {
@@ -118,14 +118,14 @@ impl Background {
         }
     }
 
-    /// A piece of work is done.
+    /// Counts a piece of work as done.
     pub(crate) fn finished(&self) {
         let mut pending = self.pending.lock();
         *pending = pending.saturating_sub(1);
         self.done.notify_all();
     }
 
-    /// Waits until everything that was asked for is done.
+    /// Waits until all work is done.
     pub(crate) fn wait_idle(&self) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let mut pending = self.pending.lock();
@@ -136,7 +136,7 @@ impl Background {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Somebody waits for the flush that goes on, or another one does.
+    /// True if a caller waits for the running flush, or another flush waits for its turn.
     pub(crate) fn is_flush_awaited(&self) -> bool {
         let is_queued = |queues: &Queues| !queues.flush.is_empty();
         self.waiting.load(Ordering::Relaxed) > 0
@@ -144,7 +144,7 @@ impl Background {
             || self.is_stopping()
     }
 
-    /// Saved caches are loaded, as far as they will be.
+    /// Notes that loading saved caches has ended.
     pub(crate) fn tell_caches_loaded(&self) {
         *self.are_caches_loaded.lock() = true;
         self.caches_loaded.notify_all();
@@ -158,10 +158,10 @@ impl Background {
         }
     }
 
-    /// Waits for the threads to end. Requires: they were told to stop.
+    /// Waits for the threads to end. Requires: [`Work::Stop`] was sent.
     pub(crate) fn join(&self) {
         for thread in self.threads.lock().drain(..) {
-            // A panic in it was caught, told, and has stopped writes.
+            // A panic in it was caught and logged, and has stopped writes.
             let _ = thread.join();
         }
     }

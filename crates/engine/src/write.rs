@@ -21,29 +21,29 @@ use crate::table_store::{Active, TableStore};
 use crate::work::Work;
 use crate::{Engine, EngineOptions, Error, Result};
 
-/// What is kept of a buffer between writes.
+/// A larger buffer is freed after the write.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
-/// A row and what it means for views are one record, however many views there are: it may have several mutations of the largest size.
+/// A record may have this many mutations of the largest size, since a row and its changes of views are one record.
 const RECORD_MUTATIONS_MAX: u32 = 16;
-/// Leaves room for what the log adds to a record.
+/// Leaves room for the framing of the log.
 const RECORD_BYTES_MAX: u32 = (1 << 30) - 4096;
 
-/// What is kept of a thread's memory for terms of indexes.
+/// A larger buffer for terms of indexes is freed after the write.
 const SCRATCH_BYTES_KEPT: usize = 64 << 10;
 
 thread_local! {
-    /// Memory for the record of one write.
+    /// Buffer for the record of a write.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// Memory for its terms.
+    /// Buffer for its terms of indexes.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Engine {
-    /// Applies all mutations as one log record: they are visible when this returns, and durable when the log is durable
-    /// up to the position (nothing: no table of theirs is logged).
+    /// Applies all mutations as one log record. They are visible when this returns, and durable when the log is durable
+    /// up to the returned position (`None`: none of their tables is logged).
     ///
     /// # Errors
-    /// Nothing was applied: a table is gone or virtual, the record is too large, or writes are refused.
+    /// A table is dropped or virtual, the record is too large, or writes are refused. Then none is applied.
     pub fn apply(&self, mutations: &[Mutation]) -> Result<Option<Position>> {
         let kind = match mutations {
             [] => return Ok(None),
@@ -53,8 +53,8 @@ impl Engine {
         self.apply_as(kind, mutations)
     }
 
-    /// As [`Self::apply`], of what was decided by what was read before (a conditional write, a write of a table with views): if
-    /// records before it are lost, it is given up.
+    /// As [`Self::apply`], for mutations that depend on a read (a conditional write, a write of a table with views). A replay gives
+    /// the record up if records before it are lost.
     ///
     /// # Errors
     /// As there.
@@ -121,7 +121,7 @@ impl Shared {
         (self.options.commit_log.segment_bytes / 2) as usize
     }
 
-    /// Refuses what is too large for one partition. Compat: as Cassandra, for each mutation by itself.
+    /// Refuses a mutation that is too large. Compat: the limit holds for each mutation by itself.
     fn check_size(&self, mutation: &Mutation, bytes: usize) -> Result<()> {
         let bytes_max = self.mutation_bytes_max();
         if bytes <= bytes_max {
@@ -133,7 +133,7 @@ impl Shared {
         )))
     }
 
-    /// Refuses what is too large for one record, though each of its mutations is not.
+    /// Refuses mutations that together are too large for a record.
     fn check_record_size(&self, bytes: usize) -> Result<()> {
         let bytes_max = record_bytes_max(&self.options) as usize - ENVELOPE_BYTES;
         if bytes <= bytes_max {
@@ -145,8 +145,8 @@ impl Shared {
         )))
     }
 
-    /// Refuses what the format of our SSTables cannot hold: nobody could ever flush it. Compat: from `oa` on the first bit of
-    /// a partition deletion is a flag.
+    /// Refuses a mutation that the format of our SSTables cannot hold, so that it could never be flushed. Compat: from `oa` on the first
+    /// bit of a partition deletion is a flag.
     fn check_storable(&self, mutation: &Mutation) -> Result<()> {
         let deletion = mutation.update.deletion;
         if self.options.sstable_version != Version::NB
@@ -175,7 +175,7 @@ impl Shared {
                 continue;
             };
             consider(store);
-            // What a table's indexes are behind is made by its writers, too.
+            // Writes of a table are writes of its hidden tables, too.
             if store.has_indexes() {
                 store.indexes_now().hidden().for_each(&mut consider);
             }
@@ -220,7 +220,7 @@ impl Shared {
             };
             let log = self.log()?;
             Some(match kind {
-                // A change of the schema that a full disk refuses must not be seen.
+                // A change of the schema that a full disk refuses must not take effect.
                 Kind::Schema => log.append_written(&envelope)?,
                 _ => log.append(&envelope)?,
             })
@@ -266,7 +266,7 @@ impl Shared {
         })
     }
 
-    /// The mutation is visible: what caches hold of its partition is old.
+    /// Drops cached data of the mutation's partition, after the mutation is visible.
     fn forget_cached(&self, mutation: &Mutation) {
         let (table, key) = (&mutation.table, &mutation.key.key);
         if self.row_cache.is_enabled() {
@@ -277,20 +277,20 @@ impl Shared {
         }
     }
 
-    /// Nothing that caches hold of a table is to be used any more.
+    /// Drops cached data of a table.
     pub(crate) fn forget_cached_table(&self, table: TableId) {
         self.row_cache.forget_table(table);
         self.counter_cache.clear(Some(table));
     }
 
-    /// Has the largest memtable flushed, unless that is being done: the end of that flush asks again. While flushes fail, the
-    /// tick thread says when to try.
+    /// Requests a flush of the largest memtable, unless one is running, whose end requests the next. While flushes fail, the
+    /// tick thread requests them.
     pub(crate) fn ask_for_flush(&self) {
         if self.budget.is_stalled() {
             return;
         }
         let is_relieving = &self.background.is_relieving;
-        // Mostly true, and every writer looks: a swap would take the line of memory from all others.
+        // Mostly true, and every writer reads it: a swap would take the cache line from all others.
         if is_relieving.load(Ordering::Acquire) || is_relieving.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -303,7 +303,7 @@ impl Shared {
         }
     }
 
-    /// Has a table flushed in the background, unless that is asked for already.
+    /// Requests a flush of the table in the background, unless one is requested.
     pub(crate) fn ask_to_flush(&self, store: &Arc<TableStore>) {
         if !store.is_flush_asked.swap(true, Ordering::AcqRel) {
             self.background.send(Work::Flush(store.clone()));
@@ -318,7 +318,7 @@ pub(crate) fn record_bytes_max(options: &EngineOptions) -> u32 {
     wanted.min(RECORD_BYTES_MAX)
 }
 
-/// The mutation without columns that the table has no more: it may have been bound just before one was dropped.
+/// The mutation without dropped columns: it may have been bound just before a column was dropped.
 fn fitted<'m>(mutation: &'m Mutation, table: &Arc<TableSchema>) -> Cow<'m, Mutation> {
     if Arc::ptr_eq(&mutation.table, table) {
         return Cow::Borrowed(mutation);
@@ -349,7 +349,7 @@ pub(crate) fn memtable_position(position: Position) -> LogPosition {
     }
 }
 
-/// The tables of a write, each held shared once, by ascending id.
+/// The `active` locks of the tables of a write, each held shared once, by ascending id.
 struct Locked<'a>(SmallVec<[(TableId, RwLockReadGuard<'a, Active>); 2]>);
 
 impl<'a> Locked<'a> {
@@ -365,7 +365,7 @@ impl<'a> Locked<'a> {
         )
     }
 
-    /// What takes the table's writes. Requires: the table is among those acquired.
+    /// The active memtable of a table. Requires: the table is among those acquired.
     fn active(&self, table: TableId) -> &Active {
         let place = self.0.partition_point(|(id, _)| *id < table);
         &self.0[place].1

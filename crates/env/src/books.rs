@@ -1,21 +1,21 @@
-//! The numbers that a thread keeps for its request, in one place: I/O for `account`, everything else for `cost`.
+//! The thread-local counters of a request: I/O for `account`, everything else for `cost`.
 
 use std::cell::Cell;
 
 use crate::count::{COMMON, COUNTS};
 use crate::request_io::RequestIo;
 
-/// The numbers of one thread.
+/// The counters of one thread.
 pub(crate) struct Books {
-    /// What its I/O was charged with since it began.
+    /// The thread's I/O since its start.
     charged: Cell<RequestIo>,
-    /// The same before the first I/O since [`Books::clear`]; `None` if there was none, as for most requests.
+    /// `charged` before the first I/O since [`Books::clear`]; `None` if there was no I/O, as for most requests.
     charged_before: Cell<Option<RequestIo>>,
-    /// What was counted since [`Books::clear`].
+    /// The counts since [`Books::clear`].
     pub(crate) counts: [Cell<u64>; COUNTS],
-    /// One of the counts that are not common was added to. Invariant: otherwise these are zero.
+    /// True if a count that is not common was increased. Invariant: while false, these counts are zero.
     is_uncommon: Cell<bool>,
-    /// A scope is open: counts belong to it.
+    /// True while a scope is open, to which the counts belong.
     pub(crate) is_open: Cell<bool>,
 }
 
@@ -44,7 +44,7 @@ impl Books {
         self.charged.set(before + io);
     }
 
-    /// Counts begin at zero.
+    /// Sets all counts to zero.
     #[inline]
     pub(crate) fn clear(&self) {
         for place in 0..COMMON {
@@ -65,7 +65,7 @@ impl Books {
         }
     }
 
-    /// Adds what was counted since [`Books::clear`]; gives the I/O since then, if there was some.
+    /// Adds the counts since [`Books::clear`]; returns the I/O since then, if there was any.
     #[inline]
     #[expect(
         clippy::needless_range_loop,

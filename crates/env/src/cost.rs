@@ -1,7 +1,7 @@
-//! What a request costs: its I/O ([`crate::account`]) and what it made the layers above look at.
+//! The cost of a request: its I/O ([`crate::account`]) and the counts of the layers above.
 //!
-//! Counts are plain thread-local numbers, so that counting is always on and costs an addition. The outermost [`CostScope`] of a thread
-//! begins at zero, one within it remembers where they stood.
+//! Counts are thread-local numbers, so counting is always on and costs one addition. The outermost [`CostScope`] of a thread
+//! sets them to zero; an inner one remembers their values at its start.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -13,13 +13,13 @@ use crate::count::COUNTS;
 
 pub use crate::count::Count;
 
-/// Counts for this thread's request.
+/// Adds to a count of this thread's request.
 #[inline]
 pub fn add(count: Count, amount: u64) {
     BOOKS.with(|books| books.add(count as usize, amount));
 }
 
-/// Runs something that may wait, and counts how long it took.
+/// Runs `work`, which may wait, and adds its duration to `count`.
 pub fn timed<T>(count: Count, work: impl FnOnce() -> T) -> T {
     let started = Instant::now();
     let done = work();
@@ -30,22 +30,22 @@ pub fn timed<T>(count: Count, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// What a request cost.
+/// The cost of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Reads, writes and syncs of files, and the time that they took.
+    /// Reads, writes and syncs of files, and their duration.
     pub io: RequestIo,
     counts: [u64; COUNTS],
 }
 
 impl Cost {
-    /// How much of this.
+    /// The value of a count.
     #[inline]
     pub fn of(&self, count: Count) -> u64 {
         self.counts[count as usize]
     }
 
-    /// The same cost with a count put right.
+    /// The same cost with one count replaced.
     #[must_use]
     pub fn with(mut self, count: Count, amount: u64) -> Self {
         self.counts[count as usize] = amount;
@@ -76,7 +76,7 @@ impl std::ops::AddAssign<&Self> for Cost {
     }
 }
 
-/// Starts to count what this thread does for a request.
+/// Starts to measure what this thread does for a request.
 #[inline]
 pub fn begin() -> CostScope {
     let outer = BOOKS.with(|books| {
@@ -92,10 +92,10 @@ pub fn begin() -> CostScope {
     }
 }
 
-/// What this thread has counted since [`begin`].
+/// Measures this thread's cost since [`begin`].
 #[derive(Debug)]
 pub struct CostScope {
-    /// Where everything stood, if this is within another scope; otherwise it stood at zero.
+    /// The values at its start, if it is inside another scope; an outermost scope starts at zero.
     outer: Option<Box<Start>>,
     this_thread: PhantomData<*const ()>,
 }
@@ -115,7 +115,7 @@ impl Start {
         }
     }
 
-    /// Adds what was counted since; returns the I/O.
+    /// Adds the difference between now and this start; returns the I/O.
     #[cold]
     fn add_later_to(&self, sum: &mut Cost) -> RequestIo {
         BOOKS.with(|books| {
@@ -128,14 +128,14 @@ impl Start {
 }
 
 impl CostScope {
-    /// What was counted until now.
+    /// The cost so far.
     pub fn so_far(&self) -> Cost {
         let mut cost = Cost::default();
         self.add_to(&mut cost);
         cost
     }
 
-    /// How much of this until now.
+    /// The value of a count so far.
     #[inline]
     pub fn of(&self, count: Count) -> u64 {
         let now = BOOKS.with(|books| books.counts[count as usize].get());
@@ -145,7 +145,7 @@ impl CostScope {
         }
     }
 
-    /// Adds what was counted until now; returns the bytes read among it.
+    /// Adds the cost so far; returns its bytes read.
     #[inline]
     pub fn add_to(&self, sum: &mut Cost) -> u64 {
         let io = match &self.outer {

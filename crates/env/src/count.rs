@@ -1,56 +1,55 @@
-//! What a request is counted by, beside its I/O.
+//! The counts of a request, besides its I/O.
 
-/// What is counted. Numbers of files are per partition that was read: a file that two partitions were looked
-/// for in counts twice.
+/// What is counted. Files are counted per partition that was read: a file that was considered for two partitions counts twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Count {
     /// SSTables of the tables that were read.
     SSTablesConsidered,
-    /// SSTables that were asked for partitions.
+    /// SSTables in which partitions were looked up.
     SSTablesTouched,
-    /// Memtables that had something.
+    /// Memtables that had data.
     Memtables,
-    /// Partitions that were looked into.
+    /// Partitions that were read.
     Partitions,
-    /// Rows that live and were looked at, given or not.
+    /// Live rows that were read, returned or not.
     Rows,
-    /// Tombstones that were met, but for those past gc grace.
+    /// Tombstones that were read, without those past gc grace.
     Tombstones,
     /// Rows of the answer.
     RowsReturned,
-    /// Bytes of values of the answer.
+    /// Bytes of the values of the answer.
     BytesReturned,
-    /// SSTables left alone: the key is not between their first and last one.
+    /// SSTables skipped: the key is outside of their first and last key.
     SkippedByKeyRange,
-    /// Left alone: the token map or the Bloom filter knows that they do not have the key.
+    /// SSTables skipped: token map or Bloom filter exclude the key.
     SkippedByFilter,
-    /// Left alone: the sorted view of the table knows that they do not have the key.
+    /// SSTables skipped: the sorted view of the table excludes the key.
     SkippedBySortedView,
-    /// Left alone: their clusterings lie elsewhere.
+    /// SSTables skipped: their clusterings are outside of the selected slices.
     SkippedByClustering,
-    /// Left alone: everything that was wanted was found in newer data.
+    /// SSTables skipped: all selected data was found in newer sources.
     SkippedByTimestamp,
-    /// Left alone: the partition was deleted after the newest data in them.
+    /// SSTables skipped: the partition was deleted after their newest data.
     SkippedByDeletion,
     /// Chunks that came from the chunk cache.
     CachedChunks,
-    /// Their bytes, uncompressed.
+    /// Bytes of these chunks, uncompressed.
     CachedBytes,
-    /// Places of partitions that came from the key cache.
+    /// Positions of partitions that came from the key cache.
     CachedKeys,
     /// Partitions that came from the row cache.
     CachedPartitions,
-    /// Nanoseconds of waiting for a partition that somebody else held.
+    /// Nanoseconds of waiting for the lock of a partition.
     LockNanos,
-    /// Nanoseconds of waiting for memory of memtables or for compactions that are behind.
+    /// Nanoseconds of waiting for memtable memory, or for compactions that are behind.
     ThrottleNanos,
     /// Nanoseconds of waiting for the commit log to be durable.
     LogNanos,
 }
 
 impl Count {
-    /// All of them.
+    /// All counts.
     pub const ALL: [Self; 21] = [
         Self::SSTablesConsidered,
         Self::SSTablesTouched,
@@ -75,7 +74,7 @@ impl Count {
         Self::LogNanos,
     ];
 
-    /// As tables, logs and metrics spell it.
+    /// Its name in tables, logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::SSTablesConsidered => "sstables_considered",
@@ -103,9 +102,9 @@ impl Count {
     }
 }
 
-/// How many there are.
+/// Number of counts.
 pub(crate) const COUNTS: usize = Count::ALL.len();
-/// So many counts, the first ones, are of nearly every statement. The others are looked at only if one of them was added to.
+/// Number of leading counts that nearly every statement uses. The others are read only if one of them was increased.
 pub(crate) const COMMON: usize = 8;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The traits through which all files, time and randomness go.
+//! The traits for all access to files, time and randomness.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,18 @@ use crate::{Error, Result, Scratch};
 
 /// Files, clock and randomness. Used as `Arc<dyn Env>`.
 pub trait Env: Send + Sync + 'static {
-    /// Opens a file to be read at offsets by many threads.
+    /// Opens a file for reads at offsets by many threads.
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>>;
-    /// Creates a file to be written; fails if the name is taken.
+    /// Creates a file for writing; fails if the name exists.
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>>;
-    /// Creates a file to be written, or empties the one that is there.
+    /// Creates a file for writing; an existing one is emptied.
     fn create_or_truncate(&self, path: &Path) -> Result<Box<dyn WriteFile>>;
-    /// Opens a file (created if absent) to be written from its end on.
+    /// Opens a file (created if absent) for appending.
     fn open_append(&self, path: &Path) -> Result<Box<dyn WriteFile>>;
 
-    /// Gives a file or directory another name, replacing a file that had it. Durable after `sync_dir` of
-    /// both parents.
+    /// Renames a file or directory; replaces a file of the new name. Durable after `sync_dir` of both parents.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
-    /// Gives a file a second name. Fails if the name is taken.
+    /// Gives a file a second name. Fails if the name exists.
     fn hard_link(&self, from: &Path, to: &Path) -> Result<()>;
     /// Removes a file's name; open handles stay usable.
     fn remove_file(&self, path: &Path) -> Result<()>;
@@ -30,7 +29,7 @@ pub trait Env: Send + Sync + 'static {
     fn remove_dir(&self, path: &Path) -> Result<()>;
     /// Removes a directory and everything below it.
     fn remove_dir_all(&self, path: &Path) -> Result<()>;
-    /// Creates a directory and its parents. Durable when it returns; no error if it is there already.
+    /// Creates a directory and its parents. Durable when it returns; an existing directory is no error.
     fn create_dir_all(&self, path: &Path) -> Result<()>;
     /// The names in a directory, sorted.
     fn list(&self, path: &Path) -> Result<Vec<DirEntry>>;
@@ -38,40 +37,40 @@ pub trait Env: Send + Sync + 'static {
     fn exists(&self, path: &Path) -> bool;
     /// The size of a file.
     fn file_size(&self, path: &Path) -> Result<u64>;
-    /// When a file was last written, in seconds since 1970 by the clock of its file system; now where that is not known.
+    /// Time of the last write, in seconds since 1970 by the clock of the file system; the current time if that is unknown.
     fn modified_secs(&self, _path: &Path) -> Result<i64> {
         Ok(self.now_secs())
     }
     /// Makes the creates, renames and removals in a directory durable.
     fn sync_dir(&self, path: &Path) -> Result<()>;
-    /// Takes an exclusive lock on a file (created if absent), held until dropped; an error
-    /// ([`Error::is_locked`]) if somebody else holds it.
+    /// Takes an exclusive lock on a file (created if absent) until it is dropped. Fails with [`Error::is_locked`] if another
+    /// process or handle holds the lock.
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
-    /// How much an ordinary user may still write to the file system of the path.
+    /// Space that an ordinary user may still write on the path's file system.
     fn free_space_bytes(&self, path: &Path) -> Result<u64>;
 
-    /// Keeps bytes in the file system of a directory rather than in memory, where there is one.
+    /// Keeps bytes in files of this directory's file system, if there is one, instead of in memory.
     fn scratch(&self, _directory: &Path) -> Scratch {
         Scratch::default()
     }
 
     /// Wall clock, in microseconds since 1970.
     fn now_micros(&self) -> i64;
-    /// A clock that never steps back, for measuring.
+    /// A clock that never steps back, for measuring durations.
     fn monotonic_nanos(&self) -> u64;
-    /// The wall clock made strictly increasing within this process: two writes never get the same timestamp.
+    /// The wall clock, made strictly increasing within this process: two calls never return the same timestamp.
     fn unique_micros(&self) -> i64;
-    /// The newest of these so far, or the floor; `i64::MIN` if there is none.
+    /// The newest result of `unique_micros`, or the floor; `i64::MIN` if there is none.
     fn last_unique_micros(&self) -> i64;
-    /// From now on unique timestamps and time UUIDs are above this one, which another process gave.
+    /// Raises the floor: all later unique timestamps and time UUIDs are above this one, which another process gave out.
     fn raise_unique_micros(&self, floor_micros: i64);
     /// A version 1 UUID, unique and increasing within this process.
     fn time_uuid(&self) -> Uuid;
-    /// Fills the buffer with randomness good enough for salts and keys.
+    /// Fills the buffer with randomness that is good enough for salts and keys.
     fn random_bytes(&self, into: &mut [u8]);
 
-    /// From now on this thread works only as far as others leave it time: for what nobody waits for. Does nothing where the
-    /// operating system does not tell threads apart.
+    /// Lowers this thread's priority, for background work. Does nothing where the operating system has no priorities per
+    /// thread.
     fn yield_to_others(&self) {}
 
     /// Wall clock, in seconds since 1970.
@@ -93,7 +92,7 @@ pub trait Env: Send + Sync + 'static {
         u64::from_be_bytes(bytes)
     }
 
-    /// Reads a whole file, which must not be larger than the limit.
+    /// Reads a whole file; fails if it is larger than the limit.
     fn read_all(&self, path: &Path, limit_bytes: u64) -> Result<Vec<u8>> {
         let file = self.open_read(path)?;
         let size = file.size_bytes();
@@ -111,7 +110,7 @@ pub trait Env: Send + Sync + 'static {
         Ok(bytes)
     }
 
-    /// Replaces a small file so that a crash leaves the old or the new content, durable when it returns.
+    /// Replaces a small file. A crash leaves the old or the new content; the new one is durable when it returns.
     fn write_atomically(&self, path: &Path, content: &[u8]) -> Result<()> {
         let mut name = path.file_name().unwrap_or_default().to_os_string();
         name.push(".tmp");
@@ -129,9 +128,9 @@ pub trait Env: Send + Sync + 'static {
 pub trait ReadFile: Send + Sync {
     /// Reads at most the buffer's length; 0 means the end of the file.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize>;
-    /// The size when the file was opened.
+    /// The file's size when it was opened.
     fn size_bytes(&self) -> u64;
-    /// The path by which it was opened.
+    /// The path that it was opened by.
     fn path(&self) -> &Path;
 
     /// Fills the buffer, or fails with [`Error::is_unexpected_end`].
@@ -152,54 +151,53 @@ pub trait ReadFile: Send + Sync {
         Ok(())
     }
 
-    /// Where bytes may be found that are not zeros, at the offset or behind it; `None` if the file system knows that only zeros
-    /// follow, since nobody wrote there. One that does not know says the offset.
+    /// The offset of the next data at or behind `offset`; `None` if the file system knows that only a hole follows. Returns
+    /// `offset` if the file system does not know.
     fn data_from(&self, offset: u64) -> Result<Option<u64>> {
         Ok((offset < self.size_bytes()).then_some(offset))
     }
 
-    /// Tells the kernel how the file will be read. A hint: failures are ignored.
+    /// Passes a hint to the kernel how the file will be read; failures are ignored.
     fn advise(&self, _access: Access) {}
 }
 
-/// How a file is about to be read.
+/// How a file will be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Point reads: no read-ahead.
     Random,
     /// From start to end: much read-ahead.
     Sequential,
-    /// Not any more: its pages may leave the page cache.
+    /// Not again: its pages may leave the page cache.
     Done,
 }
 
 /// A file open for writing by one thread.
 pub trait WriteFile: Send {
-    /// Writes all of it at the position and moves the position. The bytes have reached the kernel when it
-    /// returns.
+    /// Writes all bytes at the position and moves the position. When it returns, the kernel has the bytes.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
-    /// Writes all of it at the offset; the position stays.
+    /// Writes all bytes at the offset; the position stays.
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()>;
-    /// Where the next append goes.
+    /// The offset of the next append.
     fn position(&self) -> u64;
-    /// Makes what was written durable (fdatasync).
+    /// Makes all written bytes durable (fdatasync).
     fn sync(&mut self) -> Result<()>;
-    /// Reserves space, and grows the file to this size with zeros where it is shorter. The position stays.
+    /// Reserves space; grows a shorter file to this size with zeros. The position stays.
     fn preallocate(&mut self, size_bytes: u64) -> Result<()>;
-    /// From now on writes within what was preallocated cost no system call each. As before, their bytes have reached the kernel when they
-    /// return. A wish: it is not heard where space cannot be reserved.
+    /// From now on, writes inside the preallocated space need no system call each. When a write returns, the kernel has the
+    /// bytes, as before. Has no effect where space cannot be reserved.
     fn write_by_memory(&mut self) {}
-    /// Cuts (or grows with zeros) the file, and the position to at most its new end.
+    /// Cuts the file, or grows it with zeros; a position beyond the new end moves to it.
     fn truncate(&mut self, size_bytes: u64) -> Result<()>;
-    /// A handle by which another thread syncs while this one appends.
+    /// A handle for another thread, which syncs while this one appends.
     fn sync_handle(&self) -> Arc<dyn SyncFile>;
-    /// The path by which it was opened.
+    /// The path that it was opened by.
     fn path(&self) -> &Path;
 }
 
 /// The syncing half of a [`WriteFile`].
 pub trait SyncFile: Send + Sync {
-    /// Makes durable what was written before the call.
+    /// Makes durable all bytes that were written before the call.
     fn sync(&self) -> Result<()>;
 }
 
@@ -209,7 +207,7 @@ pub trait FileLock: Send + Sync {}
 /// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DirEntry {
-    /// The name without its directory. Names that are not UTF-8 are not listed: nothing of ours has one.
+    /// The name without its directory. Names that are not UTF-8 are not listed: no file of Ilion has one.
     pub name: String,
     /// Whether it is a directory.
     pub is_dir: bool,

@@ -1,4 +1,4 @@
-//! The error of every door: what we were doing, to which path, and what the operating system said.
+//! The error of all file operations: the action, the path, and the error of the operating system.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,25 +6,25 @@ use std::path::{Path, PathBuf};
 /// The result of an operation on files.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What a failed sync of a file was doing; see [`Error::is_shortage`].
+/// The action of a failed sync of a file; see [`Error::is_shortage`].
 pub(crate) const SYNC: &str = "sync";
-/// What a failed sync of a directory was doing.
+/// The action of a failed sync of a directory.
 pub(crate) const SYNC_DIRECTORY: &str = "sync directory";
 
-/// The operating system (or a fault rule) refused.
+/// The operating system (or a fault rule) returned an error.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
 pub struct Error {
-    /// What we were doing, as a verb: `open`, `read`, `sync`.
+    /// What was attempted, as a verb: `open`, `read`, `sync`.
     pub action: &'static str,
-    /// To which file or directory.
+    /// The file or directory.
     pub path: PathBuf,
-    /// What the operating system said.
+    /// The error of the operating system.
     pub source: io::Error,
 }
 
 impl Error {
-    /// Names the action and the path of an I/O error.
+    /// Adds action and path to an I/O error.
     pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self {
             action,
@@ -33,17 +33,17 @@ impl Error {
         }
     }
 
-    /// Whether the file or directory does not exist.
+    /// True if the file or directory does not exist.
     pub fn is_not_found(&self) -> bool {
         self.source.kind() == io::ErrorKind::NotFound
     }
 
-    /// Whether the file or directory exists although it should not.
+    /// True if the file or directory exists although it should not.
     pub fn is_already_exists(&self) -> bool {
         self.source.kind() == io::ErrorKind::AlreadyExists
     }
 
-    /// Whether the disk (or the quota) is full.
+    /// True if the disk (or the quota) is full.
     pub fn is_no_space(&self) -> bool {
         matches!(
             self.source.kind(),
@@ -51,9 +51,8 @@ impl Error {
         )
     }
 
-    /// Whether something is used up for now that comes back when others let go of it: space on the disk, file
-    /// descriptors, memory. The call may be made again later. A failed sync never counts: the kernel may have dropped
-    /// what it could not write, so a second sync proves nothing.
+    /// True if a resource is used up for now: disk space, file descriptors, memory. The caller may try again later. A failed
+    /// sync never counts: the kernel may have dropped what it could not write, so a second sync proves nothing.
     pub fn is_shortage(&self) -> bool {
         use rustix::io::Errno;
         const NUMBERS: [Errno; 5] = [
@@ -71,24 +70,24 @@ impl Error {
         is_used_up && !is_sync
     }
 
-    /// Whether the file ended before the bytes asked for.
+    /// True if the file ended before the requested bytes.
     pub fn is_unexpected_end(&self) -> bool {
         self.source.kind() == io::ErrorKind::UnexpectedEof
     }
 
-    /// Whether a rename or link would have to leave its file system.
+    /// True if a rename or link would cross file systems.
     pub fn is_other_file_system(&self) -> bool {
         self.source.kind() == io::ErrorKind::CrossesDevices
     }
 
-    /// Whether another process (or another handle of this one) holds the lock.
+    /// True if another process (or another handle of this one) holds the lock.
     pub fn is_locked(&self) -> bool {
         self.source.kind() == io::ErrorKind::WouldBlock
     }
 }
 
 impl Clone for Error {
-    /// Keeps kind, number and message, so that one failure can be told to many waiters.
+    /// Keeps kind, number and message, so that many waiters can get the same error.
     fn clone(&self) -> Self {
         let source = match self.source.raw_os_error() {
             Some(number) => io::Error::from_raw_os_error(number),

@@ -1,4 +1,4 @@
-//! Faults on demand, over any other `Env`: the n-th call that matches fails, stalls, tears or lies.
+//! Fault injection for any other `Env`: the n-th call that matches a rule fails, is delayed, torn or corrupted.
 
 mod rule;
 
@@ -17,14 +17,14 @@ use crate::error::{SYNC, SYNC_DIRECTORY};
 use crate::scratch::Faults;
 use crate::{Error, Result, Scratch};
 
-/// An `Env` whose calls are bent by rules, which may be added at any time.
+/// An `Env` with fault rules, which may be added at any time.
 pub struct FaultEnv {
     inner: Arc<dyn Env>,
     rules: Arc<Rules>,
 }
 
 impl FaultEnv {
-    /// Passes everything through until a rule is added.
+    /// Passes all calls through until a rule is added.
     pub fn new(inner: Arc<dyn Env>) -> Arc<Self> {
         Arc::new(Self {
             inner,
@@ -32,7 +32,7 @@ impl FaultEnv {
         })
     }
 
-    /// Adds a rule such as `fail write "*-Index.db" at 3` (see [`Rule::parse`]); it counts from now.
+    /// Adds a rule such as `fail write "*-Index.db" at 3` (see [`Rule::parse`]); it counts the calls from now on.
     pub fn add(&self, rule: &str) -> std::result::Result<(), RuleError> {
         self.rules.list.write().push(Rule::parse(rule)?);
         Ok(())
@@ -57,7 +57,7 @@ struct Rules {
 }
 
 impl Rules {
-    /// The effect of the first rule that is due. Every rule that matches counts the call.
+    /// The effect of the first rule that is due. Every matching rule counts the call.
     fn effect(&self, operation: Operation, path: &Path) -> Option<Effect> {
         let mut due = None;
         for rule in self.list.read().iter() {
@@ -68,7 +68,7 @@ impl Rules {
     }
 }
 
-/// Torn writes and flipped bits need bytes; on an operation without any they are plain failures.
+/// Torn writes and flipped bits need bytes; for other operations they are simple failures.
 fn effect_without_bytes(effect: Effect, action: &'static str, path: &Path) -> Result<()> {
     match effect {
         Effect::Delay { millis } => {
@@ -76,7 +76,7 @@ fn effect_without_bytes(effect: Effect, action: &'static str, path: &Path) -> Re
             Ok(())
         }
         Effect::NoSpace | Effect::FullMidway => Err(refusal(action, path, Errno::NOSPC)),
-        // The call that needs a descriptor is the open, also where a directory is synced or listed.
+        // The call that needs a descriptor is the open, even for a sync or listing of a directory.
         Effect::NoDescriptors => Err(refusal("open", path, Errno::MFILE)),
         Effect::NoMemory => Err(refusal(action, path, Errno::NOMEM)),
         Effect::Fail | Effect::ShortWrite | Effect::BitFlip => Err(failure(action, path)),
@@ -187,7 +187,7 @@ impl Env for FaultEnv {
         let rules = Arc::clone(&self.rules);
         let ask = move |operation, path: &Path| match rules.effect(operation, path) {
             None => Ok(()),
-            Some(effect) => effect_without_bytes(effect, "keep a part of a row in", path),
+            Some(effect) => effect_without_bytes(effect, "write a part of a row to a scratch file in", path),
         };
         self.inner.scratch(directory).with_faults(Faults(Arc::new(ask)))
     }
@@ -281,7 +281,7 @@ struct FaultWriteFile {
 }
 
 impl FaultWriteFile {
-    /// Writes what the rules let through: all of it, a changed copy, or the first half and then an error.
+    /// Writes what the rules allow: all bytes, a changed copy, or the first half followed by an error.
     fn bend(&mut self, bytes: &[u8], write: impl Fn(&mut dyn WriteFile, &[u8]) -> Result<()>) -> Result<()> {
         match self.rules.effect(Operation::Write, &self.path) {
             None => write(&mut *self.inner, bytes),

@@ -1,25 +1,24 @@
-//! Unique timestamps and version 1 UUIDs from a wall clock that may stand still or step back.
+//! Unique timestamps and version 1 UUIDs from a wall clock that may stop or step back.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use uuid::Uuid;
 
-/// Ticks of 100 ns between 1582-10-15, where version 1 UUIDs start, and 1970.
+/// Ticks of 100 ns from 1582-10-15, the epoch of version 1 UUIDs, to 1970.
 const GREGORIAN_OFFSET_TICKS: u64 = 0x01B2_1DD2_1381_4000;
 const MAX_TICKS: u64 = (1 << 60) - 1;
 
-/// Hands out timestamps and time UUIDs, each larger than the one before.
+/// Returns timestamps and time UUIDs, each larger than the one before.
 #[derive(Debug)]
 pub struct Ids {
     last_micros: AtomicI64,
     last_ticks: AtomicU64,
-    /// Clock sequence and node of our UUIDs: random per process, so that two processes never give out the
-    /// same one.
+    /// Clock sequence and node of the UUIDs: random per process, so that two processes never return the same one.
     node: [u8; 8],
 }
 
 impl Ids {
-    /// Takes eight random bytes that tell this process from all others.
+    /// `node` has eight random bytes that distinguish this process from all others.
     pub fn new(mut node: [u8; 8]) -> Self {
         node[0] = node[0] & 0x3f | 0x80; // RFC 9562: the variant, in the upper bits of the clock sequence.
         node[2] |= 0x01; // The multicast bit: a node id that is no network card's address.
@@ -30,7 +29,7 @@ impl Ids {
         }
     }
 
-    /// From now on all timestamps and UUIDs are above this time: it was given out before, by another process.
+    /// Raises the floor: all later timestamps and UUIDs are above this time, which another process gave out.
     pub fn raise(&self, floor_micros: i64) {
         self.last_micros.fetch_max(floor_micros, Relaxed);
         // The last tick of that microsecond.
@@ -40,12 +39,12 @@ impl Ids {
         );
     }
 
-    /// The newest timestamp given so far, or the floor that was set; `i64::MIN` if there is none.
+    /// The newest timestamp so far, or the floor; `i64::MIN` if there is none.
     pub fn last_micros(&self) -> i64 {
         self.last_micros.load(Relaxed)
     }
 
-    /// The clock's time, or one more than the last answer if the clock did not move on.
+    /// The clock's time, or the last timestamp plus one if the clock did not advance.
     pub fn unique_micros(&self, now_micros: i64) -> i64 {
         let next = |last: i64| now_micros.max(last.saturating_add(1));
         let last = self
@@ -54,7 +53,7 @@ impl Ids {
         next(last.unwrap_or_else(|last| last))
     }
 
-    /// A version 1 UUID of the clock's time, or one tick after the last answer.
+    /// A version 1 UUID of the clock's time, or of one tick after the last one.
     pub fn time_uuid(&self, now_micros: i64) -> Uuid {
         let now_ticks = ticks_of(now_micros);
         let next = |last: u64| now_ticks.max(last + 1);

@@ -1,8 +1,8 @@
-//! Writes to a file by a stretch of it that is mapped: no system call each.
+//! Writes to a file through a mapping of a part of it: without a system call each.
 //!
-//! What is written belongs to the kernel at once, as with write(2): it survives the process, and a sync makes it durable. Space for
-//! it must have been reserved before, since a full disk could not be told any more. If somebody else cuts the file, the next write is
-//! refused (unless it is cut while we copy: then the kernel ends the process).
+//! As with write(2), the kernel has the bytes at once: they survive the process, and a sync makes them durable. Space must be
+//! reserved before, since a full disk could not be reported any more. If another process truncates the file, the next write
+//! fails (unless that happens during the copy: then the kernel kills the process).
 
 use std::fs::File;
 use std::io;
@@ -11,15 +11,15 @@ use std::ptr;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::SeekFrom;
 
-/// So much is mapped at a time: it counts as memory of the process.
+/// Size of the mapped window, which counts as memory of the process.
 const WINDOW_BYTES: u64 = 1 << 20;
 
-/// The stretch at hand.
+/// The current window.
 #[derive(Debug)]
 pub(crate) struct MappedWrites {
-    /// Bytes from the start of the file on for which space is reserved.
+    /// Bytes from the start of the file for which space is reserved.
     reserved_bytes: u64,
-    /// Where it begins, a multiple of [`WINDOW_BYTES`].
+    /// Offset of the window, a multiple of [`WINDOW_BYTES`].
     start: u64,
     window: Option<MmapRaw>,
 }
@@ -33,25 +33,26 @@ impl MappedWrites {
         }
     }
 
-    /// Fails if somebody has cut the file: bytes beyond its end cannot be written by memory, and those that it had are gone.
+    /// Fails if the file was truncated: bytes beyond its end cannot be written through memory, and the bytes that were there
+    /// are lost.
     pub(crate) fn check_not_cut(&self, file: &File) -> io::Result<()> {
-        // The cheapest way to ask for the size. Nobody reads or writes at the position.
+        // The cheapest way to get the size. The file's position is not used.
         let size = rustix::fs::seek(file, SeekFrom::End(0))?;
         if size >= self.reserved_bytes {
             return Ok(());
         }
         Err(io::Error::other(format!(
-            "somebody else has cut it to {size} bytes; what it had is still in memtables: flush all tables, then restart"
+            "another process truncated it to {size} bytes; its data is still in memtables: flush all tables, then restart"
         )))
     }
 
-    /// True if so many bytes may be written there in this way.
+    /// True if these bytes lie in the reserved space.
     pub(crate) fn reach(&self, offset: u64, len: usize) -> bool {
         let end = offset.checked_add(len as u64);
         end.is_some_and(|end| end <= self.reserved_bytes)
     }
 
-    /// Writes bytes. Requires: they are within reach, the file is not cut, and only this process, by this value, writes them.
+    /// Writes bytes. Requires: they lie in the reserved space, the file is not truncated, and only this value writes the file.
     pub(crate) fn write(&mut self, file: &File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let start = offset / WINDOW_BYTES * WINDOW_BYTES;
@@ -59,7 +60,7 @@ impl MappedWrites {
             let within = usize::try_from(offset - start).unwrap_or(usize::MAX);
             let count = bytes.len().min(window.len().saturating_sub(within));
             #[expect(unsafe_code, reason = "memory maps cannot be had without")]
-            // Safety: `within + count` is at most the length of the map, of which nobody has a reference.
+            // Safety: `within + count` is at most the length of the map, and no reference to the map exists.
             unsafe {
                 ptr::copy_nonoverlapping(bytes.as_ptr(), window.as_mut_ptr().add(within), count);
             }

@@ -1,8 +1,8 @@
 //! A disk in memory that can lose power.
 //!
-//! Files remember what was synced beside what was written, directories remember which names were synced, and
-//! [`MemEnv::crash`] gives a new disk with what survives. The clock is manual and moves one microsecond at
-//! each look at it; randomness comes from a seed. So a single-threaded test runs the same way each time.
+//! Files keep their synced content beside their written content, and directories their synced names; [`MemEnv::crash`] returns
+//! a new disk with what survives. The clock is set by hand, and advances one microsecond per call; randomness comes from a
+//! seed. So a single-threaded test runs the same way each time.
 
 mod crash;
 mod disk;
@@ -34,12 +34,12 @@ pub struct MemEnv {
     shared: Arc<Shared>,
 }
 
-/// A sync that is about to happen or has just happened, or a rename; given to the hook of [`MemEnv::on_sync`].
+/// A sync before or after it takes effect, or a rename; passed to the hook of [`MemEnv::on_sync`].
 #[derive(Clone, Debug)]
 pub struct SyncEvent {
-    /// How many syncs were begun, this one included.
+    /// Number of syncs started so far, including this one.
     pub number: u64,
-    /// Before it takes effect, or after.
+    /// Before or after it takes effect.
     pub moment: Moment,
     /// The file or directory.
     pub path: PathBuf,
@@ -48,17 +48,17 @@ pub struct SyncEvent {
 /// When the hook is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Nothing of it is durable yet.
+    /// The sync has not made anything durable yet.
     BeforeSync,
-    /// It is durable, but the caller does not know yet.
+    /// The sync has taken effect, but has not returned.
     AfterSync,
-    /// A file has another name, which is not durable yet. It has the number of the sync before.
+    /// A file was renamed, which is not durable yet. The number is that of the last sync.
     AfterRename,
 }
 
 type SyncHook = Arc<dyn Fn(&MemEnv, &SyncEvent) + Send + Sync>;
 
-/// What was read of a disk.
+/// Counts the reads of a disk.
 #[derive(Default)]
 struct Served {
     reads: AtomicU64,
@@ -67,14 +67,15 @@ struct Served {
 
 struct Shared {
     disk: Mutex<Disk>,
-    /// Shared by whoever changes a file, exclusive while a crash copies them all: a power loss is one instant.
+    /// Held shared by every change of a file, and exclusively while a crash copies all of them, so that a power loss is one
+    /// instant.
     instant: RwLock<()>,
     locked: Mutex<BTreeSet<PathBuf>>,
     hook: Mutex<Option<SyncHook>>,
     syncs: AtomicU64,
     served: Arc<Served>,
     capacity_bytes: AtomicU64,
-    /// Moves on by itself; the wall clock is this with its steps.
+    /// Advances by itself; the wall clock is this plus `steps_micros`.
     clock_micros: AtomicI64,
     steps_micros: AtomicI64,
     random: Mutex<Seeded>,
@@ -82,7 +83,7 @@ struct Shared {
 }
 
 impl MemEnv {
-    /// An empty disk; the seed determines its randomness.
+    /// An empty disk; `seed` determines its randomness.
     pub fn new(seed: u64) -> Self {
         Self::with_disk(Disk::default(), Seeded::new(seed), START_MICROS)
     }
@@ -111,8 +112,7 @@ impl MemEnv {
         Arc::new(self.clone())
     }
 
-    /// The disk as a power loss at this instant would leave it. This one goes on; the new one holds no locks
-    /// and has no hook.
+    /// The disk as a power loss at this instant would leave it. This disk stays as it is; the new one has no locks and no hook.
     pub fn crash(&self, rule: CrashRule) -> Self {
         let instant = self.shared.instant.write();
         let disk = crash::survivors(&self.shared.disk.lock(), rule);
@@ -129,45 +129,45 @@ impl MemEnv {
         after
     }
 
-    /// Calls the hook before and after every sync of a file or directory, and after every rename, on the thread that
-    /// does it and with no lock held, so that it may take a crash clone.
+    /// Calls the hook before and after every sync of a file or directory, and after every rename. It runs on the calling thread
+    /// without locks, so it may call [`MemEnv::crash`].
     pub fn on_sync(&self, hook: impl Fn(&Self, &SyncEvent) + Send + Sync + 'static) {
         *self.shared.hook.lock() = Some(Arc::new(hook));
     }
 
-    /// How many syncs were begun.
+    /// Number of syncs started.
     pub fn sync_count(&self) -> u64 {
         self.shared.syncs.load(Relaxed)
     }
 
-    /// How many reads of files this disk has answered, and how many bytes they were: counted apart from
-    /// [`crate::account`], so that tests can compare.
+    /// Number of reads of files on this disk, and their bytes. Counted independently of [`crate::account`], so that tests can
+    /// compare.
     pub fn served(&self) -> (u64, u64) {
         let served = &self.shared.served;
         (served.reads.load(Relaxed), served.bytes.load(Relaxed))
     }
 
-    /// Sets the wall clock by hand, as an operator or a time server does: the clock for measuring goes on as before.
+    /// Steps the wall clock, as an operator or a time server does; the monotonic clock does not step.
     pub fn step_clock(&self, by_micros: i64) {
         self.shared.steps_micros.fetch_add(by_micros, Relaxed);
     }
 
-    /// Sets the clocks.
+    /// Sets both clocks.
     pub fn set_micros(&self, now_micros: i64) {
         self.shared.clock_micros.store(now_micros, Relaxed);
     }
 
-    /// Moves the clocks on.
+    /// Advances both clocks.
     pub fn advance_micros(&self, by_micros: i64) {
         self.shared.clock_micros.fetch_add(by_micros, Relaxed);
     }
 
-    /// Sets how much the disk holds; writes that would go beyond fail with no space left.
+    /// Sets the capacity of the disk; writes beyond it fail with no space left.
     pub fn set_capacity_bytes(&self, capacity_bytes: u64) {
         self.shared.capacity_bytes.store(capacity_bytes, Relaxed);
     }
 
-    /// Changes a byte of a file behind everybody's back, durably: bit rot.
+    /// Changes a byte of a file, durably: bit rot.
     pub fn corrupt_byte(&self, path: &Path, offset: u64, xor: u8) -> Result<()> {
         self.find_file(path, "corrupt")?.corrupt_byte(offset, xor);
         Ok(())
@@ -177,14 +177,14 @@ impl MemEnv {
     fn syncing(&self, file_tag: FileTag, path: &Path, sync: impl FnOnce() -> Result<()>) -> Result<()> {
         let timer = Timer::start();
         let number = self.shared.syncs.fetch_add(1, Relaxed) + 1;
-        self.tell(number, Moment::BeforeSync, path);
+        self.call_hook(number, Moment::BeforeSync, path);
         let synced = sync();
-        self.tell(number, Moment::AfterSync, path);
+        self.call_hook(number, Moment::AfterSync, path);
         timer.sync_done(file_tag, path);
         synced
     }
 
-    fn tell(&self, number: u64, moment: Moment, path: &Path) {
+    fn call_hook(&self, number: u64, moment: Moment, path: &Path) {
         let hook = self.shared.hook.lock().clone();
         if let Some(hook) = hook {
             let path = path.to_path_buf();
@@ -192,7 +192,7 @@ impl MemEnv {
         }
     }
 
-    /// Changes a file, or makes it durable, not in the middle of a crash.
+    /// Runs a change or sync of a file, but not during a crash.
     fn changing(&self, change: impl FnOnce()) {
         let _instant = self.shared.instant.read();
         change();
@@ -249,7 +249,7 @@ impl Env for MemEnv {
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         self.on_disk("rename", from, |disk| disk.rename(from, to))?;
-        self.tell(self.sync_count(), Moment::AfterRename, to);
+        self.call_hook(self.sync_count(), Moment::AfterRename, to);
         Ok(())
     }
 

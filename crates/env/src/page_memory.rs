@@ -1,9 +1,9 @@
 //! Memory for the pages of a file, filled as they are read.
 //!
-//! Files are not mapped to be read: what the disk cannot give, or a file that somebody has cut, would kill the process (SIGBUS), and
-//! what the kernel reads a second time nobody checks. Here address space is reserved for a file; a page gets memory when
-//! its bytes were read and found to be right, and keeps them as long as the file is open. All pages of the process together
-//! have a budget: those that it has no room for are read each time.
+//! Files are not mapped for reading: a disk error or a truncated file would kill the process (SIGBUS), and pages that the
+//! kernel reads again would not be checked again. Instead, address space is reserved for a file. A page gets memory when its
+//! bytes were read and checked, and keeps them while the file is open. A budget limits the memory of all pages of the process;
+//! pages beyond it are read each time.
 
 use std::fmt;
 use std::slice;
@@ -15,20 +15,20 @@ use parking_lot::Mutex;
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = 4096;
 
-/// The memory that pages may take.
+/// A limit for the memory of pages.
 #[derive(Debug)]
 pub struct PageBudget {
     limit: AtomicU64,
     taken: AtomicU64,
 }
 
-/// What the pages of this process may take together, until somebody says something else.
+/// The default limit of this process.
 const LIMIT_BYTES: u64 = 1 << 30;
 
 static OF_PROCESS: PageBudget = PageBudget::of(LIMIT_BYTES);
 
 impl PageBudget {
-    /// So many bytes.
+    /// A budget of `limit` bytes.
     pub const fn of(limit: u64) -> Self {
         Self {
             limit: AtomicU64::new(limit),
@@ -36,22 +36,22 @@ impl PageBudget {
         }
     }
 
-    /// The one of this process.
+    /// The budget of this process.
     pub fn of_process() -> &'static Self {
         &OF_PROCESS
     }
 
-    /// From now on so many bytes. Pages that are there already stay.
+    /// Sets the limit. Pages that are already kept stay.
     pub fn set_limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that may be taken.
+    /// The limit in bytes.
     pub fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Bytes that are taken.
+    /// Bytes in use.
     pub fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
     }
@@ -70,28 +70,28 @@ impl PageBudget {
     }
 }
 
-/// The pages of a file that were read.
+/// The kept pages of a file.
 pub struct PageMemory {
-    /// `None` if no address space can be had: then no page is kept.
+    /// `None` if no address space is available: then no page is kept.
     reserved: Option<MmapRaw>,
     len: usize,
-    /// A bit for each page that has its bytes. Invariant: those are not written any more.
+    /// A bit for each page that is kept. Invariant: the bytes of such a page are never written again.
     filled: Box<[AtomicU64]>,
-    /// Held while a page gets its bytes.
+    /// Held while a page is copied.
     filling: Mutex<()>,
     taken: AtomicUsize,
     budget: &'static PageBudget,
 }
 
 impl PageMemory {
-    /// Room for a file of so many bytes. It takes no memory but a bit for each page.
+    /// Reserves address space for a file of `len` bytes. Until pages are kept, this takes one bit of memory per page.
     pub fn reserve(len: usize, budget: &'static PageBudget) -> Self {
         let mut options = MmapOptions::new();
         let mapped = options.len(len.max(1)).no_reserve_swap().map_anon();
         let reserved = mapped.ok().map(MmapRaw::from);
         #[cfg(target_os = "linux")]
         if let Some(reserved) = &reserved {
-            // Else the first page of two megabytes may take all of them. A hint, that kernels without large pages refuse.
+            // Otherwise the first page of two megabytes may take all of them. A hint: kernels without large pages refuse it.
             let _ = reserved.advise(memmap2::Advice::NoHugePage);
         }
         let words = len.div_ceil(PAGE_BYTES).div_ceil(64);
@@ -105,29 +105,29 @@ impl PageMemory {
         }
     }
 
-    /// Memory that it takes.
+    /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.taken.load(Ordering::Relaxed) + self.filled.len() * 8
     }
 
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True of a file without bytes.
+    /// True if the file is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// True if the page has its bytes.
+    /// True if the page is kept.
     #[inline]
     pub fn has(&self, page: usize) -> bool {
         let word = self.filled.get(page / 64);
         word.is_some_and(|word| word.load(Ordering::Acquire) >> (page % 64) & 1 == 1)
     }
 
-    /// The bytes from `start` to `end`; `None` if a page of them is not there.
+    /// The bytes from `start` to `end`; `None` if one of their pages is not kept.
     #[inline]
     pub fn get(&self, start: usize, end: usize) -> Option<&[u8]> {
         if start > end || end > self.len {
@@ -145,7 +145,7 @@ impl PageMemory {
         Some(unsafe { slice::from_raw_parts(reserved.as_ptr().add(start), end - start) })
     }
 
-    /// Keeps the bytes of a page, which must be all that the file has of it. False if there is no room.
+    /// Keeps a page. Requires: `bytes` are all bytes of the file in this page. False if there is no room.
     pub fn keep(&self, page: usize, bytes: &[u8]) -> bool {
         let start = page.saturating_mul(PAGE_BYTES);
         let Some(rest) = self.len.checked_sub(start).filter(|rest| *rest > 0) else {
@@ -164,7 +164,7 @@ impl PageMemory {
         }
         self.taken.fetch_add(PAGE_BYTES, Ordering::Relaxed);
         #[expect(unsafe_code, reason = "pages get their bytes while others are read")]
-        // Safety: the page lies in the reserved memory. Nobody reads it, since its bit is not set, and nobody else writes it, since
+        // Safety: the page lies in the reserved memory. It has no reader, since its bit is not set, and no other writer, since
         // the lock is held.
         unsafe {
             reserved

@@ -1,23 +1,23 @@
-//! When what a thread does for a request has to end.
+//! The deadline of what a thread does for a request.
 //!
-//! Whoever executes a statement says so with [`begin`]; the layers below [`spend`] units for what they do (about one for a row, more
-//! for a chunk of a file). Every [`UNITS_BETWEEN`] units the [`Patience`] is asked. A thread that nobody is patient with spends for free,
-//! as those of flushes and compactions do.
+//! Whoever executes a statement sets a deadline with [`begin`]. The layers below call [`spend`] with units of work: about one
+//! for a row, more for a chunk of a file. Every [`UNITS_BETWEEN`] units, [`Patience::ended`] is called. A thread without a
+//! deadline, such as those of flushes and compactions, is never stopped.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// So much is done between two looks at the clock.
+/// Units of work between two checks of the deadline.
 pub const UNITS_BETWEEN: u32 = 4096;
 
-/// Knows the time, and whether the process goes on.
+/// Checks a deadline, and whether the process is shutting down.
 pub trait Patience: Send + Sync {
-    /// Why work that may last until then has to end now, if it does.
+    /// The reason to stop now, if the deadline `ends_nanos` has passed or the process is shutting down.
     fn ended(&self, ends_nanos: u64) -> Option<&'static str>;
 }
 
-/// The work of this thread has to end, since.
+/// The work of this thread has to stop, for this reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended(pub &'static str);
 
@@ -31,8 +31,7 @@ thread_local! {
     static LIMIT: RefCell<Option<Limit>> = const { RefCell::new(None) };
 }
 
-/// From now on what this thread does has to end by then, until the value is dropped. Only one at a time: another one within it takes
-/// its place.
+/// Sets this thread's deadline until the scope is dropped. Scopes do not nest: an inner one replaces the outer one.
 pub fn begin(patience: Arc<dyn Patience>, ends_nanos: u64) -> PatienceScope {
     LIMIT.set(Some(Limit { patience, ends_nanos }));
     LEFT.set(UNITS_BETWEEN);
@@ -54,10 +53,10 @@ impl Drop for PatienceScope {
     }
 }
 
-/// Counts what was done.
+/// Counts units of work.
 ///
 /// # Errors
-/// It has to end.
+/// The deadline has passed.
 #[inline]
 pub fn spend(units: u32) -> Result<(), Ended> {
     match LEFT.get().checked_sub(units) {
@@ -65,12 +64,12 @@ pub fn spend(units: u32) -> Result<(), Ended> {
             LEFT.set(left);
             Ok(())
         }
-        None => ask(),
+        None => check(),
     }
 }
 
 #[cold]
-fn ask() -> Result<(), Ended> {
+fn check() -> Result<(), Ended> {
     let ended = LIMIT.with_borrow(|limit| {
         LEFT.set(if limit.is_some() { UNITS_BETWEEN } else { u32::MAX });
         limit
@@ -79,7 +78,7 @@ fn ask() -> Result<(), Ended> {
     });
     match ended {
         Some(reason) => {
-            // Whoever goes on all the same is told again.
+            // A caller that goes on gets the error again.
             LEFT.set(0);
             Err(Ended(reason))
         }

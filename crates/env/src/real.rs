@@ -10,13 +10,13 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use uuid::Uuid;
 
-use crate::account::{FileTag, Place, Timer};
+use crate::account::{FileTag, IoTarget, Timer};
 use crate::door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile, missing_dirs, parent_of};
 use crate::error::{SYNC, SYNC_DIRECTORY};
 use crate::mapped_writes::MappedWrites;
 use crate::{Error, Ids, Result, Scratch};
 
-/// Against threads that answer requests, such a thread gets a tenth of a processor that both want.
+/// Niceness of background threads: they get a tenth of a processor that request threads compete for.
 #[cfg(target_os = "linux")]
 const BACKGROUND_NICENESS: i32 = 10;
 
@@ -28,11 +28,11 @@ pub struct RealEnv {
     umask: AtomicU32,
 }
 
-/// Files and directories are their owner's alone.
+/// By default, files and directories are accessible to their owner only.
 const UMASK_DEFAULT: u32 = 0o077;
 
 impl RealEnv {
-    /// The operating system, ready to be shared.
+    /// Access to the operating system.
     pub fn new() -> Arc<Self> {
         let mut node = [0; 8];
         fill_random(&mut node);
@@ -43,8 +43,8 @@ impl RealEnv {
         })
     }
 
-    /// Permissions that files and directories do not get when they are made, beside those that the process withholds.
-    /// Owner, group and others have three bits each.
+    /// Permissions to remove from new files and directories, beside the umask of the process. Owner, group and others have
+    /// three bits each.
     pub fn set_umask(&self, umask: u32) {
         self.umask.store(umask, Relaxed);
     }
@@ -135,7 +135,7 @@ impl Env for RealEnv {
                     is_dir: false,
                     size_bytes: found.len(),
                 }),
-                // Removed while we listed.
+                // Removed during the listing.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -156,7 +156,7 @@ impl Env for RealEnv {
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
         let timer = Timer::start();
-        // A directory that cannot be opened was not synced in vain: that may be tried again.
+        // If the directory cannot be opened, no sync was attempted: the caller may try again.
         let dir = File::open(path).map_err(|source| Error::new("open", path, source))?;
         let synced = dir.sync_all();
         timer.sync_done(FileTag::directory(), path);
@@ -175,7 +175,8 @@ impl Env for RealEnv {
 
     fn modified_secs(&self, path: &Path) -> Result<i64> {
         let modified = std::fs::metadata(path).and_then(|found| found.modified());
-        let modified = modified.map_err(|source| Error::new("read the age of", path, source))?;
+        let modified =
+            modified.map_err(|source| Error::new("read the modification time of", path, source))?;
         let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
     }
@@ -220,14 +221,13 @@ impl Env for RealEnv {
     }
 
     fn yield_to_others(&self) {
-        // Elsewhere it would slow the whole process. Where it is forbidden, threads share as before.
+        // Elsewhere, `nice` would slow the whole process. If it is forbidden, the thread keeps its priority.
         #[cfg(target_os = "linux")]
         let _ = rustix::process::nice(BACKGROUND_NICENESS);
     }
 }
 
-/// Version 4 UUIDs are the system's random bytes with fixed bits in bytes 6 and 8; the other fourteen are as
-/// good as any.
+/// Version 4 UUIDs are random bytes of the system, with fixed bits in bytes 6 and 8; the other fourteen bytes are used here.
 fn fill_random(into: &mut [u8]) {
     for part in into.chunks_mut(14) {
         let id = Uuid::new_v4().into_bytes();
@@ -252,12 +252,12 @@ impl ReadFile for RealReadFile {
                 other => break other,
             }
         };
-        let place = Place {
+        let target = IoTarget {
             file: self.file_tag,
             path: &self.path,
             offset,
         };
-        timer.read_done(place, *read.as_ref().unwrap_or(&0));
+        timer.read_done(target, *read.as_ref().unwrap_or(&0));
         read.map_err(|source| Error::new("read", &self.path, source))
     }
 
@@ -272,7 +272,7 @@ impl ReadFile for RealReadFile {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn data_from(&self, offset: u64) -> Result<Option<u64>> {
         use rustix::io::Errno;
-        // Nobody reads by the position that this moves.
+        // Changes the position of the file, which is not used.
         match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(offset)) {
             Ok(found) => Ok(Some(found)),
             Err(Errno::NXIO) => Ok(None),
@@ -312,11 +312,11 @@ fn writer(file: io::Result<File>, action: &'static str, path: &Path) -> Result<B
     }))
 }
 
-/// True of a file system that always has room for bytes that were reserved. Others write anew what is overwritten, or
-/// far away: there a write by memory could meet a full disk, and kill the process.
+/// True for a file system on which writes to reserved space never fail for lack of space. Others write to a new place: there, a
+/// write through memory could hit a full disk, which kills the process.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn keeps_reserved_space(file: &File) -> bool {
-    /// ext2 to ext4, XFS and memory. No overlays: they do not tell what is below them.
+    /// ext2 to ext4, XFS and tmpfs. Not overlayfs: it hides the file system below.
     const MAGIC_NUMBERS: [u64; 3] = [0xEF53, 0x5846_5342, 0x0102_1994];
     let found = rustix::fs::fstatfs(file).ok();
     let magic = found.and_then(|found| u64::try_from(found.f_type).ok());
@@ -346,7 +346,7 @@ impl SyncFile for RealShared {
 struct RealWriteFile {
     shared: Arc<RealShared>,
     position: u64,
-    /// The file system has kept space for so many bytes from the start on.
+    /// The file system has reserved this many bytes from the start of the file.
     reserved_bytes: u64,
     mapped: Option<MappedWrites>,
 }
@@ -355,7 +355,7 @@ impl RealWriteFile {
     fn put(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let file = &self.shared.file;
         match &mut self.mapped {
-            // Without memory for a mapping it is written as any other file.
+            // Falls back to write(2) if the mapping fails.
             Some(mapped) if mapped.reach(offset, bytes.len()) => {
                 mapped.check_not_cut(file)?;
                 mapped
@@ -377,12 +377,12 @@ impl WriteFile for RealWriteFile {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         let timer = Timer::start();
         let written = self.put(offset, bytes);
-        let place = Place {
+        let target = IoTarget {
             file: self.shared.file_tag,
             path: &self.shared.path,
             offset,
         };
-        timer.write_done(place, bytes.len());
+        timer.write_done(target, bytes.len());
         written.map_err(|source| Error::new("write", &self.shared.path, source))
     }
 
@@ -404,7 +404,7 @@ impl WriteFile for RealWriteFile {
                 }
                 Ok(())
             }
-            // File systems that cannot reserve still give a file of zeros.
+            // File systems that cannot reserve space at least get a file of zeros.
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
                 if file.metadata().map_err(failed)?.len() < size_bytes {
                     file.set_len(size_bytes).map_err(failed)?;
@@ -422,7 +422,7 @@ impl WriteFile for RealWriteFile {
     }
 
     fn truncate(&mut self, size_bytes: u64) -> Result<()> {
-        // There must be no mapping beyond the end of the file.
+        // No mapping may exist beyond the end of the file.
         self.mapped = None;
         self.reserved_bytes = self.reserved_bytes.min(size_bytes);
         let failed = |source| Error::new("truncate", &self.shared.path, source);
@@ -440,7 +440,7 @@ impl WriteFile for RealWriteFile {
     }
 }
 
-/// The lock lives as long as the open file.
+/// The operating system holds the lock while the file is open.
 struct RealLock {
     _file: File,
 }

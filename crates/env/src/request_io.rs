@@ -1,23 +1,34 @@
-//! Reads, writes and syncs, and the time that they took.
+//! Counts and durations of reads, writes and syncs.
 
-/// I/O caused by one request, or by anything between the begin and the end of a [`Scope`](crate::account::Scope).
+/// What an I/O did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoVerb {
+    /// Read bytes.
+    Read,
+    /// Wrote bytes.
+    Wrote,
+    /// Made bytes or names durable.
+    Synced,
+}
+
+/// I/O of one request, or of a [`Scope`](crate::account::Scope).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestIo {
     /// Read calls.
     pub reads: u64,
-    /// Bytes that they returned.
+    /// Bytes read.
     pub bytes_read: u64,
-    /// Time spent in them.
+    /// Duration of all reads.
     pub read_nanos: u64,
     /// Write calls.
     pub writes: u64,
-    /// Bytes that they wrote.
+    /// Bytes written.
     pub bytes_written: u64,
-    /// Time spent in them.
+    /// Duration of all writes.
     pub write_nanos: u64,
     /// Syncs of files and directories.
     pub syncs: u64,
-    /// Time spent in them.
+    /// Duration of all syncs.
     pub sync_nanos: u64,
 }
 

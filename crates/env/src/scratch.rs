@@ -1,10 +1,9 @@
-//! Bytes that are kept in files without a name rather than in memory: of rows that are larger than what may be held.
+//! Bytes that are kept in unnamed files instead of memory, for rows that are larger than the memory they may take.
 //!
-//! The kernel writes them out when memory is short, and frees the space with the last reader, also if the process is killed.
-//! Whoever needs all of them calls [`each_piece`]: they are read from the file into a small buffer and checked against their
-//! checksums, so a disk that fails is an error. They can also be read as memory: a file is mapped for the few who look at some
-//! bytes (two versions of a value with the same timestamp, a column that is being indexed), and a disk that fails ends the process
-//! there.
+//! The kernel writes the files out when memory is short, and frees their space with the last reader, even if the process is
+//! killed. [`each_piece`] reads all bytes from the file through a small buffer and checks their checksums, so a failing disk is
+//! an error. The bytes can also be read as memory, through a mapping of the file. That is for the rare readers of single bytes
+//! (two versions of a value with the same timestamp, a column that is being indexed); there, a failing disk kills the process.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,34 +19,34 @@ use crc32fast::Hasher;
 use memmap2::{MmapOptions, MmapRaw};
 use parking_lot::Mutex;
 
-use crate::account::{FileTag, Place, Timer};
+use crate::account::{FileTag, IoTarget, Timer};
 use crate::{Error, Operation, Result};
 
-/// How fault rules call a file, which has no name.
+/// The name of a file in fault rules.
 const NAME: &str = "scratch";
-/// What is smaller shares a file with others.
+/// Smaller values share a file of this size.
 const SEGMENT_BYTES: usize = 16 << 20;
-/// So many bytes have a checksum, and are read at once.
+/// Size of a block, which has one checksum and is read at once.
 const BLOCK_BYTES: usize = 128 << 10;
 
-/// Keeps bytes, for one thread.
+/// Keeps bytes in files. Used by one thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// Where files are made; `None`: everything is kept in memory.
+    /// The directory of the files; `None` keeps all bytes in memory.
     directory: Option<PathBuf>,
     open: Option<OpenSegment>,
-    /// Asked before each file is made and each write.
+    /// Called before each file is created, read or written.
     faults: Option<Faults>,
 }
 
-/// What a fault rule says to an operation.
+/// Applies fault rules to an operation.
 #[derive(Clone)]
-pub(crate) struct Faults(pub(crate) Arc<AskRules>);
+pub(crate) struct Faults(pub(crate) Arc<ApplyRules>);
 
-type AskRules = dyn Fn(Operation, &Path) -> Result<()> + Send + Sync;
+type ApplyRules = dyn Fn(Operation, &Path) -> Result<()> + Send + Sync;
 
 impl Faults {
-    fn ask(faults: Option<&Self>, operation: Operation, directory: &Path) -> Result<()> {
+    fn apply(faults: Option<&Self>, operation: Operation, directory: &Path) -> Result<()> {
         faults.map_or(Ok(()), |faults| (faults.0)(operation, &directory.join(NAME)))
     }
 }
@@ -58,33 +57,33 @@ impl fmt::Debug for Faults {
     }
 }
 
-/// A file that may have room left.
+/// A file that may have free space.
 #[derive(Debug)]
 struct OpenSegment {
     segment: Arc<Segment>,
     used: usize,
 }
 
-/// A file, which has its length from the start. Invariant: what was given away is not written any more.
+/// A file, created with its final length. Invariant: allocated bytes that were written are not written again.
 struct Segment {
     file: File,
     map: MmapRaw,
     directory: PathBuf,
     faults: Option<Faults>,
-    /// What was given away, by where it starts.
-    parts: Mutex<BTreeMap<usize, Arc<Part>>>,
+    /// The finished allocations by their start.
+    allocations: Mutex<BTreeMap<usize, Arc<Allocation>>>,
 }
 
-/// What somebody keeps in a file.
+/// A range of the file that was kept.
 #[derive(Debug)]
-struct Part {
+struct Allocation {
     start: usize,
     len: usize,
-    /// Of each [`BLOCK_BYTES`].
+    /// One checksum per block of [`BLOCK_BYTES`].
     checksums: Vec<u32>,
 }
 
-/// Bytes that are being kept.
+/// Bytes that are being written.
 pub struct Keeping<'s> {
     len: usize,
     into: Target<'s>,
@@ -101,11 +100,11 @@ enum Target<'s> {
     },
 }
 
-/// The checksums of bytes that come piece by piece.
+/// Computes the checksums of bytes that come piece by piece.
 #[derive(Default)]
 struct Checksums {
     done: Vec<u32>,
-    /// Of the block that is not full.
+    /// Of the block that is not full yet.
     open: Hasher,
     open_bytes: usize,
 }
@@ -150,7 +149,7 @@ enum Where {
 }
 
 impl Scratch {
-    /// Makes files in this directory, where nobody sees them.
+    /// Creates unnamed files in this directory.
     pub fn in_directory(directory: &Path) -> Self {
         Self {
             directory: Some(directory.to_path_buf()),
@@ -159,7 +158,7 @@ impl Scratch {
         }
     }
 
-    /// The same with fault rules: a file that cannot be made is done without, a write that fails is an error.
+    /// Adds fault rules: if creating a file fails, bytes are kept in memory; if a write fails, that is an error.
     pub(crate) fn with_faults(self, faults: Faults) -> Self {
         Self {
             faults: Some(faults),
@@ -167,7 +166,7 @@ impl Scratch {
         }
     }
 
-    /// Begins to keep so many bytes: in memory where no file can be made, as of files that may only be read.
+    /// Starts to keep `len` bytes. They are kept in memory if no file can be created, for example on a read-only disk.
     pub fn begin(&mut self, len: usize) -> Keeping<'_> {
         let into = self.file_for(len).unwrap_or_else(|| Target::Memory(Vec::new()));
         Keeping { len, into }
@@ -179,7 +178,7 @@ impl Scratch {
         let open = match self.open.take_if(has_room) {
             Some(open) => open,
             None => {
-                Faults::ask(self.faults.as_ref(), Operation::Create, directory).ok()?;
+                Faults::apply(self.faults.as_ref(), Operation::Create, directory).ok()?;
                 OpenSegment::create(directory, len.max(SEGMENT_BYTES), self.faults.clone()).ok()?
             }
         };
@@ -197,7 +196,7 @@ impl Scratch {
 
 impl OpenSegment {
     fn create(directory: &Path, len: usize, faults: Option<Faults>) -> io::Result<Self> {
-        // Never has a name, where the file system can do that: a crash leaves nothing.
+        // Unnamed if the file system supports it, so a crash leaves no file.
         let file = tempfile::tempfile_in(directory)?;
         file.set_len(len as u64)?;
         let map = MmapOptions::new().len(len).map_raw_read_only(&file)?;
@@ -206,7 +205,7 @@ impl OpenSegment {
             map,
             directory: directory.to_path_buf(),
             faults,
-            parts: Mutex::default(),
+            allocations: Mutex::default(),
         });
         let address = segment.map.as_ptr() as usize;
         SEGMENTS.lock().insert(address, Arc::downgrade(&segment));
@@ -216,17 +215,20 @@ impl OpenSegment {
 }
 
 impl Keeping<'_> {
-    /// Adds bytes.
+    /// Appends bytes.
     ///
     /// # Errors
-    /// They cannot be written: the disk is full.
+    /// The bytes cannot be written, for example because the disk is full.
     ///
     /// # Panics
-    /// They are more than was said in the beginning.
+    /// If more bytes are appended than `begin` announced.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         match &mut self.into {
             Target::Memory(kept) => {
-                assert!(bytes.len() <= self.len - kept.len(), "no more than was said");
+                assert!(
+                    bytes.len() <= self.len - kept.len(),
+                    "at most the announced length"
+                );
                 kept.extend_from_slice(bytes);
                 Ok(())
             }
@@ -239,26 +241,28 @@ impl Keeping<'_> {
             } => {
                 assert!(
                     bytes.len() <= self.len - (open.used - *start),
-                    "no more than was said"
+                    "at most the announced length"
                 );
-                Faults::ask(*faults, Operation::Write, directory)?;
+                Faults::apply(*faults, Operation::Write, directory)?;
                 let timer = Timer::start();
                 let offset = open.used as u64;
                 let written = open.segment.file.write_all_at(bytes, offset);
-                let place = Place {
+                let target = IoTarget {
                     file: FileTag::of(directory),
                     path: directory,
                     offset,
                 };
-                timer.write_done(place, bytes.len());
+                timer.write_done(target, bytes.len());
                 open.used += bytes.len();
                 checksums.add(bytes);
-                written.map_err(|source| Error::new("keep a part of a row in", directory, source))
+                written.map_err(|source| {
+                    Error::new("write a part of a row to a scratch file in", directory, source)
+                })
             }
         }
     }
 
-    /// What was appended.
+    /// Ends the writing; returns the bytes.
     pub fn finish(self) -> Kept {
         Kept(match self.into {
             Target::Memory(kept) => Where::Memory(kept),
@@ -269,13 +273,13 @@ impl Keeping<'_> {
                 ..
             } => {
                 let len = open.used - start;
-                let part = Part {
+                let part = Allocation {
                     start,
                     len,
                     checksums: checksums.finish(),
                 };
                 if len > 0 {
-                    open.segment.parts.lock().insert(start, Arc::new(part));
+                    open.segment.allocations.lock().insert(start, Arc::new(part));
                 }
                 let segment = open.segment.clone();
                 Where::File { segment, start, len }
@@ -290,22 +294,22 @@ impl AsRef<[u8]> for Kept {
             Where::Memory(bytes) => bytes,
             #[expect(unsafe_code, reason = "memory maps cannot be had without")]
             Where::File { segment, start, len } => {
-                // Safety: `start + len` is at most the length of the map, which lives as long as `segment`. Nobody but us has the
-                // file, which has no name, and these bytes of it are not written any more.
+                // Safety: `start + len` is at most the length of the map, which lives as long as `segment`. The file has no
+                // name, so only this process has it, and these bytes of it are not written again.
                 unsafe { slice::from_raw_parts(segment.map.as_ptr().add(*start), *len) }
             }
         }
     }
 }
 
-/// The mappings there are, by address; and how many, so that most who ask need not wait.
+/// All mappings by address, and their number: without any, the lock is not needed.
 static SEGMENTS: Mutex<BTreeMap<usize, Weak<Segment>>> = Mutex::new(BTreeMap::new());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Shows bytes piece by piece, in order. Those that were kept in a file are read from there and checked.
+/// Calls `show` with the bytes piece by piece, in order. If they were kept in a file, reads them from the file and checks them.
 ///
 /// # Errors
-/// That of `show`, or they cannot be read.
+/// Those of `show`, and failed reads.
 pub fn each_piece<E: From<Error>>(
     bytes: &[u8],
     mut show: impl FnMut(&[u8]) -> std::result::Result<(), E>,
@@ -336,25 +340,25 @@ pub fn each_piece<E: From<Error>>(
 }
 
 impl Segment {
-    /// What was given away and has these bytes.
-    fn part_of(&self, start: usize, len: usize) -> Option<Arc<Part>> {
-        let parts = self.parts.lock();
+    /// The allocation that contains these bytes.
+    fn part_of(&self, start: usize, len: usize) -> Option<Arc<Allocation>> {
+        let parts = self.allocations.lock();
         let (_, part) = parts.range(..=start).next_back()?;
         (start + len <= part.start + part.len).then(|| part.clone())
     }
 
-    /// Reads a block, which must have that checksum.
+    /// Reads a block and compares its checksum.
     fn read(&self, start: usize, into: &mut [u8], checksum: u32) -> Result<()> {
-        Faults::ask(self.faults.as_ref(), Operation::Read, &self.directory)?;
+        Faults::apply(self.faults.as_ref(), Operation::Read, &self.directory)?;
         let timer = Timer::start();
         let offset = start as u64;
         let read = self.file.read_exact_at(into, offset);
-        let place = Place {
+        let target = IoTarget {
             file: FileTag::of(&self.directory),
             path: &self.directory,
             offset,
         };
-        timer.read_done(place, into.len());
+        timer.read_done(target, into.len());
         let wrong = || {
             io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -365,17 +369,23 @@ impl Segment {
             true => Ok(()),
             false => Err(wrong()),
         })
-        .map_err(|source| Error::new("read a part of a row that was kept in", &self.directory, source))
+        .map_err(|source| {
+            Error::new(
+                "read a part of a row from a scratch file in",
+                &self.directory,
+                source,
+            )
+        })
     }
 }
 
-/// The segment that has the bytes, and where.
+/// The segment that has the bytes, and their offset in it.
 fn segment_of(bytes: &[u8]) -> Option<(Arc<Segment>, usize)> {
     let address = bytes.as_ptr() as usize;
     let segments = SEGMENTS.lock();
     let (start, segment) = segments.range(..=address).next_back()?;
     let (segment, offset) = (segment.upgrade(), address - start);
-    // If ours is the last reference, the segment's end takes the lock.
+    // Dropping the last reference of a segment takes the lock, so release it first.
     drop(segments);
     let is_in = |segment: &Arc<Segment>| bytes.len() <= segment.map.len().saturating_sub(offset);
     Some((segment.filter(is_in)?, offset))

@@ -1,13 +1,13 @@
-//! A small seeded generator (SplitMix64), for tests and for the in-memory disk. Not for secrets.
+//! A small random generator with a seed (SplitMix64), for tests and the in-memory disk. Not for secrets.
 
-/// Random numbers that a seed repeats.
+/// A sequence of random numbers that depends only on the seed.
 #[derive(Clone, Debug)]
 pub struct Seeded {
     state: u64,
 }
 
 impl Seeded {
-    /// A generator whose answers are determined by the seed.
+    /// Starts the sequence of a seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
@@ -26,7 +26,7 @@ impl Seeded {
         if bound == 0 { 0 } else { self.next_u64() % bound }
     }
 
-    /// True once in so many calls, on average.
+    /// True with a probability of one in `count`.
     pub fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }

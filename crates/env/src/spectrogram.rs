@@ -1,8 +1,8 @@
-//! Every read, write and sync by time and latency: what a heat map of the last minutes is drawn from.
+//! Every read, write and sync by time and latency, for a heat map of the last minutes.
 //!
-//! Time is cut into slots of 100 ms. A slot counts I/O by table, [`IoKind`] and latency (five steps a decade from 100 ns to 10 s,
-//! [`BOUNDS_NANOS`]), and keeps its slowest reads with the statement that asked for them. Only cells that are not zero are kept, so
-//! an idle node keeps nothing. An I/O costs one lock that few threads share.
+//! Time is divided into slots of 100 ms. A slot counts I/O by table, [`IoKind`] and latency (five steps per decade from 100 ns
+//! to 10 s, [`BOUNDS_NANOS`]), and keeps its slowest reads with their statements. Only counts that are not zero are kept, so an
+//! idle node uses no memory. An I/O takes one lock that few threads share.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -13,19 +13,20 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::account::{FileKind, IoVerb};
+use crate::file_kind::FileKind;
+use crate::request_io::IoVerb;
 
 /// Length of a slot.
 pub const SLOT_MILLIS: u64 = 100;
 /// Slots that are kept: five minutes.
 pub const SLOTS_KEPT: u32 = 3000;
-/// Slowest reads that each shard keeps of a slot.
+/// Slowest reads that each shard keeps per slot.
 const SLOWEST_KEPT: usize = 4;
 const SHARDS: usize = 8;
-/// Tables that are told apart; those after them are counted together.
+/// Tables that are counted separately; the tables after these share one count.
 const TABLES_MAX: usize = 4096;
 
-/// Lower bounds of the steps of latency, nanoseconds; the first step takes what is quicker, the last what is slower.
+/// Lower bounds of the latency steps in nanoseconds. The first step includes lower latencies, the last one higher ones.
 pub const BOUNDS_NANOS: [u64; 40] = [
     100,
     158,
@@ -69,21 +70,21 @@ pub const BOUNDS_NANOS: [u64; 40] = [
     6_309_573_445, // 1 s
 ];
 
-/// What an I/O was for.
+/// The purpose of an I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum IoKind {
-    /// Rows, for a request.
+    /// Data.db, for a request.
     Data,
     /// Indexes, summaries, filters and maps, for a request.
     Index,
     /// The commit log.
     Log,
-    /// A memtable on its way to disk.
+    /// A flush of a memtable.
     Flush,
-    /// A compaction, reads and writes.
+    /// A compaction's reads and writes.
     Compaction,
-    /// Making bytes or names durable, for whatever.
+    /// Syncs of files and directories, for any purpose.
     Sync,
     /// Anything else.
     Other,
@@ -101,7 +102,7 @@ impl IoKind {
         Self::Other,
     ];
 
-    /// The kind as the dashboard spells it.
+    /// Its name on the dashboard.
     pub fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
@@ -127,15 +128,15 @@ impl IoKind {
     }
 }
 
-/// What a thread does now.
+/// What a thread currently works for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
-    /// Requests, or nothing in particular.
+    /// Requests, or no particular purpose.
     #[default]
     Request,
-    /// A memtable goes to disk.
+    /// A flush of a memtable.
     Flush,
-    /// SSTables are merged.
+    /// A compaction of SSTables.
     Compaction,
 }
 
@@ -147,7 +148,7 @@ thread_local! {
 
 static NEXT_SHARD: AtomicUsize = AtomicUsize::new(0);
 
-/// Until it is dropped, the I/O of this thread is for a purpose.
+/// Assigns this thread's I/O to a purpose until it is dropped.
 #[derive(Debug)]
 pub struct Doing {
     before: Purpose,
@@ -155,7 +156,7 @@ pub struct Doing {
 }
 
 impl Doing {
-    /// From now on this thread does this.
+    /// Sets this thread's purpose.
     pub fn begin(purpose: Purpose) -> Self {
         Self {
             before: PURPOSE.replace(purpose),
@@ -170,21 +171,21 @@ impl Drop for Doing {
     }
 }
 
-/// From now on this thread's reads are those of a statement, by a number that means something to the caller; 0 is none.
-/// Returns the one before.
+/// Assigns this thread's reads to a statement, by a number of the caller's choice; 0 means no statement. Returns the number set
+/// before.
 pub fn set_statement(statement: u64) -> u64 {
     STATEMENT.replace(statement)
 }
 
-/// A table that files belong to, told by their directory.
+/// The table that a file belongs to, derived from its directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableTag(u16);
 
-/// Names by tag; the first is of files that belong to no table.
+/// Table names by tag; the first is for files that belong to no table.
 static TABLES: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
 impl TableTag {
-    /// Of no table.
+    /// For files that belong to no table.
     pub const NONE: Self = Self(0);
 
     /// The table whose directory (`<keyspace>/<table>-<id>`, or a directory in it) holds the file.
@@ -195,7 +196,7 @@ impl TableTag {
         }
     }
 
-    /// The number behind it, stable while the process lives.
+    /// Its number, which is stable while the process lives.
     pub fn number(self) -> u16 {
         self.0
     }
@@ -220,7 +221,7 @@ impl TableTag {
         Self(u16::try_from(place).unwrap_or(0))
     }
 
-    /// `keyspace.table`; empty for files of no table.
+    /// `keyspace.table`; empty for files that belong to no table.
     pub fn name(self) -> String {
         TABLES
             .read()
@@ -230,7 +231,7 @@ impl TableTag {
     }
 }
 
-/// Cassandra's layout: the table's name, a hyphen and 32 digits.
+/// Compat: Cassandra's layout, the table's name, a hyphen and 32 hex digits.
 fn table_of(path: &Path) -> Option<String> {
     path.ancestors().skip(1).take(4).find_map(|directory| {
         let (table, id) = directory.file_name()?.to_str()?.rsplit_once('-')?;
@@ -240,7 +241,7 @@ fn table_of(path: &Path) -> Option<String> {
     })
 }
 
-/// One step of latency of one kind and table.
+/// The key of a count: table, kind and latency step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct CellKey {
     table: TableTag,
@@ -248,46 +249,46 @@ struct CellKey {
     step: u8,
 }
 
-/// So many I/Os.
+/// A count of I/Os.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpectrumCell {
-    /// Of this table.
+    /// Their table.
     pub table: TableTag,
-    /// What they were for.
+    /// Their purpose.
     pub kind: IoKind,
-    /// Position in [`BOUNDS_NANOS`] of the step that they took.
+    /// Index of their latency step in [`BOUNDS_NANOS`].
     pub step: u8,
-    /// How many.
+    /// Number of I/Os.
     pub count: u32,
 }
 
-/// What happened in one slot.
+/// The I/O of one slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spectrum {
-    /// Number of the slot since the process began.
+    /// Number of the slot since the process started.
     pub slot: u32,
-    /// Cells that are not zero.
+    /// Counts that are not zero.
     pub cells: Vec<SpectrumCell>,
 }
 
-/// A read that was slow for its time.
+/// One of the slowest reads of its slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowRead {
     /// Slot in which it ended.
     pub slot: u32,
-    /// What it was for.
+    /// Its purpose.
     pub kind: IoKind,
     /// Table of the file.
     pub table: TableTag,
     /// The file.
     pub path: PathBuf,
-    /// From which byte on.
+    /// Offset in the file.
     pub offset: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// How long it took.
+    /// Duration.
     pub nanos: u64,
-    /// The statement that asked, as [`set_statement`] was told.
+    /// The statement, as passed to [`set_statement`].
     pub statement: u64,
 }
 
@@ -310,12 +311,12 @@ impl Slot {
     }
 }
 
-/// The slots of the threads that share it, oldest first.
+/// The slots of the threads that share this lock, oldest first.
 struct Shard(Mutex<VecDeque<Slot>>);
 
 static RECORDED: [Shard; SHARDS] = [const { Shard(Mutex::new(VecDeque::new())) }; SHARDS];
 
-/// When slot 0 began, on both clocks.
+/// Start of slot 0, on both clocks.
 fn epoch() -> (Instant, u64) {
     static EPOCH: OnceLock<(Instant, u64)> = OnceLock::new();
     *EPOCH.get_or_init(|| {
@@ -329,12 +330,12 @@ fn slot_of(at: Instant) -> u32 {
     u32::try_from(millis / u128::from(SLOT_MILLIS)).unwrap_or(u32::MAX)
 }
 
-/// The slot that is being filled.
+/// The number of the current slot.
 pub fn current_slot() -> u32 {
     slot_of(Instant::now())
 }
 
-/// When slot 0 began, milliseconds since 1970.
+/// Start of slot 0, in milliseconds since 1970.
 pub fn epoch_millis() -> u64 {
     epoch().1
 }
@@ -344,7 +345,7 @@ fn step_of(nanos: u64) -> u8 {
     u8::try_from(above.saturating_sub(1)).unwrap_or(0)
 }
 
-/// One I/O that just ended.
+/// One I/O that has just ended.
 pub(crate) struct Done<'a> {
     pub verb: IoVerb,
     pub file: FileKind,
@@ -377,7 +378,7 @@ pub(crate) fn record(done: &Done<'_>) {
             ..Slot::default()
         });
     }
-    // A thread that was held up after its I/O counts it where the others are by now.
+    // If the thread was delayed after its I/O, the I/O counts in the newest slot.
     let Some(slot) = slots.back_mut() else {
         return;
     };
@@ -396,7 +397,7 @@ pub(crate) fn record(done: &Done<'_>) {
     }
 }
 
-/// The slots from `from` on that are over and had any I/O, oldest first, at most [`SLOTS_KEPT`] back.
+/// The finished slots from `from` on that had any I/O, oldest first, at most [`SLOTS_KEPT`] of them.
 pub fn spectra(from: u32) -> Vec<Spectrum> {
     let now = current_slot();
     let from = from.max(now.saturating_sub(SLOTS_KEPT));
@@ -429,7 +430,7 @@ pub fn spectra(from: u32) -> Vec<Spectrum> {
         .collect()
 }
 
-/// The slowest reads that are remembered of slots and latencies between these, both ends inclusive, slowest first.
+/// The slowest kept reads in these ranges of slots and latencies (inclusive), slowest first.
 pub fn slowest_reads(slots: (u32, u32), nanos: (u64, u64), limit: usize) -> Vec<SlowRead> {
     let mut found: Vec<SlowRead> = Vec::new();
     for shard in &RECORDED {

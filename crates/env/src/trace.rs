@@ -1,6 +1,6 @@
-//! What a traced request does, told step by step (`TRACING ON`).
+//! The steps of a traced request (`TRACING ON`).
 //!
-//! Off, a step costs the look at a thread-local flag: its sentence is made only if somebody listens.
+//! Without tracing, a step costs one check of a thread-local flag: its text is only formatted for a trace.
 
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
@@ -8,13 +8,13 @@ use std::time::Instant;
 /// A step of a traced request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
-    /// Since the trace began.
+    /// Time since the start of the trace.
     pub elapsed_nanos: u64,
-    /// What was done, as Cassandra says it where it does the same.
+    /// What was done, in Cassandra's words where Cassandra does the same.
     pub activity: String,
 }
 
-/// A trace keeps this many steps.
+/// Maximum number of steps of a trace.
 const EVENTS_MAX: usize = 1000;
 
 struct Trace {
@@ -28,7 +28,7 @@ thread_local! {
     static TRACE: RefCell<Option<Trace>> = const { RefCell::new(None) };
 }
 
-/// Starts to trace what this thread does.
+/// Starts to trace this thread.
 pub fn begin() {
     TRACE.set(Some(Trace {
         started: Instant::now(),
@@ -38,7 +38,7 @@ pub fn begin() {
     IS_ON.set(true);
 }
 
-/// Ends what [`begin`] began, and returns the steps.
+/// Ends what [`begin`] started, and returns the steps.
 pub fn finish() -> Vec<TraceEvent> {
     IS_ON.set(false);
     let Some(mut trace) = TRACE.take() else {
@@ -55,13 +55,13 @@ pub fn finish() -> Vec<TraceEvent> {
     trace.events
 }
 
-/// True if this thread's request is traced.
+/// True while this thread is traced.
 #[inline]
 pub fn is_on() -> bool {
     IS_ON.get()
 }
 
-/// Tells a step, if the request is traced.
+/// Records a step, if this thread is traced.
 #[inline]
 pub fn note<S: Into<String>>(activity: impl FnOnce() -> S) {
     if is_on() {

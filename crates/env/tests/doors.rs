@@ -1,11 +1,11 @@
-//! What every `Env` promises, asked of the operating system and of the in-memory disk alike.
+//! The guarantees of every `Env`, tested on the operating system and on the in-memory disk.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic in its helpers")]
 
 use std::path::Path;
 use std::sync::Arc;
 
-use ilion_env::account::IoVerb;
+use ilion_env::IoVerb;
 use ilion_env::{Env, FaultEnv, MemEnv, RealEnv, account};
 
 fn for_each_env(check: impl Fn(&dyn Env, &Path)) {
@@ -59,7 +59,7 @@ fn what_was_written_is_never_taken_for_space_that_was_not() {
         let file = env.open_read(&path).unwrap();
         assert!(file.data_from(0).unwrap().is_some_and(|at| at <= 100));
         assert_eq!(file.data_from(104).unwrap(), Some(104));
-        // A file system that does not know says what it was asked.
+        // A file system that does not know returns the given offset.
         assert!(file.data_from(500_000).unwrap().is_none_or(|at| at == 500_000));
         env.open_append(&path)
             .unwrap()
@@ -161,7 +161,7 @@ fn io_is_charged_to_the_scope_that_caused_it() {
         let io = outer.finish();
         assert_eq!((io.reads, io.writes, io.bytes_written, io.syncs), (1, 1, 100, 1));
     });
-    assert!(account::totals_of(account::FileKind::Data).bytes_read >= 60);
+    assert!(account::totals_of(ilion_env::FileKind::Data).bytes_read >= 60);
 }
 
 #[test]

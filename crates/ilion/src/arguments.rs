@@ -1,4 +1,4 @@
-//! Rust values for bind markers.
+//! Rust values as bind values.
 
 use std::net::IpAddr;
 
@@ -8,24 +8,24 @@ use num_bigint::BigInt;
 
 use crate::Error;
 
-/// What can be given for one bind marker. Integers fit every integer type that can hold them.
+/// A Rust value for one bind marker. An integer fits every integer type that can hold it.
 pub trait ToValue {
     /// The value for a marker of this type.
     ///
     /// # Errors
-    /// It does not fit; the text says why.
+    /// The value does not fit; the text is the reason.
     fn to_value(&self, ty: &CqlType) -> Result<Value, String>;
 }
 
-/// What can be given for all bind markers of a statement: `()`, tuples, slices and vectors, by position.
+/// Rust values for all bind markers of a statement, by position: `()`, tuples, slices and vectors.
 pub trait Arguments {
     /// The serialized values.
     ///
     /// # Errors
-    /// One does not fit its marker, or their number is wrong.
+    /// A value does not fit its marker, or their number is wrong.
     fn to_values(&self, markers: &[ColumnSpec]) -> Result<Values, Error>;
 
-    /// How many there are.
+    /// Number of values.
     fn count(&self) -> usize;
 }
 

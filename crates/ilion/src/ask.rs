@@ -1,4 +1,5 @@
-//! `ilion status`, `info`, `flush`, `compact`, `drain`, `invalidate-caches`, `set-cache-..`: asking a running node of this machine.
+//! `ilion status`, `info`, `flush`, `drain`, `invalidate-caches`, `set-cache-..`, and helpers for all commands that send requests to
+//! a running node.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -14,7 +15,7 @@ use crate::cli::{
     AdminArguments, CacheArguments, CacheCapacityArguments, CacheKeysArguments, TableArguments,
 };
 
-/// The node that is meant.
+/// A client of the node that the arguments name.
 pub fn client(arguments: &AdminArguments) -> Result<AdminClient, Failure> {
     let token = arguments.admin_token_file.as_ref();
     let token = token.map(|path| read_token(&*RealEnv::new(), path));
@@ -23,27 +24,32 @@ pub fn client(arguments: &AdminArguments) -> Result<AdminClient, Failure> {
     Ok(AdminClient::new(address).with_token(token))
 }
 
-/// Prints a report.
+/// Requests a report and prints it.
 pub fn report<T: DeserializeOwned + Serialize + Display>(
     arguments: &AdminArguments,
     path: &str,
 ) -> Result<(), Failure> {
     let report: T = client(arguments)?.get(path).map_err(Failure::of)?;
+    show(arguments, &report)
+}
+
+/// Prints a report: as JSON, or as text.
+pub fn show<T: Serialize + Display>(arguments: &AdminArguments, report: &T) -> Result<(), Failure> {
     match arguments.json {
-        true => say(&serde_json::to_string_pretty(&report).map_err(Failure::of)?),
+        true => say(&serde_json::to_string_pretty(report).map_err(Failure::of)?),
         false => say(&report.to_string()),
     }
     Ok(())
 }
 
-/// Has something done to tables.
+/// Requests an action on tables.
 pub fn tables(arguments: &TableArguments, action: &str) -> Result<(), Failure> {
     ask(&arguments.admin, action, &of_tables(arguments), |done| {
         format!("{action}: {} tables done", done["tables"])
     })
 }
 
-/// The tables that are meant, as [`ask`] takes them.
+/// The chosen tables as parameters of [`ask`].
 pub fn of_tables(tables: &TableArguments) -> [(&'static str, Option<&str>); 2] {
     [
         ("keyspace", tables.keyspace.as_deref()),
@@ -51,7 +57,7 @@ pub fn of_tables(tables: &TableArguments) -> [(&'static str, Option<&str>); 2] {
     ]
 }
 
-/// Has caches forget what they hold.
+/// Empties caches.
 pub fn invalidate_caches(arguments: &CacheArguments) -> Result<(), Failure> {
     let parts = [("cache", arguments.cache.as_deref())];
     ask(&arguments.admin, "invalidate-caches", &parts, |done| {
@@ -80,12 +86,12 @@ pub fn set_cache_keys(arguments: &CacheKeysArguments) -> Result<(), Failure> {
     })
 }
 
-/// Has everything brought to disk.
+/// Flushes everything.
 pub fn drain(arguments: &AdminArguments) -> Result<(), Failure> {
     ask(arguments, "drain", &[], |_| "drain: done".to_owned())
 }
 
-/// Has a node do something, and says what it told: as JSON, or in words.
+/// Requests an action and prints its result: as JSON, or as the text of `told`.
 pub fn ask(
     arguments: &AdminArguments,
     action: &str,
@@ -100,7 +106,7 @@ pub fn ask(
     Ok(())
 }
 
-/// Has a node do something.
+/// Requests an action.
 pub fn post(
     arguments: &AdminArguments,
     action: &str,
@@ -110,7 +116,16 @@ pub fn post(
     client(arguments)?.post(&path).map_err(Failure::of)
 }
 
-/// Where an action is, with those of the parts that are there.
+/// Requests an action that returns a report.
+pub fn post_report<T: DeserializeOwned>(
+    arguments: &AdminArguments,
+    action: &str,
+    parts: &[(&str, Option<&str>)],
+) -> Result<T, Failure> {
+    serde_json::from_value(post(arguments, action, parts)?).map_err(Failure::of)
+}
+
+/// The path of an action, with the parameters that have a value.
 pub fn path(action: &str, parts: &[(&str, Option<&str>)]) -> String {
     let given = parts.iter().filter_map(|(name, value)| Some((name, (*value)?)));
     let texts: Vec<String> = given
@@ -122,14 +137,14 @@ pub fn path(action: &str, parts: &[(&str, Option<&str>)]) -> String {
     }
 }
 
-/// Prints what the command is asked for.
+/// Prints the output of a command.
 #[expect(clippy::print_stdout, reason = "this is what the command is for")]
 pub fn say(text: &str) {
     println!("{text}");
 }
 
-/// As a URL wants it.
-pub fn escape(text: &str) -> String {
+/// Escapes a parameter for a URL.
+fn escape(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     text.bytes()
         .map(|byte| match is_plain(byte) {

@@ -1,4 +1,4 @@
-//! What `ilion bench` is given by this program: databases in this process, and the administration of nodes.
+//! What this program provides to `ilion bench`: databases in this process, and the administration of nodes.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -29,14 +29,12 @@ fn settings_of(directory: &Path, assignments: &[String]) -> anyhow::Result<Setti
     let mut loaded = Loaded::default();
     loaded.settings.directory = directory.to_path_buf();
     for assignment in assignments {
-        let pair = assignment.split_once('=');
-        let (name, value) = pair.with_context(|| format!("--set {assignment}: expected NAME=VALUE"))?;
-        loaded.set(name.trim(), value.trim(), || format!("--set {assignment}"))?;
+        loaded.set_assignment(assignment)?;
     }
     Ok(loaded.settings)
 }
 
-/// A database of this process.
+/// A database in this process.
 struct Opened(Database);
 
 impl Embedded for Opened {
@@ -97,7 +95,7 @@ impl Prepared for OpenedStatement {
     }
 }
 
-/// A node of this machine.
+/// A node on this machine.
 struct Running(AdminClient);
 
 impl Admin for Running {

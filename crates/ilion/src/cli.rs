@@ -8,7 +8,7 @@ use ilion_server::settings::parse_address;
 
 /// A Cassandra-compatible column-family store.
 ///
-/// Exit codes: 0 done; 1 it failed, stderr says why; 2 wrong arguments or settings; 130 stopped by a second signal.
+/// Exit codes: 0 success; 1 failure, with the reason on stderr; 2 wrong arguments or settings; 130 ended by a second signal.
 #[derive(Parser)]
 #[command(name = "ilion", version, max_term_width = 110)]
 pub struct Cli {
@@ -21,47 +21,47 @@ pub struct Cli {
 pub enum Command {
     /// Runs a node until SIGINT or SIGTERM.
     Serve(ServeArguments),
-    /// Says how a running node of this machine is doing, and lists its tables.
+    /// Prints the state of a running node, and its tables.
     Status(AdminArguments),
-    /// Says who and what a running node is.
+    /// Prints identity, versions, addresses and directories of a running node.
     Info(AdminArguments),
-    /// Writes memtables to disk; returns when they are there.
+    /// Writes memtables to disk, and waits for it.
     Flush(TableArguments),
-    /// Merges the SSTables of each table as far as its strategy likes it, or only some; returns when that is done.
+    /// Runs a major compaction of tables, or compacts some SSTables, and waits for it.
     Compact(CompactArguments),
-    /// Lists the compactions that go on and the tables where some are due.
+    /// Lists running compactions, and tables in which compactions are due.
     Compactions(AdminArguments),
     /// Stops compactions; their inputs stay in use.
     Stop(StopArguments),
-    /// Switches compactions that nobody asks for on or off, until the next start.
+    /// Switches automatic compaction on or off, until the next start.
     Autocompaction(AutocompactionArguments),
-    /// Limits how fast compactions read, all together, until the next start.
+    /// Limits how fast all compactions together read, until the next start.
     CompactionThroughput(ThroughputArguments),
-    /// Forgets what caches hold: rows, counters, keys or chunks, or all of them.
+    /// Empties caches: rows, counters, keys or chunks, or all of them.
     InvalidateCaches(CacheArguments),
-    /// Changes what a cache may take, until the next start.
+    /// Changes the size of a cache, until the next start.
     SetCacheCapacity(CacheCapacityArguments),
     /// Changes how many keys of a cache are saved, until the next start.
     SetCacheKeysToSave(CacheKeysArguments),
-    /// Lists what statements have cost, those that took most time first; or forgets it (reset).
+    /// Lists the costs of statements, those that took most time first; or resets them (reset).
     Statements(StatementsArguments),
-    /// Tells or sets how many requests are traced that do not ask for it, until the next start.
+    /// Prints or sets the share of requests that are traced without being asked to, until the next start.
     TraceProbability(TraceProbabilityArguments),
-    /// Tells of tables in detail: sizes, reads and writes.
+    /// Prints statistics of tables: sizes, reads and writes.
     TableStats(TableArguments),
-    /// Tells percentiles of tables: latencies, SSTables per read, sizes and cells of partitions.
+    /// Prints percentiles of tables: latencies, SSTables per read, sizes and cells of partitions.
     TableHistograms(TableArguments),
-    /// Makes an index anew, or compares it with its table.
+    /// Rebuilds an index, or compares it with its table.
     #[command(subcommand)]
     Index(IndexCommand),
-    /// Counts for a while which partitions are read and written most.
+    /// Samples for a while which partitions are read and written most.
     TopPartitions(TopPartitionsArguments),
-    /// Brings everything to disk, so that the next start has nothing to replay.
+    /// Flushes everything, so that the next start has nothing to replay.
     Drain(AdminArguments),
-    /// Measures any CQL server over the socket, or Ilion in this process.
+    /// Benchmarks any CQL server over the socket, or Ilion in this process.
     #[command(subcommand)]
     Bench(ilion_tools::bench::Command),
-    /// Looks into SSTable files, checks them, makes new ones of them, brings them into tables and out of tables.
+    /// Inspects, checks and converts SSTable files; exports and imports them.
     #[command(subcommand)]
     Sstable(SstableCommand),
 }
@@ -71,35 +71,35 @@ pub enum Command {
 pub enum SstableCommand {
     #[command(flatten)]
     Offline(ilion_tools::sstable::Command),
-    /// Has a running node of this machine put the SSTables of a table into a directory, as hard links where it can.
+    /// Exports the SSTables of a table of a running node on this machine to a directory, as hard links if possible.
     Export(ExportArguments),
-    /// Has a running node of this machine take the SSTables of a directory into a table; exit code 1 if it left some alone.
+    /// Imports the SSTables of a directory into a table of a running node on this machine; exit code 1 if it refused some.
     Import(ImportArguments),
 }
 
-/// What to export, and where to.
+/// Arguments of `sstable export`.
 #[derive(Args)]
 pub struct ExportArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// Writes the SSTables anew in this format; without it they stay as they are.
+    /// Converts the SSTables to this format [default: no conversion].
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<ilion_tools::sstable::TargetFormat>,
     /// The table's keyspace.
     pub keyspace: String,
     /// The table.
     pub table: String,
-    /// An empty directory; made if it is not there.
+    /// An empty directory; created if absent.
     #[arg(value_name = "OUT_DIR")]
     pub directory: PathBuf,
 }
 
-/// What to import.
+/// Arguments of `sstable import`.
 #[derive(Args)]
 pub struct ImportArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// Leaves the files where they are; without it they are removed once they are in the table.
+    /// Keeps the files; without it, files that were imported are removed.
     #[arg(long)]
     pub copy_data: bool,
     /// The table's keyspace.
@@ -111,7 +111,7 @@ pub struct ImportArguments {
     pub directory: PathBuf,
 }
 
-/// How to run a node.
+/// Arguments of `serve`.
 #[derive(Args, Default)]
 #[command(
     after_help = "Flags beat ILION_* variables, which beat the file. docs/settings.md lists all settings."
@@ -120,24 +120,24 @@ pub struct ServeArguments {
     /// Directory of data, commit log and logs [default: ilion-data].
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Port of CQL clients; 0 takes a free one [default: 9042].
+    /// Port for CQL clients; 0 is any free port [default: 9042].
     #[arg(long)]
     pub port: Option<u16>,
-    /// Address that CQL clients connect to [default: 127.0.0.1].
+    /// Address for CQL clients [default: 127.0.0.1].
     #[arg(long, value_name = "IP")]
     pub address: Option<IpAddr>,
-    /// Port of dashboard, metrics and administration; 0 takes a free one [default: 9043].
+    /// Port for dashboard, metrics and administration; 0 is any free port [default: 9043].
     #[arg(long, value_name = "PORT")]
     pub admin_port: Option<u16>,
     /// Settings file (YAML, with the names of cassandra.yaml).
     #[arg(long, value_name = "FILE", env = "ILION_CONFIG")]
     pub config: Option<PathBuf>,
-    /// Any setting by its name in the file; may be repeated.
+    /// A setting by its name in the file; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 }
 
-/// Which node.
+/// Arguments that name a node.
 #[derive(Args)]
 pub struct AdminArguments {
     /// The node's admin_address.
@@ -154,119 +154,119 @@ pub struct AdminArguments {
     pub json: bool,
 }
 
-/// Which cache of which node.
+/// Arguments of `invalidate-caches`.
 #[derive(Args)]
 pub struct CacheArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// Only this one: rows, counters, keys or chunks.
+    /// rows, counters, keys or chunks [default: all].
     pub cache: Option<String>,
 }
 
-/// How large a cache is to be.
+/// Arguments of `set-cache-capacity`.
 #[derive(Args)]
 pub struct CacheCapacityArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
     /// rows, counters, keys or chunks.
     pub cache: String,
-    /// MiB; 0 is no cache.
+    /// Size in MiB; 0 disables the cache.
     pub mebibytes: u64,
 }
 
-/// How many keys of a cache are to be saved.
+/// Arguments of `set-cache-keys-to-save`.
 #[derive(Args)]
 pub struct CacheKeysArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
     /// rows, counters or keys.
     pub cache: String,
-    /// So many; -1 is all.
+    /// Most keys to save; -1: all.
     #[arg(allow_hyphen_values = true, value_parser = clap::value_parser!(i64).range(-1..))]
     pub keys: i64,
 }
 
-/// What to tell of statements.
+/// Arguments of `statements`.
 #[derive(Args)]
 pub struct StatementsArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// So many of them.
+    /// Number of statements to list.
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     pub top: usize,
-    /// Forgets what they have cost.
+    /// Resets the costs.
     #[arg(value_enum)]
     pub action: Option<StatementsAction>,
 }
 
-/// What to do with what is known of statements.
+/// An action on the costs of statements.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum StatementsAction {
     Reset,
 }
 
-/// Which partitions to count.
+/// Arguments of `top-partitions`.
 #[derive(Args)]
 pub struct TopPartitionsArguments {
     #[command(flatten)]
     pub tables: TableArguments,
-    /// For so long.
+    /// Length of the sampling in milliseconds.
     #[arg(long, value_name = "MILLIS", default_value_t = 10_000)]
     pub duration: u64,
-    /// So many of each kind.
+    /// Number of partitions in each list.
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub top: usize,
 }
 
-/// How many requests to trace.
+/// Arguments of `trace-probability`.
 #[derive(Args)]
 pub struct TraceProbabilityArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// From 0 (none) to 1 (all); without it, what it is now is told.
+    /// From 0 (none) to 1 (all); without it, prints the current value.
     pub probability: Option<f64>,
 }
 
-/// Which tables of which node.
+/// Arguments that name tables of a node.
 #[derive(Args)]
 pub struct TableArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// Only this keyspace.
+    /// Only tables of this keyspace.
     pub keyspace: Option<String>,
-    /// Only this table of it.
+    /// Only this table.
     pub table: Option<String>,
 }
 
-/// What to compact.
+/// Arguments of `compact`.
 #[derive(Args)]
 pub struct CompactArguments {
     #[command(flatten)]
     pub tables: TableArguments,
-    /// Only SSTables with tokens above this.
+    /// Only SSTables with tokens above this one.
     #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     pub start_token: Option<String>,
-    /// Only SSTables with tokens up to this.
+    /// Only SSTables with tokens up to this one.
     #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     pub end_token: Option<String>,
-    /// Several SSTables where the strategy would make one.
+    /// Writes several SSTables where the strategy would write one.
     #[arg(long)]
     pub split_output: bool,
-    /// Only these: names or paths of Data.db.
+    /// Only these SSTables: names or paths of Data.db.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["start_token", "end_token", "split_output"])]
     pub user_defined: Vec<String>,
 }
 
-/// What to do with an index.
+/// An action on an index.
 #[derive(Subcommand)]
 pub enum IndexCommand {
-    /// Makes it anew from its table; it is not asked meanwhile. Returns when it is built.
+    /// Rebuilds an index from its table, and waits for it; queries cannot use the index meanwhile.
     Rebuild(IndexArguments),
-    /// Compares it with its table, row by row and entry by entry, and tells what is wrong.
+    /// Compares an index with its table, row by row and entry by entry, and reports differences.
     Verify(VerifyIndexArguments),
 }
 
-/// Which index.
+/// Arguments that name an index.
 #[derive(Args)]
 pub struct IndexArguments {
     #[command(flatten)]
@@ -277,27 +277,27 @@ pub struct IndexArguments {
     pub index: String,
 }
 
-/// Which index to compare, and what to do then.
+/// Arguments of `index verify`.
 #[derive(Args)]
 pub struct VerifyIndexArguments {
     #[command(flatten)]
     pub index: IndexArguments,
-    /// Puts right what is wrong.
+    /// Repairs differences.
     #[arg(long)]
     pub repair: bool,
 }
 
-/// Which compactions to stop.
+/// Arguments of `stop`.
 #[derive(Args)]
 pub struct StopArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// Only this one, of those that `ilion compactions` lists.
+    /// Only the compaction with this id, as listed by `ilion compactions`.
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
 }
 
-/// Whether tables are compacted without being asked.
+/// Arguments of `autocompaction`.
 #[derive(Args)]
 pub struct AutocompactionArguments {
     /// on or off.
@@ -314,17 +314,17 @@ pub enum Switch {
     Off,
 }
 
-/// How fast compactions may read.
+/// Arguments of `compaction-throughput`.
 #[derive(Args)]
 pub struct ThroughputArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// MiB a second; 0 is no limit.
+    /// MiB per second; 0: no limit.
     pub mebibytes_per_sec: u64,
 }
 
 impl ServeArguments {
-    /// The settings that flags have, by name.
+    /// The settings given by flags: flag, name and value.
     pub fn flags(&self) -> Vec<(&'static str, &'static str, String)> {
         let mut flags = Vec::new();
         if let Some(data) = &self.data {

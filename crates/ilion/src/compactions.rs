@@ -1,10 +1,10 @@
-//! `ilion compact`, `stop`, `autocompaction`, `compaction-throughput`: asking a running node of this machine.
+//! `ilion compact`, `stop`, `autocompaction`, `compaction-throughput`: requests to a running node.
 
 use crate::Failure;
 use crate::ask::{ask, of_tables};
 use crate::cli::{AutocompactionArguments, CompactArguments, StopArguments, Switch, ThroughputArguments};
 
-/// Has SSTables merged.
+/// Compacts SSTables.
 pub fn compact(arguments: &CompactArguments) -> Result<(), Failure> {
     let files = arguments.user_defined.join("\n");
     let [keyspace, table] = of_tables(&arguments.tables);
@@ -21,7 +21,7 @@ pub fn compact(arguments: &CompactArguments) -> Result<(), Failure> {
     })
 }
 
-/// Has compactions stopped.
+/// Stops compactions.
 pub fn stop(arguments: &StopArguments) -> Result<(), Failure> {
     let parts = [("id", arguments.id.as_deref())];
     ask(&arguments.admin, "stop", &parts, |done| {
@@ -29,7 +29,7 @@ pub fn stop(arguments: &StopArguments) -> Result<(), Failure> {
     })
 }
 
-/// Switches compactions on or off.
+/// Switches automatic compaction on or off.
 pub fn switch(arguments: &AutocompactionArguments) -> Result<(), Failure> {
     let [keyspace, table] = of_tables(&arguments.tables);
     let on = if arguments.switch == Switch::On {
@@ -43,7 +43,7 @@ pub fn switch(arguments: &AutocompactionArguments) -> Result<(), Failure> {
     })
 }
 
-/// Limits compactions.
+/// Limits the throughput of compactions.
 pub fn limit(arguments: &ThroughputArguments) -> Result<(), Failure> {
     let rate = arguments.mebibytes_per_sec.saturating_mul(1 << 20).to_string();
     let parts = [("bytes_per_sec", Some(&*rate))];

@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 
 use crate::{Arguments, Error, Rows};
 
-/// Rows that are read at a time.
+/// Rows in a page.
 const PAGE_ROWS: u32 = 5000;
 
-/// An open database. Clones share it; it closes when the last clone, statement and result is gone.
+/// An open database. Clones share it; it closes when the last clone, statement and result is dropped.
 #[derive(Clone)]
 pub struct Database {
     inner: Arc<Inner>,
@@ -24,7 +24,7 @@ pub struct Database {
 
 struct Inner {
     node: Node,
-    /// Held while it is copied out or in. `USE` sets it for the whole database.
+    /// Locked only to copy. `USE` sets it for the whole database.
     client: Mutex<ClientState>,
 }
 
@@ -35,14 +35,14 @@ pub struct Statement {
     prepared: Arc<Prepared>,
 }
 
-/// What is executed again for each page.
+/// The statement, which is executed again for each page.
 #[derive(Clone)]
 enum Source {
     Text(Arc<str>),
     Prepared(Arc<Prepared>),
 }
 
-/// A result whose rest was not read yet.
+/// The part of a result that is not read yet.
 pub(crate) struct Paged {
     database: Database,
     source: Source,
@@ -50,7 +50,7 @@ pub(crate) struct Paged {
     paging_state: Vec<u8>,
 }
 
-/// The operating system, with permissions as the settings say.
+/// The environment of the operating system, with the umask of the settings.
 fn real_env(settings: &Settings) -> Arc<dyn Env> {
     let env = RealEnv::new();
     env.set_umask(settings.umask.0);
@@ -58,11 +58,11 @@ fn real_env(settings: &Settings) -> Arc<dyn Env> {
 }
 
 impl Database {
-    /// Opens a directory, created if absent, and recovers what was written before. Writes are durable when they return, and a
-    /// SELECT may take as long as it does: no client waits for it at the other end of a socket.
+    /// Opens a directory, created if absent, and recovers what was written before. Writes are durable when they return. SELECTs have
+    /// no timeout.
     ///
     /// # Errors
-    /// The directory is in use, damaged or somebody else's, or the operating system refuses.
+    /// The directory is in use, damaged or belongs to another cluster, or the operating system refuses.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
         let settings = Settings {
             directory: directory.into(),
@@ -73,7 +73,7 @@ impl Database {
         Self::open_with(&settings)
     }
 
-    /// Opens as the settings say; those of the network have no effect.
+    /// Opens with these settings; those about the network have no effect.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -81,8 +81,8 @@ impl Database {
         Self::open_on(real_env(settings), settings)
     }
 
-    /// Opens with more classes of indexes than Ilion brings: `CREATE CUSTOM INDEX .. USING` finds them by their names. A table with an
-    /// index of a class that is not given is read without it, and not written.
+    /// Opens with additional classes of indexes, which `CREATE CUSTOM INDEX .. USING` finds by name. A table that has an index of an
+    /// unknown class can be read, without the index, but not written.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -94,7 +94,7 @@ impl Database {
         )?))
     }
 
-    /// Opens over other files, clock and randomness; for tests.
+    /// Opens with another environment (files, clock and randomness); for tests.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -109,10 +109,10 @@ impl Database {
         }
     }
 
-    /// Executes a statement with values for its bind markers. A text that comes often is better prepared.
+    /// Executes a statement with values for its bind markers. Use [`Self::prepare`] for a statement that is executed often.
     ///
     /// # Errors
-    /// It was not carried out, or a value does not fit.
+    /// The statement failed, or a value does not fit.
     pub fn execute(&self, cql: &str, arguments: impl Arguments) -> Result<Rows, Error> {
         if arguments.count() == 0 {
             return self.run(Source::Text(cql.into()), Values::None, None);
@@ -120,10 +120,10 @@ impl Database {
         self.prepare(cql)?.execute(arguments)
     }
 
-    /// Keeps a statement to execute it often.
+    /// Prepares a statement.
     ///
     /// # Errors
-    /// It is not CQL, or not possible with this schema.
+    /// The text is no CQL, or does not fit the schema.
     pub fn prepare(&self, cql: &str) -> Result<Statement, Error> {
         let client = self.inner.client.lock().clone();
         let prepared = self.inner.node.processor().prepare(&client, cql, None)?;
@@ -133,7 +133,7 @@ impl Database {
         })
     }
 
-    /// Brings everything to disk, so that the next start has nothing to recover.
+    /// Flushes everything, so that the next start has nothing to replay.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -141,7 +141,7 @@ impl Database {
         Ok(self.inner.node.engine().drain()?)
     }
 
-    /// The node below: engine, query layer, and a server if one is wanted.
+    /// The node of this database: engine, query layer, and optionally a server.
     pub fn node(&self) -> &Node {
         &self.inner.node
     }
@@ -171,7 +171,7 @@ impl Database {
         }
     }
 
-    /// What it costs is told by `system_views.statements`.
+    /// Executes, and counts the costs for `system_views.statements`.
     fn execute_counted(&self, source: &Source, options: &ExecuteOptions) -> Result<Executed, Error> {
         let node = &self.inner.node;
         let counted = Counted::begin(node);
@@ -190,7 +190,7 @@ impl Database {
         executed
     }
 
-    /// Returns when what was written is durable.
+    /// Executes, and waits until writes are durable.
     fn execute_durably(&self, source: &Source, options: &ExecuteOptions) -> Result<Executed, Error> {
         let executed = self.execute_once(source, options)?;
         self.inner.node.wait_durable(&executed)?;
@@ -214,14 +214,14 @@ impl Database {
 }
 
 impl Database {
-    /// Executes a prepared statement; one that the schema made invalid is prepared again, as drivers do.
+    /// Executes a prepared statement. If a schema change has invalidated it, prepares it again, as drivers do.
     fn execute_prepared(
         &self,
         prepared: &Arc<Prepared>,
         options: &ExecuteOptions,
     ) -> Result<Executed, ilion_query::Error> {
         let processor = self.inner.node.processor();
-        // It knows its keyspace: no lock that all threads would want.
+        // A prepared statement has its keyspace, so the lock of the shared state is not needed.
         let mut client = ClientState::default();
         match processor.execute(&mut client, prepared, options) {
             Err(ilion_query::Error::Unprepared { .. }) => {
@@ -234,20 +234,20 @@ impl Database {
 }
 
 impl Statement {
-    /// Executes it with values for its bind markers.
+    /// Executes the statement with values for its bind markers.
     ///
     /// # Errors
-    /// It was not carried out, or a value does not fit.
+    /// The statement failed, or a value does not fit.
     pub fn execute(&self, arguments: impl Arguments) -> Result<Rows, Error> {
         let values = arguments.to_values(&self.prepared.variables)?;
         let source = Source::Prepared(self.prepared.clone());
         self.database.run(source, values, None)
     }
 
-    /// Executes it with values that are serialized already, as the native protocol has them.
+    /// Executes the statement with values that are serialized as in the native protocol.
     ///
     /// # Errors
-    /// It was not carried out, or bytes are no value of their marker's type.
+    /// The statement failed, or bytes are no value of their marker's type.
     pub fn execute_serialized(&self, values: &[&[u8]]) -> Result<Rows, Error> {
         let bytes = |value: &&[u8]| ilion_query::Value::Bytes(value.to_vec().into());
         let values = Values::Positional(values.iter().map(bytes).collect());
@@ -257,7 +257,7 @@ impl Statement {
 }
 
 impl Paged {
-    /// The next page, and what comes after it.
+    /// Reads the next page.
     pub fn read(self) -> Result<Rows, Error> {
         self.database
             .run(self.source, self.values, Some(self.paging_state))

@@ -1,12 +1,12 @@
-//! What can go wrong.
+//! Errors of the library.
 
-/// Why a call did not succeed.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The data directory does not open; the operator must act.
     #[error(transparent)]
     Open(#[from] ilion_server::OpenError),
-    /// The statement was not carried out; see its kind for who must act.
+    /// The statement failed; its variant says who must act.
     #[error(transparent)]
     Statement(#[from] ilion_query::Error),
     /// The engine failed, or the commit log did not become durable: the write may be lost.
@@ -15,21 +15,21 @@ pub enum Error {
     /// An argument does not fit its bind marker.
     #[error("argument {index} ({name}) is of type {ty}: {problem}")]
     Argument {
-        /// Which, from 0.
+        /// Its index, from 0.
         index: usize,
         /// Name of the marker.
         name: String,
-        /// Its type.
+        /// Type of the marker.
         ty: String,
-        /// Why not.
+        /// Why it does not fit.
         problem: String,
     },
-    /// A column of a result is not there, or not what was asked for.
+    /// A column of a result does not exist, or has another type than requested.
     #[error("column {name}: {problem}")]
     Column {
-        /// Which.
+        /// Name of the column.
         name: String,
-        /// Why not.
+        /// What is wrong.
         problem: String,
     },
 }

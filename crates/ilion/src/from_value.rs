@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use ilion_types::{Uuid, Value};
 
-/// What a column can be read as.
+/// A Rust type as which columns can be read.
 pub trait FromValue: Sized {
-    /// The Rust value, or what the column holds instead.
+    /// Converts the value of a column.
     ///
     /// # Errors
-    /// The column holds something else.
+    /// The value has another type; it is returned.
     fn from_value(value: Value) -> Result<Self, Value>;
 }
 

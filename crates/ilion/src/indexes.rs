@@ -1,4 +1,4 @@
-//! `ilion index rebuild`, `verify`: asking a running node of this machine.
+//! `ilion index rebuild`, `verify`: requests to a running node.
 
 use ilion_server::admin::IndexReport;
 
@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::ask::{ask, post, say};
 use crate::cli::{IndexArguments, IndexCommand, VerifyIndexArguments};
 
-/// Does what the command says.
+/// Runs the command.
 pub fn run(command: &IndexCommand) -> Result<(), Failure> {
     match command {
         IndexCommand::Rebuild(arguments) => rebuild(arguments),

@@ -1,7 +1,7 @@
 //! Ilion: a Cassandra-compatible column-family store, in your own process.
 //!
 //! [`Database::open`] opens a data directory, created if absent; [`Database::execute`] executes CQL; [`Database::prepare`]
-//! keeps a statement that is executed often. Results are read page by page while they are iterated.
+//! prepares a statement that is executed often. Results are read page by page during the iteration.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), ilion::Error> {
@@ -25,10 +25,10 @@
 //! | --- | --- |
 //! | `database` | [`Database`], [`Statement`] |
 //! | `rows` | [`Rows`], [`Row`] |
-//! | `arguments` | [`Arguments`], [`ToValue`]: Rust values for bind markers |
+//! | `arguments` | [`Arguments`], [`ToValue`]: Rust values as bind values |
 //! | `from_value` | [`FromValue`]: columns as Rust values |
 //! | `error` | [`Error`] |
-//! | [`index`] | what an index written outside plugs into |
+//! | [`index`] | the interface for indexes of other crates |
 
 mod arguments;
 mod database;
@@ -44,7 +44,7 @@ pub use ilion_server::settings::Settings;
 pub use ilion_types::{CqlType, Decimal, Duration, Uuid, Value};
 pub use rows::{Row, Rows};
 
-/// What a class of indexes is made of, for [`Database::open_with_indexes`]. `examples/custom_index` has a small one.
+/// The interface for classes of indexes, for [`Database::open_with_indexes`]. `examples/custom_index` is a small example.
 pub mod index {
     pub use ilion_index::*;
     pub use ilion_rows as rows;

@@ -1,6 +1,6 @@
 //! The `ilion` binary: one match on the subcommand.
 //!
-//! Exit codes: 0 done; 1 it failed, stderr says why; 2 wrong arguments or settings; 130 stopped by a second signal.
+//! Exit codes: 0 success; 1 failure, with the reason on stderr; 2 wrong arguments or settings; 130 ended by a second signal.
 
 mod ask;
 mod bench;
@@ -59,18 +59,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why a command did not do what it should.
+/// Why a command failed.
 enum Failure {
-    /// It could not be done.
+    /// The action failed.
     Failed(String),
-    /// It was asked for wrongly.
+    /// Arguments or settings are wrong.
     Usage(String),
-    /// It could not be done, and the log on stderr has said why.
+    /// The action failed, and the log on stderr has the reason.
     Logged,
 }
 
 impl Failure {
-    /// With the causes, which `anyhow` keeps apart, unless an error has said its own already.
+    /// The message with its causes; a cause that the message already ends with is left out.
     fn of_tool(error: anyhow::Error) -> Self {
         let mut message = error.to_string();
         for cause in error.chain().skip(1).map(ToString::to_string) {

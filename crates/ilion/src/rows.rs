@@ -8,27 +8,27 @@ use ilion_types::Value;
 use crate::database::Paged;
 use crate::{Error, FromValue};
 
-/// The rows of a result; further pages are read when the iteration comes to them. A statement without a result has none.
+/// The rows of a result. Further pages are read during the iteration. A statement without a result has no rows.
 pub struct Rows {
     columns: Arc<[ColumnSpec]>,
     page: Arc<Vec<u8>>,
-    /// Where the next row of the page begins.
+    /// Offset of the next row in the page.
     at: usize,
     rows_left: u32,
-    /// Where the rest comes from.
+    /// The pages that are not read yet.
     next: Option<Paged>,
 }
 
-/// One row.
+/// A row of a result.
 #[derive(Clone, Debug)]
 pub struct Row {
     columns: Arc<[ColumnSpec]>,
-    /// Rows of one page share it.
+    /// The page, which all of its rows share.
     page: Arc<Vec<u8>>,
     at: usize,
 }
 
-/// Cells one after the other: each is a length and its bytes, a negative length is null.
+/// Iterates over encoded cells: each is a length and its bytes; a negative length is null.
 #[derive(Clone, Debug)]
 struct Cells<'a> {
     rest: &'a [u8],
@@ -83,7 +83,7 @@ impl Iterator for Rows {
             if let Some(row) = self.next_of_page() {
                 return Some(Ok(row));
             }
-            // A page may be empty although there are more.
+            // A page may be empty although more pages follow.
             match self.next.take()?.read() {
                 Ok(rows) => *self = rows,
                 Err(error) => return Some(Err(error)),
@@ -117,10 +117,10 @@ impl<'a> Iterator for Cells<'a> {
 impl ExactSizeIterator for Cells<'_> {}
 
 impl Row {
-    /// A column as a Rust value.
+    /// Reads a column as a Rust value.
     ///
     /// # Errors
-    /// There is no such column, or it holds something else (null, if `T` is no `Option`).
+    /// There is no such column, or its value has another type (including null if `T` is no `Option`).
     pub fn get<T: FromValue>(&self, name: &str) -> Result<T, Error> {
         let refuse = |problem: String| Error::Column {
             name: name.to_owned(),
@@ -136,7 +136,7 @@ impl Row {
             .map_err(|value| refuse(format!("{value:?} is no {}", std::any::type_name::<T>())))
     }
 
-    /// The cells as they are stored: serialized as the native protocol has them, `None` for null.
+    /// The serialized cells, as in the native protocol; `None` is null.
     pub fn cells(&self) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
         self.cells_at()
     }
@@ -151,7 +151,7 @@ impl Row {
     /// The values of all columns, in order.
     ///
     /// # Errors
-    /// A cell is no value of its type; the data is damaged.
+    /// A cell is no value of its type: the data is damaged.
     pub fn values(&self) -> Result<Vec<Value>, Error> {
         (0..self.columns.len())
             .map(|index| self.value_at(index))

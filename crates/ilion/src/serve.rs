@@ -1,4 +1,4 @@
-//! `ilion serve`: settings, logs, ports, node, server; then waiting for a signal; then the same backwards.
+//! `ilion serve`: starts settings, log, ports, node and server, waits for a signal, and stops them in reverse order.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use ilion_server::{Entrance, Node, OpenError, Port, Server, ServerOptions, StopS
 use crate::Failure;
 use crate::cli::ServeArguments;
 
-/// How long clients may take to read their answers when the server stops.
+/// How long the server waits for clients to read their answers when it stops.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Serves until a signal.
+/// Runs a node until a signal.
 pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let real = RealEnv::new();
     let env: Arc<dyn Env> = real.clone();
@@ -42,7 +42,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         OpenError::Settings(_) => Failure::Usage(error.to_string()),
         error => failed("cannot open the data directory")(error),
     })?;
-    // Whoever sees the port open may stop the node in order.
+    // Signals must be handled before the port is open: a client that can connect may also send one.
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
     let server = node.serve_at(port, &options).map_err(failed("cannot start"))?;
     let admin = Arc::new(EngineAdmin::new(&node, &server, &settings));
@@ -57,14 +57,14 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     server.stop(PATIENCE);
     drop(door);
     node.engine().drain().map_err(failed("cannot drain"))?;
-    // Threads of the background end with it; they may have something to say.
+    // Background threads end with the node; they may still log.
     drop(node);
     let millis = env.monotonic_nanos().saturating_sub(began) / 1_000_000;
     tracing::info!(millis, "stopped");
     Ok(())
 }
 
-/// What starts, and what the operator has chosen.
+/// Logs the version, the directories, and settings that differ from their defaults.
 fn tell_start(settings: &Settings) {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -98,7 +98,7 @@ fn tell_serving(node: &Node, server: &Server, door: &AdminDoor, elapsed_nanos: u
     );
 }
 
-/// For what fails while there is a log: it says so on stderr, too.
+/// Logs an error, also to stderr, while the log is open.
 fn failed<E: std::error::Error>(doing: &'static str) -> impl Fn(E) -> Failure {
     move |error| {
         tracing::error!("{doing}: {error}");
@@ -117,17 +117,12 @@ fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure> {
         loaded.set(name, &value, || flag.to_owned()).map_err(usage)?;
     }
     for assignment in &arguments.set {
-        let (name, value) = assignment
-            .split_once('=')
-            .ok_or_else(|| Failure::Usage(format!("--set {assignment}: expected NAME=VALUE")))?;
-        loaded
-            .set(name.trim(), value.trim(), || format!("--set {assignment}"))
-            .map_err(usage)?;
+        loaded.set_assignment(assignment).map_err(usage)?;
     }
     Ok(loaded)
 }
 
-/// Tells where things are.
+/// Prints addresses and directories.
 #[expect(clippy::print_stdout, reason = "what the operator wants to know first")]
 fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path) {
     let address = server.address();

@@ -1,5 +1,4 @@
-//! `ilion statements`, `trace-probability`, `table-stats`, `table-histograms`, `top-partitions`: what a running node of this machine
-//! has counted.
+//! `ilion statements`, `trace-probability`, `table-stats`, `table-histograms`, `top-partitions`: statistics of a running node.
 
 use std::fmt::Display;
 
@@ -8,10 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Failure;
-use crate::ask::{client, of_tables, path, post, report, say};
+use crate::ask::{client, of_tables, path, post, post_report, report, say, show};
 use crate::cli::{StatementsArguments, TableArguments, TopPartitionsArguments, TraceProbabilityArguments};
 
-/// Lists what statements have cost, or forgets it.
+/// Lists or resets the costs of statements.
 pub fn statements(arguments: &StatementsArguments) -> Result<(), Failure> {
     if arguments.action.is_some() {
         post(&arguments.admin, "statements/reset", &[])?;
@@ -22,14 +21,10 @@ pub fn statements(arguments: &StatementsArguments) -> Result<(), Failure> {
         .get("/admin/statements")
         .map_err(Failure::of)?;
     report.statements.truncate(arguments.top);
-    match arguments.admin.json {
-        true => say(&serde_json::to_string_pretty(&report).map_err(Failure::of)?),
-        false => say(&report.to_string()),
-    }
-    Ok(())
+    show(&arguments.admin, &report)
 }
 
-/// Tells or sets how many requests are traced that do not ask for it.
+/// Prints or sets the share of requests that are traced without being asked to.
 pub fn trace_probability(arguments: &TraceProbabilityArguments) -> Result<(), Failure> {
     if let Some(probability) = arguments.probability {
         let probability = probability.to_string();
@@ -42,23 +37,18 @@ pub fn trace_probability(arguments: &TraceProbabilityArguments) -> Result<(), Fa
     report::<TraceProbabilityReport>(&arguments.admin, "/admin/trace-probability")
 }
 
-/// Prints what is known of tables.
+/// Prints statistics of tables.
 pub fn tables<T: DeserializeOwned + Serialize + Display>(arguments: &TableArguments) -> Result<(), Failure> {
     let path = path("table-stats", &of_tables(arguments));
     report::<T>(&arguments.admin, &path)
 }
 
-/// Prints which partitions are used most.
+/// Samples and prints the partitions that are used most.
 pub fn top_partitions(arguments: &TopPartitionsArguments) -> Result<(), Failure> {
     let tables = &arguments.tables;
     let [keyspace, table] = of_tables(tables);
     let (millis, top) = (arguments.duration.to_string(), arguments.top.to_string());
     let parts = [("millis", Some(&*millis)), ("top", Some(&*top)), keyspace, table];
-    let report = post(&tables.admin, "top-partitions", &parts)?;
-    let report: TopPartitionsReport = serde_json::from_value(report).map_err(Failure::of)?;
-    match tables.admin.json {
-        true => say(&serde_json::to_string_pretty(&report).map_err(Failure::of)?),
-        false => say(&report.to_string()),
-    }
-    Ok(())
+    let report: TopPartitionsReport = post_report(&tables.admin, "top-partitions", &parts)?;
+    show(&tables.admin, &report)
 }

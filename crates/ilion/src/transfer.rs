@@ -1,50 +1,55 @@
-//! `ilion sstable export` and `import`: a running node of this machine gives or takes the files of a table.
+//! `ilion sstable export` and `import`: a running node exports or imports the files of a table.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use ilion_env::{Env as _, RealEnv};
 use ilion_server::admin::{ExportReport, ImportReport};
 use ilion_tools::sstable::{Command, ConvertArguments, Files, TargetFormat};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::Failure;
-use crate::ask::{client, escape, say};
-use crate::cli::{AdminArguments, ExportArguments, ImportArguments};
+use crate::ask::{post_report, show};
+use crate::cli::{ExportArguments, ImportArguments};
 
-/// Has the SSTables of a table put into a directory.
+/// Exports the SSTables of a table to a directory.
 pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     let directory = absolute(&arguments.directory)?;
     let exported = match arguments.format {
         None => directory.clone(),
         Some(_) => beside(&directory)?,
     };
-    let place = place(&arguments.keyspace, &arguments.table, &exported);
-    let report: ExportReport = ask(&arguments.admin, &format!("export?{place}"))?;
+    let parts = [
+        ("keyspace", Some(&*arguments.keyspace)),
+        ("table", Some(&*arguments.table)),
+        ("directory", Some(&*exported.to_string_lossy())),
+    ];
+    let report: ExportReport = post_report(&arguments.admin, "export", &parts)?;
     match arguments.format {
-        None => tell(&arguments.admin, &report),
+        None => show(&arguments.admin, &report),
         Some(format) => convert(&report, format, &exported, &directory),
     }
 }
 
-/// Has the SSTables of a directory taken into a table.
+/// Imports the SSTables of a directory into a table.
 pub fn import(arguments: &ImportArguments) -> Result<(), Failure> {
-    let place = place(
-        &arguments.keyspace,
-        &arguments.table,
-        &absolute(&arguments.directory)?,
-    );
-    let source = if arguments.copy_data { "copied" } else { "moved" };
-    let report: ImportReport = ask(&arguments.admin, &format!("import?{place}&source={source}"))?;
-    tell(&arguments.admin, &report)?;
+    let directory = absolute(&arguments.directory)?;
+    let parts = [
+        ("keyspace", Some(&*arguments.keyspace)),
+        ("table", Some(&*arguments.table)),
+        ("directory", Some(&*directory.to_string_lossy())),
+        (
+            "source",
+            Some(if arguments.copy_data { "copied" } else { "moved" }),
+        ),
+    ];
+    let report: ImportReport = post_report(&arguments.admin, "import", &parts)?;
+    show(&arguments.admin, &report)?;
     match report.refused.len() {
         0 => Ok(()),
         count => Err(Failure::Failed(format!("{count} SSTables were left alone"))),
     }
 }
 
-/// Writes what was exported in another format, and removes it.
+/// Converts the exported SSTables to another format, and removes the originals.
 fn convert(
     report: &ExportReport,
     format: TargetFormat,
@@ -70,7 +75,7 @@ fn convert(
     env.remove_dir_all(exported).map_err(Failure::of)
 }
 
-/// Where the node puts what is converted then; on the same file system as the outcome.
+/// A directory beside the output for SSTables that will be converted, on the same file system.
 fn beside(directory: &Path) -> Result<PathBuf, Failure> {
     let env = RealEnv::new();
     if env.exists(directory) && !env.list(directory).map_err(Failure::of)?.is_empty() {
@@ -87,28 +92,4 @@ fn beside(directory: &Path) -> Result<PathBuf, Failure> {
 fn absolute(directory: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(directory)
         .map_err(|error| Failure::Failed(format!("{}: {error}", directory.display())))
-}
-
-fn place(keyspace: &str, table: &str, directory: &Path) -> String {
-    format!(
-        "keyspace={}&table={}&directory={}",
-        escape(keyspace),
-        escape(table),
-        escape(&directory.to_string_lossy())
-    )
-}
-
-fn ask<T: DeserializeOwned>(arguments: &AdminArguments, path: &str) -> Result<T, Failure> {
-    let done = client(arguments)?
-        .post(&format!("/admin/{path}"))
-        .map_err(Failure::of)?;
-    serde_json::from_value(done).map_err(Failure::of)
-}
-
-fn tell<T: Serialize + Display>(arguments: &AdminArguments, report: &T) -> Result<(), Failure> {
-    match arguments.json {
-        true => say(&serde_json::to_string_pretty(report).map_err(Failure::of)?),
-        false => say(&report.to_string()),
-    }
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! A clock that was set back while the process was down: what is written is newer than what it changes all the same.
+//! A clock that was set back while the process was down: later writes are still newer than the data that they change.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
 
@@ -50,15 +50,15 @@ fn writetime(database: &Database, table: &str, key: i32) -> i64 {
 enum End {
     /// kill -9.
     Killed,
-    /// With everything flushed before, so that the log was let go of.
+    /// kill -9 after everything was flushed, so the segments of the log were deleted or reused.
     KilledAfterFlush,
-    /// In order, with nothing left in the log.
+    /// A drain, which leaves an empty log.
     Drained,
 }
 
 const ENDS: [End; 3] = [End::Killed, End::KilledAfterFlush, End::Drained];
 
-/// The next process, which finds the clock at another time.
+/// The next process, with the clock at another time.
 fn restart(env: &MemEnv, database: Database, end: End, step_micros: i64) -> (MemEnv, Database) {
     if end == End::KilledAfterFlush {
         database.flush().unwrap();
@@ -79,7 +79,7 @@ fn restart(env: &MemEnv, database: Database, end: End, step_micros: i64) -> (Mem
     };
     after.step_clock(step_micros);
     let database = open(&after);
-    // What the process before did not build is built in the background.
+    // An index that the process before did not build is built in the background.
     database.node().processor().wait_for_views();
     (after, database)
 }
@@ -159,7 +159,7 @@ fn what_was_dropped_stays_dropped_after_the_clock_was_set_back() {
         let keyspace = schema.keyspace("ks").unwrap();
         assert!(keyspace.indexes.is_empty(), "{end:?}");
         assert!(keyspace.tables["t"].column_named("x").is_none(), "{end:?}");
-        // A column under the old name has none of the old values, a table under the old name none of the old rows.
+        // A new column with the old name has no old values, a new table with the old name no old rows.
         run(&database, "ALTER TABLE ks.t ADD x text");
         run(&database, "CREATE TABLE ks.doomed (k int PRIMARY KEY, v text)");
         let (_, database) = restart(&env, database, end, 0);
@@ -189,7 +189,7 @@ fn a_clock_that_was_set_back_is_told_and_one_that_was_not_moves_nothing_ahead() 
         );
         let before = writetime(&database, "t", 7);
         assert!(before > env.now_micros() + DAY_MICROS / 2, "{end:?}");
-        // Mended, but for a minute: still above all that was given.
+        // Corrected, except for a minute: still above all timestamps given before.
         let (env, database) = restart(&env, database, end, DAY_MICROS - 60_000_000);
         run(&database, "INSERT INTO ks.t (k, v) VALUES (8, 'later')");
         assert!(writetime(&database, "t", 8) > before, "{end:?}");
@@ -219,7 +219,7 @@ fn what_a_client_wrote_in_the_future_is_changed_by_a_conditional_write_and_moves
     );
     assert!(is_applied(&database, "DELETE FROM ks.t WHERE k = 0 IF EXISTS"));
     assert!(rows(&database, "SELECT v FROM ks.t WHERE k = 0").is_empty());
-    // Deleted in the future: the row, and its partition.
+    // The row and its partition, deleted in the future.
     run(
         &database,
         &format!("DELETE FROM ks.t USING TIMESTAMP {future} WHERE k = 1"),
@@ -289,7 +289,7 @@ fn a_conditional_write_on_a_row_of_the_last_timestamp_is_refused_and_changes_not
     assert!(writetime(&database, "t", 2) < env.now_micros() + 2 * DAY_MICROS);
 }
 
-/// SSTables say by numbers of segments which records they have: one that is used twice would have its records passed over.
+/// SSTables name segments by number to say which records they contain: if a number were used twice, records would be skipped.
 #[test]
 fn a_log_that_was_emptied_numbers_on_though_the_clock_was_set_back() {
     let (env, database) = with_data();

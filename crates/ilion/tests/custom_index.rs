@@ -1,4 +1,4 @@
-//! An index that is written outside, used by CQL.
+//! An index of an application, used by CQL.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
 
@@ -27,7 +27,7 @@ fn with_class(directory: &Path) -> Database {
     open(directory, IndexClasses::own().with(Arc::new(ShortTexts)))
 }
 
-/// What an empty database is told first.
+/// Makes the schema.
 fn prepare(database: &Database) {
     for statement in [
         "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",

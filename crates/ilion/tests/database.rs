@@ -1,4 +1,4 @@
-//! The library, as a program meets it: on a disk in memory, with restarts and power losses.
+//! The library as programs use it: on a disk in memory, with restarts and power losses.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
 
@@ -154,7 +154,7 @@ fn what_was_written_survives_a_restart_and_a_power_loss() {
     assert_eq!(host_id_of(&database), host_id);
 }
 
-/// Columns are numbered anew when the schema is read; rows that were replayed before have the old numbers.
+/// Columns get new numbers when the schema is read; rows that were replayed before have the old numbers.
 #[test]
 fn rows_written_before_a_column_was_added_or_dropped_are_the_same_after_kill_9() {
     let (env, database) = fresh();

@@ -1,4 +1,4 @@
-//! A commit log that is damaged or lacks something: what is whole is read, and what is lost is told.
+//! A commit log that is damaged or incomplete: whole records are replayed, and losses are reported.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
 
@@ -43,7 +43,7 @@ fn rows(database: &Database, cql: &str) -> Vec<String> {
     rows
 }
 
-/// As kill -9 leaves it: a hundred rows that were acknowledged and not synced, in a table and in one with a view.
+/// A directory as kill -9 leaves it: a hundred acknowledged rows that were not synced, in a table and in a table with a view.
 fn unsynced() -> MemEnv {
     let env = MemEnv::new(1);
     let database = open(&env);
@@ -58,7 +58,7 @@ fn unsynced() -> MemEnv {
         "CREATE MATERIALIZED VIEW ks.by_v AS SELECT * FROM ks.viewed WHERE k IS NOT NULL AND v IS NOT NULL PRIMARY KEY (v, k)",
     );
     run(&database, "INSERT INTO ks.viewed (k, v) VALUES (1, 'first')");
-    // The next process has no reason to sync.
+    // The next process need not sync.
     drop(database);
     let env = env.crash(CrashRule::KeepAll);
     let database = open(&env);
@@ -84,7 +84,7 @@ fn unsynced() -> MemEnv {
     after
 }
 
-/// The segments of the log, and where the text stands.
+/// The segments of the log, and the position of the text.
 fn find(env: &MemEnv, text: &str) -> (PathBuf, u64) {
     let directory = Path::new("/ilion/commitlog");
     for entry in env.list(directory).unwrap() {
@@ -109,7 +109,7 @@ fn a_damaged_record_that_was_not_synced_costs_only_what_depends_on_it() {
     }
     let database = open(&env);
     let lost = database.node().engine().facts().log_losses;
-    // The view's row, its table's row, and the conditional write stand behind what is lost.
+    // The row of the view, the row of its table and the conditional write follow the lost record.
     assert_eq!(
         (lost.places, lost.records_given_up, lost.gaps),
         (2, 2, 0),
@@ -125,7 +125,7 @@ fn a_damaged_record_that_was_not_synced_costs_only_what_depends_on_it() {
         assert_eq!(rows(database, "SELECT k, v FROM ks.by_v"), expected);
     };
     check(&database);
-    // Another start has nothing to tell, and finds the same.
+    // Another start reports no losses and has the same rows.
     let env = env.crash(CrashRule::LoseUnsynced);
     drop(database);
     let database = open(&env);
@@ -136,7 +136,7 @@ fn a_damaged_record_that_was_not_synced_costs_only_what_depends_on_it() {
 #[test]
 fn a_damaged_record_that_was_synced_refuses_the_start_unless_the_settings_say_otherwise() {
     let env = unsynced();
-    // A process that stops in order syncs everything.
+    // A process that stops normally syncs everything.
     drop(open(&env));
     let env = env.crash(CrashRule::KeepAll);
     let (path, at) = find(&env, "value-30-");

@@ -1,4 +1,4 @@
-//! The binary as an operator meets it: what it prints, how it ends.
+//! The binary: its output and its exit codes.
 
 #![allow(
     clippy::unwrap_used,
@@ -42,7 +42,7 @@ impl Process {
         Self { child, greeting }
     }
 
-    /// The word after these in the greeting.
+    /// The word after `words` in the first lines of output.
     fn word_after(&self, words: &str) -> String {
         let line = self.greeting.iter().find(|line| line.contains(words)).unwrap();
         let (_, rest) = line.split_once(words).unwrap();

@@ -1,8 +1,8 @@
-//! What a storage-attached index costs: bytes a row, time of a search, instructions of a write.
+//! Measures the cost of a storage-attached index: bytes per row, time per search, instructions per write.
 //!
-//! `cargo run --release -p ilion-index --example sai_cost -- DIR ROWS` writes the index of one SSTable per kind of column and
-//! searches it; with `memtable` in place of DIR it applies ROWS rows to a memtable's index and ends, to be run under
-//! `valgrind --tool=callgrind` with two numbers of rows.
+//! `cargo run --release -p ilion-index --example sai_cost -- DIR ROWS` writes the index of one SSTable per kind of column, and
+//! searches it. With `memtable` instead of DIR, it applies ROWS rows to a memtable's index and exits, to be run under `valgrind
+//! --tool=callgrind` with two numbers of rows.
 #![expect(clippy::unwrap_used, reason = "an example")]
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use ilion_rows::{Cell, Clustering, ColumnData, Data, DecoratedKey, Liveness, Row
 use ilion_schema::{IndexKind, IndexSchema, TableBuilder, TableId, TableSchema};
 use ilion_types::{CqlType, Partitioner};
 
-/// A column and how its values are spread.
+/// Columns with the distribution of their values.
 const COLUMNS: [(&str, CqlType, u64); 5] = [
     ("unique", CqlType::Int, 1 << 31),
     ("tenth", CqlType::Int, 0),
@@ -217,7 +217,7 @@ fn measure(env: &Arc<dyn Env>, base: &str, table: &Arc<TableSchema>, keys: &[Dec
 }
 
 fn random_start(values: u64, share: u64) -> u64 {
-    // Always the same: what is measured is the same for each build.
+    // A fixed seed, so that every build is measured on the same searches.
     let mut random = Seeded::new(values ^ share);
     random.below(values - values / share)
 }

@@ -1,10 +1,10 @@
-//! What an index answers: places of rows that may match.
+//! The results of an index: places of rows that may match.
 
 use std::cmp::Ordering;
 
 use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, ReadError, Row};
 
-/// Which row of a partition.
+/// A row of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowPart {
     /// The static row: every row of the partition may match.
@@ -13,17 +13,17 @@ pub enum RowPart {
     Row(Clustering),
 }
 
-/// A place in a table, in the order of reads: token, key, static row, rows by clustering.
+/// The place of a row in a table. Places are ordered like reads: token, key, static row, rows by clustering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The partition.
     pub key: DecoratedKey,
-    /// The row in it.
+    /// The row of the partition.
     pub row: RowPart,
 }
 
 impl Place {
-    /// Before everything of a partition.
+    /// The first place of a partition.
     pub fn start_of(key: DecoratedKey) -> Self {
         Self {
             key,
@@ -44,29 +44,29 @@ impl Place {
     }
 }
 
-/// Which entry of a hidden table a candidate comes from, so that it can be removed once it is seen to be stale.
+/// The entry of a hidden table that a candidate comes from, so that it can be removed if it is stale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryMark {
     /// The partition of the hidden table: the indexed value.
     pub value: DecoratedKey,
-    /// The row in it.
+    /// The row of that partition.
     pub clustering: Clustering,
-    /// The timestamp of the entry. Its removal has the same, so that it hides no newer entry.
+    /// The timestamp of the entry. Its removal uses the same timestamp, so it hides no newer entry.
     pub timestamp_micros: i64,
-    /// True if the entry expires by itself: then it is left alone, since a later write of the same time may outlive it.
+    /// True if the entry has a TTL. Such an entry is not removed, since a later write with the same timestamp may outlive it.
     pub is_expiring: bool,
 }
 
 /// A row that may match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Where it is.
+    /// The row.
     pub place: Place,
-    /// Where that was found, if that can be stale and removed.
+    /// The entry that it comes from, if entries of this index can be stale.
     pub entry: Option<EntryMark>,
 }
 
-/// Gives candidates in ascending order of their places, each place once.
+/// Returns candidates in ascending order of their places, each place once.
 pub trait Candidates: Send {
     /// The next candidate.
     ///
@@ -74,14 +74,14 @@ pub trait Candidates: Send {
     /// A source cannot be read.
     fn next(&mut self) -> Result<Option<Candidate>, ReadError>;
 
-    /// Passes over everything before a place. Never goes back.
+    /// Skips all candidates before a place. Never goes back.
     ///
     /// # Errors
     /// A source cannot be read.
     fn seek(&mut self, place: &Place) -> Result<(), ReadError>;
 
-    /// Tells what was read for a candidate, the row as it lives now (nothing: it does not), so that a stale entry can be removed.
-    /// For a candidate of [`RowPart::Static`] it is the static row.
+    /// Reports the row that was read for a candidate (`None` if it is not live), so that a stale entry can be removed. For a
+    /// candidate of [`RowPart::Static`], this is the static row.
     fn met(&mut self, _candidate: &Candidate, _row: Option<&Row>) {}
 }
 
@@ -113,10 +113,10 @@ impl Candidates for NoCandidates {
     }
 }
 
-/// Gives candidates about best first, for `ORDER BY column ANN OF vector`. The same place may come more than once, with
-/// scores of old values.
+/// Returns candidates roughly in order of their score, for `ORDER BY column ANN OF vector`. A place may come more than once,
+/// with scores of old values.
 pub trait Ranked: Send {
-    /// The next place with its score; the higher the nearer.
+    /// The next place and its score; a higher score is nearer.
     ///
     /// # Errors
     /// A source cannot be read.

@@ -1,7 +1,7 @@
-//! Unions and intersections of candidates, by merging.
+//! Unions and intersections of sorted candidates.
 //!
-//! A candidate for a static row stands for every row of its partition: an intersection of `static = 1` with `regular = 2` gives
-//! the rows of the second that lie in partitions of the first.
+//! A candidate for a static row stands for every row of its partition. So the intersection of `static = 1` and `regular = 2`
+//! returns the rows of the second that lie in partitions of the first.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -10,10 +10,10 @@ use ilion_rows::{ClusteringComparator, ReadError, Row};
 
 use crate::{Candidate, Candidates, Place, RowPart};
 
-/// How many candidates it is remembered of which input they are, for [`Candidates::met`].
+/// Number of candidates whose input is remembered for [`Candidates::met`].
 const GIVEN_KEPT: usize = 1024;
 
-/// One input with the candidate that it gives next.
+/// An input and its next candidate.
 struct Input {
     candidates: Box<dyn Candidates>,
     head: Head,
@@ -24,7 +24,7 @@ struct Input {
     reason = "an input has one head; a box would be an allocation a candidate"
 )]
 enum Head {
-    Unasked,
+    Unread,
     Is(Candidate),
     End,
 }
@@ -33,12 +33,12 @@ impl Input {
     fn new(candidates: Box<dyn Candidates>) -> Self {
         Self {
             candidates,
-            head: Head::Unasked,
+            head: Head::Unread,
         }
     }
 
     fn head(&mut self) -> Result<Option<&Candidate>, ReadError> {
-        if matches!(self.head, Head::Unasked) {
+        if matches!(self.head, Head::Unread) {
             self.head = self.candidates.next()?.map_or(Head::End, Head::Is);
         }
         Ok(match &self.head {
@@ -47,9 +47,9 @@ impl Input {
         })
     }
 
-    /// Takes the head if it is at this place.
+    /// Takes the head if it has this place.
     fn take_at(&mut self, place: &Place, comparator: &ClusteringComparator) -> Option<Candidate> {
-        match std::mem::replace(&mut self.head, Head::Unasked) {
+        match std::mem::replace(&mut self.head, Head::Unread) {
             Head::Is(candidate) if candidate.place.compare(place, comparator) == Ordering::Equal => {
                 Some(candidate)
             }
@@ -60,22 +60,22 @@ impl Input {
         }
     }
 
-    /// Has the head at `place` or after.
+    /// Moves the head to the first candidate at `place` or after it.
     fn advance_to(&mut self, place: &Place, comparator: &ClusteringComparator) -> Result<(), ReadError> {
         let is_before = match &self.head {
-            Head::Unasked => true,
+            Head::Unread => true,
             Head::Is(head) => head.place.compare(place, comparator) == Ordering::Less,
             Head::End => false,
         };
         if is_before {
             self.candidates.seek(place)?;
-            self.head = Head::Unasked;
+            self.head = Head::Unread;
         }
         Ok(())
     }
 }
 
-/// Which inputs gave the candidates that may still be told about.
+/// The inputs of the candidates for which `met` may still be called.
 #[derive(Default)]
 struct Given(VecDeque<(Candidate, usize)>);
 
@@ -96,7 +96,7 @@ impl Given {
     }
 }
 
-/// Inputs that are merged.
+/// Inputs of a union or intersection.
 struct Inputs {
     inputs: Vec<Input>,
     comparator: ClusteringComparator,
@@ -112,7 +112,7 @@ impl Inputs {
         }
     }
 
-    /// Takes the place from every input that has it; returns the candidate of the first.
+    /// Takes the candidates of this place from all inputs; returns the first.
     fn take_at(&mut self, place: &Place) -> Option<Candidate> {
         let mut first = None;
         for (index, input) in self.inputs.iter_mut().enumerate() {
@@ -131,11 +131,11 @@ impl Inputs {
     }
 }
 
-/// Every candidate of any input.
+/// The candidates of all inputs.
 pub struct Union(Inputs);
 
 impl Union {
-    /// Unites candidates of one table.
+    /// The union of candidates of one table.
     pub fn of(inputs: Vec<Box<dyn Candidates>>, comparator: ClusteringComparator) -> Self {
         Self(Inputs::of(inputs, comparator))
     }
@@ -173,24 +173,24 @@ impl Candidates for Union {
     }
 }
 
-/// The candidates that are in every input.
+/// The candidates that every input has.
 pub struct Intersection(Inputs);
 
 /// Whether an input has a candidate that stands for a place.
 enum Covering {
     Yes,
-    /// It has not; its next one is here.
+    /// No; this is the place of its next candidate.
     No(Place),
     End,
 }
 
 impl Intersection {
-    /// Intersects candidates of one table. The input with the fewest candidates is best given first.
+    /// The intersection of candidates of one table. Fastest if the input with the fewest candidates comes first.
     pub fn of(inputs: Vec<Box<dyn Candidates>>, comparator: ClusteringComparator) -> Self {
         Self(Inputs::of(inputs, comparator))
     }
 
-    /// The first place at `place` or after that every input has a candidate for.
+    /// The first place at `place` or after it for which every input has a candidate.
     fn agreed(&mut self, mut place: Place) -> Result<Option<Place>, ReadError> {
         'places: loop {
             for input in &mut self.0.inputs {
@@ -207,7 +207,7 @@ impl Intersection {
         }
     }
 
-    /// Where the search goes on: no input has candidates that all agree on before it.
+    /// A lower bound of the next result.
     fn start(&mut self) -> Result<Option<Place>, ReadError> {
         let mut rows = None;
         for input in &mut self.0.inputs {
@@ -228,7 +228,7 @@ fn covering(
     place: &Place,
     comparator: &ClusteringComparator,
 ) -> Result<Covering, ReadError> {
-    // A candidate for the static row stands for the whole partition, so it is not passed over.
+    // A candidate for the static row stands for the whole partition, so it must not be skipped.
     let start = Place::start_of(place.key.clone());
     input.advance_to(&start, comparator)?;
     if input.head()?.is_some_and(|head| head.place == start) {
@@ -277,7 +277,7 @@ mod tests {
 
     use super::*;
 
-    /// Partition, and row of it; nothing is the static row.
+    /// A partition and a row of it; `None` is the static row.
     type Spot = (u8, Option<u8>);
 
     struct Listed(Vec<Spot>);
@@ -340,7 +340,7 @@ mod tests {
         input.contains(&(partition, row)) || input.contains(&(partition, None))
     }
 
-    /// An index is of static rows or of others.
+    /// An index is of static rows or of other rows.
     fn input() -> impl Strategy<Value = BTreeSet<Spot>> {
         let rows = prop::collection::btree_set((0_u8..6, (0_u8..5).prop_map(Some)), 0..20);
         let statics = prop::collection::btree_set((0_u8..6, Just(None)), 0..5);

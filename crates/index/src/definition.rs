@@ -1,4 +1,4 @@
-//! What an index is of.
+//! The definition of an index, resolved against its table.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use ilion_types::Partitioner;
 /// An index definition, resolved against its table.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// The index as the schema has it: name, kind, options.
+    /// The index in the schema: name, kind, options.
     pub schema: Arc<IndexSchema>,
-    /// Its table as it was when the index was opened. An ALTER opens it anew.
+    /// The table at the time the index was opened. An ALTER opens the index again.
     pub table: Arc<TableSchema>,
     /// The indexed column.
     pub column: Column,
     /// Which part of a collection is indexed.
     pub part: IndexPart,
-    /// How the keys of its table become tokens.
+    /// Computes the tokens of the table's keys.
     pub partitioner: Partitioner,
 }
 
 impl Definition {
-    /// Resolves an index of a table; `None` if its target is no column of it.
+    /// Resolves an index of a table; `None` if its target is not a column of the table.
     pub fn of(schema: &Arc<IndexSchema>, table: &Arc<TableSchema>) -> Option<Self> {
         let (name, part) = schema.target()?;
         Some(Self {
@@ -34,26 +34,26 @@ impl Definition {
         })
     }
 
-    /// The same on a node with this partitioner.
+    /// The same definition on a node with this partitioner.
     #[must_use]
     pub fn under(mut self, partitioner: Partitioner) -> Self {
         self.partitioner = self.table.partitioner(partitioner);
         self
     }
 
-    /// True if the rows to index are static rows.
-    pub fn is_of_static(&self) -> bool {
+    /// True if the index covers static rows.
+    pub(crate) fn is_of_static(&self) -> bool {
         self.column.kind == ColumnKind::Static
     }
 
-    /// True if the row is of the kind that the index looks at: static, or not.
-    pub fn looks_at(&self, row: &Row) -> bool {
+    /// True if the index covers this row: it is static, or not, as the indexed column.
+    pub(crate) fn looks_at(&self, row: &Row) -> bool {
         let is_static = row.clustering.is_empty() && self.table.clustering().len() > 0;
         is_static == self.is_of_static()
     }
 
-    /// The column if its cells have the indexed values; `None` if it is part of the key.
-    pub fn column_of_cells(&self) -> Option<ColumnId> {
+    /// The indexed column if its cells have the indexed values; `None` if it is part of the primary key.
+    pub(crate) fn column_of_cells(&self) -> Option<ColumnId> {
         let is_of_key = matches!(
             self.column.kind,
             ColumnKind::PartitionKey | ColumnKind::Clustering

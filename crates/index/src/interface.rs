@@ -1,4 +1,4 @@
-//! What an index has to do, and what the engine does with it.
+//! The interface between an index and the engine.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use ilion_schema::{ColumnId, TableSchema};
 
 use crate::{Candidate, Candidates, Definition, EntryMark, Place, Predicate, Ranked};
 
-/// Why an index could not be made, written or opened.
+/// Why an index could not be created, written or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The definition is not possible. Told to the client as an invalid request.
+    /// The definition is not possible. The client gets an invalid request.
     #[error("{0}")]
     Invalid(String),
-    /// The options are not possible. Told to the client as an error of configuration, as Cassandra does.
+    /// The options are not possible. The client gets an error of configuration, as from Cassandra.
     #[error("{0}")]
     Config(String),
-    /// A component of an attached index is damaged, of another version or absent: it is made again.
+    /// A component of an attached index is damaged, of another version or missing: it is built again.
     #[error("the index component {} cannot be used: {reason}", file.display())]
     Unusable {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error(transparent)]
     Env(#[from] ilion_env::Error),
-    /// The data below could not be read.
+    /// The indexed data could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
@@ -46,18 +46,18 @@ impl From<ilion_pages::Error> for Error {
     }
 }
 
-/// A kind of index. Registered with the engine under its class names.
+/// A kind of index, registered with the engine under its class names.
 pub trait IndexClass: Send + Sync {
-    /// The names that `USING` knows it by, compared without regard to case; the full one first.
+    /// The names for `USING`, compared without case; the full name comes first.
     fn names(&self) -> &[&str];
 
-    /// Checks a definition for CREATE INDEX: type of the column, part of the collection, options. Pure.
+    /// Validates a definition for CREATE INDEX: type of the column, part of the collection, options. Pure.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with what the client is told.
+    /// [`Error::Invalid`] with the message for the client.
     fn validate(&self, definition: &Definition) -> Result<(), Error>;
 
-    /// Makes the index. Called at CREATE INDEX, at the start and after each ALTER of the table; does no I/O.
+    /// Opens the index. Called at CREATE INDEX, at the start, and after each ALTER of the table; does no I/O.
     ///
     /// # Errors
     /// The definition is not possible.
@@ -66,79 +66,79 @@ pub trait IndexClass: Send + Sync {
 
 /// One index of one table.
 pub trait SecondaryIndex: Send + Sync {
-    /// What it is of.
+    /// The definition of the index.
     fn definition(&self) -> &Definition;
 
-    /// True if a search for the predicate is possible. Whoever asks checks the rows found, whatever the index says.
+    /// True if the index can search for the predicate. The caller checks all rows found, whatever this returns.
     fn serves(&self, predicate: &Predicate) -> bool;
 
-    /// Whether a value passes a predicate as this index understands it; `None`: as CQL compares, which is all that an index
-    /// without an analyzer knows. The value is the column's, or one element, key or value of a collection. Pure.
+    /// Whether a value matches a predicate by the rules of this index's analyzer. `None`, the default, means CQL's comparison.
+    /// The value is that of the column, or an element, key or value of a collection. Pure.
     fn passes(&self, _predicate: &Predicate, _value: &[u8]) -> Option<bool> {
         None
     }
 
-    /// The column to which its entries go back, with the key of the row: there may be no other in what it is shown of a row before a change,
-    /// and of one that is written to an SSTable. Nothing: it looks at more, or at whether a row lives.
+    /// The only column that the entries depend on, besides the key. If set, the old row of a change, and a row that is written
+    /// to an SSTable, may have only this column. `None` if the index needs more columns, or whether the row is live.
     fn watches(&self) -> Option<ColumnId> {
         None
     }
 
-    /// True if it can find the nearest vectors ([`SSTableIndex::nearest`]).
+    /// True if it can find nearest vectors ([`SSTableIndex::nearest`]).
     fn ranks(&self) -> bool {
         false
     }
 
-    /// False: [`Self::check`] refuses nothing, and is not asked.
+    /// True if [`Self::check`] may fail; if false, it is not called.
     fn refuses(&self) -> bool {
         true
     }
 
-    /// Refuses a mutation of its table whose values it could not hold, before anything is written. Pure.
+    /// Refuses a mutation of the table with values that the index cannot store, before the write. Pure.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with what the client is told.
+    /// [`Error::Invalid`] with the message for the client.
     fn check(&self, _mutation: &Mutation) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Where it keeps its entries.
+    /// Where the index stores its entries.
     fn storage(&self) -> Storage<'_>;
 }
 
-/// Where an index keeps its entries.
+/// Where an index stores its entries.
 pub enum Storage<'i> {
     /// In a hidden table.
     HiddenTable(&'i dyn HiddenTable),
-    /// Beside memtables and SSTables.
+    /// Attached to memtables and SSTables.
     Attached(&'i dyn Attached),
 }
 
-/// When a row changes, told if it matters.
+/// The time of a change, computed only if it is needed.
 pub trait When {
-    /// By the clock.
+    /// The wall clock.
     fn now_secs(&self) -> u32;
 
-    /// Greater than the timestamp of every entry that the index had before, wherever the clock stands.
+    /// A timestamp above those of all earlier entries of the index, whatever the clock.
     fn entry_micros(&self) -> i64;
 }
 
-/// How many rows a search may give, for planning.
+/// An estimate of a search, for planning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Files that may be read for it.
+    /// Number of files that may be read.
     pub files: u64,
 }
 
-/// An index in a hidden table: value -> primary keys.
+/// An index in a hidden table, which maps values to primary keys.
 pub trait HiddenTable: Send + Sync {
-    /// The hidden table. Its name is `<table>.<index>`, its directory `.<index>` in that of the table, as Cassandra has it.
+    /// The hidden table. As in Cassandra, its name is `<table>.<index>`, and its directory is `.<index>` in that of the table.
     fn table(&self) -> &Arc<TableSchema>;
 
-    /// Tells the entries that a change of a row of this partition adds and removes, those of one place together if they are few.
-    /// Rows that the index does not look at change nothing. Called for each row that is written.
+    /// Calls `take` with the entries that a change of a row adds and removes, the few entries of one place together. Rows that
+    /// the index does not cover have no entries. Called for each written row.
     fn each_entry(
         &self,
         key: &DecoratedKey,
@@ -147,7 +147,7 @@ pub trait HiddenTable: Send + Sync {
         take: &mut dyn FnMut(&EntryPlace<'_>, &[Entry<'_>]),
     );
 
-    /// The same as mutations of the hidden table.
+    /// The entries of `each_entry` as mutations of the hidden table.
     fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, when: &dyn When) -> Vec<Mutation> {
         let mut mutations = Vec::new();
         self.each_entry(key, change, when, &mut |place, entries| {
@@ -157,42 +157,42 @@ pub trait HiddenTable: Send + Sync {
         mutations
     }
 
-    /// The partitions of the hidden table that have what is asked for, in ranges of few partitions; `None` if it does not serve
-    /// the predicate.
+    /// The partitions of the hidden table that may have results, in small ranges; `None` if the index does not serve the
+    /// predicate.
     fn lookup(&self, predicate: &Predicate) -> Option<Vec<KeyRange>>;
 
-    /// The candidate of an entry that lives. An entry that does not decode is damage.
+    /// The candidate of a live entry.
     ///
     /// # Errors
-    /// The entry does not decode.
+    /// The entry cannot be decoded, which means damage.
     fn candidate(&self, value: &DecoratedKey, entry: &Row) -> Result<Candidate, ReadError>;
 
-    /// The row of the hidden table just before which the entries of a place stand, to begin or go on there.
+    /// The bound just before the entries of a place, to start or continue there.
     fn seek(&self, place: &Place) -> ilion_rows::Bound;
 
-    /// True if a row (nothing: it does not live) does not have the value of the entry any more.
+    /// True if a row (`None` if it is not live) no longer has the value of the entry.
     fn is_stale(&self, entry: &EntryMark, row: Option<&Row>) -> bool;
 
-    /// Removes an entry, with the entry's own timestamp.
+    /// The removal of an entry, with the entry's own timestamp.
     fn removal(&self, entry: &EntryMark, now_secs: u32) -> Mutation;
 }
 
-/// An index beside memtables and SSTables.
+/// An index attached to memtables and SSTables.
 pub trait Attached: Send + Sync {
-    /// For a memtable that begins empty.
+    /// Starts the index of a new memtable.
     fn begin_memtable(&self) -> Arc<dyn MemtableIndex>;
 
-    /// For an SSTable that is being written, by flush, compaction or build. `base` is the path of its components up to the
-    /// last hyphen (`.../nb-1-big-`); names of files begin with it, and go on with `Index+<index name>`.
+    /// Starts the index of an SSTable that is being written by flush, compaction or build. `base` is the path of its components
+    /// up to the last hyphen (`.../nb-1-big-`); file names continue with `Index+<index name>`.
     ///
     /// # Errors
-    /// A file cannot be made.
+    /// A file cannot be created.
     fn begin_sstable(&self, env: &Arc<dyn Env>, base: &str) -> Result<Box<dyn SSTableIndexWriter>, Error>;
 
-    /// For an SSTable that is there, whose rows have these numbers. Reads little: start-up waits for it.
+    /// Opens the index of an SSTable whose rows have these numbers. Reads little, since the start waits for it.
     ///
     /// # Errors
-    /// [`Error::Unusable`] if it has to be built.
+    /// [`Error::Unusable`] if it must be built again.
     fn open_sstable(
         &self,
         env: &Arc<dyn Env>,
@@ -201,23 +201,23 @@ pub trait Attached: Send + Sync {
     ) -> Result<Arc<dyn SSTableIndex>, Error>;
 }
 
-/// The rows of an SSTable by number, static rows among them, in table order. All attached indexes of an SSTable share it.
+/// The rows of an SSTable by number, in table order, including static rows. All attached indexes of an SSTable share it.
 pub trait RowNumbers: Send + Sync {
-    /// How many rows there are.
+    /// Number of rows.
     fn len(&self) -> u32;
 
-    /// True if there are none.
+    /// True if there are no rows.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Where a row is.
+    /// The place of a row.
     ///
     /// # Errors
-    /// The file cannot be read, or there is no such row.
+    /// The file cannot be read, or has no such row.
     fn place(&self, number: u32) -> Result<Place, ReadError>;
 
-    /// The first row at a place or after it; [`Self::len`] if there is none.
+    /// The number of the first row at a place or after it; [`Self::len`] if there is none.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -226,52 +226,52 @@ pub trait RowNumbers: Send + Sync {
 
 /// The entries of one memtable.
 pub trait MemtableIndex: Send + Sync {
-    /// Takes in a change of a row of the partition. Called under the lock of the memtable's shard, by many threads at once.
-    /// Key and rows are slices of what the client sent: whoever keeps them copies them. `scratch` is memory to use. Returns by how many bytes
-    /// it grew.
+    /// Applies a change of a row of the partition. Called under the lock of the memtable's shard, by many threads at once. Key
+    /// and rows are slices of the client's request, so copy what is kept. `scratch` is memory to use. Returns the growth of
+    /// memory in bytes.
     fn apply(&self, key: &DecoratedKey, change: RowChange<'_>, scratch: &mut Vec<u8>) -> isize;
 
-    /// How many rows [`Self::search`] may give.
+    /// An estimate of [`Self::search`].
     fn estimate(&self, predicate: &Predicate) -> Estimate;
 
-    /// Rows that may match. Writes go on meanwhile: what was applied before the call is found.
+    /// Rows that may match. Writes may continue; all changes applied before the call are found.
     fn search(&self, predicate: &Predicate) -> Box<dyn Candidates>;
 
-    /// Rows by nearness of their vectors; `None` if the index does not rank.
+    /// Rows in order of nearness to `vector`; `None` if the index has no vectors.
     fn nearest(&self, vector: &[f32]) -> Option<Box<dyn Ranked>>;
 }
 
-/// Writes the entries of one SSTable, told its rows in order.
+/// Writes the index of one SSTable. Its rows are added in order.
 pub trait SSTableIndexWriter: Send {
-    /// A row of the partition, static or not, tombstones and all; `number` counts the rows of the SSTable from 0. Columns that no index
-    /// of the table watches may be left out.
+    /// Adds a row of the partition, static or not, including tombstones. `number` counts the rows of the SSTable from 0.
+    /// Columns that no index of the table watches may be missing.
     ///
     /// # Errors
     /// A file cannot be written.
     fn add(&mut self, number: u32, key: &DecoratedKey, row: &Row) -> Result<(), Error>;
 
-    /// A row that is all of its partition, where it lies; it has its token. False if it is to be added as any row is: nothing was added
-    /// then.
+    /// Adds a plain row that is its whole partition; its token is set. Returns false if it was not added, and must be added
+    /// with [`Self::add`].
     ///
     /// # Errors
-    /// As for [`Self::add`].
+    /// Those of [`Self::add`].
     fn add_plain(&mut self, _number: u32, _row: &PlainRow<'_>) -> Result<bool, Error> {
         Ok(false)
     }
 
-    /// Completes and syncs the components. The directory is synced by the caller.
+    /// Completes and syncs the components. The caller syncs the directory.
     ///
     /// # Errors
     /// A file cannot be written.
     fn finish(self: Box<Self>) -> Result<(), Error>;
 
-    /// Removes what was written.
+    /// Removes the written files.
     fn abandon(self: Box<Self>);
 }
 
 /// The entries of one SSTable.
 pub trait SSTableIndex: Send + Sync {
-    /// How many rows [`Self::search`] may give.
+    /// An estimate of [`Self::search`].
     fn estimate(&self, predicate: &Predicate) -> Estimate;
 
     /// Rows that may match.
@@ -286,39 +286,39 @@ pub trait SSTableIndex: Send + Sync {
     /// A file cannot be read.
     fn nearest(self: Arc<Self>, vector: &[f32]) -> Result<Option<Box<dyn Ranked>>, ReadError>;
 
-    /// Begins to compare it with the rows of its SSTable; `None` if its files are those that the same rows would make once more.
+    /// Starts a comparison with the rows of the SSTable; `None` if the files are always equal to those that a new build makes.
     ///
     /// # Errors
-    /// A file cannot be read. Damage is no error, but a difference.
+    /// A file cannot be read. Damage is not an error, but a difference.
     fn begin_comparison(self: Arc<Self>) -> Result<Option<Box<dyn Comparison>>, ReadError> {
         Ok(None)
     }
 
-    /// Bytes of its files.
+    /// Size of its files.
     fn size_bytes(&self) -> u64;
 
-    /// What it holds, for whoever looks after it. Known without I/O.
+    /// What it contains, for operators. Costs no I/O.
     fn contents(&self) -> IndexContents {
         IndexContents::default()
     }
 }
 
-/// Compares the index of an SSTable with its rows.
+/// Compares the index of an SSTable with the SSTable's rows.
 pub trait Comparison: Send {
-    /// A row, as [`SSTableIndexWriter::add`] is told.
+    /// Adds a row, as [`SSTableIndexWriter::add`] does.
     fn add(&mut self, number: u32, key: &DecoratedKey, row: &Row);
 
-    /// True if the index has what the rows say and nothing else.
+    /// True if the index has exactly the entries of these rows.
     fn is_same(self: Box<Self>) -> bool;
 }
 
-/// What the index of an SSTable holds.
+/// What the index of an SSTable contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexContents {
-    /// Terms that differ.
+    /// Number of different terms.
     pub terms: u64,
-    /// Terms of rows: a row counts for each of its terms.
+    /// Number of pairs of term and row.
     pub cells: u64,
-    /// Rows of the SSTable, indexed or not.
+    /// Number of rows of the SSTable, indexed or not.
     pub rows: u64,
 }

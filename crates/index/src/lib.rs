@@ -1,32 +1,32 @@
-//! Secondary indexes: the interface that an index plugs into, and the indexes that Ilion brings.
+//! Secondary indexes: the interface for kinds of indexes, and Ilion's own kinds.
 //!
-//! An [`IndexClass`] is registered under the class names that `CREATE CUSTOM INDEX ... USING` knows it by. It validates a
-//! [`Definition`] and makes a [`SecondaryIndex`] of it, which keeps its entries in one of two ways ([`Storage`]):
+//! An [`IndexClass`] is registered under its class names for `CREATE CUSTOM INDEX ... USING`. It validates a [`Definition`] and
+//! opens a [`SecondaryIndex`], which stores its entries in one of two ways ([`Storage`]):
 //!
-//! * **a hidden table** ([`HiddenTable`]): value -> primary keys, a table like any other (Cassandra's 2i). The entries
-//!   that a write implies are applied with it, memtable to memtable; they are not logged, since a replay of the data makes them
-//!   again; the hidden table is flushed before the table it belongs to.
-//! * **attached** ([`Attached`]): a [`MemtableIndex`] beside each memtable and components beside each SSTable
-//!   (Cassandra's SAI), written at flush and compaction by an [`SSTableIndexWriter`], made again if missing.
+//! * **in a hidden table** ([`HiddenTable`]), which maps values to primary keys (Cassandra's 2i). The entries of a write are
+//!   applied together with it, memtable to memtable. They are not logged, since a replay of the data makes them again. The
+//!   hidden table is flushed before its base table.
+//! * **attached** ([`Attached`]): a [`MemtableIndex`] for each memtable, and components of each SSTable (Cassandra's SAI),
+//!   which an [`SSTableIndexWriter`] writes at flush and compaction. They are built again if missing.
 //!
-//! Three laws hold for both. **A write never reads a file**: what an index learns of the past is the old row in the same
-//! memtable. **Candidates are complete, not exact**: a search gives every row that matches, and may give some that match no more
-//! (their old value was not in the memtable, a range deletion covers them, they expired); whoever asks reads the row and
-//! checks it. **Candidates come in table order** ([`Place`]), so that those of several sources are united and those of several
-//! predicates intersected by merging, and a page goes on where the last one ended.
+//! Three laws hold for both. **A write never reads a file**: an index sees only the old row in the same memtable. **Candidates
+//! are complete, not exact**: a search returns every row that matches, and may return rows that no longer match (their old
+//! value was not in the memtable, a range deletion covers them, they expired). The caller reads the row and checks it.
+//! **Candidates come in table order** ([`Place`]): so those of several sources are united, and those of several predicates
+//! intersected, by merging, and a page continues where the last one ended.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `definition` | [`Definition`]: which column of which table, with which options |
-//! | `predicate` | [`Predicate`]: what an index can be asked |
-//! | `candidate` | [`Candidate`], [`Candidates`]: what it answers |
+//! | `definition` | [`Definition`]: the indexed column of a table, with options |
+//! | `predicate` | [`Predicate`]: the searches of an index |
+//! | `candidate` | [`Candidate`], [`Candidates`]: their results |
 //! | `combine` | unions and intersections of candidates |
 //! | `interface` | the traits |
-//! | `registry` | [`IndexClasses`]: classes by name |
+//! | `registry` | [`IndexClasses`]: index classes by name |
 //! | `table_index` | [`TableIndexClass`]: the index in a hidden table |
-//! | `vectors` | the index of a column of vectors, which [`Sai`] makes: the nearest ones |
-//! | `row_numbers` | [`RowNumbersWriter`], [`RowNumbersFile`]: which row of an SSTable has which number |
-//! | `sai` | [`Sai`], [`Sasi`]: terms beside memtables and SSTables |
+//! | `vectors` | the index of a vector column, which [`Sai`] opens: nearest vectors |
+//! | `row_numbers` | [`RowNumbersWriter`], [`RowNumbersFile`]: the rows of an SSTable by number |
+//! | `sai` | [`Sai`], [`Sasi`]: terms attached to memtables and SSTables |
 //! | `paged` | component files with checked pages |
 
 mod candidate;

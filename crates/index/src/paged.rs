@@ -1,13 +1,13 @@
-//! Component files of attached indexes: a body in checked pages, then a tail that says what the file is.
+//! Component files of attached indexes: a body in checked pages, then a tail that describes the file.
 //!
 //! ```text
 //! file := body  page_crc:u32 *  tail                 integers are little-endian, CRCs are CRC-32 (zlib)
 //! tail := fields  body_length:u64  tail_crc:u32  tail_len:u32  magic:8
 //! ```
 //!
-//! The pages are those of `ilion-pages`. `tail_len` counts `fields` and `body_length`,
-//! `tail_crc` is of the same bytes. A file is written beside its name (`.tmp`), synced, and given its name when it is whole:
-//! so one that is being read is never changed.
+//! The pages are those of `ilion-pages`. `tail_len` is the length of `fields` and `body_length`; `tail_crc` covers the same
+//! bytes. A file is written under a temporary name (`.tmp`), synced, and renamed when it is complete. So a file that is being
+//! read never changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,13 +23,13 @@ pub(crate) use ilion_pages::u64_at;
 
 /// CRC, length and magic.
 const END_LEN: usize = 16;
-/// More than any tail has.
+/// A limit above the size of any tail.
 const TAIL_LEN_MAX: usize = 1 << 20;
 
-/// What a file begins to say of itself at its very end.
+/// The last bytes of a file: its kind and version.
 pub(crate) type Magic = [u8; 8];
 
-/// A file being written. Without [`PagedWriter::finish`] it leaves one with a temporary name.
+/// A file that is being written. Until [`PagedWriter::finish`], it has a temporary name.
 pub(crate) struct PagedWriter {
     env: Arc<dyn Env>,
     pages: PagesWriter,
@@ -48,7 +48,7 @@ impl PagedWriter {
         })
     }
 
-    /// Where the next byte goes.
+    /// Offset of the next byte.
     pub(crate) fn position(&self) -> u64 {
         self.pages.position()
     }
@@ -58,13 +58,13 @@ impl PagedWriter {
         Ok(self.pages.flush_if_large()?)
     }
 
-    /// Zeros up to a multiple of eight.
+    /// Appends zeros up to a multiple of eight.
     pub(crate) fn align(&mut self) -> Result<(), Error> {
         self.pages.align();
         Ok(self.pages.flush_if_large()?)
     }
 
-    /// Writes what is left and the tail, makes it durable and gives the file its name, durable when the directory is synced.
+    /// Writes the rest and the tail, syncs the file, and renames it. The name is durable when the directory is synced.
     pub(crate) fn finish(self, fields: &[u8], magic: &Magic) -> Result<(), Error> {
         let mut tail = fields.to_vec();
         tail.extend_from_slice(&self.position().to_le_bytes());
@@ -78,30 +78,30 @@ impl PagedWriter {
         Ok(())
     }
 
-    /// Removes what was written.
+    /// Removes the temporary file.
     pub(crate) fn abandon(self) {
         drop(self.pages);
         if let Err(error) = self.env.remove_file(&self.temporary) {
-            tracing::warn!(%error, "a file that nobody needs stays");
+            tracing::warn!(%error, "cannot remove an unused file");
         }
     }
 }
 
-/// The name of a file that is not whole.
+/// The name of an incomplete file.
 pub(crate) fn temporary_of(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
     path.with_file_name(name)
 }
 
-/// A file that is there.
+/// An open file.
 pub(crate) struct PagedFile(Pages);
 
 impl PagedFile {
-    /// Opens it and gives the fields of its tail, checked.
+    /// Opens a file, checks its tail, and returns the fields of the tail.
     pub(crate) fn open(env: &Arc<dyn Env>, path: &Path, magic: &Magic) -> Result<(Self, Vec<u8>), Error> {
         let file = match env.open_read(path) {
-            Err(error) if error.is_not_found() => return Err(unusable(path, "it is not there")),
+            Err(error) if error.is_not_found() => return Err(unusable(path, "it is missing")),
             other => other?,
         };
         file.advise(Access::Random);
@@ -111,20 +111,20 @@ impl PagedFile {
         };
         let body_length = u64_at(&fields, length_at);
         if paged_length(body_length) != Some(tail_at) {
-            return Err(unusable(path, "its length is not what its tail says"));
+            return Err(unusable(path, "its length differs from that in its tail"));
         }
         fields.truncate(length_at);
         let pages = Pages::of(file, body_length);
-        let pages = pages.ok_or_else(|| unusable(path, "its length is not what its tail says"))?;
+        let pages = pages.ok_or_else(|| unusable(path, "its length differs from that in its tail"))?;
         Ok((Self(pages), fields))
     }
 
-    /// Bytes of the whole file.
+    /// Size of the whole file.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.0.file_length()
     }
 
-    /// Bytes of the body.
+    /// Size of the body.
     pub(crate) fn body_length(&self) -> u64 {
         self.0.body_length()
     }
@@ -133,7 +133,7 @@ impl PagedFile {
         self.0.path()
     }
 
-    /// `len` bytes of the body from `at` on.
+    /// `len` bytes of the body, from offset `at`.
     #[inline]
     pub(crate) fn bytes(&self, at: u64, len: usize) -> Result<PageBytes<'_>, ReadError> {
         self.0.bytes(at, len).map_err(|error| match error {
@@ -142,7 +142,7 @@ impl PagedFile {
         })
     }
 
-    /// Damage at `at`.
+    /// An error about damage at offset `at`.
     #[cold]
     pub(crate) fn corrupt(&self, at: u64, expected: &str) -> ReadError {
         ReadError::Corrupt {
@@ -153,7 +153,7 @@ impl PagedFile {
     }
 }
 
-/// The tail before its last 16 bytes, and where it starts.
+/// The tail without its last 16 bytes, and its offset.
 fn read_tail(file: &dyn ReadFile, magic: &Magic) -> Result<(Vec<u8>, u64), Error> {
     let refused = |reason: &str| unusable(file.path(), reason);
     let end_at = file.size_bytes().checked_sub(END_LEN as u64);
@@ -161,7 +161,7 @@ fn read_tail(file: &dyn ReadFile, magic: &Magic) -> Result<(Vec<u8>, u64), Error
     let mut end = [0; END_LEN];
     file.read_exact_at(end_at, &mut end)?;
     if !end.ends_with(magic) {
-        return Err(refused("it is of another kind or version, or not whole"));
+        return Err(refused("it has another kind or version, or is incomplete"));
     }
     let len = usize::try_from(u64_at(&end[4..8], 0)).unwrap_or(usize::MAX);
     let tail_at = end_at.checked_sub(len as u64);
@@ -176,7 +176,7 @@ fn read_tail(file: &dyn ReadFile, magic: &Magic) -> Result<(Vec<u8>, u64), Error
     Ok((tail, tail_at))
 }
 
-/// A component that has to be made again.
+/// An error about a component that must be built again.
 #[cold]
 pub(crate) fn unusable(file: &Path, reason: &str) -> Error {
     Error::Unusable {
@@ -185,7 +185,7 @@ pub(crate) fn unusable(file: &Path, reason: &str) -> Error {
     }
 }
 
-/// The operating system refused to read.
+/// An I/O error of a read.
 #[cold]
 pub(crate) fn io(error: ilion_env::Error) -> ReadError {
     ReadError::Io {
@@ -201,7 +201,7 @@ pub(crate) mod hostile {
 
     use super::*;
 
-    /// Changes the body and the tail's fields of a file and makes the checksums right again.
+    /// Changes the body and the tail's fields of a file, and recomputes the checksums.
     pub(crate) fn rewrite(
         env: &Arc<dyn Env>,
         path: &Path,

@@ -1,4 +1,4 @@
-//! What an index can be asked. Values are serialized by the type that the predicate speaks of.
+//! The searches of an index. Values are serialized by the type of what the predicate restricts.
 
 use bytes::Bytes;
 
@@ -7,18 +7,18 @@ use bytes::Bytes;
 pub struct Limit {
     /// The value.
     pub value: Bytes,
-    /// The value itself belongs to the range.
+    /// True if the range includes the value.
     pub is_inclusive: bool,
 }
 
 /// One restriction on the indexed column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Predicate {
-    /// `c = v`; of a frozen collection under `full()`.
+    /// `c = v`; for a frozen collection with `full()`.
     Equal(Bytes),
-    /// `c IN (...)`: any of them.
+    /// `c IN (...)`.
     AnyOf(Vec<Bytes>),
-    /// `c > v`, `c <= v`, ..., in the order of the type; at least one end.
+    /// `c > v`, `c <= v` and so on, in the order of the type; at least one end is set.
     Range {
         /// Lower end.
         from: Option<Limit>,
@@ -31,7 +31,7 @@ pub enum Predicate {
     ContainsKey(Bytes),
     /// `c[k] = v`.
     Entry(Bytes, Bytes),
-    /// `c[k] > v`, ...: values of one key of a map.
+    /// `c[k] > v` and so on: values of one key of a map.
     EntryRange {
         /// The key.
         key: Bytes,
@@ -40,7 +40,7 @@ pub enum Predicate {
         /// Upper end.
         to: Option<Limit>,
     },
-    /// `c : 'text'`: every term that the index's analyzer makes of the text.
+    /// `c : 'text'`: the value has every term that the index's analyzer makes of the text.
     Matches(Bytes),
     /// `c LIKE 'abc%'`.
     LikePrefix(Bytes),

@@ -1,4 +1,4 @@
-//! The classes of indexes that there are, by name.
+//! Index classes by name.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use ilion_schema::{IndexKind, IndexSchema};
 use crate::table_index::TableIndexClass;
 use crate::{IndexClass, Sai, Sasi};
 
-/// The classes that CREATE INDEX can ask for.
+/// The classes for CREATE INDEX.
 #[derive(Clone, Default)]
 pub struct IndexClasses {
-    /// Those of somebody else come after our own, and stand in for them if they have the same name.
+    /// Added classes come after Ilion's own, and replace those with the same name.
     classes: Vec<Arc<dyn IndexClass>>,
-    /// Of indexes that no class is named for.
+    /// For indexes without a class name.
     table_index: Option<Arc<dyn IndexClass>>,
 }
 
 impl IndexClasses {
-    /// The classes that Ilion brings.
+    /// Ilion's own classes.
     pub fn own() -> Self {
         Self {
             classes: vec![Arc::new(TableIndexClass), Arc::new(Sai), Arc::new(Sasi)],
@@ -25,21 +25,14 @@ impl IndexClasses {
         }
     }
 
-    /// Adds a class. It is found under its names before any that was there.
+    /// Adds a class. It takes precedence over earlier classes with the same name.
     #[must_use]
     pub fn with(mut self, class: Arc<dyn IndexClass>) -> Self {
         self.classes.push(class);
         self
     }
 
-    /// Sets the class of indexes that no class is named for.
-    #[must_use]
-    pub fn with_table_index(mut self, class: Arc<dyn IndexClass>) -> Self {
-        self.table_index = Some(class);
-        self
-    }
-
-    /// The class with this name, compared without regard to case.
+    /// The class with this name, compared without case.
     pub fn named(&self, name: &str) -> Option<&Arc<dyn IndexClass>> {
         let has_name =
             |class: &&Arc<dyn IndexClass>| class.names().iter().any(|known| known.eq_ignore_ascii_case(name));

@@ -1,7 +1,7 @@
 //! `Index+Rows.db`: the rows of an SSTable by number, which all attached indexes of the SSTable share.
 //!
-//! A row has a number by its place in the SSTable, static rows among them, and an index holds numbers only. The file leads from
-//! a number to the [`crate::Place`], and from a place to the first number at it or after it. `docs/format/sai.md` tells it:
+//! A row's number is its rank in the SSTable, counting static rows; indexes store only numbers. The file maps a number to its
+//! [`crate::Place`], and a place to the number of the first row at it or after it. `docs/format/sai.md` describes it:
 //!
 //! ```text
 //! body      := block *  zeros  directory
@@ -14,10 +14,10 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `block` | rows as bytes and back |
-//! | `order` | where a row stands to a place, without decoding it |
-//! | `file` | [`RowNumbersFile`]: look-ups |
-//! | `writer` | [`RowNumbersWriter`]: rows in, file out |
+//! | `block` | encodes and decodes blocks of rows |
+//! | `order` | compares an encoded row with a place |
+//! | `file` | [`RowNumbersFile`]: reads the file |
+//! | `writer` | [`RowNumbersWriter`]: writes the file |
 
 mod block;
 mod file;
@@ -33,7 +33,7 @@ use crate::paged::Magic;
 
 /// The last character is the version.
 const MAGIC: &Magic = b"ILROWNO1";
-/// Rows of a block; the last one may have fewer.
+/// Rows per block; the last block may have fewer.
 const BLOCK_ROWS: u32 = 32;
-/// What follows the base of an SSTable's components.
+/// The name of the file behind the base of an SSTable's components.
 const NAME: &str = "Index+Rows.db";

@@ -1,34 +1,35 @@
-//! Storage-attached indexes: terms beside each memtable and each SSTable.
+//! Storage-attached indexes: terms of each memtable and each SSTable.
 //!
-//! A value becomes a *term*, bytes in the order of the values. A memtable has its terms with the places of their rows in a
-//! sorted set; an SSTable has a file of terms with the numbers of their rows ([`crate::RowNumbersFile`] knows where those are),
-//! written at flush and compaction from the rows themselves. `docs/format/sai.md` tells the file.
+//! A value becomes a *term*: bytes in the order of the values. A memtable has its terms with the places of their rows in sorted
+//! runs. An SSTable has a file of terms with the numbers of their rows ([`crate::RowNumbersFile`] has the places). The file is
+//! written at flush and compaction from the rows themselves; `docs/format/sai.md` describes it.
 //!
 //! A search turns a predicate into ranges of terms (`indexed`, `lookup`), finds lists of row numbers for them (`tree_file`),
-//! unites the lists while they are read (`numbers`) and asks for the place of a row when it is given: nothing is read for rows
-//! that a LIMIT leaves out.
+//! and unites the lists while they are read (`numbers`). The place of a row is only read when the row is returned, so rows
+//! beyond a LIMIT cost no read.
 //!
 //! A column of vectors has no terms: its index is a [`VectorIndex`].
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `options`, `sasi` | options of both classes and what Cassandra says of them |
-//! | `term`, `analyzer`, `patterns` | values as terms |
-//! | `indexed` | what of a row is indexed; what a predicate looks up |
+//! | `options`, `sasi` | options of both classes, and Cassandra's messages about them |
+//! | `term`, `analyzer`, `patterns` | terms of values |
+//! | `indexed` | the terms of a row, and the terms that a predicate needs |
 //! | `lookup` | ranges of terms |
-//! | `entry`, `memtable`, `memtable_search` | the terms of a memtable |
-//! | `sorter` | terms in any order to terms in order, by runs in files if they are many |
+//! | `entry`, `memtable`, `memtable_runs`, `memtable_search` | the terms of a memtable |
+//! | `sorter` | sorts terms, with runs in files if they are many |
 //! | `tree`, `tree_writer`, `tree_file` | the file of terms |
 //! | `postings`, `numbers` | lists of row numbers, and their union |
 //! | `sstable` | the terms of an SSTable |
 //!
-//! When you change what becomes a term, change the version in `tree`, so that files are made again.
+//! When you change how values become terms, change the version in `tree`, so that files are built again.
 
 mod analyzer;
 mod entry;
 mod indexed;
 mod lookup;
 mod memtable;
+mod memtable_runs;
 mod memtable_search;
 mod numbers;
 mod options;
@@ -91,7 +92,7 @@ impl IndexClass for Sai {
     }
 }
 
-/// Cassandra's `SASIIndex`, served by the same files.
+/// Cassandra's `SASIIndex`, with the same files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sasi;
 
@@ -119,7 +120,7 @@ struct SaiIndex {
     definition: Definition,
     indexed: Arc<Indexed>,
     layout: Layout,
-    /// For terms while an SSTable is written.
+    /// Memory for terms while an SSTable is written.
     memory_bytes: usize,
 }
 

@@ -1,16 +1,16 @@
 //! Indexes of vectors: `ORDER BY column ANN OF vector`.
 //!
-//! A storage-attached index whose column is a `vector<float, n>` keeps a graph of nearest vectors (`ilion_vector`) beside each
-//! memtable and files of such graphs beside each SSTable. It serves no predicate; it ranks.
+//! A storage-attached index on a `vector<float, n>` column has a graph of nearest vectors (`ilion_vector`) for each memtable,
+//! and files of such graphs for each SSTable. It serves no predicate, only nearest vectors.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `values` | the vector of a row |
 //! | `comparison` | the graphs of an SSTable compared with its rows |
 //! | `memtable` | the graph of a memtable |
-//! | `gathered` | the graph of rows that are being written, taken over from a memtable if they come from one |
+//! | `gathered` | the graph of rows that are being written, adopted from a memtable if they come from one |
 //! | `writer`, `sstable` | the graphs of an SSTable |
-//! | `ranking` | ordinals of graphs as places |
+//! | `ranking` | places of the nearest vectors |
 
 mod comparison;
 mod gathered;
@@ -41,16 +41,16 @@ use crate::{
     SecondaryIndex, Storage,
 };
 
-/// An index of the vectors of a column.
+/// An index of a vector column.
 pub struct VectorIndex {
     definition: Definition,
     values: Arc<Values>,
-    /// Graphs of memtables, for flushes to take over. Held to add one or to copy the list.
+    /// Graphs of memtables, which flushes can adopt. Held to add a graph or to copy the list.
     graphs: Mutex<Vec<Weak<MemoryGraph>>>,
 }
 
 impl VectorIndex {
-    /// True if the column has vectors, of whatever.
+    /// True if the column is a vector of any type.
     pub fn is_of(definition: &Definition) -> bool {
         matches!(definition.column.ty, CqlType::Vector { .. })
     }
@@ -58,7 +58,7 @@ impl VectorIndex {
     /// The index of a definition.
     ///
     /// # Errors
-    /// [`Error::Invalid`] in Cassandra's words: the column has no vectors of floats, or the options are not possible.
+    /// [`Error::Invalid`] with Cassandra's message: the column is not a vector of floats, or the options are invalid.
     pub fn of(definition: Definition) -> Result<Self, Error> {
         let values = Arc::new(check(&definition)?);
         Ok(Self {

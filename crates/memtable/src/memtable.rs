@@ -206,16 +206,6 @@ impl Memtable {
         self.statistics().partitions
     }
 
-    /// Number of rows, counted one partition at a time: for operators, not for hot paths.
-    pub fn row_count(&self) -> usize {
-        let rows = |shard: &RwLock<Shard>| -> usize {
-            shard.read().partitions.values().map(Partition::row_count).sum()
-        };
-        let entries = self.entries.as_ref();
-        let entries = entries.map_or(0, |entries| entries.count(&KeyRange::all()));
-        entries + self.shards.iter().map(rows).sum::<usize>()
-    }
-
     /// About how many entries lie in a range of a hidden table; `None` for other tables.
     pub fn entry_count(&self, range: &KeyRange) -> Option<usize> {
         self.entries.as_ref().map(|entries| entries.count(range))

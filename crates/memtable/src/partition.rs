@@ -84,10 +84,6 @@ impl Partition {
         }
     }
 
-    pub(crate) fn row_count(&self) -> usize {
-        self.rows.len()
-    }
-
     /// Merges an update, whose rows are in `copies`. Returns by how many bytes the partition grew.
     pub(crate) fn apply(
         &mut self,

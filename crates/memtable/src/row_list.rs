@@ -82,11 +82,6 @@ impl RowList {
         }
     }
 
-    /// Number of rows.
-    pub(crate) fn len(&self) -> usize {
-        (0..self.chunks()).map(|index| self.chunk(index).len()).sum()
-    }
-
     /// Before the first row.
     pub(crate) fn begin(&self) -> RowPosition {
         RowPosition { chunk: 0, row: 0 }
@@ -358,7 +353,7 @@ mod tests {
                 assert_eq!(list.at(from).is_some(), number <= 2 * (count - 1));
             }
             list.retain(|row| number(row) % 100 == 0);
-            assert_eq!(list.len(), 14);
+            assert_eq!(numbers(&list, Direction::Forward).len(), 14);
         }
     }
 

@@ -1,12 +1,11 @@
-//! Files whose body is in pages, each with a CRC: side components of SSTables and files of attached indexes.
+//! Files whose body consists of pages, each with a CRC: side components of SSTables, and files of attached indexes.
 //!
 //! ```text
 //! file := body  page_crc:u32 *  tail          little-endian; a page has 4096 bytes of the body, the last one what is left
 //! ```
 //!
-//! It is read with pread. A page is checked when it is first touched, and then kept as memory as long as the file is open, so
-//! that it is never read again; where the budget for that is used up, it is read and checked each time. So what the disk cannot give, and
-//! what somebody has cut off, is an error.
+//! Files are read with pread. A page is checked when it is first read, and then kept in memory while the file is open. Pages
+//! beyond the memory budget are read and checked each time. So disk errors and truncated files are errors here, never a crash.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -16,20 +15,20 @@ use std::sync::{Arc, OnceLock};
 use ilion_codec::crc32;
 use ilion_env::{PageBudget, PageMemory, ReadFile, WriteFile};
 
-/// Why a body could not be read or written.
+/// Why reading or writing failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The bytes are damaged, or a place that is no part of the body was asked for.
+    /// The bytes are damaged, or the requested range is not inside the body.
     #[error("corrupt file {}: at byte {offset}: expected {expected}", file.display())]
     Corrupt {
-        /// Damaged file.
+        /// The damaged file.
         file: PathBuf,
         /// Offset in the body.
         offset: u64,
-        /// What should have been there.
+        /// What the format has at this offset.
         expected: &'static str,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error(transparent)]
     Env(#[from] ilion_env::Error),
 }
@@ -37,14 +36,14 @@ pub enum Error {
 /// The result of an operation on pages.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Bytes of a page.
+/// Size of a page.
 pub const PAGE_LEN: usize = ilion_env::PAGE_BYTES;
-/// Bytes of the CRC of a page.
+/// Size of the CRC of a page.
 pub const CRC_LEN: usize = 4;
-/// Bytes that are gathered before they go to the file.
+/// Number of bytes that are collected before they are written.
 pub const APPEND_BYTES: usize = 64 * PAGE_LEN;
 
-/// Bytes of a body and of the CRCs of its pages; `None` if there are too many.
+/// Size of a body with the CRCs of its pages; `None` if it overflows.
 pub fn paged_length(body_length: u64) -> Option<u64> {
     let crcs = body_length
         .div_ceil(PAGE_LEN as u64)
@@ -52,7 +51,7 @@ pub fn paged_length(body_length: u64) -> Option<u64> {
     crcs.checked_add(body_length)
 }
 
-/// The number at `at`; zeros beyond the end.
+/// The number at `at`; bytes beyond the end count as zeros.
 #[inline]
 pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     if let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -64,18 +63,18 @@ pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(padded)
 }
 
-/// CRCs that are read together.
+/// Number of CRCs that are read at once.
 const CRC_GROUP: usize = 1024;
 
-/// The body of an open component.
+/// The body of an open file.
 pub struct Pages {
     file: Arc<dyn ReadFile>,
     memory: PageMemory,
-    /// Those of the pages, in groups that are read when the first of them is needed.
+    /// The CRCs of the pages, in groups. A group is read when one of its CRCs is first needed.
     crcs: Box<[OnceLock<Box<[u8]>>]>,
 }
 
-/// Bytes of a body: where they are kept, or a copy if there was no room.
+/// Bytes of a body: borrowed from kept pages, or a copy.
 #[derive(Clone, Debug)]
 pub struct PageBytes<'p>(Cow<'p, [u8]>);
 
@@ -89,12 +88,12 @@ impl Deref for PageBytes<'_> {
 }
 
 impl Pages {
-    /// The pages of the first `body_length` bytes, and their CRCs after them; `None` if the file is shorter.
+    /// The body of `file`, which is its first `body_length` bytes, followed by the CRCs; `None` if the file is shorter.
     pub fn of(file: Arc<dyn ReadFile>, body_length: u64) -> Option<Self> {
         Self::within(file, body_length, PageBudget::of_process())
     }
 
-    /// The same with a budget of its own.
+    /// The same with another budget than that of the process.
     pub fn within(file: Arc<dyn ReadFile>, body_length: u64, budget: &'static PageBudget) -> Option<Self> {
         paged_length(body_length).filter(|end| *end <= file.size_bytes())?;
         let body_length = usize::try_from(body_length).ok()?;
@@ -106,31 +105,31 @@ impl Pages {
         })
     }
 
-    /// Memory that it takes.
+    /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let groups = self.crcs.iter().filter_map(OnceLock::get);
         self.memory.memory_bytes() + size_of_val(&*self.crcs) + groups.map(|group| group.len()).sum::<usize>()
     }
 
-    /// Bytes of the whole file.
+    /// Size of the whole file.
     pub fn file_length(&self) -> u64 {
         self.file.size_bytes()
     }
 
-    /// Bytes of the body.
+    /// Size of the body.
     pub fn body_length(&self) -> u64 {
         self.memory.len() as u64
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// `len` bytes of the body from `at` on.
+    /// `len` bytes of the body, from offset `at`.
     ///
     /// # Errors
-    /// They are damaged, no part of the body, or cannot be read.
+    /// The bytes are damaged, outside of the body, or cannot be read.
     #[inline]
     pub fn bytes(&self, at: u64, len: usize) -> Result<PageBytes<'_>> {
         let start = usize::try_from(at).unwrap_or(usize::MAX);
@@ -141,20 +140,20 @@ impl Pages {
         }
     }
 
-    /// A number of the body.
+    /// The little-endian number of the body at offset `at`.
     ///
     /// # Errors
-    /// As for [`Self::bytes`].
+    /// Those of [`Self::bytes`].
     #[inline]
     pub fn u64_at(&self, at: u64) -> Result<u64> {
         Ok(u64_at(&self.bytes(at, 8)?, 0))
     }
 
-    /// Reads the pages that are not there, and keeps them if there is room.
+    /// Reads the pages that are not kept; keeps them if the budget allows.
     #[cold]
     fn read(&self, at: u64, start: usize, end: usize) -> Result<PageBytes<'_>> {
         if end > self.memory.len() {
-            return Err(self.corrupt(at, "a place in the body of the file"));
+            return Err(self.corrupt(at, "an offset in the body of the file"));
         }
         let mut buffer = [0; PAGE_LEN];
         let pages = start / PAGE_LEN..end.div_ceil(PAGE_LEN);
@@ -181,7 +180,7 @@ impl Pages {
         Ok(PageBytes(Cow::Owned(copy)))
     }
 
-    /// The bytes of a page from the file.
+    /// Reads a page and checks its CRC.
     fn checked_page<'b>(&self, page: usize, buffer: &'b mut [u8; PAGE_LEN]) -> Result<&'b [u8]> {
         let start = page * PAGE_LEN;
         let bytes = &mut buffer[..PAGE_LEN.min(self.memory.len() - start)];
@@ -210,7 +209,7 @@ impl Pages {
         Ok(self.crcs[number].get_or_init(|| group.into()))
     }
 
-    /// A file that is shorter than it was is damaged.
+    /// A file that became shorter is reported as damage.
     fn read_exact(&self, start: usize, into: &mut [u8]) -> Result<()> {
         let read = self.file.read_exact_at(start as u64, into);
         read.map_err(|error| match error.is_unexpected_end() {
@@ -219,7 +218,7 @@ impl Pages {
         })
     }
 
-    /// Damage at `at`.
+    /// An error about damage at offset `at`.
     #[cold]
     pub fn corrupt(&self, at: u64, expected: &'static str) -> Error {
         Error::Corrupt {
@@ -230,17 +229,17 @@ impl Pages {
     }
 }
 
-/// A component being written. Without [`PagesWriter::finish`] it leaves a file that is none.
+/// Writes such a file. Until [`PagesWriter::finish`], the file is not valid.
 pub struct PagesWriter {
     file: Box<dyn WriteFile>,
-    /// Bytes of the body that the file does not have yet.
+    /// Bytes of the body that are not written yet.
     buffer: Vec<u8>,
     flushed: u64,
     page_crcs: Vec<u8>,
 }
 
 impl PagesWriter {
-    /// Writes to a file that is empty.
+    /// Writes to an empty file.
     pub fn new(file: Box<dyn WriteFile>) -> Self {
         Self {
             file,
@@ -250,22 +249,22 @@ impl PagesWriter {
         }
     }
 
-    /// Where in the body the next byte goes.
+    /// Offset in the body of the next byte.
     pub fn position(&self) -> u64 {
         self.flushed + self.buffer.len() as u64
     }
 
-    /// The end of the body, to be appended to.
+    /// The unwritten end of the body, for appending.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
-    /// Zeros up to a multiple of 8: a number of 64 bits that is put there lies in one page.
+    /// Appends zeros up to a multiple of 8, so that a number of 64 bits that follows lies in one page.
     pub fn align(&mut self) {
         self.buffer.resize(self.buffer.len().next_multiple_of(8), 0);
     }
 
-    /// Gives whole pages to the file if there are many bytes.
+    /// Writes whole pages to the file if enough bytes are collected.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -276,7 +275,7 @@ impl PagesWriter {
         self.write(self.buffer.len() / PAGE_LEN * PAGE_LEN)
     }
 
-    /// Gives the first bytes of the buffer to the file.
+    /// Writes the first `len` bytes of the buffer to the file.
     fn write(&mut self, len: usize) -> Result<()> {
         for page in self.buffer[..len].chunks(PAGE_LEN) {
             self.page_crcs.extend_from_slice(&crc32(page).to_le_bytes());
@@ -287,7 +286,7 @@ impl PagesWriter {
         Ok(())
     }
 
-    /// Writes what is left and the tail, and makes it durable.
+    /// Writes the rest of the body, the CRCs and `tail`, and syncs the file.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -355,7 +354,7 @@ mod tests {
         assert!(*pages.bytes(10, 20).unwrap() == body[10..30]);
         mem.corrupt_byte(path, 15, 1).unwrap();
         assert!(*pages.bytes(10, 20).unwrap() == body[10..30]);
-        // Without memory it is checked each time.
+        // Without memory, it is read and checked each time.
         let pages = Pages::within(mem.open_read(path).unwrap(), body.len() as u64, budget(0)).unwrap();
         assert!(matches!(
             pages.bytes(10, 20),

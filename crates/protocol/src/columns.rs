@@ -1,4 +1,4 @@
-//! Column specifications: the middle of result and bind metadata.
+//! Column specifications, a part of result and bind metadata.
 //!
 //! ```text
 //! columns := [keyspace, table: string x 2, if global] n x ([keyspace, table: string x 2, unless global] name: string, type)
@@ -13,7 +13,7 @@ use crate::notation::{Input, put_string};
 use crate::types::{decode_type, encode_type};
 use crate::version::Version;
 
-/// Metadata flag: all columns are of one table, which is named once.
+/// Metadata flag: all columns belong to one table, which is named once.
 pub(crate) const GLOBAL_TABLE: i32 = 0x1;
 
 /// A column of a result, or a bind marker.
@@ -25,7 +25,7 @@ pub struct ColumnSpec {
     pub table: Arc<str>,
     /// Its name, or that of the marker.
     pub name: Arc<str>,
-    /// Its type; frozen or not makes no difference here.
+    /// Its type. The protocol does not carry `frozen`.
     pub cql_type: CqlType,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn global_flag(columns: &[ColumnSpec]) -> i32 {
     }
 }
 
-/// `flags` decides whether the table is named once.
+/// Appends the columns; `flags` says whether the table is named once.
 pub(crate) fn encode_columns(out: &mut Vec<u8>, version: Version, flags: i32, columns: &[ColumnSpec]) {
     let is_global = flags & GLOBAL_TABLE != 0;
     if let (true, Some(first)) = (is_global, columns.first()) {
@@ -92,5 +92,5 @@ fn decode_table(input: &mut Input<'_>) -> Result<(Arc<str>, Arc<str>), Error> {
     Ok((keyspace, table))
 }
 
-/// An empty name and a simple type.
+/// Size of a column with an empty name and a simple type.
 const COLUMN_MIN_BYTES: usize = 2 + 2;

@@ -6,8 +6,8 @@
 //! segment, lz4 := LZ4 block; both lengths are in the segment header
 //! ```
 //!
-//! Invariant: memory for the result is taken only after its announced size was found to be within the limit and possible
-//! for the input at all, so that no small frame makes us take much.
+//! Invariant: memory for the result is allocated only if the announced size is within the limit and possible for this input. So
+//! a small frame cannot cause a large allocation.
 
 use crate::error::Error;
 
@@ -20,9 +20,9 @@ pub enum Compression {
     Snappy,
 }
 
-/// An LZ4 block cannot grow by more: a match of 255 bytes costs at least one byte.
+/// Largest ratio of an LZ4 block: a match of 255 bytes costs at least one byte.
 const LZ4_RATIO_MAX: usize = 255;
-/// A Snappy block cannot grow by more: a copy of 64 bytes costs at least three.
+/// Largest ratio of a Snappy block: a copy of 64 bytes costs at least three.
 const SNAPPY_RATIO_MAX: usize = 22;
 
 impl Compression {
@@ -82,7 +82,7 @@ fn too_large(size: usize) -> Error {
     }
 }
 
-/// Refuses sizes above the limit, and sizes that `compressed_len` bytes cannot give.
+/// Refuses sizes above the limit, and sizes that are impossible for `compressed_len` bytes.
 fn check_announced(
     announced: usize,
     compressed_len: usize,
@@ -102,7 +102,7 @@ fn check_announced(
     Ok(())
 }
 
-/// Decompresses a raw LZ4 block that must give exactly `announced` bytes.
+/// Decompresses a raw LZ4 block to exactly `announced` bytes.
 pub(crate) fn decompress_lz4(block: &[u8], announced: usize, max_bytes: usize) -> Result<Vec<u8>, Error> {
     if announced == 0 {
         return Ok(Vec::new());

@@ -5,7 +5,7 @@
 const CRC24_INIT: u32 = 0x0087_5060;
 const CRC24_POLYNOMIAL: u32 = 0x0197_4f0b;
 
-/// What the CRC32 of every payload starts with.
+/// Bytes that come before each payload in its CRC32.
 const CRC32_PREFIX: [u8; 4] = [0xfa, 0x2d, 0x55, 0xca];
 
 const CRC24_TABLE: [u32; 256] = crc24_table();

@@ -1,4 +1,4 @@
-//! Framing on the way out: an envelope is begun, its body appended, and its length set when it is finished.
+//! Writes envelopes: the header is appended first, then the body; the length is set at the end.
 
 use crate::compression::Compression;
 use crate::error::Error;
@@ -8,10 +8,10 @@ use crate::version::Version;
 /// The largest body of the protocol.
 pub(crate) const BODY_MAX: usize = 256 << 20;
 
-/// Smaller bodies are not worth compressing; each envelope says itself whether it is compressed.
+/// Smaller bodies are not compressed. Each envelope has a flag for compression.
 const COMPRESSED_MIN_BYTES: usize = 128;
 
-/// An envelope that was begun in a buffer and waits for its length.
+/// An envelope in a buffer whose length is not set yet.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "an envelope without its length is garbage: finish or abandon it"]
 pub struct EnvelopeStart {
@@ -19,17 +19,17 @@ pub struct EnvelopeStart {
 }
 
 impl EnvelopeStart {
-    /// Appends a header; the body is what is appended to `out` until `finish`.
+    /// Appends a header. The body is everything that is appended to `out` until `finish`.
     pub fn begin(out: &mut Vec<u8>, header: Header) -> Self {
         let offset = out.len();
         header.encode(out);
         Self { offset }
     }
 
-    /// Sets the length, and compresses the body if that pays (v3 and v4 only: v5 compresses segments).
+    /// Compresses the body if that makes it smaller (v3 and v4 only: v5 compresses segments), and sets the length.
     ///
     /// # Errors
-    /// If the body exceeds the 256 MiB of the protocol; the envelope is then gone from `out`.
+    /// If the body exceeds the 256 MiB of the protocol; the envelope is then removed from `out`.
     pub fn finish(self, out: &mut Vec<u8>, compression: Option<Compression>) -> Result<(), Error> {
         let size = self.body_bytes(out, 0)?;
         if let Some(compression) = compression
@@ -44,7 +44,7 @@ impl EnvelopeStart {
     /// Sets the length of an envelope whose last `more` bytes are not in the buffer.
     ///
     /// # Errors
-    /// If the body exceeds the 256 MiB of the protocol; the envelope is then gone from `out`.
+    /// If the body exceeds the 256 MiB of the protocol; the envelope is then removed from `out`.
     pub fn finish_before(self, out: &mut Vec<u8>, more: usize) -> Result<(), Error> {
         let size = self.body_bytes(out, more)?;
         #[expect(clippy::cast_possible_truncation, reason = "checked against BODY_MAX")]
@@ -52,7 +52,7 @@ impl EnvelopeStart {
         Ok(())
     }
 
-    /// How long the body is with `more` bytes; the envelope is gone if that is too much.
+    /// Length of the body with `more` bytes. Removes the envelope if that is too much.
     fn body_bytes(&self, out: &mut Vec<u8>, more: usize) -> Result<usize, Error> {
         let size = (out.len() - self.offset - HEADER_BYTES).saturating_add(more);
         if size > BODY_MAX {
@@ -66,7 +66,7 @@ impl EnvelopeStart {
         Ok(size)
     }
 
-    /// Takes the envelope out of the buffer again.
+    /// Removes the envelope from the buffer.
     pub fn abandon(self, out: &mut Vec<u8>) {
         out.truncate(self.offset);
     }
@@ -83,7 +83,7 @@ impl EnvelopeStart {
     }
 }
 
-/// Appends a whole envelope whose body is at hand.
+/// Appends a whole envelope with this body.
 ///
 /// # Errors
 /// If the body exceeds the 256 MiB of the protocol; `out` is then as it was.

@@ -1,4 +1,4 @@
-//! What can be wrong with bytes from a peer, or with a message that we are asked to encode.
+//! Errors in bytes from a peer, and in messages to encode.
 
 use std::borrow::Cow;
 
@@ -7,25 +7,25 @@ use crate::version::Version;
 /// A message that cannot be decoded or encoded. A server answers it with ERROR 0x000A and the text of this error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The body breaks the format; the peer's encoder is at fault.
+    /// The body breaks the format: a bug in the peer's encoder.
     #[error("malformed message body: at byte {offset}: expected {expected}")]
     Malformed {
-        /// Where in the body.
+        /// Offset in the body.
         offset: usize,
-        /// What should have been there.
+        /// What was expected there.
         expected: &'static str,
     },
-    /// The body is well formed and says what the protocol forbids.
+    /// The body is well-formed, but its content is not allowed.
     #[error("{0}")]
     Refused(Cow<'static, str>),
-    /// Something to encode exceeds what the format can express; send less.
+    /// A part of a message exceeds the limits of the format; send less.
     #[error("{what} has {size}, the protocol allows {max}")]
     TooLarge {
-        /// What is too large.
+        /// The part.
         what: &'static str,
         /// Its size.
         size: usize,
-        /// What the format can express.
+        /// Largest size that the format can express.
         max: usize,
     },
 }
@@ -47,27 +47,27 @@ impl From<ilion_codec::Error> for Error {
     }
 }
 
-/// What can still be done with a connection after a [`FrameError`].
+/// How a connection continues after a [`FrameError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
     /// Answer and decode on: the bad envelope was skipped.
     Continue,
-    /// Answer, then close: where the next envelope starts is not known.
+    /// Answer, then close: the start of the next envelope is unknown.
     AnswerAndClose,
-    /// Close without an answer: nothing in the stream can be trusted.
+    /// Close without an answer: the stream is corrupt.
     Close,
 }
 
-/// Under which error code bytes are refused.
+/// The error code of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// 0x000A: the peer's encoder is at fault.
+    /// 0x000A: a bug in the peer's encoder.
     Protocol,
     /// 0x2200: the request is larger than the operator allows.
     Invalid,
 }
 
-/// Bytes that are no acceptable envelope.
+/// An envelope that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct FrameError {
@@ -75,12 +75,12 @@ pub struct FrameError {
     pub version: Version,
     /// The stream to answer on.
     pub stream: i16,
-    /// What to say.
+    /// Message of the answer.
     pub message: Cow<'static, str>,
-    /// The error code to say it under.
+    /// Error code of the answer.
     pub blame: Blame,
-    /// What to do with the connection.
+    /// How the connection continues.
     pub recovery: Recovery,
-    /// Set for versions 1 and 2: they are answered in themselves, with a header of eight bytes.
+    /// Set for versions 1 and 2: the answer has the same version, with a header of eight bytes.
     pub legacy_version: Option<u8>,
 }

@@ -1,11 +1,10 @@
-//! Framing on the way in: from bytes as they arrive to one frame at a time.
+//! Reads frames: from bytes as they arrive to one frame at a time.
 //!
 //! Before the answer to STARTUP, and always in v3 and v4, the stream is a sequence of envelopes; after it v5 is a sequence
 //! of segments that carry them. Bodies are slices of the read buffer unless they were compressed or in pieces.
 //!
-//! Invariant: a length is judged before memory is taken for it. A frame that is too large, or that cannot be used for a
-//! reason that leaves the next one findable, is skipped and reported with `Recovery::Continue`; one that is too large when all
-//! of it has come, as Cassandra does.
+//! Invariant: a length is checked before memory is allocated for it. A refused frame is skipped and reported with
+//! `Recovery::Continue` if the next frame can be found. Compat: one that is too large is reported when all of it has arrived.
 
 use std::borrow::Cow;
 
@@ -20,7 +19,7 @@ use crate::refusal::{refuse_assembly, refuse_legacy, refuse_segment};
 use crate::segment::take_segment;
 use crate::version::Version;
 
-/// An envelope, taken apart and decompressed.
+/// An envelope, parsed and decompressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Its version.
@@ -29,13 +28,13 @@ pub struct Frame {
     pub flags: Flags,
     /// Matches responses to requests.
     pub stream: i16,
-    /// What the body is.
+    /// The type of the message.
     pub opcode: Opcode,
     /// The body, usually a slice of the read buffer.
     pub body: Bytes,
 }
 
-/// Which side of the connection decodes.
+/// The side of the connection that decodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Requests come in.
@@ -44,11 +43,11 @@ pub enum Role {
     Client,
 }
 
-/// What a peer may ask for.
+/// Limits for a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest body, compressed or not; before v5 with its header. Cassandra 5: `native_transport_max_frame_size`, 16 MiB, in
-    /// v5 `native_transport_max_message_size`.
+    /// The largest body, compressed or not; before v5, the header counts, too. In Cassandra 5 this is
+    /// `native_transport_max_frame_size` (16 MiB), and `native_transport_max_message_size` in v5.
     pub max_frame_bytes: u32,
 }
 
@@ -60,9 +59,9 @@ impl Default for Limits {
     }
 }
 
-/// While a large envelope arrives, the buffer grows by no more than this ahead of what is there,
+/// While a large envelope arrives, the buffer grows by at most this beyond the bytes that have arrived,
 const RESERVE_MAX: usize = 256 << 10;
-/// nor by more than what is there, but for this.
+/// and by at most their number, but at least by this.
 const RESERVE_MIN: usize = 16 << 10;
 
 /// Turns the bytes of a connection into frames.
@@ -70,15 +69,15 @@ const RESERVE_MIN: usize = 16 << 10;
 pub struct FrameDecoder {
     role: Role,
     limits: Limits,
-    /// Set by the first message that fixes it; another version is refused from then on.
+    /// Set by [`Self::fix_version`]; other versions are refused from then on.
     version: Option<Version>,
     compression: Option<Compression>,
     framing: Framing,
     assembly: Assembly,
-    /// Bytes of an envelope that was refused and has not arrived yet.
+    /// Bytes of a refused envelope that have not arrived yet.
     skip: u64,
-    /// What is to be said behind them.
-    said_late: Option<FrameError>,
+    /// The error to report when they have arrived.
+    deferred: Option<FrameError>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,17 +86,17 @@ enum Framing {
     Segments,
 }
 
-/// What segments have brought and no frame has taken yet.
+/// Payload of segments that is not decoded yet.
 #[derive(Debug, Default)]
 struct Assembly {
     /// Whole envelopes of the last self-contained segment.
     whole: Bytes,
-    /// The beginning of an envelope that is too large for a segment.
+    /// Pieces of an envelope that is too large for one segment.
     pieces: BytesMut,
 }
 
 impl FrameDecoder {
-    /// Expects envelopes of any supported version, not compressed.
+    /// A decoder for uncompressed envelopes of any supported version.
     pub fn new(role: Role, limits: Limits) -> Self {
         Self {
             role,
@@ -107,43 +106,43 @@ impl FrameDecoder {
             framing: Framing::Envelopes,
             assembly: Assembly::default(),
             skip: 0,
-            said_late: None,
+            deferred: None,
         }
     }
 
-    /// From now on only this version is accepted (after STARTUP).
+    /// Accepts only this version from now on (after STARTUP).
     pub fn fix_version(&mut self, version: Version) {
         self.version = Some(version);
     }
 
-    /// From now on v3 and v4 bodies may be compressed this way (after STARTUP).
+    /// Accepts bodies with this compression from now on (v3 and v4, after STARTUP).
     pub fn use_compression(&mut self, compression: Option<Compression>) {
         self.compression = compression;
     }
 
-    /// From now on envelopes come in segments (v5, after the answer to STARTUP). Call it before decoding another byte.
+    /// Expects segments from now on (v5, after the answer to STARTUP). Call it before decoding another byte.
     pub fn use_segments(&mut self, compression: Option<Compression>) {
         self.compression = compression;
         self.version = Some(Version::V5);
         self.framing = Framing::Segments;
     }
 
-    /// From now on these limits hold (before STARTUP others than after it).
+    /// Changes the limits (they differ before and after STARTUP).
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// Bytes that it holds beside the buffer.
+    /// Bytes that the decoder holds itself, without the buffer.
     pub fn held_bytes(&self) -> usize {
         self.assembly.whole.len() + self.assembly.pieces.capacity()
     }
 
-    /// True while the rest of a refused envelope is awaited.
+    /// True while the rest of a refused envelope is skipped.
     pub fn is_skipping(&self) -> bool {
         self.skip > 0
     }
 
-    /// Bytes that have come of an envelope that is not complete. Requires: no frame is left to be decoded.
+    /// Bytes that have arrived of an incomplete envelope. Requires: `decode` has returned `None`.
     pub fn partial_bytes(&self, buffer: &BytesMut) -> usize {
         match self.skip {
             0 => buffer.len() + self.assembly.pieces.len(),
@@ -151,8 +150,8 @@ impl FrameDecoder {
         }
     }
 
-    /// Drops the envelope that is not complete, with what is still to come of it. Returns what to answer it by; `None` if it is not
-    /// known yet, and then nothing is dropped.
+    /// Drops the incomplete envelope, and skips the rest of it. Returns version and stream for the answer. If they are not known yet,
+    /// drops nothing and returns `None`.
     pub fn give_up(&mut self, buffer: &mut BytesMut) -> Option<(Version, i16)> {
         let is_known = |header: &RawHeader| Version::from_number(header.version_number);
         if self.skip > 0 {
@@ -176,10 +175,10 @@ impl FrameDecoder {
         }
     }
 
-    /// Takes the next frame off `buffer`, or `None` if more bytes are needed; the buffer then has room for some of them.
+    /// Takes the next frame off `buffer`. Returns `None` if more bytes are needed; the buffer then has room for some of them.
     ///
     /// # Errors
-    /// If the bytes are no acceptable frame. The error says what to answer and whether to go on.
+    /// If the frame is refused. The error has the answer, and how the connection continues.
     pub fn decode(&mut self, buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
         match self.framing {
             Framing::Envelopes => self.decode_envelope(buffer),
@@ -192,7 +191,7 @@ impl FrameDecoder {
         if self.skip > 0 {
             return Ok(None);
         }
-        self.say_late()?;
+        self.report_deferred()?;
         refuse_legacy(buffer)?;
         let Some(header) = RawHeader::decode(buffer) else {
             return Ok(None);
@@ -202,7 +201,7 @@ impl FrameDecoder {
             Err(error) => {
                 self.skip = skippable(&header, &error);
                 self.skip_in(buffer);
-                self.refuse_when_skipped(error)?;
+                self.defer_or_refuse(error)?;
                 return Ok(None);
             }
         };
@@ -216,18 +215,18 @@ impl FrameDecoder {
         self.frame(accepted, envelope).map(Some)
     }
 
-    /// What was too large is refused when all of it has come: its stream is not free before.
-    fn refuse_when_skipped(&mut self, error: FrameError) -> Result<(), FrameError> {
+    /// Defers the error about a frame that is too large until all of it has arrived: until then, its stream is in use.
+    fn defer_or_refuse(&mut self, error: FrameError) -> Result<(), FrameError> {
         if self.skip > 0 && error.blame == Blame::Invalid {
-            self.said_late = Some(error);
+            self.deferred = Some(error);
             return Ok(());
         }
         Err(error)
     }
 
-    /// Requires: all of the refused envelope has come.
-    fn say_late(&mut self) -> Result<(), FrameError> {
-        self.said_late.take().map_or(Ok(()), Err)
+    /// Reports the deferred error. Requires: all of the refused envelope has arrived.
+    fn report_deferred(&mut self) -> Result<(), FrameError> {
+        self.deferred.take().map_or(Ok(()), Err)
     }
 
     /// Drops bytes of a refused envelope.
@@ -261,7 +260,7 @@ impl FrameDecoder {
         }
     }
 
-    /// The next of the whole envelopes of a self-contained segment.
+    /// Decodes the next envelope of a self-contained segment.
     fn next_whole(&mut self) -> Result<Frame, FrameError> {
         let whole = std::mem::take(&mut self.assembly.whole);
         let Some(header) = RawHeader::decode(&whole) else {
@@ -276,7 +275,7 @@ impl FrameDecoder {
             ));
         }
         let mut rest = whole;
-        // Fits: not longer than the segment.
+        // The conversion succeeds: the envelope is not longer than the segment.
         let envelope = rest.split_to(usize::try_from(announced).unwrap_or(usize::MAX));
         let accepted = self.judge(&header);
         if !matches!(&accepted, Err(error) if error.recovery != Recovery::Continue) {
@@ -285,14 +284,14 @@ impl FrameDecoder {
         self.frame(accepted?, envelope)
     }
 
-    /// Adds a piece of an envelope that is too large for a segment; returns the envelope when it is complete.
+    /// Adds a piece of an envelope that is too large for one segment. Returns the frame when it is complete.
     fn add_piece(&mut self, piece: &[u8]) -> Result<Option<Frame>, FrameError> {
         if self.skip > 0 {
             let mut piece = piece;
             self.skip_in(&mut piece);
             return if piece.is_empty() {
                 if self.skip == 0 {
-                    self.say_late()?;
+                    self.report_deferred()?;
                 }
                 Ok(None)
             } else {
@@ -310,7 +309,7 @@ impl FrameDecoder {
             Err(error) => {
                 self.assembly.pieces = BytesMut::new();
                 self.skip = skippable(&header, &error).saturating_sub(have);
-                self.refuse_when_skipped(error)?;
+                self.defer_or_refuse(error)?;
                 Ok(None)
             }
             Ok(accepted) if have < accepted.total as u64 => Ok(None),
@@ -324,7 +323,7 @@ impl FrameDecoder {
         }
     }
 
-    /// Decides whether an envelope is acceptable by its header alone.
+    /// Decides by the header alone whether an envelope is accepted.
     fn judge(&self, header: &RawHeader) -> Result<Accepted, FrameError> {
         let refuse = |message: Cow<'static, str>| FrameError {
             version: self.version.unwrap_or(Version::NEWEST),
@@ -377,12 +376,12 @@ impl FrameDecoder {
             flags: header.flags,
             stream: header.stream,
             opcode,
-            // Fits: not above the limit.
+            // The conversion is lossless: the length is within the limit.
             total: HEADER_BYTES + length as usize,
         })
     }
 
-    /// Compat: `Envelope.Decoder` counts the header, `CQLMessageHandler` of v5 does not.
+    /// The message about a body that is too large. Compat: `Envelope.Decoder` counts the header, `CQLMessageHandler` of v5 does not.
     fn too_large(&self, length: u32) -> Option<String> {
         let max = self.limits.max_frame_bytes;
         match self.framing {
@@ -433,7 +432,7 @@ impl FrameDecoder {
     }
 }
 
-/// A header that was found acceptable.
+/// An accepted header.
 struct Accepted {
     version: Version,
     flags: Flags,
@@ -443,7 +442,7 @@ struct Accepted {
     total: usize,
 }
 
-/// The length of the body; a negative one is above every limit.
+/// The length of the body; a negative one counts as above every limit.
 fn announced_body(header: &RawHeader) -> u64 {
     u64::try_from(header.length).unwrap_or(u64::MAX - HEADER_BYTES as u64)
 }

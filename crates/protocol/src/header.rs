@@ -1,10 +1,10 @@
-//! The nine bytes before each body.
+//! Headers of envelopes: the nine bytes before each body.
 //!
 //! ```text
 //! header := version: u8 (request 3..5, response | 0x80), flags: u8, stream: i16, opcode: u8, length: i32
 //! ```
 //!
-//! Not here: which versions, opcodes and lengths are acceptable (`frame`).
+//! Not here: which versions, opcodes and lengths are accepted (`frame`).
 
 use crate::opcode::Opcode;
 use crate::version::Version;
@@ -24,12 +24,10 @@ impl Flags {
     pub const COMPRESSED: Self = Self(0x01);
     /// Request: trace it. Response: a trace id comes first.
     pub const TRACING: Self = Self(0x02);
-    /// A custom payload comes first (v4 and later).
+    /// The body starts with a custom payload (v4 and later).
     pub const CUSTOM_PAYLOAD: Self = Self(0x04);
-    /// Warnings come first (v4 and later, responses).
+    /// The body starts with warnings (v4 and later, responses).
     pub const WARNINGS: Self = Self(0x08);
-    /// The client accepts versions under development.
-    pub const USE_BETA: Self = Self(0x10);
 
     /// True if all bits of `other` are set.
     #[inline]
@@ -52,7 +50,7 @@ impl Flags {
     }
 }
 
-/// The fields of a header that a sender chooses; the length is known when the body is written.
+/// A header without its length, which is set when the body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Version of the envelope.
@@ -61,12 +59,12 @@ pub struct Header {
     pub flags: Flags,
     /// Matches responses to requests; -1 for events.
     pub stream: i16,
-    /// What the body is. Its direction gives the direction of the envelope.
+    /// The type of the message, which also gives the direction of the envelope.
     pub opcode: Opcode,
 }
 
 impl Header {
-    /// Appends the header with a length of zero, to be set later by [`set_length`].
+    /// Appends the header with length zero; [`set_length`] sets it later.
     pub(crate) fn encode(self, out: &mut Vec<u8>) {
         let direction = if self.opcode.is_request() { 0 } else { RESPONSE_BIT };
         let stream = self.stream.to_be_bytes();
@@ -89,7 +87,7 @@ pub(crate) fn set_length(envelope: &mut [u8], length: u32) {
     envelope[5..HEADER_BYTES].copy_from_slice(&length.to_be_bytes());
 }
 
-/// A header as it came, not yet judged.
+/// A header as received, not yet checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RawHeader {
     pub version_number: u8,
@@ -101,7 +99,7 @@ pub(crate) struct RawHeader {
 }
 
 impl RawHeader {
-    /// Reads the header at the start of `bytes`, if it is all there.
+    /// Reads the header at the start of `bytes`; `None` if it is not complete.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let &[first, flags, stream0, stream1, opcode_number, l0, l1, l2, l3] =

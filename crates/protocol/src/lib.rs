@@ -1,24 +1,25 @@
 //! The native protocol v3, v4, v5, both directions. Bytes in, values out: no sockets, no threads, no clock.
 //!
-//! The way in: bytes from a socket go into a `BytesMut`; [`FrameDecoder::decode`] yields one [`Frame`] at a time;
-//! [`RequestFrame::decode`] (server) or [`ResponseFrame::decode`] (client) says what it means. A [`FrameError`] carries
-//! what to answer and whether the connection can go on. After the answer to STARTUP in v5 both sides call
-//! [`FrameDecoder::use_segments`] before they decode another byte.
+//! Reading: bytes from a socket go into a `BytesMut`; [`FrameDecoder::decode`] returns one [`Frame`] at a time;
+//! [`RequestFrame::decode`] (server) or [`ResponseFrame::decode`] (client) decodes its body. A [`FrameError`] has the answer to
+//! send, and how the connection continues. After the answer to STARTUP in v5 both sides call [`FrameDecoder::use_segments`]
+//! before they decode another byte.
 //!
-//! The way out: [`encode_response`], [`encode_request`], or [`begin_response`] with a [`RowsWriter`] append envelopes to a
+//! Writing: [`encode_response`], [`encode_request`], or [`begin_response`] with [`RowsHead::begin_rows`] append envelopes to a
 //! `Vec<u8>`; in v5, after STARTUP, [`encode_segments`] packs any number of envelopes into segments.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `version`, `opcode`, `consistency`, `header` | the small enumerations and the nine bytes before each body |
-//! | `frame`, `segment`, `compression`, `crc`, `refusal` | framing: envelopes, v5 segments, body compression, checksums |
-//! | `envelope` | framing on the way out |
-//! | `notation` | `[string]`, `[bytes]`, `[inet]`: the words that bodies are made of |
+//! | `version`, `opcode`, `consistency`, `header` | small enumerations, and headers of envelopes |
+//! | `frame`, `segment`, `compression`, `crc`, `refusal`, `error` | framing: envelopes, v5 segments, body compression, checksums, errors |
+//! | `envelope` | writing envelopes |
+//! | `notation` | `[string]`, `[bytes]`, `[inet]`: the primitive types in bodies |
 //! | `types`, `columns` | type options and column specifications |
 //! | `request/*`, `response/*` | one file for each message, both directions side by side |
 //!
-//! Invariants: no input panics; nothing is allocated for a length that was not checked against what is there or against
-//! `max_frame_bytes`. When you add a message or a field, add it to `tests/protocol/generate.rs`: every law then runs over it.
+//! Invariants: no input causes a panic. Memory for a length is allocated only after a check against the bytes that are there, or
+//! against `max_frame_bytes`. When you add a message or a field, add it to `tests/protocol/generate.rs`: every property test
+//! then covers it.
 
 mod columns;
 mod compression;
@@ -53,9 +54,9 @@ pub use request::{
 pub use response::{
     BindMetadata, ChangeKind, ErrorCode, ErrorDetail, ErrorResponse, Event, FailureReason, Failures,
     MetadataMode, NodeStatus, Prepared, Response, ResponseFrame, ResponseHead, ResultBody, Rows, RowsHead,
-    RowsMetadata, RowsWriter, SchemaChange, SchemaTarget, Supported, TopologyChange, WriteType,
-    begin_response, encode_response,
+    RowsMetadata, SchemaChange, SchemaTarget, Supported, TopologyChange, WriteType, begin_response,
+    encode_response,
 };
-pub use segment::{SEGMENT_PAYLOAD_MAX, encode_segments, encode_shared_segments};
+pub use segment::{encode_segments, encode_shared_segments};
 pub use types::{decode_type, encode_type};
 pub use version::Version;

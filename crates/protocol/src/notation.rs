@@ -1,4 +1,4 @@
-//! The words that bodies are made of: `[string]`, `[bytes]`, `[inet]` and so on.
+//! The primitive types in bodies: `[string]`, `[bytes]`, `[inet]` and so on.
 //!
 //! ```text
 //! string := u16 + UTF-8         long string := i32 + UTF-8        short bytes := u16 + bytes
@@ -7,8 +7,8 @@
 //! string list := u16 + strings      string map := u16 + pairs     bytes map := u16 + (string, bytes) pairs
 //! ```
 //!
-//! `put_*` is for responses and never fails: what cannot be expressed is cut (only texts of errors and warnings can
-//! be that long). `try_*` is for requests, whose content is the user's: it refuses.
+//! `put_*` is for responses and never fails: it truncates what exceeds the format (only texts of errors and warnings can be that
+//! long). `try_*` is for requests, whose content comes from the user: it returns an error.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -19,10 +19,10 @@ use uuid::Uuid;
 use crate::consistency::Consistency;
 use crate::error::Error;
 
-/// Opaque pairs that ride along with a message (v4 and later).
+/// Opaque key-value pairs in a message (v4 and later).
 pub type CustomPayload = Vec<(String, Option<Bytes>)>;
 
-/// A cursor over a body that can hand out parts of it without copying.
+/// A reader of a body whose byte values are slices of it.
 pub(crate) struct Input<'a> {
     body: &'a Bytes,
     reader: Reader<'a>,
@@ -107,7 +107,7 @@ impl<'a> Input<'a> {
             .ok_or_else(|| Error::refused(format!("Unknown code {number} for a consistency level")))
     }
 
-    /// `u16` elements, each at least `element_min_bytes` long, read by `element`.
+    /// A list with a `u16` count; `element` reads one element of at least `element_min_bytes`.
     pub fn list<T>(
         &mut self,
         element_min_bytes: usize,
@@ -170,13 +170,13 @@ pub(crate) fn put_i32(out: &mut Vec<u8>, value: i32) {
     out.extend_from_slice(&value.to_be_bytes());
 }
 
-/// A count or size as `[int]`; the envelope's own limit is far below `i32::MAX`, so that saturation is never sent.
+/// A count or size as `[int]`. It never saturates: the limit of an envelope is far below `i32::MAX`.
 #[inline]
 pub(crate) fn put_size(out: &mut Vec<u8>, size: usize) {
     put_i32(out, i32::try_from(size).unwrap_or(i32::MAX));
 }
 
-/// Writes how many of `len` elements fit a `u16` count, and says how many.
+/// Writes a count, truncated to `u16`; returns it.
 pub(crate) fn put_count(out: &mut Vec<u8>, len: usize) -> usize {
     let count = u16::try_from(len).unwrap_or(u16::MAX);
     put_u16(out, count);
@@ -242,7 +242,7 @@ pub(crate) fn put_inet(out: &mut Vec<u8>, address: SocketAddr) {
     put_i32(out, i32::from(address.port()));
 }
 
-/// A `u16` count that must fit.
+/// Writes a `u16` count; an error if it does not fit.
 pub(crate) fn try_count(out: &mut Vec<u8>, what: &'static str, len: usize) -> Result<(), Error> {
     let count = u16::try_from(len).map_err(|_| Error::TooLarge {
         what,
@@ -253,7 +253,7 @@ pub(crate) fn try_count(out: &mut Vec<u8>, what: &'static str, len: usize) -> Re
     Ok(())
 }
 
-/// An `i32` size that must fit.
+/// Writes an `i32` size; an error if it does not fit.
 #[inline]
 pub(crate) fn try_size(out: &mut Vec<u8>, what: &'static str, len: usize) -> Result<(), Error> {
     let size = i32::try_from(len).map_err(|_| Error::TooLarge {

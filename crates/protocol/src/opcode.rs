@@ -2,41 +2,41 @@
 
 use std::fmt;
 
-/// What an envelope carries.
+/// The type of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Opcode {
-    /// Response: something failed.
+    /// Response: the request failed.
     Error = 0x00,
     /// Request: opens the session.
     Startup = 0x01,
-    /// Response: go ahead.
+    /// Response: the session is open.
     Ready = 0x02,
-    /// Response: prove who you are.
+    /// Response: the client must authenticate.
     Authenticate = 0x03,
-    /// Request: what do you support?
+    /// Request: asks for the supported options.
     Options = 0x05,
     /// Response to OPTIONS.
     Supported = 0x06,
-    /// Request: CQL text.
+    /// Request: executes CQL text.
     Query = 0x07,
-    /// Response: the outcome of a statement.
+    /// Response: the result of a statement.
     Result = 0x08,
-    /// Request: prepare CQL text.
+    /// Request: prepares CQL text.
     Prepare = 0x09,
-    /// Request: run a prepared statement.
+    /// Request: executes a prepared statement.
     Execute = 0x0a,
-    /// Request: subscribe to events.
+    /// Request: registers for events.
     Register = 0x0b,
-    /// Response, unasked: an event.
+    /// Sent by the server without a request: an event.
     Event = 0x0c,
-    /// Request: several statements.
+    /// Request: executes several statements.
     Batch = 0x0d,
-    /// Response: next step of authentication.
+    /// Response: the next step of authentication.
     AuthChallenge = 0x0e,
     /// Request: a token for the authenticator.
     AuthResponse = 0x0f,
-    /// Response: authenticated.
+    /// Response: the client is authenticated.
     AuthSuccess = 0x10,
 }
 
@@ -72,7 +72,7 @@ impl Opcode {
         self as u8
     }
 
-    /// True for what clients send.
+    /// True for messages of clients.
     pub fn is_request(self) -> bool {
         matches!(
             self,

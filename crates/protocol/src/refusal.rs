@@ -1,4 +1,4 @@
-//! What is said to a peer whose bytes cannot be used, when no single envelope is at fault.
+//! Errors about the stream of bytes, as opposed to errors about one envelope.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use crate::error::{Blame, FrameError, Recovery};
 use crate::segment::SegmentError;
 use crate::version::Version;
 
-/// v1 and v2 have headers of eight bytes, so that the ninth may never come.
+/// Refuses v1 and v2. Their headers have eight bytes, so the ninth may never arrive.
 pub(crate) fn refuse_legacy(buffer: &[u8]) -> Result<(), FrameError> {
     match *buffer {
         [version @ (1 | 2), _, stream, _, ..] => Err(FrameError {
@@ -21,7 +21,7 @@ pub(crate) fn refuse_legacy(buffer: &[u8]) -> Result<(), FrameError> {
     }
 }
 
-/// Segments only exist in v5; which envelope is at fault is not known.
+/// An error of a v5 segment. It has stream 0, since the affected envelope is unknown.
 fn refuse_stream(message: Cow<'static, str>, recovery: Recovery) -> FrameError {
     FrameError {
         version: Version::V5,

@@ -1,4 +1,4 @@
-//! Segments, which carry envelopes in v5 once STARTUP was answered. Little-endian, unlike everything else.
+//! Segments, which carry envelopes in v5 after the answer to STARTUP. Little-endian, unlike everything else.
 //!
 //! ```text
 //! segment := header, crc24(header): 3 bytes, payload, crc32(payload as sent): u32
@@ -6,8 +6,8 @@
 //! header, lz4   := compressed length: 17 bits, length: 17 bits (0: not compressed), self_contained: 1 bit, to 5 bytes
 //! ```
 //!
-//! A self-contained segment holds whole envelopes; another one holds a piece of one envelope that is too large for a segment.
-//! Not here: putting pieces together (`frame`).
+//! A self-contained segment holds whole envelopes. Any other segment holds a piece of one envelope that is too large for a segment.
+//! Not here: joining the pieces (`frame`).
 
 use std::ops::Range;
 
@@ -18,15 +18,15 @@ use crate::compression::{Compression, decompress_lz4};
 use crate::crc::{crc24, payload_crc32};
 use crate::header::{HEADER_BYTES, RawHeader};
 
-/// Bytes of payload that fit a segment.
-pub const SEGMENT_PAYLOAD_MAX: usize = (1 << 17) - 1;
+/// Largest payload of a segment.
+const SEGMENT_PAYLOAD_MAX: usize = (1 << 17) - 1;
 
 const CRC24_BYTES: usize = 3;
 const CRC32_BYTES: usize = 4;
-/// Smaller payloads are not worth compressing.
+/// Smaller payloads are not compressed.
 const COMPRESSED_MIN_BYTES: usize = 128;
 
-/// A segment that was checked and decompressed.
+/// A checked and decompressed segment.
 #[derive(Debug)]
 pub struct Segment {
     pub is_self_contained: bool,
@@ -36,7 +36,7 @@ pub struct Segment {
 /// Why a segment cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SegmentError {
-    /// Its header is damaged: even its length is not known.
+    /// Its header is damaged: even its length is unknown.
     Header,
     /// Its payload is damaged.
     Payload { computed: u32, stored: u32 },
@@ -106,7 +106,7 @@ fn little_endian(bytes: &[u8]) -> u64 {
         .fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
-/// Takes the next segment off `buffer`, or `None` if it is not all there.
+/// Takes the next segment off `buffer`; `None` if it is incomplete.
 pub(crate) fn take_segment(
     buffer: &mut BytesMut,
     compression: Option<Compression>,
@@ -145,11 +145,10 @@ fn decompress(payload: Bytes, uncompressed_length: usize) -> Result<Bytes, Segme
         .map_err(|error| SegmentError::Compression(error.to_string()))
 }
 
-/// Appends `envelopes`, which are any number of whole v5 envelopes one after the other, to `out` as segments: small ones
-/// together, large ones in pieces. `compression` is what STARTUP agreed on.
+/// Appends whole v5 envelopes to `out` as segments: small ones together, large ones in pieces. `compression` is that of STARTUP.
 ///
 /// # Panics
-/// If `envelopes` does not end where an envelope does.
+/// If the last envelope is incomplete.
 pub fn encode_segments(envelopes: &[u8], compression: Option<Compression>, out: &mut Vec<u8>) {
     let mut rest = envelopes;
     while !rest.is_empty() {
@@ -170,7 +169,7 @@ pub fn encode_segments(envelopes: &[u8], compression: Option<Compression>, out: 
     }
 }
 
-/// Bytes of the envelopes at the start of `bytes` that fit one segment together; 0 if the first one does not fit.
+/// Length of the first envelopes that fit into one segment together; 0 if the first one does not fit.
 fn group_len(bytes: &[u8]) -> usize {
     let mut group = 0;
     while group < bytes.len() {
@@ -183,7 +182,7 @@ fn group_len(bytes: &[u8]) -> usize {
     group
 }
 
-/// Bytes of the envelope at the start of `bytes`.
+/// Length of the first envelope.
 #[expect(clippy::expect_used, reason = "our own encoder wrote the envelope")]
 fn envelope_len(bytes: &[u8]) -> usize {
     let header = RawHeader::decode(bytes).expect("a whole envelope");
@@ -215,7 +214,7 @@ fn encode_segment(
     out.extend_from_slice(&payload_crc32(sent).to_le_bytes());
 }
 
-/// The payload in fewer bytes, if that was agreed on and worth it.
+/// The compressed payload; `None` without compression, or if it would not be smaller.
 fn compressed(payload: &[u8], compression: Option<Compression>) -> Option<Vec<u8>> {
     if compression.is_none() || payload.len() < COMPRESSED_MIN_BYTES {
         return None;
@@ -223,11 +222,11 @@ fn compressed(payload: &[u8], compression: Option<Compression>) -> Option<Vec<u8
     Some(lz4_flex::block::compress(payload)).filter(|compressed| compressed.len() < payload.len())
 }
 
-/// Appends one v5 envelope as segments; its large parts are not copied, but where they are compressed.
+/// Appends one v5 envelope as segments. Its shared parts are copied only if they are compressed.
 pub fn encode_shared_segments(envelope: &Rope, compression: Option<Compression>, out: &mut Rope) {
     let is_self_contained = envelope.len() <= SEGMENT_PAYLOAD_MAX;
     let mut left = envelope.len();
-    // Of the segment at hand.
+    // Free payload of the current segment.
     let mut missing = 0;
     let mut cut = Vec::new();
     for piece in envelope.pieces() {
@@ -248,7 +247,7 @@ pub fn encode_shared_segments(envelope: &Rope, compression: Option<Compression>,
     }
 }
 
-/// Appends a segment whose payload is in several places.
+/// Appends a segment whose payload consists of several slices.
 fn encode_cut(
     cut: &[(Piece<'_>, Range<usize>)],
     is_self_contained: bool,

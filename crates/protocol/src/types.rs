@@ -1,4 +1,4 @@
-//! Type options.
+//! Encoded types.
 //!
 //! ```text
 //! option := id: u16, then
@@ -7,7 +7,7 @@
 //!     0x31 tuple: n: u16, n x option    all others: nothing
 //! ```
 //!
-//! A type that is newer than the version travels as custom with its class; vectors do in all versions.
+//! A type that is unknown to the version is encoded as custom with its class; so are vectors in all versions.
 //! Not here: class strings themselves (`ilion-types`).
 
 use std::sync::Arc;
@@ -26,10 +26,10 @@ const SET: u16 = 0x22;
 const UDT: u16 = 0x30;
 const TUPLE: u16 = 0x31;
 
-/// How deep types may be nested; CQL allows no deeper ones either.
+/// Deepest nesting of types, the same as in CQL.
 const DEPTH_MAX: usize = 32;
 
-/// The id of a type without parameters, if this version knows it.
+/// The id of a type without parameters; `None` if the type is unknown to the version.
 fn simple_id(version: Version, cql_type: &CqlType) -> Option<u16> {
     let (id, since) = match cql_type {
         CqlType::Ascii => (0x01, Version::V3),
@@ -57,7 +57,7 @@ fn simple_id(version: Version, cql_type: &CqlType) -> Option<u16> {
     (version >= since).then_some(id)
 }
 
-/// Appends the option of a type.
+/// Appends a type.
 pub fn encode_type(out: &mut Vec<u8>, version: Version, cql_type: &CqlType) {
     if let Some(id) = simple_id(version, cql_type) {
         return put_u16(out, id);
@@ -102,11 +102,10 @@ fn encode_user_type(out: &mut Vec<u8>, version: Version, definition: &UserType) 
     }
 }
 
-/// Reads the option of a type. Options do not say what is frozen: the outermost type comes back unfrozen, and all below it
-/// frozen.
+/// Reads a type. The encoding has no `frozen`: the outermost type is returned unfrozen, and all types inside it frozen.
 ///
 /// # Errors
-/// If the option breaks the format, is unknown, or is nested too deeply. Options of newer versions are understood as well.
+/// If the type breaks the format, is unknown, or is nested too deeply. Types of newer versions are accepted, too.
 pub fn decode_type(input: &mut Reader<'_>) -> Result<CqlType, Error> {
     decode_nested(input, false, DEPTH_MAX)
 }
@@ -151,7 +150,7 @@ fn decode_nested(input: &mut Reader<'_>, frozen: bool, depth: usize) -> Result<C
     })
 }
 
-/// The type of a class string; what is not understood stays custom.
+/// The type of a class; custom if the class is unknown.
 fn custom_type(class: &str) -> CqlType {
     match CqlType::from_class(class) {
         Ok((cql_type, _)) => cql_type,

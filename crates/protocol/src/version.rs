@@ -14,7 +14,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The newest one; errors about unknown versions are answered in it.
+    /// The newest version. Errors about unknown versions are answered in it.
     pub const NEWEST: Self = Self::V5;
     /// All of them, oldest first.
     pub const SUPPORTED: [Self; 3] = [Self::V3, Self::V4, Self::V5];
@@ -39,7 +39,7 @@ impl Version {
         }
     }
 
-    /// What drivers look for when their version is refused. Compat: Cassandra 5.0, whose words drivers match.
+    /// The message about an unsupported version. Compat: drivers match these words of Cassandra 5.0.
     pub fn unsupported_message(number: u8) -> String {
         format!(
             "Invalid or unsupported protocol version ({number}); supported versions are ({})",

@@ -1,10 +1,11 @@
-//! What one column of many costs from the prepared statement to its encoded value, on an SSTable in memory, its chunks cached:
+//! The cost of one column of many, from the prepared statement to its encoded value, on an SSTable in memory with cached
+//! chunks:
 //!
 //! ```text
 //! cargo build --release -p ilion-query --example measure_columns
 //! valgrind --tool=callgrind --toggle-collect='*measured*' target/release/examples/measure_columns COLUMNS BYTES READS WANTED
 //! ```
-//! Rows have COLUMNS blobs of BYTES bytes, of which WANTED are read; with 0 columns, each of 100 blobs is in a row of its own.
+//! Rows have COLUMNS blobs of BYTES bytes, of which WANTED are read. With 0 columns, there are 100 rows with one blob each.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
@@ -82,7 +83,7 @@ fn main() {
     let mut bench = Bench::open();
     load(&mut bench, columns, bytes as usize);
     let names = names(columns.max(1));
-    // Several, so that what is wanted begins anywhere in a chunk.
+    // Several, so that the columns start anywhere in a chunk.
     let selects: Vec<Arc<Prepared>> = (0..10)
         .map(|number| {
             let first = number * names.len() / 10;

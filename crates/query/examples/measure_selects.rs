@@ -1,13 +1,13 @@
-//! What a SELECT costs from the prepared statement to its encoded rows, on SSTables in memory:
+//! The cost of a SELECT, from the prepared statement to its encoded rows, on SSTables in memory:
 //!
 //! ```text
 //! cargo build --release -p ilion-query --example measure_selects
 //! valgrind --tool=callgrind --toggle-collect='*measured*' target/release/examples/measure_selects ROWS SSTABLES LIMIT READS
 //! ```
-//! Rows have a key of 16 bytes and a value of 100. LIMIT 0 reads rows by their keys, any other number so many rows behind a token.
-//! Every row is in one of the SSTables; with a fifth argument, so many SSTables have each row. With a sixth one, partitions have so many
-//! rows each. With a seventh one, aggregates of all rows are read, by their number: 0 `count(*)`, 1 `sum(c), max(v)`,
-//! 2 `k, count(v), avg(c)` of each partition; the value is then a blob of 1 to 17 bytes.
+//! Rows have a key of 16 bytes and a value of 100. LIMIT 0 reads rows by key; any other number reads so many rows from a token
+//! on. Every row is in one of the SSTables; with a fifth argument, in so many. A sixth argument is the number of rows per
+//! partition. A seventh one selects aggregates of all rows: 0 `count(*)`, 1 `sum(c), max(v)`, 2 `k, count(v), avg(c)` of each
+//! partition; the value is then a blob of 1 to 17 bytes.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
@@ -27,18 +27,18 @@ fn key(row: u64) -> Bytes {
     Bytes::from(format!("{mixed:016x}"))
 }
 
-/// What may be asked of all rows of a table with clustering.
+/// Aggregates of all rows in a table with clustering.
 const AGGREGATES: [&str; 3] = [
     "SELECT count(*) FROM ks.t",
     "SELECT sum(c), max(v) FROM ks.t",
     "SELECT k, count(v), avg(c) FROM ks.t GROUP BY k",
 ];
 
-/// The value of a row.
+/// The form of a row's value.
 #[derive(Clone, Copy)]
 enum ValueShape {
     Wide,
-    /// Of different lengths.
+    /// Of various lengths.
     Short,
 }
 
@@ -53,7 +53,7 @@ fn value(row: u64, shape: ValueShape) -> Bytes {
     }
 }
 
-/// `width`: rows of a partition; nothing: the table has no clustering.
+/// `width` is the number of rows per partition; `None`: the table has no clustering.
 fn load(bench: &mut Bench, rows: u64, sstables: u64, copies: u64, width: Option<u64>, shape: ValueShape) {
     let (create, insert) = match width {
         None => (

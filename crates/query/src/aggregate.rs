@@ -1,8 +1,8 @@
-//! Native aggregates over values: `count`, `min`, `max`, `sum` and `avg`, of rows as of the elements of a collection.
+//! Native aggregates over values: `count`, `min`, `max`, `sum` and `avg`, of rows and of the elements of a collection.
 //!
-//! Compat: `AggregateFcts` of Cassandra 5.0. Nulls are not counted. Sums of integers wrap in their own type, averages are
-//! computed over a sum that cannot overflow, the average of decimals moves by a rounded step for each of them; all are zero
-//! over nothing, `min` and `max` are null.
+//! Compat: `AggregateFcts` of Cassandra 5.0. Nulls are not counted. Sums of integers wrap in their own type. Averages are
+//! computed from a sum that cannot overflow. The average of decimals moves by a rounded step for each value. Without values,
+//! `min` and `max` are null, and all others are zero.
 
 use std::cmp::Ordering;
 
@@ -46,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// What is said to a call with another number of arguments than one.
+    /// The error message for a number of arguments other than one.
     pub fn wrong_count(self, count: usize) -> String {
         match self {
             Self::Count => {
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// What is said to a call with an argument that is no number.
+    /// The error message for an argument that is not a number.
     pub fn no_signature(self) -> String {
         const SUM: [&str; 9] = [
             "tinyint", "double", "decimal", "bigint", "float", "smallint", "counter", "varint", "int",
@@ -79,7 +79,7 @@ impl Kind {
         )
     }
 
-    /// Its result for values of `ty`; `None` if it does not take them.
+    /// The type of the result for values of `ty`; `None` if the aggregate does not take them.
     pub fn result_type(self, ty: &CqlType) -> Option<CqlType> {
         match self {
             Self::Count => Some(CqlType::BigInt),
@@ -89,12 +89,12 @@ impl Kind {
     }
 }
 
-/// Values that are added one after another.
+/// Several values to add at once.
 pub(crate) trait Addends<'v> {
-    /// How many.
+    /// The number of values.
     fn count(&self) -> usize;
 
-    /// Shows them in their order.
+    /// Calls `add` with each value, in order.
     fn each(&self, add: impl FnMut(&'v [u8]));
 }
 
@@ -112,7 +112,7 @@ impl<'v> Addends<'v> for One<'v> {
     }
 }
 
-/// An aggregate while rows are added.
+/// The state of an aggregate while rows are added.
 #[derive(Debug)]
 pub(crate) struct Running<'t> {
     kind: Kind,
@@ -127,19 +127,19 @@ enum State {
     Extreme(Option<Vec<u8>>),
     Integer(i128),
     Big(BigInt),
-    /// Kahan's sum and what it lost; the plain sum, which knows infinity; the mean, which does not overflow.
+    /// Kahan's sum and its compensation; the plain sum, which keeps infinity and NaN; the mean, which does not overflow.
     Float {
         sum: f64,
         lost: f64,
         plain: f64,
         mean: f64,
     },
-    /// Sum or mean.
+    /// The sum or the mean.
     Decimal(Decimal),
 }
 
 impl<'t> Running<'t> {
-    /// Over nothing yet; values will be of type `ty`.
+    /// An aggregate without values so far; its values will be of type `ty`.
     pub fn new(kind: Kind, ty: &'t CqlType) -> Self {
         let state = match (kind, ty) {
             (Kind::Count, _) => State::Count,
@@ -165,7 +165,7 @@ impl<'t> Running<'t> {
         }
     }
 
-    /// Counts rows without looking at a value.
+    /// Counts rows without their values.
     pub fn add_rows(&mut self, count: usize) {
         self.count += signed(count);
     }
@@ -173,15 +173,15 @@ impl<'t> Running<'t> {
     /// Adds a value.
     ///
     /// # Errors
-    /// It is no number, or one with too many digits.
+    /// The value is not a number, or has too many digits.
     pub fn add(&mut self, value: &[u8]) -> Result<(), Error> {
         self.add_each(One(value))
     }
 
-    /// Adds values one after another, which gives what adding each of them alone does.
+    /// Adds several values. The result is the same as after [`Self::add`] of each.
     ///
     /// # Errors
-    /// One is no number, or has too many digits. What is added up so far is lost.
+    /// A value is not a number, or has too many digits. The state is then undefined.
     pub fn add_each<'v>(&mut self, values: impl Addends<'v>) -> Result<(), Error> {
         let (kind, ty, count) = (self.kind, self.ty, &mut self.count);
         match &mut self.state {
@@ -200,7 +200,7 @@ impl<'t> Running<'t> {
                     }
                 });
                 *count += signed(values.count());
-                // A copy: a slice would keep memory of the source from being used again.
+                // A copy, since a slice would keep the source's whole buffer alive.
                 if let Some(found) = found
                     && best
                         .as_deref()
@@ -211,7 +211,7 @@ impl<'t> Running<'t> {
                     best.extend_from_slice(found);
                 }
             }
-            // An empty value is no number.
+            // An empty value is not a number.
             State::Integer(sum) => values.each(|value| {
                 if !value.is_empty() {
                     *sum += i128::from(integer(value));
@@ -297,7 +297,7 @@ impl<'t> Running<'t> {
     }
 }
 
-/// A counter compares as the number that clients see.
+/// The type to compare by: a counter compares as the number that clients see.
 fn comparable(ty: &CqlType) -> &CqlType {
     match ty {
         CqlType::Counter => &CqlType::BigInt,
@@ -305,7 +305,7 @@ fn comparable(ty: &CqlType) -> &CqlType {
     }
 }
 
-/// There are never as many rows as that.
+/// Saturates; there are never that many rows.
 fn signed(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -330,7 +330,7 @@ fn integer(bytes: &[u8]) -> i64 {
         .fold(start, |value: i64, byte| (value << 8) | i64::from(*byte))
 }
 
-/// The low bytes, as many as the type has.
+/// The low bytes, in the width of the type.
 fn narrow(value: i128, ty: &CqlType) -> Bytes {
     let len = match ty {
         CqlType::TinyInt => 1,
@@ -358,10 +358,10 @@ fn float_bytes(value: f64, ty: &CqlType) -> Bytes {
     }
 }
 
-/// Most digits by which two scales may differ, so that a sum stays small enough to hold.
+/// Largest difference between two scales. It bounds the memory that a sum takes.
 const DIGITS_MAX: i64 = 10_000;
 
-/// Adds to a sum, or moves a mean that is then one of `count` numbers.
+/// Adds to a sum, or moves a mean that is then the mean of `count` numbers.
 fn add_decimal(kind: Kind, result: &mut Decimal, value: &[u8], count: i64) -> Result<(), Error> {
     let number = Decimal::decode(value)?;
     *result = match kind {

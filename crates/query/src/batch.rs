@@ -17,8 +17,10 @@ use crate::partitions::{merge_partitions, partition_count};
 use crate::protect::check_change;
 use crate::term::Term;
 use crate::views;
-use crate::write::{ModifyPlan, execute_conditional_batch, execute_counter_batch, partitions_read};
-use crate::{BatchKind, ColumnSpec, Error, Executed, Outcome, Value, WriteType};
+use crate::write::{
+    ModifyPlan, evaluate_timestamp, execute_conditional_batch, execute_counter_batch, partitions_read,
+};
+use crate::{BatchKind, ColumnSpec, Error, Executed, Outcome, WriteType};
 
 pub(crate) use crate::write::BatchMember as Member;
 use crate::write::check_written;
@@ -31,7 +33,7 @@ pub(crate) struct BatchPlan {
     members: Vec<ModifyPlan>,
 }
 
-/// Whether the batch says a timestamp for all its members.
+/// Whether the batch has a timestamp for all its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OwnTimestamp {
     Absent,
@@ -77,7 +79,7 @@ impl BatchPlan {
         &self.members
     }
 
-    /// The table that it changes, if it is one.
+    /// The table that the batch changes; `None` if its members change several.
     pub fn only_table(&self) -> Option<&Arc<TableSchema>> {
         let first = self.members.first()?.table();
         let is_of_first = |member: &ModifyPlan| member.table().id == first.id;
@@ -91,7 +93,7 @@ impl BatchPlan {
             .any(|member| member.is_conditional() || member.is_counter() || member.is_locking())
     }
 
-    /// Which markers make the partition key of the first member, if all are of one table.
+    /// The markers that form the partition key of the first member, if all members are of one table.
     pub fn partition_key_markers(&self) -> Vec<u16> {
         let Some(first) = self.members.first() else {
             return Vec::new();
@@ -104,11 +106,13 @@ impl BatchPlan {
         }
     }
 
-    /// Carries it out.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         let timestamp_micros = match &self.timestamp {
             None => execution.timestamp_micros(),
-            Some(term) => evaluate_timestamp(term, execution)?,
+            Some(term) => {
+                let given = evaluate_timestamp(term, execution)?;
+                given.unwrap_or_else(|| execution.timestamp_micros())
+            }
         };
         let members: Vec<Member<'_>> = self
             .members
@@ -131,18 +135,7 @@ fn timestamp_receiver() -> ColumnSpec {
     }
 }
 
-fn evaluate_timestamp(term: &Term, execution: &Execution<'_>) -> Result<i64, Error> {
-    match term.evaluate(execution)? {
-        Value::Unset => Ok(execution.timestamp_micros()),
-        Value::Null => Err(Error::invalid("Invalid null value of timestamp")),
-        Value::Bytes(bytes) => match <[u8; 8]>::try_from(&*bytes) {
-            Ok(bytes) => Ok(i64::from_be_bytes(bytes)),
-            Err(_) => Err(Error::invalid("Invalid timestamp value")),
-        },
-    }
-}
-
-/// The rules that need no values.
+/// Checks the rules that need no values.
 pub(crate) fn check<'p>(
     kind: BatchKind,
     members: impl Iterator<Item = &'p ModifyPlan> + Clone,
@@ -194,7 +187,7 @@ pub(crate) fn check<'p>(
     )
 }
 
-/// Carries out a batch whose rules were checked.
+/// Executes a batch whose rules were checked.
 pub(crate) fn execute(
     kind: BatchKind,
     members: &[Member<'_>],
@@ -236,7 +229,7 @@ pub(crate) fn execute(
     Ok(executed)
 }
 
-/// Compat: a batch of one partition is of any size, since it is one write anyway.
+/// Compat: a batch of one partition may have any size, since it is one write anyway.
 fn check_size(mutations: &[Mutation], execution: &Execution<'_>) -> Result<(), Error> {
     if partition_count(mutations) < 2 {
         return Ok(());

@@ -1,10 +1,10 @@
-//! How many partitions batches have changed, by their kind.
+//! How many partitions the batches have changed, by kind of batch.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::BatchKind;
 
-/// Numbers below this are told apart; of larger ones, doublings.
+/// Smaller counts have a bucket each; larger ones share a bucket per power of two.
 const EXACT: u64 = 64;
 const STEPS: usize = EXACT as usize + 32;
 
@@ -17,7 +17,7 @@ pub struct BatchSizes {
 }
 
 impl BatchSizes {
-    /// Batches of a kind.
+    /// The sizes of one kind of batch.
     pub fn of(&self, kind: BatchKind) -> &Sizes {
         match kind {
             BatchKind::Logged => &self.logged,
@@ -27,7 +27,7 @@ impl BatchSizes {
     }
 }
 
-/// How often batches of how many partitions came.
+/// A histogram of the number of partitions per batch.
 #[derive(Debug)]
 pub struct Sizes {
     counts: [AtomicU64; STEPS],
@@ -44,18 +44,18 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// One more batch.
+    /// Counts one batch.
     pub(crate) fn record(&self, partitions: u64) {
         self.counts[step_of(partitions)].fetch_add(1, Relaxed);
         self.max.fetch_max(partitions, Relaxed);
     }
 
-    /// The largest.
+    /// The largest number of partitions.
     pub fn max(&self) -> u64 {
         self.max.load(Relaxed)
     }
 
-    /// So many partitions have all but the largest of a thousand batches, the number of which is given.
+    /// The number of partitions that `per_mille` of 1000 batches do not exceed.
     pub fn per_mille(&self, per_mille: u64) -> u64 {
         let counts = self.counts.each_ref().map(|count| count.load(Relaxed));
         let wanted = (counts.iter().sum::<u64>() * per_mille).div_ceil(1000);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::{ColumnSpec, Error, Value, Values};
 
-/// Whose words are used for a wrong count.
+/// Where the values come from. It selects the message for a wrong number of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BoundBy {
     /// A text with its values.
@@ -15,7 +15,7 @@ pub(crate) enum BoundBy {
     Batch,
 }
 
-/// One value for each marker.
+/// Returns one value for each marker.
 ///
 /// # Errors
 /// There are too few or too many.
@@ -36,7 +36,7 @@ pub(crate) fn bind<'v>(
     }
 }
 
-/// Compat: markers without a value are left out, so that the count tells; values without a marker are ignored.
+/// Compat: markers without a value are left out, so that the count shows it; values without a marker are ignored.
 fn by_name(variables: &[ColumnSpec], values: &[(String, Value)]) -> Vec<Value> {
     variables
         .iter()

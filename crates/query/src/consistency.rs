@@ -1,12 +1,12 @@
-//! Which consistency levels a statement may be executed with.
+//! The consistency levels that a statement may be executed with.
 //!
-//! Compat: `ConsistencyLevel` of Cassandra 5.0. One node stores everything, so that a level which is possible is reached.
+//! Compat: `ConsistencyLevel` of Cassandra 5.0. One node has all data, so every possible level is reached.
 
 use ilion_schema::TableSchema;
 
 use crate::{Consistency, Error, ExecuteOptions};
 
-/// The level of a SELECT.
+/// Checks the level of a SELECT.
 pub(crate) fn check_read(options: &ExecuteOptions) -> Result<(), Error> {
     if options.consistency == Consistency::ANY {
         return Err(Error::invalid(
@@ -16,7 +16,7 @@ pub(crate) fn check_read(options: &ExecuteOptions) -> Result<(), Error> {
     Ok(())
 }
 
-/// The level of an unconditional change.
+/// Checks the level of an unconditional write.
 pub(crate) fn check_write(options: &ExecuteOptions) -> Result<(), Error> {
     if options.consistency.is_serial() {
         return Err(Error::invalid(
@@ -26,7 +26,7 @@ pub(crate) fn check_write(options: &ExecuteOptions) -> Result<(), Error> {
     Ok(())
 }
 
-/// The level of a change of counters.
+/// Checks the level of a counter update.
 pub(crate) fn check_counter(options: &ExecuteOptions, table: &TableSchema) -> Result<(), Error> {
     if options.consistency == Consistency::ANY {
         return Err(Error::invalid(format!(
@@ -42,7 +42,7 @@ pub(crate) fn check_counter(options: &ExecuteOptions, table: &TableSchema) -> Re
     Ok(())
 }
 
-/// The levels of a conditional change.
+/// Checks the levels of a conditional write.
 pub(crate) fn check_condition(options: &ExecuteOptions) -> Result<(), Error> {
     if options.serial_consistency.is_some_and(|level| !level.is_serial()) {
         return Err(Error::invalid(

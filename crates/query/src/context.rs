@@ -1,4 +1,4 @@
-//! What planning and executing are given: the schema, the session's keyspace, the bind markers and their values.
+//! The inputs of planning and executing: the schema, the session's keyspace, the bind markers and their values.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -18,18 +18,18 @@ pub(crate) struct PlanContext<'a> {
     pub schema: &'a Arc<Schema>,
     pub store: &'a dyn Store,
     pub options: &'a QueryOptions,
-    /// Of names that have none.
+    /// The keyspace of unqualified names.
     pub keyspace: Option<&'a str>,
     marker_names: &'a [Marker],
-    /// What each bind marker receives, as far as planning came.
+    /// The spec of each bind marker; `None` until its term is planned.
     markers: RefCell<Vec<Option<ColumnSpec>>>,
-    /// How often it was asked which function a call means.
+    /// How many calls were resolved to a function so far.
     pub resolutions: Cell<u32>,
     functions: RefCell<BTreeSet<(String, String)>>,
 }
 
 impl<'a> PlanContext<'a> {
-    /// A context in which nothing was planned yet.
+    /// A context before anything is planned.
     pub fn new(
         store: &'a dyn Store,
         schema: &'a Arc<Schema>,
@@ -49,21 +49,21 @@ impl<'a> PlanContext<'a> {
         }
     }
 
-    /// Remembers that the statement may call a function or an aggregate of a user.
+    /// Records that the statement may call a user-defined function or aggregate.
     pub fn calls(&self, keyspace: &str, function: &str) {
         let called = (keyspace.to_owned(), function.to_owned());
         self.functions.borrow_mut().insert(called);
     }
 
-    /// Functions and aggregates of users that the statement may call, by keyspace and name.
+    /// User-defined functions and aggregates that the statement may call, by keyspace and name.
     pub fn functions(&self) -> Vec<(String, String)> {
         self.functions.take().into_iter().collect()
     }
 
-    /// The keyspace that a name is in.
+    /// The keyspace of a name.
     ///
     /// # Errors
-    /// Neither the name nor the session says one.
+    /// Neither the name nor the session has a keyspace.
     pub fn keyspace_of<'n>(&'n self, name: &'n QualifiedName) -> Result<&'n str, Error> {
         name.keyspace.as_deref().or(self.keyspace).ok_or_else(no_keyspace)
     }
@@ -71,17 +71,17 @@ impl<'a> PlanContext<'a> {
     /// The keyspace of this name.
     ///
     /// # Errors
-    /// There is none.
+    /// The keyspace does not exist.
     pub fn keyspace_named(&self, name: &str) -> Result<&Arc<Keyspace>, Error> {
         self.schema
             .keyspace(name)
             .ok_or_else(|| Error::invalid(format!("keyspace {name} does not exist")))
     }
 
-    /// The table of this name, with Cassandra's errors.
+    /// The table of this name.
     ///
     /// # Errors
-    /// No keyspace is said, or there is no such keyspace or table.
+    /// No keyspace is given, or the keyspace or table does not exist.
     pub fn table(&self, name: &QualifiedName) -> Result<Arc<TableSchema>, Error> {
         let keyspace = self.keyspace_named(self.keyspace_of(name)?)?;
         match keyspace.tables.get(&name.name) {
@@ -90,7 +90,7 @@ impl<'a> PlanContext<'a> {
         }
     }
 
-    /// Remembers what marker `index` receives. A named marker keeps its own name.
+    /// Sets the spec of marker `index`. A named marker keeps its own name.
     pub fn mark(&self, index: usize, mut spec: ColumnSpec) {
         if let Some(name) = self
             .marker_names
@@ -104,15 +104,15 @@ impl<'a> PlanContext<'a> {
         }
     }
 
-    /// True if there are bind markers in the statement.
+    /// True if the statement has bind markers.
     pub fn has_markers(&self) -> bool {
         !self.marker_names.is_empty()
     }
 
-    /// What the markers receive, in the order of the text.
+    /// The specs of the markers, in the order of the text.
     ///
     /// # Errors
-    /// A marker was not planned, which is our own fault.
+    /// A marker was not planned, which is a bug.
     pub fn variables(&self) -> Result<Vec<ColumnSpec>, Error> {
         let markers = self.markers.take();
         markers
@@ -130,10 +130,11 @@ pub(crate) fn no_keyspace() -> Error {
     Error::invalid("No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename")
 }
 
-/// Carries out what concerns materialized views as well. A trait, so that those who execute statements need not know how views
-/// are kept.
+/// Applies writes and schema changes together with their effects on materialized views. A trait, so that the modules that
+/// execute statements do not depend on `views`.
 pub(crate) trait KeepViews {
-    /// Applies mutations together with what they mean for views. `locked` are the partitions that the caller holds.
+    /// Applies mutations together with the updates of views that follow from them. `locked` are the partitions that the caller
+    /// holds.
     ///
     /// # Errors
     /// Nothing was applied.
@@ -145,34 +146,34 @@ pub(crate) trait KeepViews {
         write_type: WriteType,
     ) -> Result<Option<LogPosition>, Error>;
 
-    /// Carries out a change of the schema while no write is under way that would not know of it.
+    /// Runs `carry_out` while no write is in progress that was planned with the old views.
     fn change_schema(&self, change: &SchemaChange, carry_out: &dyn Fn() -> Altered) -> Altered;
 
-    /// Removes all data of a table and of its views. A crash in between leaves views that are built anew.
+    /// Removes all data of a table and of its views. After a crash in between, the views are rebuilt.
     fn truncate(&self, table: TableId, execution: &Execution<'_>) -> Result<(), Error>;
 }
 
-/// A change of the schema that was carried out; `None` if there was nothing to change.
+/// The result of a schema change; `None` if there was nothing to change.
 pub(crate) type Altered = Result<Option<Applied>, Error>;
 
-/// What executing a statement needs beside its plan.
+/// The inputs of executing a statement, beside its plan.
 #[derive(Clone, Copy)]
 pub(crate) struct Execution<'a> {
     pub store: &'a dyn Store,
     pub schema: &'a Arc<Schema>,
-    /// One for each bind marker.
+    /// One value for each bind marker.
     pub values: &'a [Value],
     pub options: &'a ExecuteOptions,
     pub query_options: &'a QueryOptions,
-    /// The clock that TTLs are measured by: the request's if it brought one.
+    /// The time that TTLs are measured by: the request's, if it has one.
     pub now_secs: i64,
-    /// Who keeps materialized views up to date; `None` where only tables without views are written.
+    /// Keeps materialized views up to date; `None` where only tables without views are written.
     pub views: Option<&'a dyn KeepViews>,
-    /// Who ends long reads; `None` where they may last.
+    /// Ends long reads; `None` where they may take any time.
     pub patience: Option<&'a Arc<dyn Patience>>,
-    /// Sentences for the client.
+    /// Warnings for the client.
     pub warnings: &'a RefCell<Vec<String>>,
-    /// What calls of functions of users may still take.
+    /// The budget for calls of user-defined functions.
     pub calls: &'a CallBudget,
 }
 
@@ -180,21 +181,21 @@ impl Execution<'_> {
     /// The value of a bind marker.
     ///
     /// # Errors
-    /// There is none: values were not counted, which is our own fault.
+    /// The value is missing: values were not counted, which is a bug.
     pub fn value(&self, index: usize) -> Result<&Value, Error> {
         self.values
             .get(index)
             .ok_or_else(|| Error::ServerError(format!("bind marker {index} has no value")))
     }
 
-    /// The timestamp of a write that says none itself; another one at each call if the request has none.
+    /// The timestamp of a write without one of its own. If the request has none either, each call returns a new one.
     pub fn timestamp_micros(&self) -> i64 {
         self.options
             .timestamp_micros
             .unwrap_or_else(|| self.store.unique_micros())
     }
 
-    /// Says a sentence to the client.
+    /// Adds a warning for the client.
     pub fn warn(&self, sentence: String) {
         self.warnings.borrow_mut().push(sentence);
     }

@@ -1,7 +1,7 @@
-//! DESCRIBE: names and CREATE statements of what is in the schema, as rows.
+//! DESCRIBE: names and CREATE statements of schema objects, as rows.
 //!
-//! Compat: columns, order, errors and paging are those of `DescribeStatement` of Cassandra 5.0; only the paging state is
-//! our own:
+//! Compat: columns, order, errors and paging are those of `DescribeStatement` of Cassandra 5.0. Only the paging state is
+//! Ilion's own:
 //! ```text
 //! state := 0x0001: u16, schema version: [u8; 16], rows before: u64    (big-endian)
 //! ```
@@ -29,12 +29,12 @@ const PAGING_VERSION: u16 = 1;
 pub(crate) struct DescribePlan {
     target: DescribeTarget,
     internals: Internals,
-    /// The session's.
+    /// The session's keyspace.
     keyspace: Option<String>,
 }
 
 impl DescribePlan {
-    /// Remembers what is asked; names are looked up when it is executed.
+    /// Keeps the question; names are looked up at execution.
     pub fn plan(ast: &Describe, context: &PlanContext<'_>) -> Self {
         Self {
             target: ast.target.clone(),
@@ -47,7 +47,7 @@ impl DescribePlan {
         }
     }
 
-    /// One page of rows.
+    /// Returns one page of rows.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         let schema = execution.schema;
         let keyspace = self.keyspace.as_deref();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ilion_commitlog::{Error as LogError, Position};
-use ilion_engine::{CounterCache, Engine, Error as EngineError, IndexBuildFacts, OpenIndex, ReadSurvey};
+use ilion_engine::{CounterCache, Engine, Error as EngineError, OpenIndex, ReadSurvey};
 use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
@@ -13,19 +13,17 @@ use uuid::Uuid;
 
 use crate::{ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};
 
-/// An engine, and what is known of the cluster around it.
+/// An engine, and the facts about its cluster.
 pub struct EngineStore {
     engine: Arc<Engine>,
     cluster: ClusterFacts,
 }
 
 impl EngineStore {
-    /// Queries of this go to `engine`.
     pub fn new(engine: Arc<Engine>, cluster: ClusterFacts) -> Self {
         Self { engine, cluster }
     }
 
-    /// The engine.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
@@ -195,13 +193,5 @@ impl Store for EngineStore {
         vector: &[f32],
     ) -> Result<Box<dyn Ranked>, StoreError> {
         Ok(self.engine.index_nearest(table, index, vector)?)
-    }
-
-    fn rebuild_index(&self, table: &Arc<TableSchema>, index: &str) -> Result<(), StoreError> {
-        Ok(self.engine.rebuild_index(table, index)?)
-    }
-
-    fn index_builds(&self) -> Vec<IndexBuildFacts> {
-        self.engine.index_builds()
     }
 }

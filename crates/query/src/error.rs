@@ -1,28 +1,28 @@
-//! What a statement is answered with when it is not carried out.
+//! Why a statement failed.
 //!
-//! One variant per error code of the native protocol, so that the server's mapping is a table. Messages are for the
-//! client and mean the same as Cassandra's.
+//! One variant per error code of the native protocol, so that the server's mapping is a table. Messages are for the client and
+//! mean the same as Cassandra's.
 
 use std::fmt;
 
 use crate::Consistency;
 
-/// Why a statement was not carried out.
+/// Why a statement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// 0x0000: our own fault. Report it.
+    /// 0x0000: a bug. Report it.
     ServerError(String),
-    /// 0x000A: the message itself was wrong for the protocol.
+    /// 0x000A: the message broke the protocol.
     Protocol(String),
-    /// 0x0100: who the client says it is was not believed.
+    /// 0x0100: wrong user or password.
     BadCredentials(String),
     /// 0x1000: too few replicas are alive for the consistency.
     Unavailable {
-        /// Asked for.
+        /// The requested level.
         consistency: Consistency,
-        /// Replicas that it needs.
+        /// Replicas that the level needs.
         required: i32,
-        /// Replicas that are there.
+        /// Replicas that are alive.
         alive: i32,
     },
     /// 0x1001: too much work at once. Retry later.
@@ -33,30 +33,29 @@ pub enum Error {
     Truncate(String),
     /// 0x1100: the write was not acknowledged in time.
     WriteTimeout {
-        /// Asked for.
+        /// The requested level.
         consistency: Consistency,
-        /// What sort of write.
         write_type: WriteType,
-        /// What happened.
+        /// The message for the client.
         message: String,
     },
     /// 0x1200: the read took too long.
     ReadTimeout {
-        /// Asked for.
+        /// The requested level.
         consistency: Consistency,
-        /// What happened.
+        /// The message for the client.
         message: String,
     },
     /// 0x1300: the read failed on its replica.
     ReadFailure {
-        /// Asked for.
+        /// The requested level.
         consistency: Consistency,
-        /// Why, as a code of the protocol.
+        /// The cause, as a code of the protocol.
         reason: FailureReason,
-        /// What happened.
+        /// The message for the client.
         message: String,
     },
-    /// 0x1400: a function raised.
+    /// 0x1400: a function failed.
     FunctionFailure {
         /// Its keyspace.
         keyspace: String,
@@ -64,42 +63,41 @@ pub enum Error {
         function: String,
         /// Types of its arguments.
         argument_types: Vec<String>,
-        /// What it said.
+        /// The message of the function.
         message: String,
     },
     /// 0x1500: the write failed on its replica.
     WriteFailure {
-        /// Asked for.
+        /// The requested level.
         consistency: Consistency,
-        /// What sort of write.
         write_type: WriteType,
-        /// Why, as a code of the protocol.
+        /// The cause, as a code of the protocol.
         reason: FailureReason,
-        /// What happened.
+        /// The message for the client.
         message: String,
     },
     /// 0x1600: change data capture has no space left.
     CdcWriteFailure(String),
-    /// 0x1700: a conditional write may or may not have happened.
+    /// 0x1700: a conditional write may or may not have been applied.
     CasWriteUnknown {
-        /// Asked for.
+        /// The requested level.
         consistency: Consistency,
-        /// What happened.
+        /// The message for the client.
         message: String,
     },
     /// 0x2000: the text is not CQL.
     Syntax(String),
     /// 0x2100: the user may not do this.
     Unauthorized(String),
-    /// 0x2200: CQL, but not possible with this schema, these values, or this server.
+    /// 0x2200: CQL that is not possible with this schema, these values, or this server.
     Invalid(String),
     /// 0x2300: an option is not possible.
     Config(String),
-    /// 0x2400: the keyspace (then `table` is empty) or table is there already.
+    /// 0x2400: the keyspace or table already exists.
     AlreadyExists {
-        /// Its keyspace, or itself.
+        /// The keyspace.
         keyspace: String,
-        /// Empty for a keyspace.
+        /// The table; empty for a keyspace.
         table: String,
     },
     /// 0x2500: no statement is prepared under this id. Prepare it again.
@@ -109,7 +107,7 @@ pub enum Error {
     },
 }
 
-/// What sort of write failed.
+/// The kind of a failed write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteType {
     /// One partition.
@@ -141,18 +139,17 @@ impl WriteType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum FailureReason {
-    /// Anything else.
+    /// Any other cause.
     Unknown = 0,
     /// `tombstone_failure_threshold`.
     ReadTooManyTombstones = 1,
-    /// It took too long.
+    /// A timeout.
     Timeout = 2,
     /// An index that the query needs is still being built.
     IndexNotAvailable = 6,
 }
 
 impl Error {
-    /// An invalid request.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid(message.into())
     }

@@ -1,6 +1,6 @@
-//! EXPLAIN and EXPLAIN ANALYZE: how a SELECT is carried out, as rows of a step and what is to be said about it.
+//! EXPLAIN and EXPLAIN ANALYZE: how a SELECT is executed, as rows of a step and its details.
 //!
-//! What a SELECT reads is told by `SelectPlan::describe_access`; what it costs by [`cost_steps`].
+//! `SelectPlan::describe_access` describes what a SELECT reads, [`cost_steps`] what it cost.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct ExplainPlan {
 pub(crate) struct Steps(Vec<(String, String)>);
 
 impl Steps {
-    /// One more row.
+    /// Adds a row.
     pub fn say(&mut self, step: impl Into<String>, detail: impl Into<String>) {
         self.0.push((step.into(), detail.into()));
     }
@@ -58,7 +58,7 @@ impl ExplainPlan {
         &self.columns
     }
 
-    /// All rows; the SELECT is carried out up to its first page if it is analyzed.
+    /// Returns all rows. ANALYZE executes the SELECT up to its first page.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         let mut steps = Steps::default();
         self.select.describe_access(execution, &mut steps)?;
@@ -94,7 +94,7 @@ impl ExplainPlan {
     }
 }
 
-/// What something cost, but for what it did not: in the words of `system_views.statements`.
+/// Adds the costs that are not zero, named as in `system_views.statements`.
 fn cost_steps(cost: &Cost, steps: &mut Steps) {
     for count in Count::ALL {
         let (amount, is_answer) = (

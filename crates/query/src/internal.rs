@@ -1,4 +1,4 @@
-//! Statements of our own, on tables of the server in which this crate keeps things.
+//! Ilion's own statements, on the server's tables in which this crate keeps state.
 
 use std::cell::RefCell;
 
@@ -9,11 +9,11 @@ use crate::planned::Planned;
 use crate::term::functions::call_budget;
 use crate::{Error, ExecuteOptions, Outcome, QueryOptions, ResultSet, Store, Value};
 
-/// Carries out a statement; returns the cells of its rows, one row after the other. Requires: its table has no view. Nothing
-/// happens in a store without the server's own tables.
+/// Executes a statement; returns the cells of its rows, row after row. Requires: its table has no view. Without the server's
+/// own tables it does nothing.
 ///
 /// # Errors
-/// The store refused, or the statement is wrong, which is our own fault.
+/// The store refused, or the statement is wrong, which is a bug.
 pub(crate) fn run(
     store: &dyn Store,
     options: &QueryOptions,
@@ -24,7 +24,7 @@ pub(crate) fn run(
     if schema.keyspace("system").is_none() {
         return Ok(Vec::new());
     }
-    // What the operator limits is not meant for us.
+    // The operator's limits are for clients.
     let own = QueryOptions {
         guardrails: crate::Guardrails::default(),
         ..options.clone()

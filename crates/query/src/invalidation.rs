@@ -1,4 +1,4 @@
-//! Which prepared statements a change of the schema makes invalid, so that clients prepare them again.
+//! Which prepared statements a schema change invalidates, so that clients prepare them again.
 //!
 //! Compat: `QueryProcessor.StatementInvalidatingListener` and `TableMetadata.changeAffectsPreparedStatements` of Cassandra 5.0.
 
@@ -6,7 +6,7 @@ use ilion_schema::{Diff, TableSchema, Transition};
 
 use crate::planned::Planned;
 
-/// What statements may depend on, of all that a change did.
+/// The effects of a change that statements may depend on.
 pub(crate) struct Invalidated<'d> {
     tables: Vec<&'d TableSchema>,
     /// Tables whose indexes changed, by keyspace and name.
@@ -16,7 +16,7 @@ pub(crate) struct Invalidated<'d> {
 }
 
 impl<'d> Invalidated<'d> {
-    /// What a change with these differences makes invalid.
+    /// The effects of a change with these differences.
     pub fn by(diffs: &'d [Diff]) -> Self {
         let mut found = Self {
             tables: Vec::new(),
@@ -47,7 +47,7 @@ impl<'d> Invalidated<'d> {
         self.tables.is_empty() && self.indexed.is_empty() && self.functions.is_empty()
     }
 
-    /// True if the statement depends on what changed.
+    /// True if the statement depends on the change.
     pub fn has(&self, planned: &Planned) -> bool {
         let has_table = |table: &TableSchema| {
             self.tables.iter().any(|changed| changed.id == table.id)

@@ -1,30 +1,30 @@
 //! CQL execution: text to plan, plan and values to mutations or rows.
 //!
-//! [`QueryProcessor`] is the door. A text is parsed (`ilion_cql`), planned against the schema, and kept as [`Prepared`];
-//! executing binds values, makes mutations for [`Store::apply`] or reads through [`Store::read_partition`], and answers
-//! in the form of the protocol ([`ResultSet`]).
+//! [`QueryProcessor`] is the entry point. A text is parsed (`ilion_cql`), planned against the schema, and kept as [`Prepared`].
+//! Executing it binds values, makes mutations for [`Store::apply`] or reads through [`Store::read_partition`], and answers in
+//! the form of the protocol ([`ResultSet`]).
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `processor` | [`QueryProcessor`]: the public calls |
-//! | `request`, `result`, `error` | what comes in, what goes out |
-//! | `prepared`, `statement_cache` | [`Prepared`]; those that are known, in memory and in `system.prepared_statements` |
-//! | `invalidation` | which prepared statements a change of the schema makes invalid |
-//! | `internal` | statements of our own |
-//! | `store`, `engine_store` | [`Store`]: what is needed of the engine; [`EngineStore`]: the engine |
-//! | `context` | what planning and executing are given |
+//! | `request`, `result`, `error` | inputs and outputs |
+//! | `prepared`, `statement_cache` | [`Prepared`]; the known prepared statements, in memory and in `system.prepared_statements` |
+//! | `invalidation` | which prepared statements a schema change invalidates |
+//! | `internal` | Ilion's own statements |
+//! | `store`, `engine_store` | [`Store`]: the interface to the storage below; [`EngineStore`]: the engine |
+//! | `context` | the inputs of planning and executing |
 //! | `planned`, `plan` | a text that was planned; a statement ready to be executed |
 //! | `bind` | values in the order of the markers |
-//! | `consistency` | which levels a statement may be executed with |
+//! | `consistency` | the levels that a statement may be executed with |
 //! | `protect` | tables that no client may write to |
 //! | `read_patience` | how long a SELECT may take |
 //! | `type_name` | names of types to types |
 //! | `partitions` | the mutations of a statement by partition |
 //! | `ddl` | schema statements |
-//! | `guardrails` | what the operator limits or switches off |
+//! | `guardrails` | the operator's limits and switches |
 //! | `describe` | DESCRIBE |
-//! | `explain` | EXPLAIN: how a SELECT is carried out, and what it cost |
-//! | `shape` | [`Shape`]: what statements have in common that differ in values only |
+//! | `explain` | EXPLAIN: how a SELECT is executed, and what it costs |
+//! | `shape` | [`Shape`]: statements grouped by everything except their values |
 //! | `batch`, `merge` | batches and their mutations as one write |
 //! | `term` | expressions for one value; native functions |
 //! | `restrictions` | WHERE |
@@ -74,6 +74,6 @@ pub use guardrails::{DiskUsage, Flag, Fullness, Guardrails, Threshold, ValueList
 pub use prepared::{Prepared, StatementWeight};
 pub use processor::{BatchStatement, QueryProcessor};
 pub use request::{BatchKind, ClientState, Consistency, ExecuteOptions, QueryOptions, Value, Values};
-pub use result::{ColumnSpec, Executed, Outcome, ResultSet, SchemaEvent, SchemaEventKind, SchemaTarget};
+pub use result::{ColumnSpec, Executed, Outcome, ResultSet};
 pub use shape::Shape;
 pub use store::{ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};

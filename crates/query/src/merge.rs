@@ -1,11 +1,11 @@
-//! Several updates of one partition as one, and what an update weighs, as a batch needs it.
+//! Several updates of one partition as one, and the size of an update as batches measure it.
 
 use bytes::Bytes;
 use ilion_rows::{Cell, ClusteringComparator, Data, PartitionUpdate, Row};
 use ilion_schema::TableSchema;
 
-/// Takes the later updates into the first. They have the same timestamp in general, so that who wins is decided cell
-/// by cell, not by order.
+/// Merges the later updates into the first. They usually have the same timestamp, so the winner is decided cell by cell, not by
+/// order.
 pub(crate) fn merge_updates(
     first: PartitionUpdate,
     rest: impl Iterator<Item = PartitionUpdate>,
@@ -46,7 +46,7 @@ fn sorted_rows(mut rows: Vec<Row>, table: &TableSchema) -> Vec<Row> {
     sorted
 }
 
-/// Compat: `PartitionUpdate.dataSize`, which the limits of a batch are measured by.
+/// Compat: `PartitionUpdate.dataSize`, the unit of the limits of batches.
 pub(crate) fn data_len(update: &PartitionUpdate) -> usize {
     const DELETION_LEN: usize = 12;
     let deletions = usize::from(update.deletion.is_some()) + update.ranges.len();

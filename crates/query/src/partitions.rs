@@ -1,4 +1,4 @@
-//! The mutations of a statement by the partitions that they change.
+//! The mutations of a statement, grouped by partition.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use ilion_schema::TableId;
 
 use crate::merge::merge_updates;
 
-/// One mutation for each partition, in the order in which the partitions came.
+/// One mutation for each partition, in the order of their first mutations.
 pub(crate) fn merge_partitions(mutations: Vec<Mutation>) -> Vec<Mutation> {
     if mutations.len() < 2 {
         return mutations;
@@ -36,7 +36,7 @@ pub(crate) fn merge_partitions(mutations: Vec<Mutation>) -> Vec<Mutation> {
         .collect()
 }
 
-/// Compat: Cassandra counts tables of one keyspace and key as one mutation.
+/// Compat: Cassandra counts tables of one keyspace with the same key as one mutation.
 pub(crate) fn partition_count(mutations: &[Mutation]) -> usize {
     if mutations.len() < 2 {
         return mutations.len();

@@ -24,7 +24,7 @@ pub(crate) enum Plan {
     Explain(Box<ExplainPlan>),
     Modify(Box<ModifyPlan>),
     Batch(Box<BatchPlan>),
-    /// The client's keyspace becomes this one.
+    /// Sets the session's keyspace.
     Use(String),
     /// Removes all data of a table.
     Truncate(Arc<TableSchema>),
@@ -33,10 +33,10 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    /// The change of data that a member of a protocol batch has to be.
+    /// The INSERT, UPDATE or DELETE that a member of a protocol batch must be.
     ///
     /// # Errors
-    /// It is another statement.
+    /// It is another kind of statement.
     pub fn modification(&self) -> Result<&ModifyPlan, Error> {
         match self {
             Self::Modify(modification) => Ok(modification),
@@ -62,18 +62,18 @@ impl Plan {
         })
     }
 
-    /// The columns of its rows, if they are always the same ones.
+    /// The result's columns, if they are always the same.
     pub fn result_columns(&self) -> Option<Arc<[ColumnSpec]>> {
         match self {
             Self::Select(select) => Some(select.columns().clone()),
             Self::Explain(explain) => Some(explain.columns().clone()),
-            // Compat: what a condition answers is not told when it is prepared; it says whether it was applied, and
-            // only if not, what was there.
+            // Compat: the columns of a conditional statement's answer are not known when it is prepared: they depend on whether
+            // it is applied.
             _ => None,
         }
     }
 
-    /// Which markers make the partition key.
+    /// The markers that form the partition key.
     pub fn partition_key_markers(&self) -> Vec<u16> {
         match self {
             Self::Select(select) => select.partition_key_markers(),
@@ -84,7 +84,7 @@ impl Plan {
         }
     }
 
-    /// What executing may cost.
+    /// What an execution may cost.
     pub fn weight(&self) -> StatementWeight {
         match self {
             Self::Select(select) => select.weight(),
@@ -95,7 +95,7 @@ impl Plan {
         }
     }
 
-    /// Its table, if it has one.
+    /// The table, if the statement has exactly one.
     pub fn table(&self) -> Option<&Arc<TableSchema>> {
         match self {
             Self::Select(select) => Some(select.table()),
@@ -106,7 +106,7 @@ impl Plan {
         }
     }
 
-    /// Its tables: of a batch, those of its members.
+    /// All tables: of a batch, those of its members.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableSchema>> {
         let members = match self {
             Self::Batch(batch) => batch.members(),
@@ -117,7 +117,6 @@ impl Plan {
             .chain(members.iter().map(ModifyPlan::table))
     }
 
-    /// Carries it out.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         match self {
             Self::Select(select) => {
@@ -141,7 +140,7 @@ impl Plan {
     }
 }
 
-/// The levels that rows may be read with.
+/// Checks the level of a read.
 fn check_read(select: &SelectPlan, execution: &Execution<'_>) -> Result<(), Error> {
     consistency::check_read(execution.options)?;
     if !is_system_keyspace(&select.table().keyspace) {
@@ -161,7 +160,7 @@ fn reads(modify: &ModifyPlan) -> bool {
     modify.is_conditional() || modify.is_counter() || modify.is_locking()
 }
 
-/// The levels that a change may be executed with.
+/// Checks the levels of a write.
 fn check_consistency(modify: &ModifyPlan, execution: &Execution<'_>) -> Result<(), Error> {
     let options = execution.options;
     if modify.is_conditional() {

@@ -1,4 +1,4 @@
-//! A text that was parsed and planned, and what planning found out about it.
+//! A text that was parsed and planned, and what planning found about it.
 
 use std::sync::Arc;
 
@@ -9,28 +9,28 @@ use crate::context::PlanContext;
 use crate::plan::Plan;
 use crate::{ColumnSpec, Error, QueryOptions, Shape, Store};
 
-/// Compat: `FBUtilities.MAX_UNSIGNED_SHORT`, since bound values are counted by a short.
+/// Compat: `FBUtilities.MAX_UNSIGNED_SHORT`, since the protocol counts values in 16 bits.
 const MARKERS_MAX: usize = 65_535;
 
 /// A text, planned against one schema.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub plan: Plan,
-    /// What was planned, to do it again when the schema has changed.
+    /// The source, to plan it again after a schema change.
     pub text: String,
-    /// What it has in common with texts of other values.
+    /// What the text shares with texts that differ in values.
     pub shape: Arc<Shape>,
-    /// Of its unqualified names.
+    /// The keyspace of its unqualified names.
     pub keyspace: Option<String>,
-    /// The schema's count of changes when it was planned.
+    /// The schema's epoch when it was planned.
     pub schema_epoch: u64,
-    /// What the bind markers receive.
+    /// The specs of the bind markers.
     pub variables: Vec<ColumnSpec>,
-    /// The columns of its rows, if they are always the same ones.
+    /// The result's columns, if they are always the same.
     pub result_columns: Option<Arc<[ColumnSpec]>>,
-    /// True if every table has its keyspace before it, so that the session's does not matter.
+    /// True if every table name has its keyspace, so that the session's does not matter.
     pub is_qualified: bool,
-    /// Functions and aggregates of users that it may call, by keyspace and name.
+    /// User-defined functions and aggregates that it may call, by keyspace and name.
     pub functions: Vec<(String, String)>,
 }
 
@@ -66,7 +66,7 @@ impl Planned {
         })
     }
 
-    /// True if it may be wanted again as it is: it takes values, or reads.
+    /// True if the same text may come again: it has markers, or reads.
     pub fn is_worth_keeping(&self) -> bool {
         match self.plan {
             Plan::Select(_) => true,
@@ -94,7 +94,7 @@ fn shape_of(text: &str, plan: &Plan, keyspace: Option<&str>) -> Shape {
     }
 }
 
-/// Compat: `QualifiedStatement.isFullyQualified`; statements without a table are not.
+/// Compat: `QualifiedStatement.isFullyQualified`; false for statements without a table.
 fn is_qualified(statement: &Statement) -> bool {
     match statement {
         Statement::Select(select) => has_keyspace(&select.table),

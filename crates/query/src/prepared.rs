@@ -11,9 +11,9 @@ use crate::{ClientState, ColumnSpec, Shape};
 /// What executing a statement may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementWeight {
-    /// Touches one row or writes without reading: may run where it is.
+    /// Reads or writes one row, or writes without reading: may run on the calling thread.
     Point,
-    /// May take long: give it a thread.
+    /// May take long: needs a thread of its own.
     Heavy,
 }
 
@@ -26,17 +26,17 @@ pub struct Prepared {
     pub result_metadata_id: [u8; 16],
     /// The bind markers.
     pub variables: Vec<ColumnSpec>,
-    /// Which markers make the partition key, in key order; empty if they do not make all of it.
+    /// The markers that form the partition key, in key order; empty if they do not cover all of it.
     pub partition_key_indexes: Vec<u16>,
     /// The result's columns; `None` for statements without rows.
     pub result_columns: Option<Arc<[ColumnSpec]>>,
     /// What executing may cost.
     pub weight: StatementWeight,
-    /// True if the result's columns were others once: clients that know no metadata ids (before protocol 5) may have
-    /// those, and nothing in their requests tells.
+    /// True if the result's columns have changed since it was first prepared. Clients before protocol 5 have no metadata ids,
+    /// so their requests do not show which columns they have.
     pub has_changed: bool,
     pub(crate) planned: Arc<Planned>,
-    /// About how many bytes it takes.
+    /// Approximate memory that it takes.
     pub(crate) weight_bytes: u64,
 }
 
@@ -56,7 +56,7 @@ impl Prepared {
         }
     }
 
-    /// What it has in common with statements of other values.
+    /// What the statement shares with statements that differ in values.
     #[inline]
     pub fn shape(&self) -> &Arc<Shape> {
         &self.planned.shape
@@ -72,8 +72,8 @@ impl Prepared {
         self.planned.keyspace.as_deref()
     }
 
-    /// What a client is told that prepares it: that it means another table in another keyspace, if it names none. Says so
-    /// to each client once.
+    /// A warning for a client that prepares a statement with unqualified names: in another keyspace it means another table.
+    /// Each client gets it once.
     ///
     /// Compat: `ClientState.warnAboutUseWithPreparedStatements`.
     pub fn warning(&self, client: &mut ClientState, keyspace: Option<&str>) -> Option<String> {
@@ -92,8 +92,8 @@ impl Prepared {
         Some(warning)
     }
 
-    /// The same statement, planned again; `None` if its markers or its result's columns became others, so that clients have
-    /// to prepare it again.
+    /// The same statement, planned again; `None` if its markers or its result's columns changed, so that clients must prepare
+    /// it again.
     pub(crate) fn renewed(&self, planned: Arc<Planned>) -> Option<Self> {
         let renewed = Self {
             has_changed: self.has_changed,

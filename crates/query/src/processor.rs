@@ -1,4 +1,4 @@
-//! The door to this crate: [`QueryProcessor`].
+//! The entry point of this crate: [`QueryProcessor`].
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -29,9 +29,9 @@ use crate::{
     Value, Values,
 };
 
-/// Texts that are remembered with their plans, for clients that do not prepare.
+/// Unprepared texts whose plans are cached.
 const TEXTS_KEPT: usize = 1024;
-/// Longer texts are not remembered.
+/// Longer texts are not cached.
 const TEXT_LEN_KEPT: usize = 8 * 1024;
 
 /// A member of a protocol batch.
@@ -51,8 +51,8 @@ pub struct QueryProcessor {
     texts: Cache<TextKey, Arc<Planned>>,
     views: Arc<Views>,
     patience: Arc<dyn Patience>,
-    /// Held alone while a schema statement is planned and carried out, so that it is planned against what it changes; held with
-    /// others while a statement is prepared, so that none is remembered that was planned before the change.
+    /// Held exclusively while a schema statement is planned and executed, so that the schema it was planned against does not
+    /// change. Held shared while a statement is prepared, so that no plan is cached that is older than the schema.
     schema_turn: RwLock<()>,
 }
 
@@ -62,7 +62,7 @@ struct TextKey {
     text: String,
 }
 
-/// Hashes as [`TextKey`] does.
+/// Hashes like [`TextKey`].
 #[derive(Hash)]
 struct TextRef<'t> {
     keyspace: Option<&'t str>,
@@ -76,7 +76,6 @@ impl Equivalent<TextKey> for TextRef<'_> {
 }
 
 impl QueryProcessor {
-    /// A processor over a store.
     pub fn new(store: Arc<dyn Store>, options: QueryOptions) -> Self {
         let views = Arc::new(Views::of(store.clone(), options.clone()));
         views.build_missing();
@@ -95,7 +94,7 @@ impl QueryProcessor {
         }
     }
 
-    /// Ends reads that take long, those that are being executed and later ones, since the node stops.
+    /// Ends long reads, running and later ones, since the node stops.
     pub fn end_long_reads(&self) {
         self.options.is_stopping.store(true, Ordering::Relaxed);
     }
@@ -105,12 +104,12 @@ impl QueryProcessor {
         &self.options.batch_sizes
     }
 
-    /// Prepared statements in memory, and how many made place for others since the start.
+    /// The number of prepared statements in memory, and of those evicted since the start.
     pub fn prepared_counts(&self) -> (u64, u64) {
         self.prepared.counts()
     }
 
-    /// Returns when no materialized view is being built. For tests.
+    /// Blocks until no materialized view is being built. For tests.
     pub fn wait_for_views(&self) {
         self.views.wait_built();
     }
@@ -118,7 +117,7 @@ impl QueryProcessor {
     /// Executes the text of a statement.
     ///
     /// # Errors
-    /// As the code says; see [`Error`].
+    /// See [`Error`].
     pub fn query(
         &self,
         client: &mut ClientState,
@@ -133,7 +132,7 @@ impl QueryProcessor {
         Ok(remember_keyspace(executed, client))
     }
 
-    /// The shape of a text, as far as it is known, or can be told by its looks.
+    /// The shape of a text: the known one, or one made from the text alone.
     pub fn shape_of(&self, client: &ClientState, cql: &str, keyspace: Option<&str>) -> Arc<Shape> {
         let keyspace = keyspace.or(client.keyspace.as_deref());
         match self.texts.get(&TextRef { keyspace, text: cql }) {
@@ -142,7 +141,7 @@ impl QueryProcessor {
         }
     }
 
-    /// Prepares a statement and remembers it. `keyspace` is for unqualified names, instead of the client's.
+    /// Prepares a statement and caches it. `keyspace` is for unqualified names, instead of the client's.
     ///
     /// # Errors
     /// The statement cannot be planned.
@@ -164,9 +163,9 @@ impl QueryProcessor {
         Ok(self.prepared.add(prepared, cql, id_keyspace))
     }
 
-    /// What is prepared of this text already.
+    /// The prepared statement of this text, if there is one.
     ///
-    /// Compat: a text that says its keyspaces is prepared once for all sessions, under an id without a keyspace.
+    /// Compat: a fully qualified text is prepared once for all sessions, under an id without a keyspace.
     fn known(&self, cql: &str, keyspace: Option<&str>) -> Option<Arc<Prepared>> {
         let epoch = self.store.schema().epoch;
         let is_meant = |known: &Prepared| {
@@ -179,14 +178,14 @@ impl QueryProcessor {
             .find(|known| is_meant(known))
     }
 
-    /// The statement prepared under `id`, planned against the schema as it is now; `None` if clients have to prepare it again.
+    /// The statement prepared under `id`, planned against the current schema; `None` if clients must prepare it again.
     pub fn prepared(&self, id: &[u8]) -> Option<Arc<Prepared>> {
         let id: [u8; 16] = id.try_into().ok()?;
         let found = self.prepared.get(&id).or_else(|| self.restored(&id))?;
         self.current(&found).ok()
     }
 
-    /// A statement that is in memory no more: planned again, if it still can be.
+    /// Plans a statement again that was evicted from memory; `None` if that is not possible.
     fn restored(&self, id: &[u8; 16]) -> Option<Arc<Prepared>> {
         let _turn = self.schema_turn.read();
         let remembered = self.prepared.remembered(id)?;
@@ -206,7 +205,7 @@ impl QueryProcessor {
     /// Executes a prepared statement.
     ///
     /// # Errors
-    /// As the code says; see [`Error`].
+    /// See [`Error`].
     pub fn execute(
         &self,
         client: &mut ClientState,
@@ -219,7 +218,7 @@ impl QueryProcessor {
         if let Outcome::Rows(rows) = &mut executed.outcome {
             rows.metadata_id = match &prepared.result_columns {
                 Some(columns) if Arc::ptr_eq(columns, &rows.columns) => Some(prepared.result_metadata_id),
-                // Compat: what a condition answers differs from time to time, so that nobody is to remember it.
+                // Compat: the columns of a conditional statement's answer differ, so clients must not cache them.
                 None if matches!(prepared.planned.plan, Plan::Modify(_) | Plan::Batch(_)) => None,
                 _ => Some(metadata_id(&rows.columns)),
             };
@@ -227,10 +226,10 @@ impl QueryProcessor {
         Ok(remember_keyspace(executed, client))
     }
 
-    /// Executes a protocol batch: all of it or nothing.
+    /// Executes a protocol batch, all of it or none.
     ///
     /// # Errors
-    /// As the code says; see [`Error`].
+    /// See [`Error`].
     pub fn batch(
         &self,
         client: &mut ClientState,
@@ -281,10 +280,10 @@ impl QueryProcessor {
         }
     }
 
-    /// The statement as it is with the schema of now, replaced in the cache if it was older.
+    /// The statement planned against the current schema; an older plan in the cache is replaced.
     ///
     /// # Errors
-    /// It is not what clients know any more, and they have to prepare it again.
+    /// Its markers or columns changed, and clients must prepare it again.
     fn current(&self, prepared: &Arc<Prepared>) -> Result<Arc<Prepared>, Error> {
         let epoch = self.store.schema().epoch;
         if prepared.planned.schema_epoch == epoch {
@@ -307,7 +306,7 @@ impl QueryProcessor {
         Ok(renewed)
     }
 
-    /// The plan of a text, made now or remembered.
+    /// The plan of a text, from the cache or new.
     fn planned(&self, text: &str, keyspace: Option<&str>) -> Result<Arc<Planned>, Error> {
         let known = self.texts.get(&TextRef { keyspace, text });
         if let Some(known) = known
@@ -333,38 +332,30 @@ impl QueryProcessor {
 
     fn run(&self, planned: &Planned, values: &[Value], options: &ExecuteOptions) -> Result<Executed, Error> {
         let before = spectrogram::set_statement(planned.shape.id);
-        let executed = self.run_in_its_way(planned, values, options);
+        let executed = match planned.plan {
+            Plan::Schema(_) => self.change_schema(planned, options),
+            _ => self.run_now(planned, values, options),
+        };
         spectrogram::set_statement(before);
         executed
     }
 
-    fn run_in_its_way(
-        &self,
-        planned: &Planned,
-        values: &[Value],
-        options: &ExecuteOptions,
-    ) -> Result<Executed, Error> {
-        if let Plan::Schema(_) = planned.plan {
-            return self.run_in_turn(planned, options);
-        }
-        self.run_now(planned, values, options)
-    }
-
-    fn run_in_turn(&self, planned: &Planned, options: &ExecuteOptions) -> Result<Executed, Error> {
-        let _turn = self.schema_turn.write();
-        if planned.schema_epoch == self.store.schema().epoch {
-            return self.change_schema(planned, options);
-        }
-        let planned = self.plan(&planned.text, planned.keyspace.as_deref())?;
-        self.change_schema(&planned, options)
-    }
-
-    /// Carries out a schema statement and forgets the prepared statements that it makes invalid.
+    /// Executes a schema statement, planned against the current schema, and invalidates the prepared statements that depend
+    /// on it.
     fn change_schema(&self, planned: &Planned, options: &ExecuteOptions) -> Result<Executed, Error> {
+        let _turn = self.schema_turn.write();
+        let renewed;
+        let planned = match planned.schema_epoch == self.store.schema().epoch {
+            true => planned,
+            false => {
+                renewed = self.plan(&planned.text, planned.keyspace.as_deref())?;
+                &renewed
+            }
+        };
         let Plan::Schema(change) = &planned.plan else {
             return self.run_now(planned, &[], options);
         };
-        // What cannot be done is refused when it is carried out, with what the operator says of it.
+        // A change that is not possible is refused by its execution, after the guardrails.
         let applied = self
             .store
             .schema()

@@ -1,11 +1,11 @@
-//! Tables that no client may write to: what the server keeps in them would no longer be true, or what depends on them.
+//! Tables that clients may not write to, since the server or other tables depend on their content.
 
 use ilion_schema::{LOCAL_KEYSPACES, TableSchema};
 
 use crate::Error;
 use crate::context::PlanContext;
 
-/// Refuses changes of the rows that hold the schema: they are for schema statements.
+/// Refuses writes to the rows that hold the schema: only schema statements change them.
 pub(crate) fn check_change(table: &TableSchema) -> Result<(), Error> {
     match table.keyspace.as_str() {
         "system_schema" => Err(not_modifiable(table)),
@@ -13,7 +13,7 @@ pub(crate) fn check_change(table: &TableSchema) -> Result<(), Error> {
     }
 }
 
-/// Refuses to empty tables of the server itself.
+/// Refuses TRUNCATE of the server's own tables.
 pub(crate) fn check_truncate(table: &TableSchema) -> Result<(), Error> {
     if LOCAL_KEYSPACES.contains(&table.keyspace.as_str()) {
         return Err(not_modifiable(table));
@@ -21,8 +21,8 @@ pub(crate) fn check_truncate(table: &TableSchema) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses changes that would leave an index behind: a data directory of somebody else may bring one of a class that is not known
-/// here, and then nobody keeps it up to date.
+/// Refuses writes to a table with an index of an unknown class, which a foreign data directory may have: the index would not be
+/// kept up to date.
 pub(crate) fn check_derived(table: &TableSchema, context: &PlanContext<'_>) -> Result<(), Error> {
     let keyspace = context.schema.keyspace(&table.keyspace);
     let mut indexes = keyspace

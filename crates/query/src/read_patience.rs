@@ -1,7 +1,7 @@
 //! How long a SELECT may take.
 //!
-//! Compat: `read_request_timeout` and `range_request_timeout`, from the start of the statement to its end, all rows of an aggregate
-//! included; the error is that of a coordinator whose replica has not answered.
+//! Compat: `read_request_timeout` and `range_request_timeout`, from the start of the statement to its end, including all rows
+//! of an aggregate. The error is that of a coordinator without an answer from its replica.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use ilion_env::patience::{self, Patience, PatienceScope};
 use crate::Store;
 use crate::context::Execution;
 
-/// Ends reads whose time is over, and all that take long once the node stops.
+/// Ends reads that have reached their timeout, and all long reads when the node stops.
 pub(crate) struct ReadPatience {
     pub store: Arc<dyn Store>,
     pub is_stopping: Arc<AtomicBool>,
@@ -27,7 +27,7 @@ impl Patience for ReadPatience {
     }
 }
 
-/// Begins a SELECT of given partitions, or another one.
+/// Starts the timeout of a SELECT; `is_by_key` selects which one.
 pub(crate) fn begin(execution: &Execution<'_>, is_by_key: bool) -> Option<PatienceScope> {
     let options = execution.query_options;
     let timeout = match is_by_key {

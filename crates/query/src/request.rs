@@ -1,4 +1,4 @@
-//! What comes with a statement: values, consistency, paging, time.
+//! The inputs of a statement: values, consistency, paging, time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,8 +12,8 @@ use ilion_rows::TombstoneLimits;
 use crate::BatchSizes;
 use crate::{DiskUsage, Guardrails};
 
-/// A consistency level by its code in the protocol. One node stores everything, so levels are checked and reported, not
-/// waited for.
+/// A consistency level by its code in the protocol. One node has all data, so levels are checked and reported, but there is
+/// nothing to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Consistency(pub u16);
 
@@ -73,10 +73,10 @@ impl fmt::Display for Consistency {
 /// The value of a bind marker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Value {
-    /// Null: deletes where it is written.
+    /// Null: deletes the value when written.
     #[default]
     Null,
-    /// Leaves what is there as it is.
+    /// Unset: leaves the stored value as it is.
     Unset,
     /// A serialized value.
     Bytes(Bytes),
@@ -85,7 +85,7 @@ pub enum Value {
 /// The values of the bind markers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Values {
-    /// There are none.
+    /// No values.
     #[default]
     None,
     /// By position.
@@ -94,88 +94,88 @@ pub enum Values {
     Named(Vec<(String, Value)>),
 }
 
-/// How a statement is to be executed.
+/// The options of one execution.
 #[derive(Clone, Debug, Default)]
 pub struct ExecuteOptions {
-    /// Values of the bind markers. Ignored by a batch, whose statements have their own.
+    /// Values of the bind markers. Ignored for a batch, whose members have their own.
     pub values: Values,
     /// Consistency of the read or write.
     pub consistency: Consistency,
-    /// Consistency of the condition; nothing is `SERIAL`.
+    /// Consistency of the condition; `None` means `SERIAL`.
     pub serial_consistency: Option<Consistency>,
-    /// Rows a page; `None`: everything at once.
+    /// Rows per page; `None` means no paging.
     pub page_size: Option<u32>,
-    /// Where to go on, as an earlier page gave it.
+    /// The paging state of the previous page.
     pub paging_state: Option<Bytes>,
-    /// Time of the write, if the statement says none.
+    /// Timestamp of the write, unless the statement has its own.
     pub timestamp_micros: Option<i64>,
-    /// The clock that TTLs are measured by, if not ours.
+    /// The time that TTLs are measured by, instead of the node's.
     pub now_secs: Option<i32>,
     /// Keyspace of unqualified names, instead of the client's.
     pub keyspace: Option<String>,
 }
 
-/// What the server remembers of a connection between statements.
+/// State of a connection between statements.
 #[derive(Clone, Debug, Default)]
 pub struct ClientState {
     /// Set by `USE`.
     pub keyspace: Option<String>,
-    /// Who is logged in.
+    /// The user who is logged in.
     pub user: Option<String>,
-    /// It was told that names without keyspaces and prepared statements do not go together; once is enough.
+    /// True once the client was warned of prepared statements with unqualified names; it is warned once.
     pub is_told_of_use: bool,
 }
 
 /// Limits and settings of the query layer.
 #[derive(Clone, Debug)]
 pub struct QueryOptions {
-    /// Prepared statements that are remembered; the oldest go first.
+    /// Largest number of prepared statements in memory; the oldest are evicted.
     pub prepared_count_max: usize,
-    /// About how many bytes they may take together.
+    /// Approximate memory that they may take together.
     pub prepared_bytes_max: u64,
-    /// Largest number of partitions that INs of one statement may name.
+    /// Largest number of partitions that the INs of one statement may name.
     pub in_partitions_max: usize,
-    /// Largest number of clustering ranges that INs of one statement may make of each partition.
+    /// Largest number of clustering ranges per partition that the INs of one statement may give.
     pub in_slices_max: usize,
-    /// A page ends when its rows take so many bytes, whatever the client asked for; 0 is never.
+    /// A page ends after so many bytes, whatever the client asked for; 0 means never.
     pub page_bytes_max: usize,
-    /// A batch above this many bytes gets a warning; 0 is never.
+    /// A batch above so many bytes gets a warning; 0 means never.
     pub batch_size_warn_bytes: usize,
-    /// A batch above this many bytes is refused; 0 is never.
+    /// A batch above so many bytes is refused; 0 means never.
     pub batch_size_fail_bytes: usize,
-    /// Last second at which data may expire: what the file format in use can hold.
+    /// Latest expiry second that the file format in use can hold.
     pub expiry_secs_max: u32,
-    /// Compaction of new tables that do not say: class and options; nothing is Cassandra's own default.
+    /// Compaction (class and options) of new tables that do not give one; `None` means Cassandra's default.
     pub default_compaction: Option<BTreeMap<String, String>>,
     /// The data center of this node, the only one that keyspaces may be replicated to.
     pub data_center: String,
     /// Whether `ALLOW FILTERING` is allowed.
     pub allow_filtering: bool,
-    /// What else the operator limits.
+    /// The other limits of the operator.
     pub guardrails: Guardrails,
-    /// How full the disk is, as whoever watches it says.
+    /// How full the disk is.
     pub disk_usage: Arc<DiskUsage>,
     /// How many partitions batches have changed.
     pub batch_sizes: Arc<BatchSizes>,
     /// Whether materialized views may be created.
     pub materialized_views_enabled: bool,
-    /// Whether CREATE INDEX may leave out what kind of index it wants.
+    /// Whether CREATE INDEX may omit the class of the index.
     pub default_secondary_index_enabled: bool,
-    /// The class of an index that does not say.
+    /// The class of an index whose CREATE INDEX omits it.
     pub default_secondary_index: String,
     /// Whether SASI indexes may be created.
     pub sasi_indexes_enabled: bool,
-    /// Whether functions and aggregates of users are made and run.
+    /// Whether user-defined functions and aggregates may be created and called.
     pub user_functions_enabled: bool,
-    /// How long a call of such a function may run.
+    /// How long one call of a user-defined function may run.
     pub user_function_time_max: Duration,
-    /// When a query is warned or ended for the tombstones that it met.
+    /// Numbers of tombstones at which a query gets a warning or fails.
     pub tombstone_limits: TombstoneLimits,
-    /// How long a SELECT of given partitions may take; nothing is as long as it does.
+    /// Timeout of a SELECT by partition key; `None` means no timeout.
     pub read_timeout: Option<Duration>,
-    /// The same for any other SELECT.
+    /// Timeout of any other SELECT; `None` means no timeout.
     pub range_timeout: Option<Duration>,
-    /// Reads that take long are to end at once.
+    /// Set when the node stops: long reads then end at once.
     pub is_stopping: Arc<AtomicBool>,
 }
 

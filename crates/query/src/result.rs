@@ -1,8 +1,9 @@
-//! What a statement answers.
+//! The answer to a statement.
 
 use std::sync::Arc;
 
 use ilion_codec::Rope;
+use ilion_schema::{SchemaEvent, TableSchema};
 use ilion_types::CqlType;
 
 use crate::{LogPosition, Shape};
@@ -20,29 +21,41 @@ pub struct ColumnSpec {
     pub ty: CqlType,
 }
 
-/// A statement was carried out.
+impl ColumnSpec {
+    /// A column or term of a table, called `name` in messages.
+    pub(crate) fn of(table: &TableSchema, name: &str, ty: CqlType) -> Self {
+        Self {
+            keyspace: Arc::from(table.keyspace.as_str()),
+            table: Arc::from(table.name.as_str()),
+            name: Arc::from(name),
+            ty,
+        }
+    }
+}
+
+/// The result of a statement.
 #[derive(Clone, Debug)]
 pub struct Executed {
-    /// What it answers.
+    /// The answer.
     pub outcome: Outcome,
-    /// The answer may be sent when the commit log is durable up to here.
+    /// The answer may be sent once the commit log is durable up to here.
     pub durable_at: Option<LogPosition>,
     /// Sentences for the client.
     pub warnings: Vec<String>,
-    /// What a text has in common with those of other values; `None` of prepared statements, which know it themselves.
+    /// What a text shares with texts that differ in values; `None` for prepared statements, which have it themselves.
     pub shape: Option<Arc<Shape>>,
 }
 
-/// What a statement answers.
+/// The answer to a statement.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// Done.
+    /// The statement was executed; there are no rows.
     Void,
     /// Rows.
     Rows(ResultSet),
-    /// The client's keyspace is now this one.
+    /// The client's keyspace changed.
     SetKeyspace(String),
-    /// The schema was changed. Empty if nothing changed (`IF NOT EXISTS`): then it is answered as `Void`.
+    /// The schema change; empty if nothing changed (`IF NOT EXISTS`), which is answered as `Void`.
     SchemaChange(Vec<SchemaEvent>),
 }
 
@@ -51,59 +64,18 @@ pub enum Outcome {
 pub struct ResultSet {
     /// The columns.
     pub columns: Arc<[ColumnSpec]>,
-    /// Digest of the columns; only for prepared statements.
+    /// Digest of the columns, for prepared statements.
     pub metadata_id: Option<[u8; 16]>,
     /// Number of rows.
     pub row_count: u32,
     /// Row after row, per cell `length: i32` (-1 for null) and the bytes.
     pub cells: Rope,
-    /// There is more; ask with this.
+    /// There are more rows; the next page needs this.
     pub paging_state: Option<Vec<u8>>,
 }
 
-/// One change of the schema, as drivers are told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SchemaEvent {
-    /// What happened.
-    pub change: SchemaEventKind,
-    /// To what kind of thing.
-    pub target: SchemaTarget,
-    /// In which keyspace (or to which).
-    pub keyspace: String,
-    /// Name of the table, type, function or aggregate; empty for a keyspace.
-    pub name: String,
-    /// Argument types of a function or aggregate.
-    pub argument_types: Vec<String>,
-}
-
-/// What happened to a schema object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SchemaEventKind {
-    /// `CREATED`
-    Created,
-    /// `UPDATED`
-    Updated,
-    /// `DROPPED`
-    Dropped,
-}
-
-/// Kinds of schema objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SchemaTarget {
-    /// `KEYSPACE`
-    Keyspace,
-    /// `TABLE`; views and indexes are told as their tables.
-    Table,
-    /// `TYPE`
-    Type,
-    /// `FUNCTION`
-    Function,
-    /// `AGGREGATE`
-    Aggregate,
-}
-
 impl Executed {
-    /// Without a log position and warnings.
+    /// A result without a log position and warnings.
     pub fn of(outcome: Outcome) -> Self {
         Self {
             outcome,

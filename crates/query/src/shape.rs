@@ -1,35 +1,35 @@
-//! Statements by what they have in common: [`Shape`].
+//! [`Shape`]: a statement without its values.
 
 use md5::{Digest, Md5};
 
-/// What is said of a text that is no CQL.
+/// The text of a shape that is not CQL.
 const NOT_CQL: &str = "(not CQL)";
 
-/// What is the same of statements that differ in values, white space and case only. What statements cost is told by it.
+/// What statements share that differ only in values, white space and case. Costs are counted by shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Digest of the rest, the same over restarts; never 0.
+    /// Digest of the other fields, stable over restarts; never 0.
     pub id: u64,
-    /// Keyspace of its table, or of names that have none; empty where neither is said.
+    /// The keyspace of its table, or of unqualified names; empty if there is none.
     pub keyspace: String,
     /// Its table; empty if it has none or several, or could not be planned.
     pub table: String,
     /// True if it reads the table.
     pub is_read: bool,
-    /// True if it reads partitions whose keys it does not say.
+    /// True if it reads partitions without giving their keys.
     pub is_scan: bool,
     /// The text with `?` for each value.
     pub text: String,
 }
 
 impl Shape {
-    /// Of a text, in a keyspace.
+    /// The shape of a text, in a keyspace.
     pub fn of(text: &str, keyspace: Option<&str>) -> Self {
         let text = ilion_cql::shape(text).unwrap_or_else(|| NOT_CQL.to_owned());
         Self::new(keyspace.unwrap_or_default().to_owned(), text)
     }
 
-    /// The same, on this table.
+    /// The shape with its table.
     pub(crate) fn on(self, table: &str, is_read: bool) -> Self {
         Self {
             table: table.to_owned(),
@@ -38,7 +38,7 @@ impl Shape {
         }
     }
 
-    /// The same, reading partitions whose keys are not said.
+    /// The shape of a statement that reads partitions without giving their keys.
     pub(crate) fn scanning(self) -> Self {
         Self {
             is_scan: true,
@@ -46,7 +46,7 @@ impl Shape {
         }
     }
 
-    /// Of a batch, by the shapes of its statements, each once.
+    /// The shape of a batch: the shapes of its statements, each once.
     pub fn of_batch<'s>(kind: &str, members: impl Iterator<Item = &'s Self>) -> Self {
         let mut place = None;
         let mut texts: Vec<&str> = Vec::new();

@@ -1,8 +1,8 @@
-//! Prepared statements that are known: in memory, and in `system.prepared_statements`, from where they come back after a
-//! restart when they are first asked for.
+//! The prepared statements: in memory, and in `system.prepared_statements`, from where they are restored after a restart on
+//! first use.
 //!
-//! Compat: rows as Cassandra keeps them. A statement that goes from memory to make place goes from the table too.
-//! Statements are limited by the memory that they take, which is reckoned from their text ([`weight_of`]).
+//! Compat: the rows are Cassandra's. A statement that is evicted from memory is also removed from the table. The limit is the
+//! memory that statements take, which is estimated from their text ([`weight_of`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,28 +18,27 @@ use crate::{Error, Prepared, QueryOptions, Store, Value};
 
 type Id = [u8; 16];
 
-/// What is known of a prepared statement on disk.
+/// A prepared statement on disk.
 pub(crate) struct Remembered {
     pub text: String,
-    /// Of its unqualified names.
+    /// The keyspace of its unqualified names.
     pub keyspace: Option<String>,
 }
 
-/// The cache is in so many parts, each with its own lock; no statement may take more than one of them holds.
+/// Number of shards of the cache, each with its own lock. A statement must fit into one.
 const PARTS: u64 = 4;
-/// What a short statement takes with its plan and its columns.
+/// Memory of a short statement with its plan and its columns.
 const STATEMENT_BYTES: u64 = 2048;
-/// What a term takes beside its text.
+/// Memory of a term, beside its text.
 const TERM_BYTES: u64 = 128;
 
-/// About how many bytes a prepared statement of this text takes: the text, the literals in its plan, and the terms, which are
-/// counted by their commas.
+/// Approximate memory of a prepared statement: the text, the literals in its plan, and the terms, which are counted by commas.
 pub(crate) fn weight_of(text: &str) -> u64 {
     let commas = text.bytes().filter(|byte| *byte == b',').count() as u64;
     STATEMENT_BYTES + 2 * text.len() as u64 + TERM_BYTES * commas
 }
 
-/// Weighs by bytes, and so that no more than a number of statements fit.
+/// Weighs statements by bytes, with a minimum that bounds their number.
 #[derive(Clone, Debug)]
 struct Bytewise {
     weight_min: u64,
@@ -57,21 +56,21 @@ pub(crate) struct StatementCache {
     options: QueryOptions,
     known: Cache<Id, Arc<Prepared>, Bytewise, DefaultHashBuilder, Evicted>,
     evicted: Evicted,
-    /// Statements that were forgotten: clients may still have the columns that these had.
+    /// Statements that were forgotten: clients may still use their columns.
     former: Cache<Id, Former>,
-    /// True if statements may be on disk that are not in memory.
+    /// True if the table may have statements that are not in memory.
     has_unread: AtomicBool,
     evicted_count: AtomicU64,
 }
 
-/// What is known of a forgotten statement.
+/// What is kept of a forgotten statement.
 #[derive(Clone, Copy)]
 struct Former {
     result_metadata_id: Id,
     has_changed: bool,
 }
 
-/// Those that made place for others, to be removed from the table.
+/// Evicted statements, to be removed from the table.
 #[derive(Clone, Debug, Default)]
 struct Evicted(Arc<Mutex<Vec<Arc<Prepared>>>>);
 
@@ -84,7 +83,7 @@ impl Lifecycle<Id, Arc<Prepared>> for Evicted {
 }
 
 impl StatementCache {
-    /// Nothing is in memory yet.
+    /// An empty cache.
     pub fn new(store: Arc<dyn Store>, options: QueryOptions) -> Self {
         let evicted = Evicted::default();
         let bytes_max = options.prepared_bytes_max.max(1);
@@ -100,7 +99,7 @@ impl StatementCache {
         let hasher = DefaultHashBuilder::default();
         let known = match parts.build() {
             Ok(parts) => Cache::with_options(parts, weighter, hasher, evicted.clone()),
-            // It only refuses options that lack a capacity.
+            // It fails only if options lack a capacity.
             Err(_) => Cache::with(count, bytes_max, weighter, hasher, evicted.clone()),
         };
         Self {
@@ -114,7 +113,7 @@ impl StatementCache {
         }
     }
 
-    /// Refuses a text that no part of the cache could hold: it would go at once, and its client would prepare it for ever.
+    /// Refuses a text that no shard could hold: it would be evicted at once, and its client would prepare it again and again.
     ///
     /// Compat: `QueryProcessor.storePreparedStatement`.
     pub fn check_size(&self, text: &str) -> Result<(), Error> {
@@ -134,13 +133,13 @@ impl StatementCache {
         self.known.get(id)
     }
 
-    /// Puts in a statement that is on disk already.
+    /// Adds a statement that is already on disk.
     pub fn renew(&self, prepared: Arc<Prepared>) {
         self.known.insert(prepared.id, prepared);
         self.remove_evicted();
     }
 
-    /// Puts in a new statement, in memory and on disk.
+    /// Adds a new statement, in memory and on disk.
     pub fn add(&self, mut prepared: Prepared, text: &str, keyspace: Option<&str>) -> Arc<Prepared> {
         let id = prepared.id;
         prepared.has_changed = self.former.get(&id).is_some_and(|former| {
@@ -158,7 +157,7 @@ impl StatementCache {
         prepared
     }
 
-    /// A statement that was prepared before, maybe by a process before this one.
+    /// A statement that was prepared before, maybe by an earlier process.
     pub fn remembered(&self, id: &Id) -> Option<Remembered> {
         let found = self.run(
             "SELECT query_string, logged_keyspace FROM system.prepared_statements WHERE prepared_id = ?",
@@ -177,20 +176,20 @@ impl StatementCache {
         })
     }
 
-    /// Forgets a statement that is not what clients know any more.
+    /// Forgets a statement whose markers or columns changed.
     pub fn forget(&self, prepared: &Prepared) {
         self.forget_in_memory(prepared);
         self.forget_on_disk(&prepared.id);
     }
 
-    /// Statements in memory that a change of the schema makes invalid.
+    /// Statements in memory that a schema change invalidates.
     pub fn invalid(&self, changed: &Invalidated<'_>) -> Vec<Arc<Prepared>> {
         let known = self.known.iter().map(|(_, prepared)| prepared);
         known.filter(|prepared| changed.has(&prepared.planned)).collect()
     }
 
-    /// Forgets these on disk, before the schema changes: a crash in between leaves none that clients know otherwise. Those that
-    /// nobody asked for since the start are forgotten, too, since it is not known what they depend on.
+    /// Forgets these on disk, before the schema changes: after a crash in between, none is left with old columns. Statements
+    /// that were not used since the start are forgotten too, since their dependencies are not known.
     pub fn forget_before_change(&self, invalid: &[Arc<Prepared>]) {
         invalid
             .iter()
@@ -210,7 +209,7 @@ impl StatementCache {
         self.has_unread.store(false, Ordering::Relaxed);
     }
 
-    /// Forgets these in memory, now that the schema has changed.
+    /// Forgets these in memory, after the schema changed.
     pub fn forget_after_change(&self, invalid: &[Arc<Prepared>]) {
         invalid
             .iter()
@@ -238,7 +237,7 @@ impl StatementCache {
         ));
     }
 
-    /// Statements in memory, and how many made place for others since the start.
+    /// The number of statements in memory, and of those evicted since the start.
     pub fn counts(&self) -> (u64, u64) {
         (
             self.known.len() as u64,
@@ -250,7 +249,7 @@ impl StatementCache {
         let evicted = std::mem::take(&mut *self.evicted.0.lock());
         let count = evicted.len() as u64;
         self.evicted_count.fetch_add(count, Ordering::Relaxed);
-        // One that was planned again is told, too: it has made place for itself.
+        // A statement that was planned again is reported, too: it replaces its own older version.
         for prepared in evicted {
             if self.known.peek(&prepared.id).is_none() {
                 self.note_former(&prepared);
@@ -263,7 +262,7 @@ impl StatementCache {
         internal::run(&*self.store, &self.options, cql, values)
     }
 
-    /// The statement works all the same: clients prepare it again after a restart.
+    /// Logs a failure. The statement works all the same: clients prepare it again after a restart.
     fn tell<T>(&self, done: Result<T, Error>) -> Option<T> {
         done.map_err(|reason| tracing::warn!(%reason, "system.prepared_statements cannot be used"))
             .ok()

@@ -1,8 +1,8 @@
-//! What query needs of the store below it: one trait, so that tests run on a map and the server on the engine.
+//! The interface of query to the storage below. A trait, so that tests can run without an engine.
 
 use std::sync::Arc;
 
-use ilion_engine::{CounterCache, IndexBuildFacts, OpenIndex, ReadSurvey};
+use ilion_engine::{CounterCache, OpenIndex, ReadSurvey};
 use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
@@ -12,47 +12,43 @@ use uuid::Uuid;
 
 use crate::{Consistency, Error, FailureReason, WriteType};
 
-/// A place in the commit log.
+/// A position in the commit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogPosition {
-    /// Which segment.
     pub segment: u64,
-    /// Where in it.
     pub offset: u32,
 }
 
-/// What DESCRIBE CLUSTER tells.
+/// The facts that DESCRIBE CLUSTER shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterFacts {
     /// Name of the cluster.
     pub name: String,
     /// Short or full class name of the snitch.
     pub snitch: String,
-    /// Tokens of the node and its address.
+    /// Each token of the node, with its address.
     pub ranges: Vec<(String, Vec<String>)>,
 }
 
-/// The store. Every call may come from any thread.
+/// The storage. Any thread may call it.
 pub trait Store: Send + Sync {
-    /// The schema as it is now; cheap.
+    /// The current schema; cheap.
     fn schema(&self) -> Arc<Schema>;
 
-    /// Applies all mutations at once as one log record. They are visible when it returns, and durable when the log is
-    /// up to the position (nothing: there is no log to wait for).
+    /// Applies all mutations at once as one log record. They are visible when it returns, and durable when the log is durable
+    /// up to the position (`None`: there is no log).
     ///
     /// # Errors
     /// Nothing was applied.
     fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError>;
 
-    /// As [`Store::apply`], of what was decided by what was read before: after a loss it is not to be there without that.
+    /// Like [`Store::apply`], for mutations that depend on what was read: a crash that loses what was read loses them, too.
     ///
     /// # Errors
-    /// As there.
-    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
-        self.apply(mutations)
-    }
+    /// As [`Store::apply`].
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError>;
 
-    /// One partition: merged, deletions applied to what they cover, tombstones and expired data still there.
+    /// Reads one partition: merged, with deletions applied to the data they cover; tombstones and expired data are still there.
     ///
     /// # Errors
     /// A source cannot be read.
@@ -63,7 +59,7 @@ pub trait Store: Send + Sync {
         filter: &ClusteringFilter,
     ) -> Result<Box<dyn Cursor>, StoreError>;
 
-    /// Many partitions, as [`Store::read_partition`].
+    /// Reads a range of partitions, each as [`Store::read_partition`] does.
     ///
     /// # Errors
     /// A source cannot be read.
@@ -80,93 +76,75 @@ pub trait Store: Send + Sync {
     /// The table cannot be truncated.
     fn truncate(&self, table: TableId) -> Result<(), StoreError>;
 
-    /// Whether [`Store::truncate`] makes a table forget that is computed when it is read.
-    fn is_clearable(&self, _table: TableId) -> bool {
-        false
-    }
+    /// Whether [`Store::truncate`] clears a table that is computed when it is read.
+    fn is_clearable(&self, table: TableId) -> bool;
 
-    /// Changes the schema: checks it, stores it, and makes or drops the tables. Nothing means that nothing changed, by
-    /// the statement's `IF`.
+    /// Changes the schema: checks the change, stores it, and makes or drops the tables. `None` if the statement's `IF` left
+    /// nothing to change.
     ///
     /// # Errors
-    /// [`StoreError::Schema`] if the rules do not allow it; then nothing was changed.
+    /// [`StoreError::Schema`] if the rules do not allow it; the schema is then unchanged.
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError>;
 
-    /// Waits until nobody else holds these partitions, and holds them until the guard is dropped. What reads and then
-    /// writes by what it read (conditions, counters, list positions) does so under it; other writers do not wait.
+    /// Locks these partitions until the guard is dropped; blocks while others hold them. Statements that write what depends on
+    /// a read (conditions, counters, list positions) hold it; other writers do not.
     fn lock_partitions(&self, partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_>;
 
-    /// How keys become tokens.
+    /// The partitioner of the node.
     fn partitioner(&self) -> Partitioner;
 
-    /// The clock.
+    /// The wall clock.
     fn now_micros(&self) -> i64;
 
-    /// The clock, but greater than every time given before.
+    /// The wall clock, but later than every time returned before.
     fn unique_micros(&self) -> i64;
 
-    /// A clock that never steps back, for how long something took.
-    fn monotonic_nanos(&self) -> u64 {
-        u64::try_from(self.now_micros()).unwrap_or(0).saturating_mul(1000)
-    }
+    /// A monotonic clock, for durations.
+    fn monotonic_nanos(&self) -> u64;
 
-    /// A new version 1 UUID, greater in time than every one given before.
+    /// A new version 1 UUID, later than every one returned before.
     fn time_uuid(&self) -> Uuid;
 
     /// A new version 4 UUID.
     fn random_uuid(&self) -> Uuid;
 
-    /// Under which id this node counts. A store of one node may keep the one given here.
-    fn counter_id(&self) -> CounterId {
-        *b"ilion's counters"
-    }
+    /// The id under which this node counts.
+    fn counter_id(&self) -> CounterId;
 
-    /// What this node has counted lately, if that is remembered. To be used while the partition is locked.
-    fn counter_cache(&self) -> Option<&CounterCache> {
-        None
-    }
+    /// The recent counts of this node, if they are cached. Requires: the partition is locked.
+    fn counter_cache(&self) -> Option<&CounterCache>;
 
-    /// What reading a partition would ask, if that is known.
+    /// The sources that a read of a partition would use, if known.
     fn survey_partition(
         &self,
-        _table: &Arc<TableSchema>,
-        _key: &DecoratedKey,
-        _filter: &ClusteringFilter,
-    ) -> Option<ReadSurvey> {
-        None
-    }
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Option<ReadSurvey>;
 
-    /// What reading partitions of a range may ask, if that is known.
-    fn survey_range(&self, _table: &Arc<TableSchema>, _range: &KeyRange) -> Option<ReadSurvey> {
-        None
-    }
+    /// The sources that a read of a range may use, if known.
+    fn survey_range(&self, table: &Arc<TableSchema>, range: &KeyRange) -> Option<ReadSurvey>;
 
-    /// Name and tokens.
+    /// The name, snitch and tokens of the cluster.
     fn cluster(&self) -> ClusterFacts;
 
-    /// The kinds of indexes that there are.
-    fn index_classes(&self) -> IndexClasses {
-        IndexClasses::default()
-    }
+    /// The classes of indexes.
+    fn index_classes(&self) -> IndexClasses;
 
-    /// The indexes of a table, and whether they may be asked yet. A store without indexes says that there are none.
-    fn indexes_of(&self, _table: TableId) -> Vec<OpenIndex> {
-        Vec::new()
-    }
+    /// The indexes of a table, and whether they are ready.
+    fn indexes_of(&self, table: TableId) -> Vec<OpenIndex>;
 
-    /// Rows of the table that may match, of all its sources at one moment. What is told by [`Candidates::met`] of stale entries is
+    /// Candidates for the rows that match, from all sources at one moment. Stale entries that [`Candidates::met`] finds are
     /// removed when the search is dropped.
     ///
     /// # Errors
-    /// The index is not there, not built or does not serve the predicate, or a source cannot be read.
+    /// The index does not exist, is not built or does not serve the predicate, or a source cannot be read.
     fn index_search(
         &self,
         table: &Arc<TableSchema>,
         index: &str,
-        _predicate: &Predicate,
-    ) -> Result<Box<dyn Candidates>, StoreError> {
-        Err(StoreError::no_index(table, index))
-    }
+        predicate: &Predicate,
+    ) -> Result<Box<dyn Candidates>, StoreError>;
 
     /// How many rows [`Store::index_search`] may give.
     ///
@@ -176,12 +154,10 @@ pub trait Store: Send + Sync {
         &self,
         table: &Arc<TableSchema>,
         index: &str,
-        _predicate: &Predicate,
-    ) -> Result<Estimate, StoreError> {
-        Err(StoreError::no_index(table, index))
-    }
+        predicate: &Predicate,
+    ) -> Result<Estimate, StoreError>;
 
-    /// Rows of the table by nearness of their vectors, about the nearest first. The same row may come several times.
+    /// Rows ranked by the nearness of their vectors, approximately. A row may come several times.
     ///
     /// # Errors
     /// As for [`Store::index_search`]; the index does not rank.
@@ -189,23 +165,8 @@ pub trait Store: Send + Sync {
         &self,
         table: &Arc<TableSchema>,
         index: &str,
-        _vector: &[f32],
-    ) -> Result<Box<dyn Ranked>, StoreError> {
-        Err(StoreError::no_index(table, index))
-    }
-
-    /// Makes an index anew from its table, and returns when it is built.
-    ///
-    /// # Errors
-    /// The index is not there, writes are refused, or the table cannot be read.
-    fn rebuild_index(&self, table: &Arc<TableSchema>, index: &str) -> Result<(), StoreError> {
-        Err(StoreError::no_index(table, index))
-    }
-
-    /// The builds of indexes that go on or wait.
-    fn index_builds(&self) -> Vec<IndexBuildFacts> {
-        Vec::new()
-    }
+        vector: &[f32],
+    ) -> Result<Box<dyn Ranked>, StoreError>;
 }
 
 /// Holds partitions until it is dropped.
@@ -219,33 +180,22 @@ pub enum StoreError {
     /// A source could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Writes are refused: poisoned, or the disk is full. The operator must act.
+    /// Writes are refused: after a failure that stops writes, or since the disk is full. The operator must act.
     #[error("{0}")]
     WriteRefused(String),
-    /// Too much at once. Retry later.
-    #[error("{0}")]
-    Overloaded(String),
     /// The request is not possible for this table.
     #[error("{0}")]
     Invalid(String),
     /// The schema's rules do not allow the change.
     #[error(transparent)]
     Schema(#[from] ilion_schema::Error),
-    /// Neither the client's fault nor that of the request: a table that was set aside, or a fault of ours. The message says
-    /// who must act.
+    /// Neither the client nor the request is wrong: a table was set aside, or there is a bug. The message says who must act.
     #[error("{0}")]
     Internal(String),
 }
 
 impl StoreError {
-    fn no_index(table: &TableSchema, index: &str) -> Self {
-        Self::Invalid(format!(
-            "table {}.{} has no index {index}",
-            table.keyspace, table.name
-        ))
-    }
-
-    /// What the client of a read is told.
+    /// The error for the client of a read.
     pub(crate) fn of_read(self, consistency: Consistency) -> Error {
         match self {
             Self::Read(ReadError::Aborted(message)) => Error::ReadTimeout {
@@ -264,7 +214,7 @@ impl StoreError {
         }
     }
 
-    /// What the client of a write is told.
+    /// The error for the client of a write.
     pub(crate) fn of_write(self, consistency: Consistency, write_type: WriteType) -> Error {
         match self {
             Self::Read(error) => Self::Read(error).of_read(consistency),
@@ -278,11 +228,10 @@ impl StoreError {
         }
     }
 
-    /// What the client of any other statement is told.
+    /// The error for the client of any other statement.
     pub(crate) fn of_statement(self) -> Error {
         match self {
             Self::Schema(error) => error.into(),
-            Self::Overloaded(message) => Error::Overloaded(message),
             Self::Invalid(message) => Error::Invalid(message),
             Self::Read(error) => Error::ServerError(error.to_string()),
             Self::WriteRefused(message) | Self::Internal(message) => Error::ServerError(message),

@@ -1,6 +1,6 @@
-//! Names of types in statements to types: user types are looked up in one keyspace.
+//! From type names in statements to types: user types are looked up in one keyspace.
 //!
-//! Compat: `CQL3Type.Raw`. Not here: what may stand inside what in a column (`CqlType::check_nesting`).
+//! Compat: `CQL3Type.Raw`. Not here: which types may be nested in a column (`CqlType::check_nesting`).
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use ilion_types::CqlType;
 
 use crate::Error;
 
-/// The package of Cassandra's types: names without a package are in it.
+/// The package of Cassandra's types; class names without a package are in it.
 const CASSANDRA_TYPES: &str = "org.apache.cassandra.db.marshal.";
 
-/// The type of this name, for a statement in `keyspace`. Where there is no keyspace, no user types are known.
+/// The type of this name, for a statement in `keyspace`. Without a keyspace, user types are unknown.
 ///
-/// Each kind of type has a function of its own, so that the many levels that a type may have need little stack each.
+/// Each kind of type has its own function: small stack frames allow for deeply nested types.
 pub(crate) fn resolve_type(
     name: &CqlTypeName,
     keyspace: Option<&str>,
@@ -29,7 +29,7 @@ pub(crate) fn resolve_type(
     }
 }
 
-/// Where names of types are looked up.
+/// The scope of type names.
 struct Resolver<'a> {
     keyspace: Option<&'a str>,
     schema: &'a Schema,
@@ -98,7 +98,7 @@ impl Resolver<'_> {
 /// The type of a column.
 ///
 /// # Errors
-/// As [`resolve_type`]; a collection of what would have to be frozen is refused before anything is looked up.
+/// As [`resolve_type`]; a collection with an unfrozen complex type inside is refused before names are looked up.
 pub(crate) fn column_type(
     name: &CqlTypeName,
     keyspace: Option<&str>,
@@ -111,7 +111,7 @@ pub(crate) fn column_type(
 /// The type of a field of a user type.
 ///
 /// # Errors
-/// As [`column_type`]; a user type has to be frozen.
+/// As [`column_type`]; a user type must be frozen.
 pub(crate) fn field_type(
     name: &CqlTypeName,
     keyspace: Option<&str>,
@@ -166,8 +166,8 @@ pub(crate) fn native_type(native: NativeType) -> CqlType {
     }
 }
 
-/// Compat: `CQL3Type.Raw.RawCustom` and the messages of `TypeParser`, which names what it did not find only where nothing
-/// stands around it.
+/// Compat: `CQL3Type.Raw.RawCustom` and the messages of `TypeParser`, which names an unknown class only if it is the whole
+/// text.
 fn custom_type(class: &str) -> Result<CqlType, Error> {
     let refused = |why: String| Err(Error::Syntax(format!("Error setting type {class}: {why}")));
     let ty = match CqlType::from_class(class) {

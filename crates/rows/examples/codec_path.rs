@@ -1,4 +1,4 @@
-//! What the codec of mutations and the merge cost, in instructions:
+//! Measures the codec of mutations and the merge, in instructions:
 //!
 //! ```text
 //! cargo build --release -p ilion-rows --example codec_path
@@ -7,7 +7,7 @@
 //!         target/release/examples/codec_path $path 20000
 //! done
 //! ```
-//! Instructions collected, divided by the count, are those of one mutation or row of five values.
+//! Divide the instructions collected by the count: that is the cost of one mutation, or of one row of five values.
 
 #![expect(clippy::unwrap_used, reason = "a tool for developers")]
 

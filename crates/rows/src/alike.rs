@@ -1,8 +1,8 @@
-//! Plain rows that are laid out alike, one behind the other.
+//! Batches of plain rows with the same layout, stored one after the other.
 //!
-//! Measurements and events have the same columns, most of them of fixed width, so that row after row has its values at the same places.
-//! A source that has made sure of that shows many of them at once ([`PlainVisitor::rows`](crate::PlainVisitor::rows)): whoever takes
-//! them finds each value by its place, and parses nothing.
+//! Measurements and events have the same columns, most of them of fixed width: each row has its values at the same offsets. A
+//! source that has checked this shows many rows at once ([`PlainVisitor::rows`](crate::PlainVisitor::rows)). The visitor then
+//! finds each value by its offset and parses nothing.
 
 use std::ops::Range;
 
@@ -12,46 +12,47 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::{DecoratedKey, Flow, PlainRow};
 
-/// Where among the bytes of a row its parts are.
+/// The byte range of each part of a row, from the start of the row.
 #[derive(Clone, Debug, Default)]
 pub struct RowLayout {
-    /// Bytes from where a row begins to where the next one does. Of rows of different lengths, at most: the value of the last column has
-    /// any length, and its place and that of all that is stored end with the row, wherever they say.
+    /// Bytes from the start of a row to the start of the next one. If rows differ in length: the largest length. Then only the
+    /// value of the last column varies in length; ranges that reach the end of the row (that value, `stored`) may name a larger
+    /// end and are cut to the row.
     pub len: usize,
-    /// The partition key, if each row is a partition.
+    /// The partition key, if each row is a partition of its own.
     pub key: Option<Range<usize>>,
     /// The values of the clustering columns.
     pub clustering: SmallVec<[Range<usize>; 4]>,
-    /// When the row and its cells were written.
+    /// The timestamp of the row and its cells.
     pub timestamp: LaidTimestamp,
     /// The values of the columns, by id.
     pub cells: SmallVec<[(ColumnId, Range<usize>); 8]>,
-    /// The cells as SSTables store what was written together with its row.
+    /// The cells as SSTables store those that were written together with their row.
     pub stored: Range<usize>,
 }
 
 impl RowLayout {
-    /// What a row has at a place of its layout.
+    /// The bytes of `row` in a range of its layout, cut to the end of the row.
     #[inline(always)]
     pub fn part<'b>(row: &'b [u8], place: &Range<usize>) -> &'b [u8] {
         &row[place.start..place.end.min(row.len())]
     }
 
-    /// Where the value of a column is, if rows have one.
+    /// The range of a column's value; `None` if rows have no value for it.
     pub fn cell(&self, column: ColumnId) -> Option<&Range<usize>> {
         let at = self.cells.binary_search_by_key(&column, |(id, _)| *id).ok()?;
         Some(&self.cells[at].1)
     }
 }
 
-/// A timestamp that is stored as what it is above another.
+/// A timestamp that is stored as its difference to another one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaidTimestamp {
-    /// Where it ends. At least 8: a whole number of eight bytes ends there, too.
+    /// Where the stored difference ends. At least 8, so that eight bytes can be read that end here.
     pub end: usize,
-    /// The bits of that number, big-endian, that belong to it.
+    /// The bits of these eight bytes (big-endian) that belong to the difference.
     pub mask: u64,
-    /// What it is above.
+    /// The timestamp that the difference is added to.
     pub least_micros: i64,
 }
 
@@ -65,20 +66,22 @@ impl LaidTimestamp {
     }
 }
 
-/// Plain rows of one layout.
+/// Plain rows with the same layout.
 #[derive(Clone, Copy, Debug)]
 pub struct AlikeRows<'b> {
-    /// Of these rows, and nothing else.
+    /// Exactly the bytes of these rows.
     bytes: &'b [u8],
     count: usize,
-    /// Where each row begins, and where the last one ends, if they differ in length. Invariant: one more than there are rows.
+    /// If rows differ in length: the start of each row and the end of the last. Invariant: one more element than there are
+    /// rows.
     bounds: Option<&'b [u32]>,
     layout: &'b RowLayout,
     partition: Option<&'b DecoratedKey>,
 }
 
 impl<'b> AlikeRows<'b> {
-    /// So many rows that take these bytes, in the partition with that key, or each in its own as the layout says.
+    /// `count` rows in `bytes`. `partition` is the key of their partition; with `None` each row is a partition and has its key
+    /// in its layout.
     pub fn new(
         bytes: &'b [u8],
         count: usize,
@@ -94,10 +97,10 @@ impl<'b> AlikeRows<'b> {
         }
     }
 
-    /// The same, where each row has its own length: where among the bytes each begins, and the last one ends.
+    /// The same rows, with a length each: `bounds` has the start of each row in the bytes, and the end of the last.
     ///
     /// # Panics
-    /// If there is not one number more than there are rows.
+    /// If `bounds` does not have exactly one element more than there are rows.
     #[must_use]
     pub fn within(self, bounds: &'b [u32]) -> Self {
         assert_eq!(bounds.len(), self.count + 1, "a start for each row, and an end");
@@ -105,7 +108,7 @@ impl<'b> AlikeRows<'b> {
         Self { bounds, ..self }
     }
 
-    /// The first ones, so many at most.
+    /// The first `count` rows, or all if there are fewer.
     #[must_use]
     pub fn first(&self, count: usize) -> Self {
         if count >= self.count {
@@ -124,32 +127,32 @@ impl<'b> AlikeRows<'b> {
         }
     }
 
-    /// How many.
+    /// Number of rows.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The bytes that they take.
+    /// Number of bytes of all rows.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// True if there is none.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The key of their partition, unless each has its own.
+    /// The key of their partition; `None` if each row has its own.
     pub fn partition(&self) -> Option<&'b DecoratedKey> {
         self.partition
     }
 
-    /// Where the parts of each row are.
+    /// The byte ranges of the parts of each row.
     pub fn layout(&self) -> &'b RowLayout {
         self.layout
     }
 
-    /// Shows the value of each row at a place of the layout.
+    /// Calls `show` with the bytes of each row at `place`, a range of the layout.
     #[inline]
     pub fn values(&self, place: &Range<usize>, mut show: impl FnMut(&'b [u8])) {
         let Range { start, end } = *place;
@@ -161,9 +164,9 @@ impl<'b> AlikeRows<'b> {
                 .iter()
                 .for_each(|row| show(row.get(start..).unwrap_or_default()));
         }
-        // From where rows would begin if they began with the value.
+        // Shifted by `start`, so that the bounds of the rows point to the values.
         let bytes = self.bytes.get(start..).unwrap_or_default();
-        // The compiler knows that a start and a width are less than half of what a place may be.
+        // A width of 32 bits lets the compiler prove that `from + width` cannot overflow.
         let width = u32::try_from(end - start).unwrap_or(u32::MAX) as usize;
         by_eights(&bounds[..self.count]).for_each(|from| {
             let from = *from as usize;
@@ -173,7 +176,7 @@ impl<'b> AlikeRows<'b> {
         });
     }
 
-    /// The bytes of each row.
+    /// Iterates over the bytes of each row.
     #[inline]
     pub fn iter(&self) -> RowsBytes<'b> {
         RowsBytes {
@@ -184,7 +187,7 @@ impl<'b> AlikeRows<'b> {
         }
     }
 
-    /// Shows one row after the other until no more are wanted; returns how many were taken, and what becomes of those that follow.
+    /// Passes row after row to `take` until it stops. Returns how many it took, and its last answer.
     #[inline]
     pub fn each(&self, mut take: impl FnMut(&PlainRow<'_>) -> Flow) -> (usize, Flow) {
         let RowLayout {
@@ -227,7 +230,8 @@ impl<'b> AlikeRows<'b> {
         (self.count(), Flow::Next)
     }
 
-    /// How many of the first rows are before some place, which tells of the values of clustering columns whether they are.
+    /// Number of leading rows for which `is_before`, called with their clustering values, is true. Requires: it is true for a
+    /// prefix only.
     pub fn partition_point(&self, is_before: impl Fn(&[Option<&[u8]>]) -> bool) -> usize {
         let is_at = |row: &[u8]| {
             let places = self.layout.clustering.iter();
@@ -236,7 +240,7 @@ impl<'b> AlikeRows<'b> {
             is_before(&values)
         };
         let rows: SmallVec<[&[u8]; 64]> = self.iter().collect();
-        // Most often all are.
+        // Most often it is true for all rows.
         match rows.last() {
             Some(last) if !is_at(last) => rows.partition_point(|row| is_at(row)),
             _ => rows.len(),
@@ -253,17 +257,17 @@ impl<'b> IntoIterator for &AlikeRows<'b> {
     }
 }
 
-/// The bytes of each of some rows.
+/// Iterator over the bytes of each row.
 #[derive(Clone, Debug)]
 pub struct RowsBytes<'b> {
     bytes: &'b [u8],
     left: usize,
     len: usize,
-    /// Where those that are left begin, and the last one ends, if they differ in length.
+    /// If rows differ in length: the starts of the remaining rows, and the end of the last.
     bounds: Option<&'b [u32]>,
 }
 
-/// Numbers one after another, to be folded: eight at once, so that the loop costs next to nothing.
+/// Iterates in blocks of eight, so that a `fold` costs almost nothing per number.
 #[inline(always)]
 fn by_eights(numbers: &[u32]) -> impl Iterator<Item = &u32> {
     let (eights, rest) = numbers.as_chunks::<8>();
@@ -285,7 +289,7 @@ impl<'b> Iterator for RowsBytes<'b> {
         self.bytes.get(start..*bounds.first()? as usize)
     }
 
-    /// Whether they differ in length is asked once.
+    /// Tests once, not per row, whether rows differ in length.
     #[inline]
     fn fold<B, F: FnMut(B, &'b [u8]) -> B>(self, init: B, mut take: F) -> B {
         let Self {

@@ -1,25 +1,25 @@
-//! Cells, deletion times and liveness: the atoms that reconcile compares.
+//! Cells, deletion times and livenesses: the smallest units that reconciling compares.
 //!
 //! Times: timestamps are microseconds given by the client (any `i64` but `i64::MIN`); local times are seconds since
 //! 1970 as `u32`, [`NO_DELETION_TIME`] meaning none.
 
 use bytes::Bytes;
 
-/// No timestamp: the value is not there at all.
+/// Marks a missing timestamp, that is a missing cell, liveness or deletion.
 pub const NO_TIMESTAMP: i64 = i64::MIN;
-/// No local deletion time: live, and does not expire.
+/// Marks a missing local deletion time: the cell is live and does not expire.
 pub const NO_DELETION_TIME: u32 = u32::MAX;
-/// No TTL.
+/// Marks a missing TTL.
 pub const NO_TTL: u32 = 0;
 
 /// One value with its timestamp.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cell {
-    /// Microseconds; who is newer wins.
+    /// Microseconds; the higher timestamp wins.
     pub timestamp_micros: i64,
-    /// Seconds that it was to live when written; [`NO_TTL`] if it does not expire.
+    /// The TTL that it was written with; [`NO_TTL`] if it does not expire.
     pub ttl_secs: u32,
-    /// Tombstone: when it was deleted. Expiring: when it ends. Else [`NO_DELETION_TIME`].
+    /// Of a tombstone: when it was deleted. Of an expiring cell: when it expires. Otherwise [`NO_DELETION_TIME`].
     pub local_deletion_secs: u32,
     /// The serialized value; empty for a tombstone.
     pub value: Bytes,
@@ -37,7 +37,7 @@ impl Cell {
         }
     }
 
-    /// A cell that ends at `expires_secs`.
+    /// A cell that expires at `expires_secs`.
     pub fn expiring(timestamp_micros: i64, ttl_secs: u32, expires_secs: u32, value: Bytes) -> Self {
         Self {
             timestamp_micros,
@@ -57,7 +57,7 @@ impl Cell {
         }
     }
 
-    /// True for a deleted cell (an expired one is not a tombstone by itself, see [`Cell::is_live`]).
+    /// True for a deleted cell. An expired cell is no tombstone; see [`Cell::is_live`].
     #[inline]
     pub fn is_tombstone(&self) -> bool {
         self.ttl_secs == NO_TTL && self.local_deletion_secs != NO_DELETION_TIME
@@ -69,7 +69,7 @@ impl Cell {
         self.ttl_secs != NO_TTL
     }
 
-    /// True if a reader at `now_secs` sees it.
+    /// True if a read at `now_secs` returns it.
     #[inline]
     pub fn is_live(&self, now_secs: u32) -> bool {
         self.local_deletion_secs == NO_DELETION_TIME
@@ -77,7 +77,7 @@ impl Cell {
     }
 }
 
-/// A cell without memory of its own.
+/// A cell that borrows its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellRef<'c> {
     /// [`Cell::timestamp_micros`].
@@ -133,7 +133,7 @@ impl<'c> CellRef<'c> {
             || (self.ttl_secs != NO_TTL && now_secs < self.local_deletion_secs)
     }
 
-    /// The same with memory of its own.
+    /// A cell with a copy of the value.
     pub fn to_cell(&self) -> Cell {
         Cell {
             timestamp_micros: self.timestamp_micros,
@@ -144,7 +144,7 @@ impl<'c> CellRef<'c> {
     }
 }
 
-/// Everything at or below a timestamp is gone.
+/// Deletes all data at or below a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DeletionTime {
     /// Data with a timestamp at or below this is deleted.
@@ -160,7 +160,7 @@ impl DeletionTime {
         local_secs: NO_DELETION_TIME,
     };
 
-    /// A deletion.
+    /// Deletes data up to `marked_at_micros`.
     pub fn new(marked_at_micros: i64, local_secs: u32) -> Self {
         Self {
             marked_at_micros,
@@ -197,7 +197,7 @@ impl DeletionTime {
     }
 }
 
-/// Primary key liveness: the row was INSERTed, and exists even if all its columns are null
+/// Primary key liveness: an INSERT wrote the row, so it exists even if all its columns are null
 /// (`org.apache.cassandra.db.LivenessInfo`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Liveness {
@@ -205,19 +205,19 @@ pub struct Liveness {
     pub timestamp_micros: i64,
     /// Seconds; [`NO_TTL`] if it does not expire.
     pub ttl_secs: u32,
-    /// When it ends; [`NO_DELETION_TIME`] if it does not expire.
+    /// When it expires; [`NO_DELETION_TIME`] if it does not expire.
     pub expires_secs: u32,
 }
 
 impl Liveness {
-    /// The row was never inserted.
+    /// Missing: no INSERT wrote the row.
     pub const NONE: Self = Self {
         timestamp_micros: NO_TIMESTAMP,
         ttl_secs: NO_TTL,
         expires_secs: NO_DELETION_TIME,
     };
 
-    /// Inserted for good.
+    /// Written by an INSERT without a TTL.
     pub fn live(timestamp_micros: i64) -> Self {
         Self {
             timestamp_micros,
@@ -226,7 +226,7 @@ impl Liveness {
         }
     }
 
-    /// Inserted with a TTL.
+    /// Written by an INSERT with a TTL.
     pub fn expiring(timestamp_micros: i64, ttl_secs: u32, expires_secs: u32) -> Self {
         Self {
             timestamp_micros,
@@ -235,13 +235,13 @@ impl Liveness {
         }
     }
 
-    /// True if there is none.
+    /// True if it is missing.
     #[inline]
     pub fn is_none(&self) -> bool {
         self.timestamp_micros == NO_TIMESTAMP
     }
 
-    /// True if a reader at `now_secs` sees the row by it.
+    /// True if it makes the row visible to a read at `now_secs`.
     #[inline]
     pub fn is_live(&self, now_secs: u32) -> bool {
         !self.is_none() && (self.ttl_secs == NO_TTL || (now_secs < self.expires_secs && !self.is_dead_key()))

@@ -1,8 +1,8 @@
 //! Clusterings, bounds, and the order of both.
 //!
-//! Order (`org.apache.cassandra.db.ClusteringComparator`): values are compared one by one, null first, then by the
-//! column's type, which is the other way round for DESC columns. If one is a true prefix of the other, the kind of the shorter decides: a
-//! "before" kind sorts before everything with that prefix, an "after" kind after it.
+//! Order (`org.apache.cassandra.db.ClusteringComparator`): values are compared one by one. Null comes first; other values
+//! compare by the column's type, in reverse for DESC columns. If one prefix is shorter and all its values are equal, the kind
+//! of the shorter decides: a "before" kind sorts before everything with that prefix, an "after" kind after it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -12,8 +12,6 @@ use ilion_schema::{ClusteringOrder, TableSchema};
 use ilion_types::{CqlType, Partitioner};
 use smallvec::SmallVec;
 
-use crate::Unfiltered;
-
 /// Values of leading clustering columns; null only in old compact tables.
 pub type Values = SmallVec<[Option<Bytes>; 1]>;
 
@@ -22,17 +20,17 @@ pub type Values = SmallVec<[Option<Bytes>; 1]>;
 pub struct Clustering(Values);
 
 impl Clustering {
-    /// Of the static row, or of a table without clustering columns.
+    /// The clustering of a static row, or of a row in a table without clustering columns.
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// Of values in clustering order.
+    /// A clustering of these values, in clustering order.
     pub fn new(values: Values) -> Self {
         Self(values)
     }
 
-    /// Of non-null values in clustering order.
+    /// A clustering of non-null values, in clustering order.
     pub fn of(values: impl IntoIterator<Item = Bytes>) -> Self {
         Self(values.into_iter().map(Some).collect())
     }
@@ -53,7 +51,7 @@ impl Clustering {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum BoundKind {
-    /// `)` before the prefix.
+    /// `)`: excludes the prefix.
     ExclEnd = 0,
     /// `[`.
     InclStart = 1,
@@ -68,7 +66,7 @@ pub enum BoundKind {
 }
 
 impl BoundKind {
-    /// By its ordinal in files.
+    /// The kind with this ordinal of the file format.
     pub fn from_ordinal(ordinal: u8) -> Option<Self> {
         Some(match ordinal {
             0 => Self::ExclEnd,
@@ -97,7 +95,7 @@ impl BoundKind {
         matches!(self, Self::InclEnd | Self::ExclEnd)
     }
 
-    /// The kind at the same position that faces the other way: the end of what is before a start, and so on. A boundary stays.
+    /// The kind at the same position that faces the other way: `)` for `[`, `(` for `]`, and back. A boundary stays as it is.
     #[must_use]
     pub fn invert(self) -> Self {
         match self {
@@ -114,7 +112,7 @@ impl BoundKind {
         matches!(self, Self::ExclEndInclStart | Self::InclEndExclStart)
     }
 
-    /// The kind of a boundary's ending side.
+    /// The end kind of a boundary; other kinds stay as they are.
     pub fn closing_side(self) -> Self {
         match self {
             Self::ExclEndInclStart => Self::ExclEnd,
@@ -123,7 +121,7 @@ impl BoundKind {
         }
     }
 
-    /// The kind of a boundary's starting side.
+    /// The start kind of a boundary; other kinds stay as they are.
     pub fn opening_side(self) -> Self {
         match self {
             Self::ExclEndInclStart => Self::InclStart,
@@ -136,9 +134,9 @@ impl BoundKind {
 /// An end of a range of clusterings.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
-    /// Which side, and whether the prefix itself is inside.
+    /// Start, end or boundary, and whether the prefix itself is included.
     pub kind: BoundKind,
-    /// Leading clustering values; may be fewer than there are columns, also none.
+    /// Values of the leading clustering columns; may be fewer than the columns, or empty.
     pub values: Values,
 }
 
@@ -154,7 +152,7 @@ impl Bound {
         Self::new(self.kind.invert(), self.values.clone())
     }
 
-    /// Before everything.
+    /// The start before all rows.
     pub fn bottom() -> Self {
         Self {
             kind: BoundKind::InclStart,
@@ -162,7 +160,7 @@ impl Bound {
         }
     }
 
-    /// After everything.
+    /// The end after all rows.
     pub fn top() -> Self {
         Self {
             kind: BoundKind::InclEnd,
@@ -171,18 +169,18 @@ impl Bound {
     }
 }
 
-/// How clusterings of one table compare. Cheap to clone.
+/// The clustering order of one table. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ClusteringComparator {
     columns: Arc<[ColumnOrder]>,
 }
 
-/// How the values of one column compare.
+/// The order of one column's values.
 #[derive(Debug)]
 struct ColumnOrder {
     ty: CqlType,
     order: ClusteringOrder,
-    /// Values are partition keys, in the order of their tokens.
+    /// If the values are partition keys: the partitioner by whose tokens they compare.
     partitioner: Option<Partitioner>,
 }
 
@@ -224,7 +222,7 @@ impl ClusteringComparator {
         }
     }
 
-    /// From types and directions (SSTable headers).
+    /// A comparator for these types and directions (from SSTable headers).
     pub fn new(columns: impl IntoIterator<Item = (CqlType, ClusteringOrder)>) -> Self {
         let columns = columns.into_iter();
         Self {
@@ -232,7 +230,7 @@ impl ClusteringComparator {
         }
     }
 
-    /// Number of clustering columns.
+    /// The number of clustering columns.
     pub fn len(&self) -> usize {
         self.columns.len()
     }
@@ -268,7 +266,7 @@ impl ClusteringComparator {
         self.compare_leading(a.iter().map(Option::as_deref), b.iter().map(Option::as_deref))
     }
 
-    /// Orders leading values of two rows or bounds, wherever they are: as far as both go.
+    /// Compares the values that two rows or bounds both have; equal if one is a prefix of the other.
     #[inline]
     pub fn compare_leading<'a, 'b>(
         &self,
@@ -306,7 +304,7 @@ impl ClusteringComparator {
         }
     }
 
-    /// Orders a bound and a row of which there are only the values; never equal.
+    /// Like `compare_bound_to_row`, for a row given by its values only; never equal.
     pub fn compare_bound_to_values(&self, bound: &Bound, values: &[Option<&[u8]>]) -> Ordering {
         let bound_values = bound.values.iter().map(Option::as_deref);
         match self.compare_leading(values.iter().copied(), bound_values) {
@@ -316,7 +314,7 @@ impl ClusteringComparator {
         }
     }
 
-    /// The bound that comes first; nothing is no bound.
+    /// The bound that comes first; `None` if both are `None`.
     pub fn lesser<'b>(&self, a: Option<&'b Bound>, b: Option<&'b Bound>) -> Option<&'b Bound> {
         match (a, b) {
             (Some(bound), Some(other)) if self.compare_bounds(other, bound).is_lt() => Some(other),
@@ -324,7 +322,7 @@ impl ClusteringComparator {
         }
     }
 
-    /// Orders two bounds. Equal means the same position, whatever the two kinds say about what is open there.
+    /// Orders two bounds. Equal means the same position, even if the kinds differ in what is open there.
     pub fn compare_bounds(&self, a: &Bound, b: &Bound) -> Ordering {
         let common = self.compare_common(&a.values, &b.values);
         if common != Ordering::Equal {
@@ -344,100 +342,10 @@ impl ClusteringComparator {
         }
     }
 
-    /// A number by which unfiltereds are compared before they are looked into: if it is less, so is the unfiltered. It is the token of
-    /// keys of another table, which takes longer to compute than anything else that is compared; and nothing of other values.
-    pub fn rank(&self, unfiltered: &Unfiltered) -> u64 {
-        match self.columns.first() {
-            Some(first)
-                if first.partitioner == Some(Partitioner::Murmur3) && first.order == ClusteringOrder::Asc => {
-            }
-            _ => return 0,
-        }
-        let (values, is_before) = match unfiltered {
-            Unfiltered::Row(row) => (row.clustering.values(), true),
-            Unfiltered::Marker(marker) => (&marker.bound.values, marker.bound.kind.is_before()),
-        };
-        match values.first() {
-            None if is_before => 0,
-            None => u64::MAX,
-            Some(None) => 0,
-            Some(Some(key)) => Partitioner::Murmur3.token(key).code(),
-        }
-    }
-
-    /// Orders two unfiltereds of a partition in stored order.
-    pub fn compare_unfiltered(&self, a: &Unfiltered, b: &Unfiltered) -> Ordering {
-        use Unfiltered::{Marker, Row};
-        match (a, b) {
-            (Row(a), Row(b)) => self.compare(&a.clustering, &b.clustering),
-            (Marker(a), Row(b)) => self.compare_bound_to_row(&a.bound, &b.clustering),
-            (Row(a), Marker(b)) => self.compare_bound_to_row(&b.bound, &a.clustering).reverse(),
-            (Marker(a), Marker(b)) => self.compare_bounds(&a.bound, &b.bound),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{DeletionTime, Marker, Row};
-
-    #[test]
-    fn a_lower_rank_comes_first_and_keys_stand_by_their_tokens() {
-        for partitioner in [
-            Partitioner::Murmur3,
-            Partitioner::Random,
-            Partitioner::ByteOrdered,
-        ] {
-            for order in [ClusteringOrder::Asc, ClusteringOrder::Desc] {
-                let comparator = ClusteringComparator::new([
-                    (CqlType::partition_keys(partitioner), order),
-                    (CqlType::Text, ClusteringOrder::Asc),
-                ]);
-                let keys = ["", "a", "b", "ab", "key 1", "key 2", "key 3"].map(str::as_bytes);
-                let keys = keys.map(|key| Some(Bytes::from_static(key)));
-                let of_key = |key: &Option<Bytes>| -> Values { [key.clone()].into_iter().collect() };
-                let mut all: Vec<Unfiltered> = Vec::new();
-                for key in keys.iter().chain([&None]) {
-                    for last in ["x", "y"] {
-                        let values = [key.clone(), Some(Bytes::from_static(last.as_bytes()))];
-                        all.push(Unfiltered::Row(Row::empty(Clustering::new(
-                            values.into_iter().collect(),
-                        ))));
-                    }
-                    for kind in [BoundKind::InclStart, BoundKind::ExclStart] {
-                        all.push(marker(Bound::new(kind, of_key(key))));
-                    }
-                }
-                all.push(marker(Bound::bottom()));
-                all.push(marker(Bound::new(BoundKind::ExclStart, Values::new())));
-                for a in &all {
-                    for b in &all {
-                        let whole = comparator.compare_unfiltered(a, b);
-                        let ranks = comparator.rank(a).cmp(&comparator.rank(b));
-                        assert_eq!(ranks.then(whole), whole, "{a:?} {b:?}");
-                    }
-                }
-                for pair in [(0, 1), (1, 2), (3, 5)] {
-                    let (Some(a), Some(b)) = (&keys[pair.0], &keys[pair.1]) else {
-                        continue;
-                    };
-                    let tokens = partitioner.token(a).cmp(&partitioner.token(b));
-                    let expected = match order {
-                        ClusteringOrder::Asc => tokens,
-                        ClusteringOrder::Desc => tokens.reverse(),
-                    };
-                    assert_eq!(comparator.compare_values(0, Some(a), Some(b)), expected);
-                }
-            }
-        }
-    }
-
-    fn marker(bound: Bound) -> Unfiltered {
-        Unfiltered::Marker(Marker {
-            bound,
-            end: None,
-            start: Some(DeletionTime::new(1, 1)),
+    /// True if values of the first column are partition keys, in the order of their Murmur3 tokens.
+    pub(crate) fn begins_with_murmur3_keys(&self) -> bool {
+        self.columns.first().is_some_and(|first| {
+            first.partitioner == Some(Partitioner::Murmur3) && first.order == ClusteringOrder::Asc
         })
     }
 }

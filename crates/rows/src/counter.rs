@@ -5,11 +5,11 @@
 //! shard   := counter_id: [u8; 16], clock: i64, count: i64
 //! ```
 //!
-//! Each `i16` names one shard by its index: as it is for a local (old style) one, minus 32768 for a global one. Shards not
-//! named are remote (old style). Shards ascend by id. Compat: `org.apache.cassandra.db.context.CounterContext`.
+//! Each `i16` names one shard: its index for a local shard (old style), its index minus 32768 for a global one. Shards that are
+//! not named are remote (old style). Shards ascend by id. Compat: `org.apache.cassandra.db.context.CounterContext`.
 //!
-//! A statement's increment travels as an *update*: one local shard under the id zero, turned into a global shard of this node by the
-//! engine under the counter lock.
+//! A statement's increment travels as an *update*: one local shard with id zero. The engine turns it into a global shard of
+//! this node under the counter lock.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ use bytes::Bytes;
 use ilion_codec::{Reader, Writer};
 use smallvec::SmallVec;
 
-/// Who counts: the host id of a node.
+/// The host id of the node that counts.
 pub type CounterId = [u8; 16];
 
 const UPDATE_ID: CounterId = [0; 16];
@@ -34,22 +34,22 @@ pub enum ShardKind {
     Global,
 }
 
-/// What one node counted.
+/// The count of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// The node.
     pub id: CounterId,
-    /// Version of the count.
+    /// Version of the count: each increment raises it.
     pub clock: i64,
     /// The count.
     pub count: i64,
-    /// How it merges.
+    /// How it merges with another shard of the same id.
     pub kind: ShardKind,
 }
 
 type Shards = SmallVec<[Shard; 4]>;
 
-/// The shards of a context; `None` if the bytes are no context.
+/// The shards of a context; `None` if the bytes are not a context.
 pub fn shards(context: &[u8]) -> Option<impl Iterator<Item = Shard>> {
     parse(context).map(IntoIterator::into_iter)
 }
@@ -120,7 +120,7 @@ pub fn global(id: CounterId, clock: i64, count: i64) -> Bytes {
     }])
 }
 
-/// An increment as a statement gives it, not yet counted by a node.
+/// The context of an increment that no node has counted yet.
 pub fn update(delta: i64) -> Bytes {
     encode(&[Shard {
         id: UPDATE_ID,
@@ -139,7 +139,7 @@ pub fn update_delta(context: &[u8]) -> Option<i64> {
     }
 }
 
-/// The value that CQL shows: the sum of the counts. Zero for bytes that are no context.
+/// The value that CQL shows: the sum of the counts. Zero if the bytes are not a context.
 pub fn total(context: &[u8]) -> i64 {
     parse(context).map_or(0, |shards| {
         shards
@@ -148,7 +148,7 @@ pub fn total(context: &[u8]) -> i64 {
     })
 }
 
-/// The global shard of `id` in `context`: clock and count.
+/// Clock and count of the global shard of `id`.
 pub fn global_of(context: &[u8], id: &CounterId) -> Option<(i64, i64)> {
     parse(context)?
         .iter()
@@ -161,7 +161,7 @@ pub fn has_legacy_shards(context: &[u8]) -> bool {
     parse(context).is_some_and(|shards| shards.iter().any(|shard| shard.kind != ShardKind::Global))
 }
 
-/// The union of two contexts, shard by shard. Bytes that are no context lose to a context.
+/// Merges two contexts shard by shard. Bytes that are not a context lose to a context.
 pub fn merge(a: &Bytes, b: &Bytes) -> Bytes {
     let (left, right) = match (parse(a), parse(b)) {
         (Some(left), Some(right)) => (left, right),

@@ -1,4 +1,4 @@
-//! The one way to read partitions: memtables, SSTables, merges and filters are all cursors.
+//! How partitions are read: memtables, SSTables, merges and filters all implement [`Cursor`].
 
 use std::path::PathBuf;
 
@@ -11,41 +11,41 @@ pub struct PartitionHead {
     pub key: DecoratedKey,
     /// Partition deletion.
     pub deletion: DeletionTime,
-    /// Static row, if any was read.
+    /// Static row, if the source has one and it was read.
     pub static_row: Option<Row>,
 }
 
-/// Gives partitions in (token, key) order and the unfiltereds of each in clustering order (reversed if the read
-/// asked so; partitions always ascend).
+/// Returns partitions in (token, key) order. Partitions always ascend; unfiltereds follow clustering order, or its reverse in a
+/// reversed read.
 ///
-/// No method has a default: a wrapper that forgot to forward a fast path would still be right, and slow.
-/// [`cursor_methods!`](crate::cursor_methods) writes those that are forwarded as they are, and those that a source does without.
+/// No method has a default, so that a wrapper cannot forget to forward a fast path: it would still be correct, but slow.
+/// [`cursor_methods!`](crate::cursor_methods) writes forwarding methods, and those of sources without a fast path.
 pub trait Cursor: Send {
-    /// The next partition; skips what is left of the current one. A partition may turn out to have no unfiltereds.
+    /// The next partition; skips the rest of the current one. A partition may have no unfiltereds.
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError>;
 
     /// The next row or marker of the current partition.
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError>;
 
-    /// A key that the next partition is not before, known without I/O; `None` if unknown. A merge asks it before it
-    /// asks for the partition itself, and leaves a source alone whose bound lies beyond what is wanted.
+    /// A lower bound of the next partition's key that costs no I/O; `None` if unknown. A merge first calls this, and does not
+    /// read the partition while the bound is beyond the range that is needed.
     fn lower_bound(&self) -> Option<DecoratedKey>;
 
-    /// The key of the next partition, if it is at hand and nothing of the current one is left: known without I/O. A source may keep it
-    /// for when it is asked for the partition.
+    /// The key of the next partition, if that costs no I/O and the current partition is used up. A source may keep it for the
+    /// call of `next_partition`.
     fn peek(&mut self) -> Option<DecoratedKey>;
 
-    /// Leaves the current partition and shows the visitor those that follow, as long as they are plain, wanted and before that key;
-    /// then stands behind the last one that was taken. `None` if none was: then [`Cursor::next_partition`] is to be asked. A source
-    /// may stop at any partition.
+    /// Skips the rest of the current partition. Then shows the visitor the partitions that follow while they are plain, wanted
+    /// and before `before`. Afterwards the cursor stands behind the last one taken. `None` if the visitor took none: call
+    /// [`Cursor::next_partition`]. A source may stop at any partition.
     fn plain_partitions(
         &mut self,
         before: Option<&DecoratedKey>,
         visitor: &mut dyn PlainVisitor,
     ) -> Result<Option<PlainRun>, ReadError>;
 
-    /// Shows the visitor the rows that follow in the current partition, of which that is the key, as long as they are plain, wanted and
-    /// before that bound; returns how many were taken. What follows the last of them is then the next one. A source may stop at any row.
+    /// Shows the visitor the rows that follow in the current partition, with key `key`, while they are plain, wanted and before
+    /// `before`. Returns how many it took. `next_unfiltered` goes on behind these. A source may stop at any row.
     fn plain_rows(
         &mut self,
         key: &DecoratedKey,
@@ -56,8 +56,8 @@ pub trait Cursor: Send {
 
 /// Writes methods of a [`Cursor`].
 ///
-/// `forward field: method ...` passes them on to the cursor in a field; `without: method ...` does without: such a source knows
-/// nothing ahead and shows nothing where it lies.
+/// `forward field: method ...` forwards them to the cursor in that field. `without: method ...` writes methods that return
+/// `None` or 0, for sources without lower bounds or plain rows.
 #[macro_export]
 macro_rules! cursor_methods {
     (forward $field:tt: $($method:ident)+) => {
@@ -173,36 +173,36 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
     }
 }
 
-/// Why a source could not be read.
+/// Why a read failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The bytes break the format. Retrying does not help; scrub or restore.
     #[error("corrupt file {}: at byte {offset}: expected {expected}", file.display())]
     Corrupt {
-        /// Damaged file.
+        /// The damaged file.
         file: PathBuf,
-        /// Offset in the file (of uncompressed data for compressed files).
+        /// Offset in the file; of a compressed file, in its uncompressed data.
         offset: u64,
-        /// What should have been there.
+        /// What the format has at this offset.
         expected: String,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// What was attempted.
         action: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The read met more tombstones than `tombstone_failure_threshold` allows.
     #[error("scanned over {tombstones} tombstones; query aborted (see tombstone_failure_threshold)")]
     TooManyTombstones {
-        /// How many were met.
+        /// Number of tombstones met.
         tombstones: u64,
     },
     /// The read took longer than its timeout or was cancelled.
-    #[error("the read was given up: {0}")]
+    #[error("the read was aborted: {0}")]
     Aborted(&'static str),
 }

@@ -1,6 +1,6 @@
-//! Copies of rows that own their bytes: all short values in one allocation, so that a small value kept for long does
-//! not keep the network frame or log record alive that it came in. Long values have allocations of their own: what is left of
-//! a row does not keep a blob alive that was written with it and then replaced.
+//! Copies of rows that own their bytes. All short values share one allocation, so that a small value kept for long does not
+//! keep the network frame or log record alive that it came in. Long values have an allocation each, so that the rest of a row
+//! does not keep a blob alive after the blob was replaced.
 
 use std::collections::VecDeque;
 
@@ -8,11 +8,11 @@ use bytes::Bytes;
 
 use crate::{Bound, Cell, Clustering, ColumnData, ComplexColumn, Data, RangeTombstone, Row, Values};
 
-/// Values from here on have allocations of their own.
+/// Values of at least this length have an allocation of their own.
 const LONG_BYTES: usize = 16 << 10;
 
-/// Gives out consecutive slices of one allocation, and the long values between them. Invariant: asked for the same lengths
-/// in the same order as they were put in.
+/// Cuts consecutive slices from one allocation, and returns the long values between them. Invariant: values are requested with
+/// the same lengths and in the same order as they were added.
 #[derive(Debug)]
 struct Detacher {
     short: Bytes,
@@ -26,7 +26,7 @@ impl Detacher {
             return Bytes::new();
         }
         if original.len() >= LONG_BYTES {
-            // Nothing is missing as long as the invariant holds.
+            // By the invariant, a long value is always left.
             return self.long.pop_front().unwrap_or_else(|| original.clone());
         }
         self.short.split_to(original.len())
@@ -160,7 +160,7 @@ mod tests {
             let Data::Simple(Cell { value, .. }) = entry.data else {
                 panic!("a simple cell");
             };
-            // What is unique can be taken without a copy; the short ones share one piece.
+            // A unique value owns its whole allocation; the short ones share one.
             assert_eq!(
                 value.is_unique(),
                 value.len() >= LONG_BYTES || entry.column.0 == 2

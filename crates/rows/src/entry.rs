@@ -1,4 +1,4 @@
-//! Entries of hidden tables of indexes: rows of nothing but their key and a liveness or a deletion.
+//! Entries of hidden tables of indexes: rows with a key and a liveness or a deletion, and no columns.
 
 use std::sync::Arc;
 
@@ -10,28 +10,28 @@ use smallvec::SmallVec;
 
 use crate::{Clustering, DecoratedKey, DeletionTime, Liveness, Mutation, PartitionUpdate, Row};
 
-/// What entries point to. A row that gets another value has two entries: one that goes and one that comes.
+/// The indexed row that entries point to. A row whose value changes has two entries: the old one is removed, the new one added.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryPlace<'e> {
     /// The token of the first component of the clustering, which is a partition key of the indexed table.
     pub key_token: &'e Token,
-    /// The clustering, all of it.
+    /// The whole clustering of the entry.
     pub clustering: &'e [Option<&'e [u8]>],
 }
 
-/// A change of one entry of a place. It has no memory of its own, since a write makes one for each index of its table.
+/// A change of one entry. It borrows its value, since each write makes one entry per index of its table.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'e> {
     /// The partition key of the hidden table: the indexed value.
     pub value: &'e [u8],
-    /// [`Liveness::NONE`] of an entry that is removed.
+    /// [`Liveness::NONE`] if the entry is removed.
     pub liveness: Liveness,
-    /// [`DeletionTime::LIVE`] of an entry that is added.
+    /// [`DeletionTime::LIVE`] if the entry is added.
     pub deletion: DeletionTime,
 }
 
 impl<'e> Entry<'e> {
-    /// One that is added.
+    /// An entry that is added.
     #[inline]
     pub fn added(value: &'e [u8], liveness: Liveness) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl<'e> Entry<'e> {
         }
     }
 
-    /// One that is removed.
+    /// An entry that is removed.
     #[inline]
     pub fn removed(value: &'e [u8], deletion: DeletionTime) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl<'e> Entry<'e> {
         }
     }
 
-    /// The same as a mutation of the hidden table.
+    /// This change as a mutation of the hidden table.
     pub fn to_mutation(&self, place: &EntryPlace<'_>, hidden: &Arc<TableSchema>) -> Mutation {
         let values = place
             .clustering
@@ -62,7 +62,7 @@ impl<'e> Entry<'e> {
             deletion: self.deletion,
             ..Row::empty(Clustering::new(values.collect()))
         };
-        // A hidden table has an order of its own, whatever the node's partitioner.
+        // A hidden table has its own partitioner, whatever the node's.
         let partitioner = hidden.partitioner(Partitioner::default());
         Mutation {
             table: hidden.clone(),
@@ -75,19 +75,19 @@ impl<'e> Entry<'e> {
     }
 }
 
-/// An entry of a hidden table as it is read, its values where they lie.
+/// An entry of a hidden table as it was read; it borrows its values.
 #[derive(Clone, Debug)]
 pub struct EntryRow<'e> {
-    /// The clustering, all of it.
+    /// The whole clustering of the entry.
     pub clustering: SmallVec<[Option<&'e [u8]>; 4]>,
-    /// [`Liveness::NONE`] of one that was removed.
+    /// [`Liveness::NONE`] if the entry was removed.
     pub liveness: Liveness,
-    /// [`DeletionTime::LIVE`] of one that was not removed.
+    /// [`DeletionTime::LIVE`] if the entry was not removed.
     pub deletion: DeletionTime,
 }
 
 impl EntryRow<'_> {
-    /// The same as a row that owns its values.
+    /// This entry as a row that owns its values.
     pub fn to_row(&self) -> Row {
         let values = self.clustering.iter();
         let values = values.map(|value| value.map(Bytes::copy_from_slice));

@@ -1,7 +1,7 @@
-//! The clusterings that a read wants, out of a source that gives them all.
+//! Applies slices and direction to a source that returns every row.
 //!
-//! Sources that know better (memtables, SSTables) skip by themselves; this is for the others. A range that is open where a slice
-//! starts is opened there, and closed where the slice ends. Reversed reads hold one partition in memory.
+//! Memtables and SSTables skip by themselves; this is for other sources. A range deletion that is open where a slice starts is
+//! opened there, and closed where the slice ends. Reversed reads hold one partition in memory.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -12,25 +12,25 @@ use crate::{
     ReadError, Slice, Unfiltered,
 };
 
-/// Gives of a forward source what a filter wants, in the filter's direction.
+/// Returns the slices of a filter from a forward source, in the filter's direction.
 pub struct FilterCursor<C> {
     source: C,
     filter: Arc<ClusteringFilter>,
     comparator: ClusteringComparator,
-    /// The slice that is being filled.
+    /// Index of the current slice.
     slice: usize,
-    /// True once something at or behind the start of the slice was met.
+    /// True once an unfiltered at or behind the start of the slice was met.
     is_inside: bool,
     /// The deletion that is open in the source.
     open: DeletionTime,
-    /// What is to be given before the source is asked again.
+    /// Unfiltereds to return before the source is read again.
     waiting: VecDeque<Unfiltered>,
-    /// The whole partition was read and turned around.
+    /// True if the whole partition was read and reversed.
     is_reversed: bool,
 }
 
 impl<C: Cursor> FilterCursor<C> {
-    /// Filters `source`, which gives everything, forwards.
+    /// Filters `source`, which reads every row, forwards.
     pub fn new(source: C, filter: Arc<ClusteringFilter>, comparator: ClusteringComparator) -> Self {
         Self {
             source,
@@ -59,7 +59,7 @@ impl<C: Cursor> FilterCursor<C> {
         }
     }
 
-    /// Puts what is wanted of `unfiltered`, and of the range that is open before it, in `waiting`.
+    /// Adds to `waiting` what the slices select of `unfiltered`, and of the range that is open before it.
     fn take(&mut self, unfiltered: Unfiltered) {
         let filter = self.filter.clone();
         while let Some(slice) = filter.slices.get(self.slice) {
@@ -88,7 +88,7 @@ impl<C: Cursor> FilterCursor<C> {
         }
     }
 
-    /// Where `unfiltered` stands to `bound`.
+    /// Compares `unfiltered` with `bound`.
     fn place(&self, unfiltered: &Unfiltered, bound: &Bound) -> Ordering {
         match unfiltered {
             Unfiltered::Row(row) => self

@@ -1,4 +1,4 @@
-//! A partition key with its token: where a partition lives.
+//! A partition key with its token.
 
 use bytes::Bytes;
 use ilion_types::{Partitioner, Token};
@@ -6,7 +6,7 @@ use ilion_types::{Partitioner, Token};
 /// Token and key; ordered by token, then by the key's unsigned bytes (`DecoratedKey.compareTo`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DecoratedKey {
-    /// Place on the ring.
+    /// Position on the ring.
     pub token: Token,
     /// The serialized partition key.
     pub key: Bytes,

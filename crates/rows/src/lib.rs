@@ -1,11 +1,11 @@
-//! The data model of the store and its laws: what commit log, memtable, SSTable and compaction all speak.
+//! The data model and its laws. Commit log, memtable, SSTable and compaction all use these types.
 //!
 //! A table is a sequence of partitions in (token, key) order. A partition has a deletion, at most one static row, and
 //! *unfiltereds* in clustering order: rows and range tombstone markers. A row has a liveness, a deletion and columns; a
 //! column is one cell (simple) or a deletion and many cells by path (complex).
 //!
-//! The main path of a read: sources give a [`Cursor`] each; merging reconciles them cell by cell; purging drops what is
-//! dead; the query takes rows from the last cursor.
+//! The main path of a read: each source is a [`Cursor`]; `merge` reconciles them cell by cell; `purge` drops dead data; the
+//! query takes rows from the last cursor.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -17,24 +17,25 @@
 //! | `mutation` | [`Mutation`], [`PartitionUpdate`]: one change to one partition |
 //! | `mutation_codec` | mutations as bytes, for the commit log |
 //! | `detach` | copies of mutations that own their bytes |
-//! | `entry` | [`EntryPlace`], [`Entry`], [`EntryRow`]: rows of nothing but their key |
-//! | `cursor` | [`Cursor`]: the one way to read partitions |
+//! | `entry` | [`EntryPlace`], [`Entry`], [`EntryRow`]: rows with a key and no columns |
+//! | `cursor` | [`Cursor`]: how partitions are read |
 //! | `vec_cursor` | [`VecCursor`]: partitions in memory as a cursor |
-//! | `filter_cursor` | [`FilterCursor`]: slices and direction for sources that give everything |
-//! | `alike` | [`AlikeRows`]: plain rows that are laid out alike, many at once |
-//! | `plain` | [`PlainRow`]: rows of the commonest kind, seen where they lie |
-//! | `plain_luck` | [`PlainLuck`]: when to look for them |
-//! | `range` | [`KeyRange`]: which partitions a read wants |
-//! | `slices` | which clusterings a read wants |
+//! | `filter_cursor` | [`FilterCursor`]: slices and direction for sources that return every row |
+//! | `alike` | [`AlikeRows`]: batches of plain rows with the same layout |
+//! | `plain` | [`PlainRow`]: simple live rows, read without a copy |
+//! | `plain_visitor` | [`PlainVisitor`]: takes plain rows |
+//! | `plain_luck` | [`PlainLuck`]: when to look for plain rows |
+//! | `range` | [`KeyRange`]: the partitions that a read selects |
+//! | `slices` | the clusterings that a read selects |
 //! | `ranges` | [`RangeList`]: deleted ranges in normal form and their markers |
-//! | `reconcile` | who wins: the laws of cells, livenesses, rows |
+//! | `reconcile` | which of two cells, livenesses or rows wins |
 //! | `merge` | [`MergeCursor`]: many sources as one |
-//! | `purge` | dropping what is dead: [`ReadPurge`], [`CompactionPurge`] |
+//! | `purge` | dropping dead data: [`ReadPurge`], [`CompactionPurge`] |
 //! | [`counter`] | contexts of counter cells |
 //! | `random` | random tables and mutations for tests (feature `testing`) |
 //! | [`paths`] | the order of cells inside a complex column |
 //! | [`notation`] | partitions as text, for tests and dumps |
-//! | `size` | what data weighs in memory |
+//! | `size` | memory that data takes |
 //!
 //! When you change a rule of `reconcile`, also look at `purge` and at the texts in `testdata/`.
 
@@ -54,6 +55,7 @@ pub mod notation;
 pub mod paths;
 mod plain;
 mod plain_luck;
+mod plain_visitor;
 mod purge;
 #[cfg(any(test, feature = "testing"))]
 pub mod random;
@@ -76,8 +78,9 @@ pub use key::DecoratedKey;
 pub use merge::MergeCursor;
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
 pub use mutation_codec::{Decoded, MutationReader, decode_mutation, encode_mutation};
-pub use plain::{Flow, PlainRow, PlainRun, PlainVisitor, may_be_plain, rows_may_be_plain};
+pub use plain::{Flow, PlainRow, may_be_plain, rows_may_be_plain};
 pub use plain_luck::PlainLuck;
+pub use plain_visitor::{PlainRun, PlainVisitor};
 pub use purge::{CompactionPurge, PurgeLaw, PurgeableBelow, ReadCounts, ReadLaw, ReadPurge, TombstoneLimits};
 pub use range::{KeyBound, KeyRange};
 pub use ranges::{Direction, Markers, RangeList};

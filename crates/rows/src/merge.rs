@@ -1,11 +1,11 @@
 //! Many sources as one: the k-way merge of partitions, rows and range tombstone markers.
 //!
-//! Partitions of the sources wait in a queue by key. A source that knows a lower bound waits there by its bound, and is
-//! asked for its partition only when nothing else is before that. Inside a partition the unfiltereds of the sources that have it wait in
-//! a second queue. Rows of one clustering are reconciled and shadowed by what is open; a marker is given only where the
-//! newest open deletion changes, so what comes out is in normal form whatever the sources overlapped.
+//! Partitions of the sources wait in a queue by key. A source that has a lower bound waits there by its bound, and its
+//! partition is read only when no other source is before the bound. Inside a partition, the unfiltereds of the sources that
+//! have it wait in a second queue. Rows of one clustering are reconciled and shadowed by the open deletion. A marker is
+//! returned only where the newest open deletion changes, so the result is in normal form however the sources overlap.
 //!
-//! Not here: dropping what is dead (`purge`).
+//! Not here: dropping dead data (`purge`).
 
 mod plain;
 
@@ -20,48 +20,48 @@ use crate::{
     PartitionHead, PlainRun, PlainVisitor, ReadError, Row, Unfiltered, merge_rows,
 };
 
-/// Where a source stands between partitions.
-enum Place {
-    /// Not asked; its next partition is not before this, if that is known.
-    Unasked(Option<DecoratedKey>),
-    /// Asked.
-    At(PartitionHead),
+/// The state of a source between partitions.
+enum SourceState {
+    /// Its next partition is not read; the key is a lower bound of it, if known.
+    Unread(Option<DecoratedKey>),
+    /// The head of its next partition was read.
+    AtHead(PartitionHead),
 }
 
-impl Place {
+impl SourceState {
     fn key(&self) -> Option<&DecoratedKey> {
         match self {
-            Self::Unasked(bound) => bound.as_ref(),
-            Self::At(head) => Some(&head.key),
+            Self::Unread(bound) => bound.as_ref(),
+            Self::AtHead(head) => Some(&head.key),
         }
     }
 
-    /// Who is asked first: no bound, lower key, bound before partition.
+    /// The order of the queue: first no bound, then lower keys, then a bound before a partition.
     fn compare(&self, other: &Self) -> Ordering {
-        let is_at = |place: &Self| matches!(place, Self::At(_));
+        let is_at_head = |state: &Self| matches!(state, Self::AtHead(_));
         self.key()
             .cmp(&other.key())
-            .then_with(|| is_at(self).cmp(&is_at(other)))
+            .then_with(|| is_at_head(self).cmp(&is_at_head(other)))
     }
 }
 
 struct Source<C> {
     cursor: C,
-    place: Place,
-    /// The next unfiltered of the current partition, while it waits.
+    state: SourceState,
+    /// The next unfiltered of the current partition, while it waits in the queue.
     next: Option<Unfiltered>,
-    /// Of the last one that waited ([`ClusteringComparator::rank`]).
+    /// Rank of the last unfiltered that waited ([`ClusteringComparator::rank`]).
     rank: u64,
     /// The deletion that is open in this source.
     open: DeletionTime,
 }
 
-/// Source numbers, the next one last.
+/// Source numbers in reverse order: the next one is last.
 #[derive(Default)]
 struct Queue(Vec<usize>);
 
 impl Queue {
-    /// Puts `index` where it belongs; `compare` orders a waiting one and `index`.
+    /// Inserts `index` in order; `compare` returns the order of a waiting source relative to `index`.
     fn insert(&mut self, index: usize, compare: impl Fn(usize) -> Ordering) {
         let at = self.0.partition_point(|waiting| compare(*waiting).is_gt());
         self.0.insert(at, index);
@@ -72,7 +72,7 @@ impl Queue {
     }
 }
 
-/// Reads several sources as one. All sources must read in the same direction and give the same slices.
+/// Reads several sources as one. Requires: all sources read the same slices in the same direction.
 pub struct MergeCursor<C = Box<dyn Cursor>> {
     table: Arc<TableSchema>,
     is_counter: bool,
@@ -83,9 +83,9 @@ pub struct MergeCursor<C = Box<dyn Cursor>> {
     partitions: Queue,
     /// Sources that have the current partition.
     active: SmallVec<[usize; 8]>,
-    /// Sources of the current partition that wait with an unfiltered.
+    /// Sources with an unfiltered of the current partition in `next`.
     unfiltereds: Queue,
-    /// Sources whose last unfiltered was used, so that the next is read only when it is needed.
+    /// Sources whose `next` was taken. The next unfiltered is read only when it is needed.
     used: SmallVec<[usize; 8]>,
     /// Deletion of the current partition.
     deletion: DeletionTime,
@@ -100,7 +100,7 @@ impl<C: Cursor> MergeCursor<C> {
         Self::ordered(sources, table, comparator, direction)
     }
 
-    /// The same with the comparator of the table, which somebody has.
+    /// The same, for callers that already have the table's comparator.
     pub fn ordered(
         sources: Vec<C>,
         table: Arc<TableSchema>,
@@ -110,7 +110,7 @@ impl<C: Cursor> MergeCursor<C> {
         let sources: Vec<Source<C>> = sources
             .into_iter()
             .map(|cursor| Source {
-                place: Place::Unasked(cursor.lower_bound()),
+                state: SourceState::Unread(cursor.lower_bound()),
                 cursor,
                 next: None,
                 rank: 0,
@@ -134,30 +134,30 @@ impl<C: Cursor> MergeCursor<C> {
         merge
     }
 
-    /// The sources, as they were given, where they stand.
+    /// The sources in the order in which they were given, each at its current position.
     pub fn into_sources(self) -> impl Iterator<Item = C> {
         self.sources.into_iter().map(|source| source.cursor)
     }
 
-    /// How many of the sources have the current partition.
+    /// Number of sources that have the current partition.
     pub fn sources_of_partition(&self) -> usize {
         self.active.len()
     }
 
     fn wait_for_partition(&mut self, index: usize) {
         let sources = &self.sources;
-        let place = &sources[index].place;
+        let state = &sources[index].state;
         self.partitions
-            .insert(index, |waiting| sources[waiting].place.compare(place));
+            .insert(index, |waiting| sources[waiting].state.compare(state));
     }
 
-    /// `bound_of` says from where on a source goes on.
+    /// `bound_of` returns the lower bound of a source's next partition.
     fn leave_partition(&mut self, bound_of: impl Fn(&mut C) -> Option<DecoratedKey>) {
         for index in std::mem::take(&mut self.active) {
             let source = &mut self.sources[index];
             source.next = None;
             source.open = DeletionTime::LIVE;
-            source.place = Place::Unasked(bound_of(&mut source.cursor));
+            source.state = SourceState::Unread(bound_of(&mut source.cursor));
             self.wait_for_partition(index);
         }
         self.unfiltereds.0.clear();
@@ -165,17 +165,17 @@ impl<C: Cursor> MergeCursor<C> {
         self.open = DeletionTime::LIVE;
     }
 
-    /// Asks sources until the first in the queue stands at a partition. False at the end.
-    fn ask(&mut self) -> Result<bool, ReadError> {
+    /// Reads heads until the first source in the queue has one. False at the end.
+    fn read_head(&mut self) -> Result<bool, ReadError> {
         while let Some(index) = self.partitions.top() {
-            if matches!(self.sources[index].place, Place::At(_)) {
+            if matches!(self.sources[index].state, SourceState::AtHead(_)) {
                 return Ok(true);
             }
             let source = &mut self.sources[index];
             let head = source.cursor.next_partition()?;
             self.partitions.0.pop();
             if let Some(head) = head {
-                source.place = Place::At(head);
+                source.state = SourceState::AtHead(head);
                 self.wait_for_partition(index);
             }
         }
@@ -185,24 +185,24 @@ impl<C: Cursor> MergeCursor<C> {
     /// Takes the head of the first source in the queue.
     fn take_head(&mut self) -> Option<PartitionHead> {
         let index = self.partitions.0.pop()?;
-        match std::mem::replace(&mut self.sources[index].place, Place::Unasked(None)) {
-            Place::At(head) => {
+        match std::mem::replace(&mut self.sources[index].state, SourceState::Unread(None)) {
+            SourceState::AtHead(head) => {
                 self.active.push(index);
                 Some(head)
             }
-            Place::Unasked(_) => None,
+            SourceState::Unread(_) => None,
         }
     }
 
-    /// Adds the heads of all other sources that stand at the same key.
+    /// Adds the heads of all other sources with the same key.
     fn join_heads(&mut self, head: &mut PartitionHead) -> Result<(), ReadError> {
         let mut statics: SmallVec<[Row; 4]> = head.static_row.take().into_iter().collect();
-        // A source that waits by a bound equal to this key may have it too: `ask` resolves it.
-        while self.ask()? {
+        // A source whose lower bound equals this key may have it too: `read_head` finds out.
+        while self.read_head()? {
             let next = self
                 .partitions
                 .top()
-                .and_then(|index| self.sources[index].place.key());
+                .and_then(|index| self.sources[index].state.key());
             if next != Some(&head.key) {
                 break;
             }
@@ -219,10 +219,10 @@ impl<C: Cursor> MergeCursor<C> {
     fn others_may_have(&self, key: &DecoratedKey) -> bool {
         self.partitions
             .top()
-            .is_some_and(|index| self.sources[index].place.key().is_none_or(|other| other <= key))
+            .is_some_and(|index| self.sources[index].state.key().is_none_or(|other| other <= key))
     }
 
-    /// Reads on where unfiltereds were used.
+    /// Reads the next unfiltered of each source whose last one was taken.
     fn refill(&mut self) -> Result<(), ReadError> {
         for index in std::mem::take(&mut self.used) {
             let source = &mut self.sources[index];
@@ -258,7 +258,7 @@ impl<C: Cursor> MergeCursor<C> {
         Some((index, unfiltered))
     }
 
-    /// The next row, if it has this clustering, of which the rank is known.
+    /// The next row, if it has this clustering; `rank` is the rank of the clustering.
     fn take_row(&mut self, clustering: &Clustering, rank: u64) -> Option<Row> {
         let index = self.unfiltereds.top()?;
         let source = &self.sources[index];
@@ -273,7 +273,7 @@ impl<C: Cursor> MergeCursor<C> {
         }
     }
 
-    /// Joins every row of the same clustering.
+    /// Reconciles all rows of the same clustering.
     fn join_rows(&mut self, index: usize, mut row: Row) -> Option<Row> {
         let rank = self.sources[index].rank;
         let active = self.deletion.max(self.open);
@@ -290,7 +290,7 @@ impl<C: Cursor> MergeCursor<C> {
         (!row.is_empty()).then_some(row)
     }
 
-    /// Joins every marker at the same position; returns one if the newest open deletion changes there.
+    /// Consumes every marker at the same position; returns a marker if the newest open deletion changes there.
     fn join_markers(&mut self, index: usize, marker: Marker) -> Option<Marker> {
         self.sources[index].open = marker.start.unwrap_or(DeletionTime::LIVE);
         while let Some(index) = self.unfiltereds.top()
@@ -319,7 +319,7 @@ impl<C: Cursor> MergeCursor<C> {
         (before != open).then(|| Marker::at(&marker.bound, side(before), side(open), self.direction))
     }
 
-    /// The only source of the partition: nothing to compare.
+    /// The current partition has only one source: no comparison is needed.
     fn next_of_one(&mut self, index: usize) -> Result<Option<Unfiltered>, ReadError> {
         loop {
             let Some(unfiltered) = self.sources[index].cursor.next_unfiltered()? else {
@@ -345,7 +345,7 @@ impl<C: Cursor> MergeCursor<C> {
 impl<C: Cursor> Cursor for MergeCursor<C> {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
         self.leave_partition(|cursor| cursor.lower_bound());
-        if !self.ask()? {
+        if !self.read_head()? {
             return Ok(None);
         }
         let Some(mut head) = self.take_head() else {
@@ -385,10 +385,11 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
             return None;
         }
         let index = self.partitions.top()?;
-        self.sources[index].place.key().cloned()
+        self.sources[index].state.key().cloned()
     }
 
-    /// Those of one source after the other, each up to where the next one goes on. What several have is merged, and so not plain.
+    /// Plain partitions of one source after the other, each up to the next source's key. A partition of several sources is
+    /// merged, so not plain.
     fn plain_partitions(
         &mut self,
         before: Option<&DecoratedKey>,
@@ -397,7 +398,7 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
         self.plain_runs(before, visitor)
     }
 
-    /// Those of one source up to where the next one has something.
+    /// Plain rows of one source, up to the next unfiltered of another.
     fn plain_rows(
         &mut self,
         key: &DecoratedKey,

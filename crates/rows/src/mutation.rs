@@ -1,4 +1,4 @@
-//! A change to one partition of one table: what the write path carries.
+//! A change to one partition of one table, as the write path carries it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{Bound, DecoratedKey, DeletionTime, Row};
 /// A change to one partition.
 #[derive(Clone, Debug)]
 pub struct Mutation {
-    /// The table, as it was when the statement was bound.
+    /// The table as of the binding of the statement.
     pub table: Arc<TableSchema>,
     /// The partition.
     pub key: DecoratedKey,
@@ -18,8 +18,8 @@ pub struct Mutation {
 }
 
 /// What changes inside a partition.
-///
-/// Invariant: `rows` ascend by clustering, each clustering once; no row holds what its own deletion covers ([`Row::merge`]
+/// Invariant: `rows` ascend by clustering, each clustering once. No row has data that its own deletion covers ([`Row::merge`]
+/// maintains this). The start of each range is before its end.
 /// keeps it so); each range's start is before its end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartitionUpdate {
@@ -36,9 +36,9 @@ pub struct PartitionUpdate {
 /// A deleted range of clusterings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeTombstone {
-    /// A start kind.
+    /// The start, of a start kind.
     pub start: Bound,
-    /// An end kind.
+    /// The end, of an end kind.
     pub end: Bound,
     /// The deletion.
     pub deletion: DeletionTime,

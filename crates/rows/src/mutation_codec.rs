@@ -25,11 +25,11 @@
 //! ```
 //! vints as in `ilion_codec`; the rest is big-endian.
 //!
-//! Columns travel by name, since ids mean something only inside one process; each mutation lists the names it uses
-//! once. A reader skips columns that the table has no more (or has with another kind, or whose cells are older
-//! than a drop of that name), and whole mutations of tables that are gone: for that the size is in front.
+//! Columns travel by name, since ids are valid only inside one process. Each mutation lists the names that it uses once. A
+//! reader skips columns that the table no longer has, that have another kind now, or whose cells are older than a drop of that
+//! name. It skips whole mutations of missing tables: that is why the size comes first.
 //!
-//! Invariant: the token is not stored; key and partitioner give it. When bytes change, raise `VERSION`.
+//! Invariant: the token is not stored; the reader computes it from key and partitioner. When bytes change, raise `VERSION`.
 
 mod decode;
 mod encode;
@@ -68,7 +68,7 @@ mod cell {
     pub(super) const KNOWN: u8 = 15;
 }
 
-/// What times are told from: the first timestamp of a mutation, which most of its cells share.
+/// The reference for times: the first timestamp of a mutation, which most of its cells share.
 #[derive(Clone, Copy)]
 struct Base {
     micros: i64,

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use ilion_types::CqlType;
 
-/// Orders two cell paths of a column of type `ty`: lists by the time of the UUID, sets and maps by element and key, user
-/// types by field index.
+/// Orders two cell paths of a column of type `ty`: list paths by the time of the UUID, paths of sets and maps by element or
+/// key, paths of user types by field index.
 #[inline]
 pub fn compare_paths(ty: &CqlType, a: &[u8], b: &[u8]) -> Ordering {
     match ty {
@@ -16,8 +16,8 @@ pub fn compare_paths(ty: &CqlType, a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// The type of a cell's value at any path of a column of type `ty`: elements of a list, `None` for a set, values of
-/// a map, the field of a user type. The type itself if it is not complex.
+/// The type of the value at a path of a column of type `ty`: the element of a list, `None` for a set, the value of a map, the
+/// field of a user type. For a type that is not complex: the type itself.
 pub fn value_type<'t>(ty: &'t CqlType, path: &[u8]) -> Option<&'t CqlType> {
     match ty {
         CqlType::List { element, .. } => Some(element),

@@ -1,18 +1,18 @@
-//! When to look for plain rows where there are few.
+//! Decides when to look for plain rows where there are few.
 
-/// When to look for plain rows: once there were none for some times, each further time doubles the number of rows before the next
-/// look.
+/// Decides when to look for plain rows. After some looks in a row that found none, each further one doubles the number of rows
+/// until the next look.
 #[derive(Debug, Default)]
 pub struct PlainLuck {
-    /// Looks in a row that were in vain.
+    /// Looks in a row that found none.
     misses: u32,
     /// Rows until the next look.
     wait: u32,
 }
 
-/// So many looks in vain say nothing: each source begins with a partition that is read as any is.
+/// Number of misses before looks become rarer: each source begins with a partition that is read row by row.
 const MISSES_FREE: u32 = 8;
-/// The rows between two looks are doubled so many times.
+/// Maximum number of doublings.
 const DOUBLINGS_MAX: u32 = 6;
 
 impl PlainLuck {
@@ -23,7 +23,7 @@ impl PlainLuck {
         is_due
     }
 
-    /// What a look has found.
+    /// Records whether a look found plain rows.
     pub fn note(&mut self, is_found: bool) {
         if is_found {
             *self = Self::default();

@@ -1,7 +1,7 @@
-//! Dropping what is dead: for readers, and for good.
+//! Drops dead data: from what a read returns, and for good in compactions.
 //!
-//! A reader ([`ReadPurge`]) sees live cells only. A compaction ([`CompactionPurge`]) turns expired cells into
-//! tombstones, and drops tombstones that are older than gc grace and that no other source can need. Compat: `Row.purge`,
+//! A read ([`ReadPurge`]) returns live cells only. A compaction ([`CompactionPurge`]) turns expired cells into tombstones, and
+//! drops tombstones that are older than gc grace and shadow no data of other sources. Compat: `Row.purge`,
 //! `AbstractCell.purge`, `PurgeFunction`, and the counts of `ReadCommand` in Cassandra 5.0.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Row {
-    /// True if a reader at `now_secs` sees the row: it was inserted, or some cell of it lives.
+    /// True if a read at `now_secs` returns the row: its liveness is live, or one of its cells.
     pub fn is_live(&self, now_secs: u32) -> bool {
         self.liveness.is_live(now_secs)
             || self.columns.iter().any(|entry| match &entry.data {
@@ -23,7 +23,7 @@ impl Row {
             })
     }
 
-    /// Keeps what a reader at `now_secs` sees, of columns that the table still has. False if nothing is left.
+    /// Keeps what a read at `now_secs` returns, of columns that the table still has. False if the row ends up empty.
     pub fn keep_live(&mut self, now_secs: u32, table: &TableSchema) -> bool {
         self.deletion = DeletionTime::LIVE;
         if !self.liveness.is_live(now_secs) {
@@ -48,7 +48,7 @@ impl Row {
         !self.is_empty()
     }
 
-    /// True if something of it is a tombstone that is past gc grace, or has expired.
+    /// True if some part of it has expired or is a tombstone past gc grace.
     fn has_dead(&self, law: &PurgeLaw) -> bool {
         let is_old = |deletion: DeletionTime| !deletion.is_live() && deletion.local_secs < law.gc_before_secs;
         let is_dead = |cell: &Cell| !cell.is_live(law.now_secs);
@@ -62,7 +62,7 @@ impl Row {
             })
     }
 
-    /// Drops what `law` says may go. False if nothing is left.
+    /// Drops what `law` allows to drop. False if the row ends up empty.
     pub fn purge(&mut self, law: &PurgeLaw) -> bool {
         if law.purges(self.deletion) {
             self.deletion = DeletionTime::LIVE;
@@ -85,14 +85,14 @@ impl Row {
     }
 }
 
-/// What may be dropped for good.
+/// Which tombstones may be dropped for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PurgeLaw {
-    /// What has expired by then is a tombstone.
+    /// Cells that expired by then count as tombstones.
     pub now_secs: u32,
-    /// Tombstones made before are past gc grace.
+    /// Tombstones made before this are past gc grace.
     pub gc_before_secs: u32,
-    /// Tombstones with a lower timestamp shadow nothing outside of what is being merged.
+    /// Tombstones with a lower timestamp shadow no data outside of the sources that are merged.
     pub purgeable_below_micros: i64,
 }
 
@@ -102,13 +102,13 @@ impl PurgeLaw {
         local_deletion_secs < self.gc_before_secs && timestamp_micros < self.purgeable_below_micros
     }
 
-    /// True if a deletion may go.
+    /// True if the deletion may be dropped.
     #[inline]
-    pub fn purges(&self, deletion: DeletionTime) -> bool {
+    pub(crate) fn purges(&self, deletion: DeletionTime) -> bool {
         !deletion.is_live() && self.covers(deletion.marked_at_micros, deletion.local_secs)
     }
 
-    /// Makes a tombstone of an expired cell. False if the cell may go.
+    /// Turns an expired cell into a tombstone. False if the cell may be dropped.
     fn keep_cell(&self, cell: &mut Cell) -> bool {
         if cell.is_live(self.now_secs) {
             return true;
@@ -117,7 +117,7 @@ impl PurgeLaw {
             return false;
         }
         if cell.is_expiring() {
-            // Compat: the tombstone counts as made when the cell was written: TTL and gc grace need not add up.
+            // Compat: the tombstone counts as made when the cell was written, so that TTL and gc grace do not add up.
             let written_secs = cell.local_deletion_secs.saturating_sub(cell.ttl_secs);
             *cell = Cell::tombstone(cell.timestamp_micros, written_secs);
             return !self.covers(cell.timestamp_micros, cell.local_deletion_secs);
@@ -126,12 +126,12 @@ impl PurgeLaw {
     }
 }
 
-/// When a query is warned or ended for what it scanned.
+/// Numbers of tombstones at which a query gets a warning or fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TombstoneLimits {
     /// Warn above this many.
     pub warn: u64,
-    /// End the query above this many.
+    /// Fail above this many.
     pub fail: u64,
 }
 
@@ -143,48 +143,48 @@ impl TombstoneLimits {
     };
 }
 
-/// What a read has met.
+/// What a read has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts {
-    /// Rows given, not counting static ones.
+    /// Rows returned, without static ones.
     pub live_rows: u64,
     /// Tombstones met that are not past gc grace.
     pub tombstones: u64,
 }
 
-/// When a read happens and what it may scan.
+/// The time of a read, and its limits.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadLaw {
-    /// The reader's clock.
+    /// The time of the read.
     pub now_secs: u32,
-    /// Tombstones made before are past gc grace and not counted.
+    /// Tombstones made before this are past gc grace and are not counted.
     pub gc_before_secs: u32,
     /// When to stop.
     pub limits: TombstoneLimits,
-    /// Told of rows and partitions that were met; an error ends the read.
+    /// Called with the number of rows and partitions met; an error ends the read.
     pub spend: fn(u32) -> Result<(), ReadError>,
 }
 
 impl ReadLaw {
-    /// Of a read that may last as long as it takes.
+    /// For reads without a time limit.
     pub fn patient(_: u32) -> Result<(), ReadError> {
         Ok(())
     }
 }
 
-/// Leaves only live data: no deletions, no markers, no dead rows. Partitions are given even if nothing in them lives.
-/// Requires: the source is merged, so that what it shadows is gone already.
+/// Leaves only live data: no deletions, no markers, no dead rows. Partitions are returned even if no row in them is live.
+/// Requires: the source is merged, so that shadowed data is gone already.
 pub struct ReadPurge<C> {
     source: C,
     table: Arc<TableSchema>,
     law: ReadLaw,
     counts: ReadCounts,
-    /// Rows and partitions until the law is told.
-    untold: u32,
+    /// Rows and partitions until the next call of `ReadLaw::spend`.
+    until_spend: u32,
 }
 
-/// So many rows and partitions are met between two calls.
-const TOLD_EVERY: u32 = 256;
+/// Rows and partitions between two calls of `ReadLaw::spend`.
+const SPEND_EVERY: u32 = 256;
 
 impl<C: Cursor> ReadPurge<C> {
     /// Reads `source` of `table`.
@@ -194,38 +194,33 @@ impl<C: Cursor> ReadPurge<C> {
             table,
             law,
             counts: ReadCounts::default(),
-            untold: TOLD_EVERY,
+            until_spend: SPEND_EVERY,
         }
     }
 
     #[inline]
-    fn met_one(&mut self) -> Result<(), ReadError> {
-        self.untold -= 1;
-        match self.untold {
-            0 => self.tell(),
+    fn count_met(&mut self) -> Result<(), ReadError> {
+        self.until_spend -= 1;
+        match self.until_spend {
+            0 => self.spend(),
             _ => Ok(()),
         }
     }
 
     #[cold]
-    fn tell(&mut self) -> Result<(), ReadError> {
-        self.untold = TOLD_EVERY;
-        (self.law.spend)(TOLD_EVERY)
+    fn spend(&mut self) -> Result<(), ReadError> {
+        self.until_spend = SPEND_EVERY;
+        (self.law.spend)(SPEND_EVERY)
     }
 
-    /// What was met so far.
+    /// The counts so far.
     pub fn counts(&self) -> ReadCounts {
         self.counts
     }
 
-    /// True if the read met so many tombstones that the client is to be warned.
+    /// True if the read met enough tombstones for a warning to the client.
     pub fn is_worth_warning(&self) -> bool {
         self.counts.tombstones > self.law.limits.warn
-    }
-
-    /// Returns the source back.
-    pub fn into_source(self) -> C {
-        self.source
     }
 
     fn count(&mut self, tombstones: u64) -> Result<(), ReadError> {
@@ -238,7 +233,7 @@ impl<C: Cursor> ReadPurge<C> {
         Ok(())
     }
 
-    /// Keeps the live part of a row and counts the rest. False if nothing lives.
+    /// Keeps the live part of a row and counts its tombstones. False if the row is not live.
     fn keep_live(&mut self, row: &mut Row) -> Result<bool, ReadError> {
         let ReadLaw {
             now_secs,
@@ -267,7 +262,7 @@ impl<C: Cursor> ReadPurge<C> {
             }
         }
         let is_left = row.keep_live(now_secs, &self.table);
-        // A row counts once if nothing but its key was deleted.
+        // A deleted row whose cells count no tombstones counts once.
         if !is_left && tombstones == 0 && is_deleted {
             tombstones = 1;
         }
@@ -280,7 +275,7 @@ impl<C: Cursor> ReadPurge<C> {
 
 impl<C: Cursor> Cursor for ReadPurge<C> {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        self.met_one()?;
+        self.count_met()?;
         let Some(mut head) = self.source.next_partition()? else {
             return Ok(None);
         };
@@ -295,7 +290,7 @@ impl<C: Cursor> Cursor for ReadPurge<C> {
 
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
         while let Some(unfiltered) = self.source.next_unfiltered()? {
-            self.met_one()?;
+            self.count_met()?;
             match unfiltered {
                 Unfiltered::Row(mut row) => {
                     if self.keep_live(&mut row)? {
@@ -315,7 +310,7 @@ impl<C: Cursor> Cursor for ReadPurge<C> {
         Ok(None)
     }
 
-    /// What is plain lives, unless it needs a liveness for that.
+    /// Plain rows are live, unless the table requires a live primary key.
     fn plain_partitions(
         &mut self,
         before: Option<&DecoratedKey>,
@@ -348,22 +343,23 @@ impl<C: Cursor> Cursor for ReadPurge<C> {
     crate::cursor_methods!(without: peek);
 }
 
-/// For each partition, the timestamp below which its tombstones may go: the lowest that any source outside of the
+/// Returns for a partition the timestamp below which tombstones may be dropped: the lowest that any source outside of the
 /// compaction may have for it.
 pub type PurgeableBelow = Box<dyn FnMut(&DecoratedKey) -> i64 + Send>;
 
-/// Drops for good what is past gc grace and shadows nothing elsewhere. Partitions may come out with nothing in them.
+/// Drops tombstones that are past gc grace and shadow no data elsewhere, and turns expired cells into tombstones. Partitions
+/// may end up empty.
 pub struct CompactionPurge<C> {
     source: C,
     law: PurgeLaw,
     has_strict_liveness: bool,
     purgeable_below: PurgeableBelow,
-    /// The partition at hand, as long as nobody was asked about it: most have no tombstone.
-    unasked: Option<DecoratedKey>,
+    /// The current partition, until `purgeable_below` is called for it. Most partitions have no tombstone, so need no call.
+    pending_key: Option<DecoratedKey>,
 }
 
 impl<C: Cursor> CompactionPurge<C> {
-    /// Purges `source`, read forwards.
+    /// Purges `source`, which reads forwards.
     pub fn new(source: C, now_secs: u32, gc_before_secs: u32, purgeable_below: PurgeableBelow) -> Self {
         Self {
             source,
@@ -374,11 +370,11 @@ impl<C: Cursor> CompactionPurge<C> {
             },
             purgeable_below,
             has_strict_liveness: false,
-            unasked: None,
+            pending_key: None,
         }
     }
 
-    /// Purges as the table wants it: with strict liveness, what is left of a row whose primary key is gone goes with it.
+    /// Applies the table's strict liveness: if the primary key liveness of a row is gone, the rest of the row is dropped, too.
     #[must_use]
     pub fn of_table(self, table: &TableSchema) -> Self {
         Self {
@@ -391,10 +387,10 @@ impl<C: Cursor> CompactionPurge<C> {
         self.has_strict_liveness && row.liveness.is_none() && row.deletion.is_live()
     }
 
-    /// Asks what may go of the partition at hand.
+    /// Computes the purgeable timestamp of the current partition, unless that was done.
     #[cold]
-    fn ask(&mut self) {
-        if let Some(key) = self.unasked.take() {
+    fn find_purgeable(&mut self) {
+        if let Some(key) = self.pending_key.take() {
             self.law.purgeable_below_micros = (self.purgeable_below)(&key);
         }
     }
@@ -403,7 +399,7 @@ impl<C: Cursor> CompactionPurge<C> {
         if !row.has_dead(&self.law) {
             return true;
         }
-        self.ask();
+        self.find_purgeable();
         row.purge(&self.law)
     }
 
@@ -422,9 +418,9 @@ impl<C: Cursor> Cursor for CompactionPurge<C> {
         let Some(mut head) = self.source.next_partition()? else {
             return Ok(None);
         };
-        self.unasked = Some(head.key.clone());
+        self.pending_key = Some(head.key.clone());
         if !head.deletion.is_live() {
-            self.ask();
+            self.find_purgeable();
         }
         if self.law.purges(head.deletion) {
             head.deletion = DeletionTime::LIVE;
@@ -446,7 +442,7 @@ impl<C: Cursor> Cursor for CompactionPurge<C> {
                     }
                 }
                 Unfiltered::Marker(marker) => {
-                    self.ask();
+                    self.find_purgeable();
                     if let Some(marker) = self.purge_marker(marker) {
                         return Ok(Some(Unfiltered::Marker(marker)));
                     }
@@ -456,7 +452,7 @@ impl<C: Cursor> Cursor for CompactionPurge<C> {
         Ok(None)
     }
 
-    /// What is plain has nothing that may go, unless it needs a liveness.
+    /// Plain rows have nothing to purge, unless the table requires a live primary key.
     fn plain_partitions(
         &mut self,
         before: Option<&DecoratedKey>,

@@ -1,5 +1,5 @@
-//! Random tables and mutations for property tests: every feature of the model, small ranges so that things collide.
-//! The same seed gives the same data for ever; a failing test prints its seed.
+//! Random tables and mutations for property tests. They use every feature of the model, with small ranges of values so that
+//! keys and timestamps collide. The same seed always gives the same data; a failing test prints its seed.
 
 mod large;
 
@@ -16,10 +16,10 @@ use crate::{
 
 pub use large::enlarge;
 
-/// Seconds around which all times of random data lie.
+/// All times of random data are near this second.
 pub const NOW_SECS: u32 = 1_700_000_000;
 
-/// A sequence of numbers that depends on nothing but its seed (SplitMix64).
+/// A sequence of numbers that depends only on its seed (SplitMix64).
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
@@ -45,12 +45,12 @@ impl Dice {
         number % end
     }
 
-    /// True once in `sides` times.
+    /// True with a probability of one in `sides`.
     pub fn one_in(&mut self, sides: usize) -> bool {
         self.below(sides) == 0
     }
 
-    /// One of `choices`, which are not none.
+    /// One of `choices`, which must not be empty.
     pub fn pick<'c, T>(&mut self, choices: &'c [T]) -> &'c T {
         &choices[self.below(choices.len())]
     }
@@ -101,7 +101,8 @@ fn column_types() -> [CqlType; 9] {
     ]
 }
 
-/// A table of any shape: up to three clustering columns in either direction, statics, collections, sometimes counters.
+/// A table of any shape: up to three clustering columns in either direction, sometimes static columns, collections, or
+/// counters.
 pub fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
     let mut table = TableBuilder::new(
         "ks",
@@ -204,7 +205,7 @@ fn random_row(clustering: Clustering, columns: &[&Column], may_be_inserted: bool
         }
     }
     row.columns.sort_by_key(|entry| entry.column);
-    // As the write path gives it: nothing that the row's own deletion covers.
+    // As on the write path: a row has no data that its own deletion covers.
     let deletion = row.deletion;
     row.shadow(deletion);
     row.deletion = deletion;
@@ -320,7 +321,7 @@ fn random_liveness(dice: &mut Dice) -> Liveness {
     }
 }
 
-/// Two bounds of any prefixes and kinds; `None` if they come out in the wrong order.
+/// A range with bounds at any prefixes and of any kinds; `None` if the bounds come out in the wrong order.
 pub fn random_range(table: &TableSchema, dice: &mut Dice) -> Option<RangeTombstone> {
     let comparator = ClusteringComparator::of(table);
     let start = random_bound(table, &[BoundKind::InclStart, BoundKind::ExclStart], dice);

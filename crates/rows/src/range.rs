@@ -6,7 +6,7 @@ use ilion_types::Token;
 
 use crate::DecoratedKey;
 
-/// A place between partitions.
+/// A position between partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyBound {
     /// Before every partition.
@@ -30,7 +30,7 @@ impl KeyBound {
         self.compare_by(|token| token.cmp(&key.token), |bound| bound.cmp(key))
     }
 
-    /// As [`Self::compare`], against a partition in whatever form: how tokens and keys stand to it is given.
+    /// Like [`Self::compare`], for a partition given by its comparisons: the closures compare a token or key with it.
     #[inline]
     pub fn compare_by(
         &self,
@@ -48,7 +48,7 @@ impl KeyBound {
         ordering.then(at)
     }
 
-    /// The token at which it stands; `None` at the ends.
+    /// The token of this position; `None` for `Start` and `End`.
     pub fn token(&self) -> Option<&Token> {
         match self {
             Self::Start | Self::End => None,
@@ -61,14 +61,14 @@ impl KeyBound {
 /// A range of partitions; empty if the start is not below the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
-    /// Where it begins.
+    /// Its lower end.
     pub start: KeyBound,
-    /// Where it ends.
+    /// Its upper end.
     pub end: KeyBound,
 }
 
 impl KeyRange {
-    /// All partitions.
+    /// The range of all partitions.
     pub fn all() -> Self {
         Self {
             start: KeyBound::Start,
@@ -76,7 +76,7 @@ impl KeyRange {
         }
     }
 
-    /// One partition.
+    /// The range of one partition.
     pub fn exactly(key: &DecoratedKey) -> Self {
         Self {
             start: KeyBound::Before(key.clone()),
@@ -90,7 +90,7 @@ impl KeyRange {
         self.start.compare(key) == Ordering::Less && self.end.compare(key) == Ordering::Greater
     }
 
-    /// True if a set of partitions from `first` to `last` has nothing in it.
+    /// True if no partition from `first` to `last` can lie in it.
     pub fn misses(&self, first: &DecoratedKey, last: &DecoratedKey) -> bool {
         self.end.compare(first) == Ordering::Less || self.start.compare(last) == Ordering::Greater
     }

@@ -1,6 +1,7 @@
-//! Deleted ranges of one partition in normal form, and the markers that they make.
+//! Deleted ranges of one partition in normal form, and their markers.
 //!
-//! Invariant of [`RangeList`]: ranges ascend, none is empty, none overlap; where two touch, their deletions differ.
+//! Invariant of [`RangeList`]: ranges ascend, are not empty and do not overlap. Adjacent ranges that touch have different
+//! deletions.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use crate::{
     Bound, BoundKind, Clustering, ClusteringComparator, DeletionTime, Marker, RangeTombstone, Slice,
 };
 
-/// Deleted ranges of one partition, the newest deletion winning where they overlapped.
+/// Deleted ranges of one partition. Where inserted ranges overlap, the newest deletion wins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeList(Vec<RangeTombstone>);
 
@@ -19,7 +20,7 @@ impl RangeList {
         Self::default()
     }
 
-    /// Normal form of ranges in any order.
+    /// The normal form of ranges in any order.
     pub fn of(ranges: impl IntoIterator<Item = RangeTombstone>, comparator: &ClusteringComparator) -> Self {
         let mut list = Self::new();
         for range in ranges {
@@ -33,12 +34,12 @@ impl RangeList {
         &self.0
     }
 
-    /// True if nothing is deleted.
+    /// True if there are no ranges.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds a range. Returns by how many bytes the list grew.
+    /// Adds a range. Returns the growth of the list in bytes.
     pub fn insert(&mut self, range: RangeTombstone, comparator: &ClusteringComparator) -> isize {
         if comparator.compare_bounds(&range.start, &range.end).is_ge() {
             return 0;
@@ -83,7 +84,7 @@ impl RangeList {
         }
     }
 
-    /// Drops ranges that `deletion` of the partition covers.
+    /// Drops ranges that a deletion of the whole partition covers.
     pub fn shadow(&mut self, deletion: DeletionTime) {
         if !deletion.is_live() {
             self.0.retain(|range| range.deletion.supersedes(&deletion));
@@ -100,7 +101,7 @@ fn size_of_ranges(ranges: &[RangeTombstone]) -> usize {
     ranges.iter().map(RangeTombstone::size_bytes).sum()
 }
 
-/// Ranges being put together; touching ones of one deletion become one.
+/// A range list under construction; touching ranges with the same deletion become one.
 struct Pieces<'c> {
     list: Vec<RangeTombstone>,
     comparator: &'c ClusteringComparator,
@@ -128,7 +129,7 @@ impl<'c> Pieces<'c> {
         }
     }
 
-    /// `known` all overlap `range`.
+    /// Requires: all of `known` overlap `range`.
     fn overlay(&mut self, known: &[RangeTombstone], range: RangeTombstone) {
         let mut position = range.start;
         for known in known {
@@ -162,12 +163,12 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The direction of a filter.
+    /// The direction of a read.
     pub fn of(reversed: bool) -> Self {
         if reversed { Self::Reversed } else { Self::Forward }
     }
 
-    /// An order as met in this direction.
+    /// `stored` as met in this direction.
     #[inline]
     #[must_use]
     pub fn order(self, stored: Ordering) -> Ordering {
@@ -179,8 +180,8 @@ impl Direction {
 }
 
 impl Marker {
-    /// A marker at the position of `bound`, where `end` was open before and `start` is open after in the order of
-    /// reading. The kind is chosen to fit. Requires: at least one is set.
+    /// A marker at the position of `bound`. In the order of reading, `end` is open before it and `start` after it. Chooses the
+    /// kind that fits. Requires: at least one of them is set.
     pub fn at(
         bound: &Bound,
         end: Option<DeletionTime>,
@@ -214,14 +215,14 @@ pub struct Markers {
     comparator: ClusteringComparator,
     slice: Slice,
     direction: Direction,
-    /// Ranges not yet opened.
+    /// Indexes of the ranges that are not yet opened.
     left: std::ops::Range<usize>,
-    /// Where the open range closes, and its deletion.
+    /// The end and the deletion of the open range.
     open: Option<(Bound, DeletionTime)>,
 }
 
 impl Markers {
-    /// Markers of what `ranges` deletes inside `slice`.
+    /// The markers of the part of `ranges` that lies in `slice`.
     pub fn new(
         ranges: Arc<RangeList>,
         slice: Slice,
@@ -250,7 +251,7 @@ impl Markers {
         Some((first.clone(), last.clone(), deletion))
     }
 
-    /// Both ends of a range cut to the slice, as met.
+    /// Both ends of a range, cut to the slice, in the order of reading.
     fn ends_of(&self, index: usize) -> Option<(&Bound, &Bound, DeletionTime)> {
         let range = self.ranges.as_slice().get(index)?;
         let starts_inside = self

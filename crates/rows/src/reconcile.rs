@@ -1,10 +1,10 @@
-//! Who wins: the laws by which cells, livenesses and rows of one place become one.
+//! The laws by which cells, livenesses and rows with the same key are reconciled.
 //!
-//! Compat: Cassandra 5.0's `Cells.resolveRegular`, `Cells.resolveCounter`, `LivenessInfo.supersedes`, `Row.Merger`.
-//! Every law is commutative and associative, so sources can be merged in any order. Where Cassandra leaves a tie to the
-//! order of its arguments (cells that differ in nothing but their TTL), the lower TTL wins here: it was written later.
+//! Compat: Cassandra 5.0's `Cells.resolveRegular`, `Cells.resolveCounter`, `LivenessInfo.supersedes`, `Row.Merger`. Every law
+//! is commutative and associative, so sources can be merged in any order. Where Cassandra's result depends on the order of
+//! arguments (cells that differ only in their TTL), the lower TTL wins here: that cell was written later.
 //!
-//! Not here: order inside a partition and range tombstones (`merge`), what is dead for good (`purge`).
+//! Not here: order inside a partition and range tombstones (`merge`), dropping dead data (`purge`).
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ use crate::{
     Cell, ColumnData, ComplexColumn, Data, DeletionTime, Liveness, NO_DELETION_TIME, Row, counter, paths,
 };
 
-/// TTL by which views mark a primary key that is gone (`LivenessInfo.EXPIRED_LIVENESS_TTL`).
+/// The TTL that marks a removed primary key of a materialized view (`LivenessInfo.EXPIRED_LIVENESS_TTL`).
 pub const EXPIRED_LIVENESS_TTL: u32 = i32::MAX.unsigned_abs();
 
 impl Cell {
@@ -31,7 +31,7 @@ impl Cell {
         }
     }
 
-    /// Equal timestamps. Anything that is or will be a tombstone beats what lives for good, whatever the clock says now.
+    /// The case of equal timestamps. A tombstone or expiring cell beats a cell without an end, independent of the clock.
     fn wins_tie(&self, other: &Self) -> bool {
         let ends = self.local_deletion_secs != NO_DELETION_TIME;
         let other_ends = other.local_deletion_secs != NO_DELETION_TIME;
@@ -52,7 +52,7 @@ impl Cell {
         }
     }
 
-    /// Becomes the winner of itself and `other`, a cell of the same (non-counter) column and path.
+    /// Keeps the winner of itself and `other`, a cell of the same (non-counter) column and path.
     #[inline]
     pub fn reconcile(&mut self, other: Self) {
         if other.supersedes(self) {
@@ -60,8 +60,7 @@ impl Cell {
         }
     }
 
-    /// Becomes the sum of itself and `other`, two cells of one counter. A tombstone wins whatever its timestamp
-    /// (CASSANDRA-7346).
+    /// Adds `other`, a cell of the same counter. A tombstone wins whatever its timestamp (CASSANDRA-7346).
     pub fn reconcile_counter(&mut self, other: Self) {
         if self.is_tombstone() || other.is_tombstone() {
             let other_wins = match (self.is_tombstone(), other.is_tombstone()) {
@@ -73,7 +72,7 @@ impl Cell {
             }
             return;
         }
-        // A value is empty where the column was not fetched; that must not look like a count.
+        // A value is empty if its column was not fetched; that must not look like a count.
         if self.value.is_empty() || other.value.is_empty() {
             let other_wins = match (self.value.is_empty(), other.value.is_empty()) {
                 (true, true) => other.timestamp_micros > self.timestamp_micros,
@@ -117,16 +116,16 @@ impl Liveness {
         if other.supersedes(&self) { other } else { self }
     }
 
-    /// True for the mark that a view leaves where a primary key is gone.
+    /// True for the mark of a removed primary key in a view.
     #[inline]
-    pub fn is_dead_key(&self) -> bool {
+    pub(crate) fn is_dead_key(&self) -> bool {
         self.ttl_secs == EXPIRED_LIVENESS_TTL
     }
 }
 
 impl Row {
-    /// Takes in `other`, a row of the same clustering: the newer of each part wins, deletions shadow what they cover.
-    /// Returns by how many bytes this row grew ([`Row::size_bytes`]).
+    /// Merges `other`, a row of the same clustering: the newer of each part wins, deletions shadow what they cover. Returns the
+    /// growth of this row in bytes ([`Row::size_bytes`]).
     pub fn merge(&mut self, other: Self, table: &TableSchema) -> isize {
         let deletion = self.deletion.max(other.deletion);
         let mut grown = 0;
@@ -147,8 +146,8 @@ impl Row {
         grown + merge_columns(&mut self.columns, columns, table)
     }
 
-    /// Removes everything that `deletion` (of the partition or a range) covers, also the row's own deletion if that is
-    /// not newer. Returns by how many bytes this row grew: zero or less. The row may end up empty.
+    /// Removes everything that `deletion` (of the partition or a range) covers, and the row's own deletion unless that is
+    /// newer. Returns the growth of this row in bytes: zero or less. The row may end up empty.
     #[inline]
     pub fn shadow(&mut self, deletion: DeletionTime) -> isize {
         if deletion.is_live() {
@@ -168,8 +167,8 @@ impl Row {
     }
 }
 
-/// Merges rows of one clustering, the deletion `active` (of the partition and open ranges) shadowing them all.
-/// `None` if nothing is left. A single row passes without being copied.
+/// Merges rows of one clustering. The deletion `active` (of the partition and open ranges) shadows them all. `None` if the
+/// result is empty. A single row is not copied.
 pub fn merge_rows(
     rows: impl IntoIterator<Item = Row>,
     active: DeletionTime,
@@ -187,7 +186,7 @@ pub fn merge_rows(
     (!merged.is_empty()).then_some(merged)
 }
 
-/// Counts add up, so what is deleted has to go before: after, it could not be told from the rest.
+/// Counts add up, so shadowed cells must be removed first: they cannot be separated from the sum later.
 fn merge_counter_rows(
     mut rows: SmallVec<[Row; 4]>,
     active: DeletionTime,
@@ -223,7 +222,7 @@ fn drop_shadowed_columns(columns: &mut Vec<ColumnData>, deletion: DeletionTime) 
 }
 
 impl ComplexColumn {
-    /// Drops what `deletion` covers; false if nothing is left.
+    /// Drops what `deletion` covers; false if the column ends up empty.
     fn shadow(&mut self, deletion: DeletionTime) -> bool {
         if !self.deletion.supersedes(&deletion) {
             self.deletion = DeletionTime::LIVE;
@@ -233,7 +232,7 @@ impl ComplexColumn {
         !self.deletion.is_live() || !self.cells.is_empty()
     }
 
-    /// Takes in another value of the same column. Returns by how many bytes it grew.
+    /// Merges another value of the same column. Returns the growth in bytes.
     fn merge(&mut self, other: Self, ty: Option<&CqlType>) -> isize {
         let deletion = self.deletion.max(other.deletion);
         let covers_self = deletion != self.deletion;
@@ -261,7 +260,7 @@ fn path_cell_size(path: &Bytes, cell: &Cell) -> isize {
     crate::size::path_cell_bytes(path, cell).cast_signed()
 }
 
-/// Above this many times more cells on one side, those of the other are put in one by one.
+/// If one side has more than this many times the cells of the other, the few are inserted one by one.
 const SPARSE_FACTOR: usize = 8;
 
 fn merge_path_cells(into: &mut Vec<(Bytes, Cell)>, from: Vec<(Bytes, Cell)>, ty: Option<&CqlType>) -> isize {
@@ -276,7 +275,7 @@ fn merge_path_cells(into: &mut Vec<(Bytes, Cell)>, from: Vec<(Bytes, Cell)>, ty:
     let mut grown = 0;
     if from.len() * SPARSE_FACTOR <= into.len() {
         for (path, cell) in from {
-            // Appends (lists, times) are the common case.
+            // Appending (to lists, or by time) is the common case.
             let at = match into.last().map(|(last, _)| compare(last, &path)) {
                 None | Some(Ordering::Less) => Err(into.len()),
                 Some(Ordering::Equal) => Ok(into.len() - 1),
@@ -329,7 +328,7 @@ fn reconcile_sized(cell: &mut Cell, other: Cell) -> isize {
     cell.value.len().cast_signed() - before
 }
 
-/// Merges columns ascending by id. Requires: the row's deletion already shadowed both sides.
+/// Merges columns, which ascend by id. Requires: both sides are already shadowed by the row's deletion.
 fn merge_columns(into: &mut Vec<ColumnData>, from: Vec<ColumnData>, table: &TableSchema) -> isize {
     if into.is_empty() {
         *into = from;
@@ -369,7 +368,7 @@ fn is_subset(small: &[ColumnData], large: &[ColumnData]) -> bool {
         .all(|wanted| large.by_ref().any(|known| known.column == wanted.column))
 }
 
-/// `from` has no column that `into` lacks: everything happens in place.
+/// Merges in place. Requires: `into` has every column of `from`.
 fn merge_known_columns(into: &mut [ColumnData], from: Vec<ColumnData>, table: &TableSchema) -> isize {
     let mut grown = 0;
     let mut index = 0;
@@ -397,7 +396,7 @@ fn merge_data(into: &mut Data, from: Data, column: Option<&Column>) -> isize {
         (Data::Complex(complex), Data::Complex(other)) => {
             complex.merge(*other, column.map(|column| &column.ty))
         }
-        // A column was dropped and added again with another shape: an id is not used twice, so these never meet.
+        // Unreachable: a column that is dropped and added again has a new id, so the shapes of one id never differ.
         _ => 0,
     }
 }

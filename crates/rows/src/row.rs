@@ -13,7 +13,7 @@ use crate::{Cell, CellRef, Clustering, DeletionTime, Liveness};
 /// A row, static or regular. A static row has an empty clustering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Where it is in the partition.
+    /// Its position in the partition.
     pub clustering: Clustering,
     /// Primary key liveness.
     pub liveness: Liveness,
@@ -28,11 +28,11 @@ pub struct Row {
 pub struct ColumnData {
     /// Which column.
     pub column: ColumnId,
-    /// Its data.
+    /// Its cell or cells.
     pub data: Data,
 }
 
-/// One cell or many.
+/// The data of a column: one cell or many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Data {
     /// A simple column.
@@ -41,35 +41,35 @@ pub enum Data {
     Complex(Box<ComplexColumn>),
 }
 
-/// An unfrozen collection or user type: a deletion of what was before, and cells by path.
+/// An unfrozen collection or user type: its deletion, and its cells by path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComplexColumn {
-    /// Deletion of the whole collection.
+    /// Deletion of the whole column's older cells.
     pub deletion: DeletionTime,
     /// Path and cell, ascending by path. List: 16-byte time UUID; set: element; map: key; user type: u16 field index.
     pub cells: Vec<(Bytes, Cell)>,
 }
 
-/// How one row of a memtable changed by one write.
+/// A change of one row of a memtable by one write.
 #[derive(Clone, Copy, Debug)]
 pub struct RowChange<'r> {
-    /// The row in this memtable before; `None` if it was not here (it may be in an older source).
+    /// The old row in this memtable; `None` if the memtable did not have it (an older source may).
     pub before: Option<Before<'r>>,
-    /// The row after; empty if a deletion of the partition removed it.
+    /// The new row; empty if a partition deletion removed it.
     pub after: &'r Row,
 }
 
 /// A row of a memtable before a write.
 #[derive(Clone, Copy, Debug)]
 pub enum Before<'r> {
-    /// The row, perhaps only the columns that are looked at.
+    /// The row, possibly with its watched columns only.
     Row(&'r Row),
-    /// Of a row of simple columns those that are looked at, which are columns alone.
+    /// The watched cells of a row that has only simple columns.
     Cells(&'r [(ColumnId, CellRef<'r>)]),
 }
 
 impl<'r> RowChange<'r> {
-    /// The cell of a simple column before.
+    /// The old cell of a simple column.
     #[inline]
     pub fn cell_before(&self, column: ColumnId) -> Option<CellRef<'r>> {
         match self.before? {
@@ -81,7 +81,7 @@ impl<'r> RowChange<'r> {
         }
     }
 
-    /// The row before, of which there may be nothing but what is looked at.
+    /// The old row, possibly with its watched columns only.
     pub fn row_before(&self) -> Option<Cow<'r, Row>> {
         match self.before? {
             Before::Row(row) => Some(Cow::Borrowed(row)),
@@ -112,7 +112,7 @@ impl Data {
 }
 
 impl Row {
-    /// A row with nothing in it.
+    /// A row without data.
     pub fn empty(clustering: Clustering) -> Self {
         Self {
             clustering,
@@ -140,14 +140,14 @@ impl Row {
         }
     }
 
-    /// The newest timestamp of what it says, of deletions as well; [`crate::NO_TIMESTAMP`] if it is empty.
+    /// The newest timestamp of its liveness, cells and deletions; [`crate::NO_TIMESTAMP`] if it is empty.
     pub fn newest_micros(&self) -> i64 {
         let of_columns = self.columns.iter().map(|entry| entry.data.newest_micros()).max();
         let of_row = self.liveness.timestamp_micros.max(self.deletion.marked_at_micros);
         of_columns.map_or(of_row, |newest| newest.max(of_row))
     }
 
-    /// True if it says nothing at all.
+    /// True if it has no liveness, no deletion and no columns.
     pub fn is_empty(&self) -> bool {
         self.liveness.is_none() && self.deletion.is_live() && self.columns.is_empty()
     }

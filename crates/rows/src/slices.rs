@@ -1,4 +1,4 @@
-//! Which clusterings and columns a read wants.
+//! The rows and columns that a read selects.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::{Bound, Clustering, ClusteringComparator};
 /// A range of clusterings, start to end in stored order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// A start kind.
+    /// The start, of a start kind.
     pub start: Bound,
-    /// An end kind.
+    /// The end, of an end kind.
     pub end: Bound,
 }
 
@@ -26,7 +26,7 @@ impl Slice {
         }
     }
 
-    /// Just the row with this clustering (or all rows below this prefix).
+    /// Only the row with this clustering (or all rows with this prefix).
     pub fn exactly(clustering: &Clustering) -> Self {
         Self {
             start: Bound::new(crate::BoundKind::InclStart, clustering.values().clone()),
@@ -40,7 +40,7 @@ impl Slice {
             && comparator.compare_bound_to_row(&self.end, clustering) == Ordering::Greater
     }
 
-    /// True if all that can lie in it is one row: both ends include the same full clustering.
+    /// True if at most one row can lie in it: both ends include the same full clustering.
     pub fn is_one_row(&self, comparator: &ClusteringComparator) -> bool {
         let (start, end) = (&self.start, &self.end);
         start.values.len() == comparator.len()
@@ -48,7 +48,7 @@ impl Slice {
             && start.values == end.values
     }
 
-    /// True if no clustering lies in both.
+    /// True if no clustering can lie in both.
     pub fn misses(&self, other: &Self, comparator: &ClusteringComparator) -> bool {
         comparator.compare_bounds(&self.end, &other.start).is_le()
             || comparator.compare_bounds(&other.end, &self.start).is_le()
@@ -60,29 +60,29 @@ impl Slice {
     }
 }
 
-/// What a read wants of each partition, in stored order whatever the direction of the read.
+/// What a read selects of each partition. Slices are in stored order, whatever the direction of the read.
 ///
 /// Invariant: slices ascend and do not overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusteringFilter {
-    /// Wanted ranges; none at all means only the static row.
+    /// Selected ranges; empty selects only the static row.
     pub slices: Vec<Slice>,
-    /// Give rows from the last to the first.
+    /// Return rows from the last to the first.
     pub reversed: bool,
-    /// Static and regular columns whose data is wanted; `None`: all of them. Whether a row lives is said rightly
-    /// all the same, but what is given of other columns may be old, or not there. If single rows are asked for and
-    /// no static column, so may be the static row.
+    /// Static and regular columns that are selected; `None` selects all. Whether a row is live is correct even so, but data of
+    /// other columns may be outdated or missing. If single rows are selected and no static column, the static row may be
+    /// outdated or missing, too.
     pub columns: Option<Arc<[ColumnId]>>,
-    /// Of these of the wanted columns, only some elements are wanted; without paths no value at all, only times.
+    /// Columns of which only some elements are selected. A column here without paths is read for its timestamps and TTLs only.
     pub elements: Option<Arc<[WantedElements]>>,
 }
 
-/// The elements that are wanted of a column of many cells; of any column: none, if only its times are wanted.
+/// The selected elements of a complex column; without paths, only the timestamps and TTLs of a column of any type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedElements {
     /// Which column.
     pub column: ColumnId,
-    /// Paths of the cells whose values are wanted.
+    /// Paths of the cells whose values are selected.
     pub paths: Vec<Bytes>,
 }
 
@@ -97,7 +97,7 @@ impl ClusteringFilter {
         }
     }
 
-    /// True if the data of the column is wanted.
+    /// True if the data of the column is selected.
     #[inline]
     pub fn wants(&self, column: ColumnId) -> bool {
         self.columns
@@ -105,7 +105,7 @@ impl ClusteringFilter {
             .is_none_or(|columns| columns.contains(&column))
     }
 
-    /// The only paths of a wanted column whose values are wanted; `None`: all of them.
+    /// The paths to which the values of a selected column are limited; `None` if they are not limited.
     #[inline]
     pub fn paths_of(&self, column: ColumnId) -> Option<&[Bytes]> {
         let mut elements = self.elements.iter().flat_map(|elements| elements.iter());
@@ -113,13 +113,13 @@ impl ClusteringFilter {
         Some(&found.paths)
     }
 
-    /// True if values of the column are wanted, not only the times of its cells.
+    /// True if values of the column are selected, not only the times of its cells.
     #[inline]
     pub fn wants_values(&self, column: ColumnId) -> bool {
         self.wants(column) && self.paths_of(column).is_none_or(|paths| !paths.is_empty())
     }
 
-    /// True if every row is wanted.
+    /// True if every row is selected.
     pub fn selects_all(&self) -> bool {
         self.slices.len() == 1
             && self.slices[0].start.values.is_empty()

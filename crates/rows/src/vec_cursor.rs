@@ -1,4 +1,4 @@
-//! Partitions in memory as a cursor: for tests and for tables that the server computes.
+//! A cursor over partitions in memory, for tests and for tables that the server computes.
 
 use crate::{
     ClusteringComparator, Cursor, DecoratedKey, DeletionTime, Direction, Markers, PartitionHead,
@@ -8,14 +8,14 @@ use crate::{
 /// A whole partition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partition {
-    /// Its start.
+    /// Its key, deletion and static row.
     pub head: PartitionHead,
     /// Rows and markers in the order of reading.
     pub unfiltereds: Vec<Unfiltered>,
 }
 
 impl Partition {
-    /// The partition that an update makes where nothing was before. Nothing is shadowed.
+    /// The partition that results from an update of an empty partition. Deletions do not remove rows of the same update.
     pub fn of(key: DecoratedKey, update: PartitionUpdate, comparator: &ClusteringComparator) -> Self {
         let head = PartitionHead {
             key,
@@ -48,7 +48,7 @@ impl Partition {
     /// Reads the next partition of `cursor` to its end.
     ///
     /// # Errors
-    /// The cursor's.
+    /// Those of the cursor.
     pub fn read_next(cursor: &mut dyn Cursor) -> Result<Option<Self>, ReadError> {
         let Some(head) = cursor.next_partition()? else {
             return Ok(None);
@@ -61,7 +61,7 @@ impl Partition {
     }
 }
 
-/// Gives partitions of a vector.
+/// A cursor over a vector of partitions.
 #[derive(Debug)]
 pub struct VecCursor {
     partitions: std::vec::IntoIter<Partition>,
@@ -69,7 +69,7 @@ pub struct VecCursor {
 }
 
 impl VecCursor {
-    /// Reads `partitions`, which ascend by key, each key once.
+    /// Reads `partitions`, which ascend by key without duplicates.
     pub fn new(partitions: Vec<Partition>) -> Self {
         debug_assert!(partitions.is_sorted_by(|a, b| a.head.key < b.head.key));
         Self {

@@ -1,13 +1,13 @@
-//! The laws of the model, told by the files of `testdata`. `REWRITE=1 cargo test` writes the answers.
+//! Tests of the data model's laws, by the files of `testdata`. `REWRITE=1 cargo test` writes the answers.
 //!
-//! A case starts with a directive; its input are sources, `--` between them, in the notation of `ilion_rows::notation`.
-//! The line `partition 1` may be left out. `table` sets the table for the cases behind it.
+//! A case starts with a directive. Its input is a list of sources, separated by `--`, in the notation of
+//! `ilion_rows::notation`. The line `partition 1` may be left out. `table` sets the table for the cases that follow.
 //!
-//! * `merge [reversed] [at_once]`: what a merge of the sources gives, in whatever order they come; also if two of them are
-//!   merged first, unless it says `at_once`.
-//! * `read now=N gc_before=N [warn=N fail=N]`: what a reader sees, and what it met.
-//! * `compact now=N gc_before=N [below=N]`: what a compaction leaves.
-//! * `filter [reversed]`: the first source is the wanted slices; what is given of the others, merged.
+//! * `merge [reversed] [at_once]`: the merge of the sources. The test also merges them in other orders, and two by two unless
+//!   `at_once` is given; the result must be the same.
+//! * `read now=N gc_before=N [warn=N fail=N]`: what a read returns, and its counts.
+//! * `compact now=N gc_before=N [below=N]`: what a compaction keeps.
+//! * `filter [reversed]`: the first source has the selected slices; prints what they select of the other sources, merged.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -63,7 +63,7 @@ fn merge<'i>(
     MergeCursor::new(cursors.collect(), table.clone(), direction)
 }
 
-/// Without what every case of one partition would repeat.
+/// Prints without the parts that every case of one partition would repeat.
 fn print(cursor: &mut dyn Cursor, table: &TableSchema) -> String {
     let text = print_cursor(cursor, table).unwrap();
     let lines = text.lines().map(|line| match line.split_once(" token=") {

@@ -1,22 +1,22 @@
-//! Many small records in memory, written far more often than they are asked for: entries of indexes.
+//! Many small records in memory that are written far more often than they are read: entries of indexes.
 //!
-//! A record is appended to an unsorted tail: so a write copies its bytes, and touches no cold place after another as in a tree.
-//! Whoever reads a stretch keeps the runs, which do not change, and picks what it wants of what is unsorted; writes go on meanwhile. Once
-//! readers have spent as much on that as sorting takes, a tail becomes a run: so nobody waits for all to be sorted.
-//! Runs of one level are merged into one of the next, up to a size from which they are left as they are. What nobody reads is
-//! never sorted, unless records are written again and again, which sorting makes one.
+//! A write appends its record to an unsorted tail. So it copies bytes, and does not walk a tree in cold memory. A reader of a
+//! stretch takes references to the sorted runs, which never change, and copies the records of the stretch from the unsorted
+//! tails; writes continue meanwhile. When readers have spent as much work on a tail as sorting takes, it is sorted to a run, so
+//! no reader waits for a sort of everything. Runs of one level are merged to one of the next, up to a limit of size. What is
+//! never read is never sorted, unless many records are equal to others: then sorting saves memory.
 //!
-//! Records that are equal by their [`Order`] are one: what they mean together [`Order::merge`] says, the older first.
+//! Records that are equal by their [`Order`] become one: [`Order::merge`] merges them, the older first.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `run` | [`Run`]: sorted records |
 //! | `runs` | [`Runs`]: the tail and the runs |
-//! | `sort` | unsorted tails to a run |
-//! | `ordered` | [`Ordered`]: all records, once nobody writes any more |
-//! | `stretch` | [`Stretch`]: which records a reader wants |
-//! | [`radix`] | sorting by numbers |
-//! | `shared` | [`SharedRuns`]: the same behind a lock |
+//! | `sort` | sorts unsorted tails to a run |
+//! | `ordered` | [`Ordered`]: all records in order, after the last write |
+//! | `stretch` | [`Stretch`]: the range of records that a reader selects |
+//! | [`radix`] | sorting by integer keys |
+//! | `shared` | [`SharedRuns`]: runs behind a lock |
 //! | `walk` | [`Walk`]: several runs read as one |
 
 mod ordered;
@@ -39,26 +39,27 @@ pub use shared::SharedRuns;
 pub use stretch::{All, Stretch};
 pub use walk::Walk;
 
-/// How records stand to each other. Heads, which are numbers, are compared first, so that most records are never looked into.
+/// The order of records. Their heads, which are numbers, are compared first, so that the bytes of most records need not be
+/// read.
 pub trait Order {
     /// Orders two records of the same head.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
-    /// Appends what two equal records mean together; `older` was put in first. Associative.
+    /// Appends the merge of two equal records; `older` was added first. Associative.
     fn merge(&self, older: &[u8], newer: &[u8], out: &mut Vec<u8>);
 
-    /// A number by which records of the same head are compared before they are looked into: if it is less, so is the record.
+    /// A number that orders records of the same head before their bytes are compared: a lower number means a lower record.
     fn second(&self, _record: &[u8]) -> u64 {
         0
     }
 
-    /// True if a record means nothing once there is no older one that it is equal to: it may be dropped.
+    /// True if a record without an older equal record means nothing: it may be dropped.
     fn is_void(&self, _record: &[u8]) -> bool {
         false
     }
 }
 
-/// The first eight bytes as a number, with zeros for what is missing: a head that orders as the bytes do.
+/// The first eight bytes as a number, padded with zeros: a head in the order of the bytes.
 #[inline]
 pub fn head_of(bytes: &[u8]) -> u64 {
     if let Some(head) = bytes.first_chunk() {
@@ -66,7 +67,7 @@ pub fn head_of(bytes: &[u8]) -> u64 {
     }
     let missing_bits = 8 * (size_of::<u64>() - bytes.len());
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        // Where they overlap they are the same.
+        // Both reads are equal where they overlap.
         let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
         return u64::from(first) << 32 | u64::from(last) << missing_bits;
     }

@@ -1,39 +1,39 @@
-//! All records of runs in their order, whether the runs are sorted or not: for whoever reads them once, like a flush. Nothing is copied.
+//! All records of some runs in order, sorted or not, for one pass over them, as in a flush. Records are not copied.
 
 use std::sync::Arc;
 
-use crate::sort::{Place, Sorter, join};
+use crate::sort::{Locator, Sorter, join};
 use crate::{Order, Record, Run};
 
-/// Records in their order.
+/// Iterates over all records in order.
 #[derive(Debug)]
 pub struct Ordered {
     runs: Vec<Arc<Run>>,
-    places: Vec<Place>,
+    locators: Vec<Locator>,
     at: usize,
 }
 
 impl Ordered {
-    /// Of runs, those that may have equal records the oldest first.
+    /// Requires: of runs that may have equal records, the older comes first.
     pub fn of(order: &impl Order, runs: Vec<Arc<Run>>) -> Self {
         Self {
-            places: Sorter::default().arrange(order, &runs),
+            locators: Sorter::default().arrange(order, &runs),
             runs,
             at: 0,
         }
     }
 
-    /// The next record; others may be equal to it.
+    /// The next record; more records may be equal to it.
     #[inline]
     pub fn peek(&self) -> Option<Record<'_>> {
-        let place = self.places.get(self.at)?;
-        Some(place.record(&self.runs))
+        let locator = self.locators.get(self.at)?;
+        Some(locator.record(&self.runs))
     }
 
-    /// What the next records, which are equal, mean together: where the only one lies, or in `room`, which is memory to use.
+    /// The merge of the next records that are equal: borrowed if there is only one, else built in `room`.
     #[inline]
     pub fn next<'r>(&'r mut self, order: &impl Order, room: &'r mut Vec<u8>) -> Option<&'r [u8]> {
-        let (first, rest) = self.places.get(self.at..)?.split_first()?;
+        let (first, rest) = self.locators.get(self.at..)?.split_first()?;
         self.at += 1;
         let first = first.record(&self.runs).bytes;
         if !rest.first().is_some_and(|next| next.may_be_as_before()) {

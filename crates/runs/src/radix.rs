@@ -1,10 +1,10 @@
-//! Sorts by numbers, digit by digit from the lowest: what stands in order by its low digits keeps that by the higher ones.
+//! Sorts by an integer key, digit by digit from the lowest. The sort by a higher digit keeps the order of the lower ones.
 //!
-//! Digits that are the same everywhere cost nothing, so small numbers and those that begin alike are sorted sooner.
+//! Digits that are equal in all keys cost no pass, so small numbers and common prefixes are sorted faster.
 
 const DIGIT_BITS: u32 = 8;
 const DIGITS: usize = 1 << DIGIT_BITS;
-/// Fewer items are compared with each other.
+/// Fewer items than this are sorted by comparison.
 const ITEMS_MIN: usize = 128;
 
 #[inline]
@@ -12,7 +12,7 @@ fn digit_of(key: u64, shift: u32) -> usize {
     usize::from((key >> shift).to_le_bytes()[0])
 }
 
-/// Sorts items by a key; equal ones stay as they stand. `spare` is memory to use.
+/// Sorts items by a key; stable. `spare` is memory to use.
 pub fn sort_by_key<T: Copy>(items: &mut Vec<T>, spare: &mut Vec<T>, key_of: impl Fn(&T) -> u64) {
     let Some(first) = items.first() else {
         return;
@@ -39,7 +39,7 @@ pub fn sort_by_key<T: Copy>(items: &mut Vec<T>, spare: &mut Vec<T>, key_of: impl
     spare.clear();
 }
 
-/// Puts the items into `to` by one digit.
+/// Distributes the items to `to` by one digit.
 fn pass<T: Copy>(items: &[T], to: &mut Vec<T>, digit_of: impl Fn(&T) -> usize) {
     let mut ends = [0_usize; DIGITS];
     for item in items {
@@ -49,7 +49,7 @@ fn pass<T: Copy>(items: &[T], to: &mut Vec<T>, digit_of: impl Fn(&T) -> usize) {
     for end in &mut ends {
         start += std::mem::replace(end, start);
     }
-    // Each place is written once.
+    // Fills `to`; the loop below overwrites each item once.
     to.clear();
     to.extend_from_slice(items);
     for item in items {

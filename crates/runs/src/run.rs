@@ -1,44 +1,44 @@
-//! Records one after another.
+//! Records in one buffer.
 
 use crate::Stretch;
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'r> {
-    /// What it is ordered by first.
+    /// The number that it is ordered by first.
     pub head: u64,
-    /// The whole of it.
+    /// All bytes of the record.
     pub bytes: &'r [u8],
 }
 
-/// Records, sorted once they are shown. Invariant: its bytes are fewer than 4 GiB.
+/// A list of records, sorted once other modules see it. Invariant: it has less than 4 GiB of bytes.
 #[derive(Debug, Default)]
 pub struct Run {
     heads: Vec<u64>,
-    /// Where each record ends.
+    /// End of each record in `bytes`.
     ends: Vec<u32>,
-    /// The records, and behind them zeros for those that come: a write asks once whether there is room.
+    /// The records, followed by zeros for later records: a write checks once whether there is space.
     bytes: Vec<u8>,
 }
 
-/// The memory of a record, which is written from front to back. all of it.
+/// The memory of a new record, to be filled from front to back, completely.
 #[derive(Debug)]
 pub struct Room<'r>(&'r mut [u8]);
 
 impl Room<'_> {
-    /// As many bytes as the type says.
+    /// A fixed number of bytes.
     #[inline]
     pub fn array<const N: usize>(&mut self, bytes: [u8; N]) {
         self.next(N).copy_from_slice(&bytes);
     }
 
-    /// The bytes as they are.
+    /// Bytes without a length.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.next(bytes.len()).copy_from_slice(bytes);
     }
 
-    /// Requires: so much is left, as whoever said how long the record is knows.
+    /// Requires: the record was announced with enough bytes.
     #[inline]
     fn next(&mut self, len: usize) -> &mut [u8] {
         let (next, rest) = std::mem::take(&mut self.0).split_at_mut(len);
@@ -47,16 +47,16 @@ impl Room<'_> {
     }
 }
 
-/// Records that are passed over by their heads in the time that it takes to look into one.
+/// Number of heads that a reader can compare in the time that one record's bytes take.
 const PASSED_FOR_A_LOOK: usize = 16;
 
-/// What a record takes beside its bytes.
+/// Memory of a record beside its bytes.
 pub(crate) const RECORD_BYTES: usize = size_of::<u64>() + size_of::<u32>();
 
-/// Room that is made at once for records that come.
+/// Minimum growth of the record memory.
 const ROOM_BYTES: usize = 1 << 10;
 
-/// Memory that is taken at once for records that come: half of what a tail has, and some for its last record.
+/// Maximum growth of the record memory: half of a full tail, and some bytes for its last record.
 const GROWTH_BYTES_MAX: usize = 264 << 10;
 
 impl Run {
@@ -72,13 +72,13 @@ impl Run {
         &self.heads
     }
 
-    /// How many records it has.
+    /// Number of records.
     #[inline]
     pub fn len(&self) -> usize {
         self.heads.len()
     }
 
-    /// True if it has none.
+    /// True if there are no records.
     pub fn is_empty(&self) -> bool {
         self.heads.is_empty()
     }
@@ -98,7 +98,7 @@ impl Run {
         self.ends.last().map_or(0, |end| *end as usize)
     }
 
-    /// The record with this number, which is below the length.
+    /// The record with number `index`, which must be below the length.
     #[inline]
     pub fn record(&self, index: usize) -> Record<'_> {
         let start = match index {
@@ -111,7 +111,7 @@ impl Run {
         }
     }
 
-    /// The number of the first record in `from..to` that is not `before` what is sought.
+    /// The number of the first record in `from..to` for which `before` is false. Requires: `before` is true for a prefix only.
     pub fn find(&self, from: usize, to: usize, mut before: impl FnMut(Record<'_>) -> bool) -> usize {
         let (mut low, mut high) = (from, to);
         while low < high {
@@ -125,7 +125,7 @@ impl Run {
         low
     }
 
-    /// Appends what a reader wants of it to another run; returns about what that took, in records passed over.
+    /// Appends the records of a stretch to `into`; returns the work, in heads compared.
     pub(crate) fn pick(&self, stretch: &impl Stretch, into: &mut Self) -> usize {
         let heads = stretch.heads();
         let mut looked_into = 0;
@@ -144,7 +144,7 @@ impl Run {
         self.len() + looked_into * PASSED_FOR_A_LOOK
     }
 
-    /// Appends a record of so many bytes; returns what it takes.
+    /// Appends a record of `len` bytes; returns the memory that it takes.
     #[inline]
     pub(crate) fn push(&mut self, head: u64, len: usize, write: impl FnOnce(&mut Room<'_>)) -> usize {
         let start = self.bytes_len();
@@ -154,15 +154,15 @@ impl Run {
         }
         let mut room = Room(&mut self.bytes[start..end]);
         write(&mut room);
-        debug_assert!(room.0.is_empty(), "a record is as long as it was said to be");
+        debug_assert!(room.0.is_empty(), "a record has its announced length");
         self.heads.push(head);
-        // A run is closed long before.
+        // A tail is cut far below this size.
         self.ends.push(u32::try_from(end).unwrap_or(u32::MAX));
         len + RECORD_BYTES
     }
 
-    /// Memory grows fourfold, so that little is copied, but by a limit, so that a tail that is full fills it; zeros are put there a little
-    /// at a time, so that what is not needed is not touched.
+    /// The capacity grows fourfold, so that little is copied, but by a limited amount, so that a full tail wastes little. It is
+    /// zeroed in small steps, so that unused memory is not touched.
     #[cold]
     fn make_room(&mut self, end: usize) {
         let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
@@ -179,7 +179,7 @@ impl Run {
         self.push(record.head, record.bytes.len(), |room| room.bytes(record.bytes));
     }
 
-    /// Gives back memory for records that became one.
+    /// Releases unused memory.
     pub(crate) fn shrink(&mut self) {
         self.bytes.truncate(self.bytes_len());
         self.heads.shrink_to_fit();

@@ -1,4 +1,4 @@
-//! The tail that is written to, what was cut off it, and the runs behind.
+//! The tail that is written to, the unsorted tails cut from it, and the sorted runs.
 
 use std::sync::Arc;
 
@@ -6,50 +6,50 @@ use crate::run::{Record, Room, Run};
 use crate::sort::Sorter;
 use crate::{Order, Walk};
 
-/// Records of a tail, and bytes, from which on it is cut off.
+/// Size at which a tail is cut: number of records, and bytes.
 const TAIL_RECORDS: usize = 8192;
 const TAIL_BYTES: usize = 512 << 10;
-/// Records that probably go with others, from which on some tails are sorted.
+/// Number of probable duplicates that triggers a sort.
 const AGAIN_MIN: usize = 2048;
-/// So much longer it is waited after sorting gave little memory back.
+/// Backoff factor after a sort that freed little memory.
 const AGAIN_GROWTH: usize = 4;
-/// So many runs of one level become one of the next.
+/// Number of runs of one level that are merged to one of the next.
 const MERGED_RUNS: usize = 8;
-/// No run is made of runs that have more together: a writer may wait for it.
+/// Runs with more records or bytes than this are not merged, since a writer may wait for the merge.
 const MERGED_RECORDS_MAX: usize = 32 << 10;
 const MERGED_BYTES_MAX: usize = 16 << 20;
 
-/// What a record says of the one that it is equal to.
+/// Whether an equal record probably exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// There is probably none.
+    /// Probably not.
     First,
-    /// There probably is one.
+    /// Probably yes.
     Again,
 }
 
 /// What is known of a record before it is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Coming {
-    /// What it is ordered by first.
+    /// The number that it is ordered by first.
     pub head: u64,
-    /// What it says of the one that it is equal to.
+    /// Whether an equal record probably exists.
     pub kind: Kind,
-    /// How many bytes it has.
+    /// Length in bytes.
     pub len: usize,
 }
 
-/// Records in the order that they came in, and in their own.
+/// Records in the order of writing (tails), and in their own order (runs).
 #[derive(Debug)]
 pub struct Runs {
     tail: Run,
-    /// Tails that are not sorted yet, the oldest first.
+    /// Full tails that are not sorted yet, the oldest first.
     unsorted: Vec<Arc<Run>>,
-    /// How many records probably went with another one since some were sorted for that.
+    /// Number of probable duplicates since the last sort that they triggered.
     again: usize,
-    /// So many have some sorted.
+    /// Number of probable duplicates that triggers the next sort.
     again_max: usize,
-    /// With how often it was merged; the oldest first.
+    /// Sorted runs with their level, the oldest first.
     runs: Vec<(u8, Arc<Run>)>,
     sorter: Sorter,
 }
@@ -68,7 +68,7 @@ impl Default for Runs {
 }
 
 impl Runs {
-    /// Puts in a record; returns by how many bytes memory grew.
+    /// Appends a record; returns the growth of memory in bytes.
     #[inline]
     pub fn push(&mut self, order: &impl Order, coming: Coming, write: impl FnOnce(&mut Room<'_>)) -> isize {
         self.again += usize::from(coming.kind == Kind::Again);
@@ -80,7 +80,7 @@ impl Runs {
         grown + self.cut_tail(order)
     }
 
-    /// Tails are sorted only if that gives much memory back, which it did or did not when it was tried.
+    /// Ends the tail. Sorts unsorted tails only if that is expected to free memory, judging by earlier sorts.
     #[cold]
     fn cut_tail(&mut self, order: &impl Order) -> isize {
         self.end_tail();
@@ -98,17 +98,17 @@ impl Runs {
         grown
     }
 
-    /// What comes begins another tail.
+    /// Moves the tail to `unsorted`; the next record starts another one.
     fn end_tail(&mut self) {
         self.unsorted.push(Arc::new(std::mem::take(&mut self.tail)));
     }
 
-    /// True if nothing was put in since all was sorted.
+    /// True if every record is in a sorted run.
     pub fn is_closed(&self) -> bool {
         self.tail.is_empty() && self.unsorted.is_empty()
     }
 
-    /// Sorts what is new; returns by how many bytes memory grew.
+    /// Sorts all unsorted records; returns the growth of memory in bytes.
     #[cold]
     pub fn close_tail(&mut self, order: &impl Order) -> isize {
         let mut grown = 0;
@@ -118,7 +118,7 @@ impl Runs {
         grown
     }
 
-    /// Sorts the oldest of what is new; returns by how many bytes memory grew, and how many records there were.
+    /// Sorts the oldest unsorted tail; returns the growth of memory in bytes, and the number of its records.
     pub(crate) fn sort_next(&mut self, order: &impl Order) -> (isize, usize) {
         if self.unsorted.is_empty() {
             self.end_tail();
@@ -127,12 +127,12 @@ impl Runs {
         (self.sort_oldest(order, 1), records)
     }
 
-    /// How many records [`Runs::sort_next`] would sort.
+    /// Number of records that [`Runs::sort_next`] would sort.
     pub(crate) fn next_len(&self) -> usize {
         self.unsorted.first().map_or(self.tail.len(), |tail| tail.len())
     }
 
-    /// Makes the oldest tails a run.
+    /// Sorts the oldest tails to one run.
     fn sort_oldest(&mut self, order: &impl Order, tails: usize) -> isize {
         let tails: Vec<Arc<Run>> = self.unsorted.drain(..tails).collect();
         let run = self.sorter.sort(order, &tails);
@@ -144,22 +144,22 @@ impl Runs {
         grown
     }
 
-    /// The runs, the oldest first.
+    /// The sorted runs, the oldest first.
     pub fn runs(&self) -> impl Iterator<Item = &Arc<Run>> {
         self.runs.iter().map(|(_, run)| run)
     }
 
-    /// What came in later and is not sorted yet, the oldest first, but for the tail.
+    /// The unsorted tails, the oldest first, without the current tail.
     pub(crate) fn unsorted(&self) -> &[Arc<Run>] {
         &self.unsorted
     }
 
-    /// What came in last.
+    /// The current tail.
     pub(crate) fn tail(&self) -> &Run {
         &self.tail
     }
 
-    /// Everything that was put in, sorted or not, the oldest first.
+    /// All records, as sorted runs and unsorted tails, the oldest first.
     pub(crate) fn all(&mut self) -> Vec<Arc<Run>> {
         if !self.tail.is_empty() {
             self.end_tail();
@@ -167,7 +167,7 @@ impl Runs {
         self.runs().chain(&self.unsorted).cloned().collect()
     }
 
-    /// Records, equal ones counted as often as they were not met yet.
+    /// Number of records; equal records that are not merged yet count separately.
     pub fn len(&self) -> usize {
         let unsorted: usize = self.unsorted.iter().map(|tail| tail.len()).sum();
         self.tail.len() + unsorted + self.runs.iter().map(|(_, run)| run.len()).sum::<usize>()
@@ -178,8 +178,8 @@ impl Runs {
         self.is_closed() && self.runs.is_empty()
     }
 
-    /// The level of the last runs, if there are enough of it, and they are not too large together. Whoever reads makes runs of
-    /// tails that are not full: so a level does not tell a size.
+    /// The level of the last runs, if there are enough of them and they are not too large together. Readers also sort tails
+    /// that are not full, so a level does not determine a size.
     fn level_to_merge(&self) -> Option<u8> {
         let last = &self.runs[self.runs.len().checked_sub(MERGED_RUNS)?..];
         let level = last[0].0;
@@ -210,7 +210,7 @@ impl Runs {
         self.keep(order, level.saturating_add(1), run).cast_signed() - before.cast_signed()
     }
 
-    /// Puts a run behind the others; returns what it takes.
+    /// Appends a run; returns its memory in bytes.
     fn keep(&mut self, order: &impl Order, level: u8, mut run: Run) -> usize {
         if self.runs.is_empty() {
             run = without_void(order, run);
@@ -224,7 +224,7 @@ impl Runs {
     }
 }
 
-/// How many of the oldest tails a writer may wait for, at least one.
+/// Number of the oldest tails whose sort a writer may wait for, at least one.
 fn few_of(tails: &[Arc<Run>]) -> usize {
     let mut records = 0;
     let few = tails.iter().take_while(|tail| {
@@ -234,12 +234,12 @@ fn few_of(tails: &[Arc<Run>]) -> usize {
     few.count().max(1)
 }
 
-/// Whether sorting so many bytes, which made memory grow so much, gave at least a quarter of them back.
+/// True if a sort of `bytes`, by which memory grew by `grown`, freed at least a quarter of them.
 fn is_worth_sorting(bytes: usize, grown: isize) -> bool {
     grown < 0 && grown.unsigned_abs() >= bytes / 4
 }
 
-/// The records of the oldest run that mean something.
+/// The records of the oldest run that are not void.
 fn without_void(order: &impl Order, run: Run) -> Run {
     let is_void = |number: &usize| order.is_void(run.record(*number).bytes);
     if !(0..run.len()).any(|number| is_void(&number)) {

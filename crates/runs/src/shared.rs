@@ -1,4 +1,4 @@
-//! Runs that some write while others read.
+//! Runs with concurrent readers and writers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,27 +8,28 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockUpgradableReadGuard};
 use crate::sort::Sorter;
 use crate::{Coming, Order, Room, Run, Runs, Stretch};
 
-/// Records that are passed over by their heads in the time that it takes to sort one.
+/// Number of heads that a reader can compare in the time that sorting one record takes.
 const PASSED_FOR_A_SORT: usize = 64;
 
-/// Runs behind a lock, which is held for one record, or while a tail is sorted; and what is noted of every record beside them.
+/// Runs behind a lock, which is held for one record or for the sort of a tail. Also keeps notes of type `N`, updated with each
+/// record.
 #[derive(Debug, Default)]
 pub struct SharedRuns<N = ()> {
     state: RwLock<State<N>>,
-    /// What readers spent on what is not sorted, in records passed over, less what sorting some of it took.
+    /// Work of readers on unsorted records, in heads compared, minus the work of sorts that were triggered by it.
     spent: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct State<N> {
     runs: Runs,
-    /// By how many bytes reads made them grow, until a write tells.
-    untold_bytes: isize,
+    /// Growth of memory by readers' sorts, until the next write returns it.
+    unreported_bytes: isize,
     notes: N,
 }
 
 impl<N> SharedRuns<N> {
-    /// Puts in a record and notes it; returns by how many bytes memory grew.
+    /// Appends a record and updates the notes; returns the growth of memory in bytes.
     #[inline]
     pub fn push(
         &self,
@@ -41,10 +42,10 @@ impl<N> SharedRuns<N> {
         let state = &mut *state;
         note(&mut state.notes);
         let grown = state.runs.push(order, coming, write);
-        grown + std::mem::take(&mut state.untold_bytes)
+        grown + std::mem::take(&mut state.unreported_bytes)
     }
 
-    /// Runs that have a stretch as it is at this moment, the oldest first.
+    /// Runs that have the current records of a stretch, the oldest first.
     pub fn snapshot(&self, order: &impl Order, stretch: &impl Stretch) -> Vec<Arc<Run>> {
         self.sort_what_is_due(order, stretch);
         let state = self.state.read();
@@ -69,7 +70,7 @@ impl<N> SharedRuns<N> {
         runs
     }
 
-    /// Sorts as much as readers have spent as much on; all for one who wants all.
+    /// Sorts tails worth the work that readers have spent; all tails if the stretch selects all records.
     fn sort_what_is_due(&self, order: &impl Order, stretch: &impl Stretch) {
         let wants_all = stretch.heads() == (0..=u64::MAX);
         let is_due = |runs: &Runs| {
@@ -83,24 +84,24 @@ impl<N> SharedRuns<N> {
         let mut state = RwLockUpgradableReadGuard::upgrade(state);
         while is_due(&state.runs) {
             let (grown, records) = state.runs.sort_next(order);
-            state.untold_bytes += grown;
+            state.unreported_bytes += grown;
             let spent = self.spent.load(Ordering::Relaxed);
             let left = spent.saturating_sub(records * PASSED_FOR_A_SORT);
             self.spent.store(left, Ordering::Relaxed);
         }
     }
 
-    /// Everything, sorted or not, the oldest first.
+    /// All records, as sorted runs and unsorted tails, the oldest first.
     pub fn all(&self) -> Vec<Arc<Run>> {
         self.state.write().runs.all()
     }
 
-    /// What was noted.
+    /// The notes.
     pub fn notes(&self) -> impl std::ops::Deref<Target = N> {
         RwLockReadGuard::map(self.state.read(), |state| &state.notes)
     }
 
-    /// Records, equal ones counted as often as they were not met yet.
+    /// Number of records; equal records that are not merged yet count separately.
     pub fn len(&self) -> usize {
         self.state.read().runs.len()
     }

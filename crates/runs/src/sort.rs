@@ -1,13 +1,13 @@
 //! Sorts records.
 //!
-//! By their heads first, which are numbers; those of one head by their second numbers; and only what is left is compared byte by byte.
+//! First by their heads, then, in groups of equal heads, by their second numbers. Only the rest is compared by bytes.
 
 use std::borrow::Borrow;
 
 use crate::run::Run;
 use crate::{Order, Record, radix};
 
-/// Memory to sort in.
+/// A sort, with memory that is reused.
 #[derive(Debug, Default)]
 pub(crate) struct Sorter {
     by_head: Vec<u128>,
@@ -16,19 +16,19 @@ pub(crate) struct Sorter {
     alike: Vec<u64>,
 }
 
-/// Where a record is: the number of its run and its own in it. The highest bit says that no number told it from the one before.
+/// The number of a run and of a record in it. The highest bit is set if no number distinguishes the record from the one before.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place(u64);
+pub(crate) struct Locator(u64);
 
 const AS_BEFORE: u64 = 1 << 63;
 
-impl Place {
+impl Locator {
     #[inline]
     pub(crate) fn record<R: Borrow<Run>>(self, runs: &[R]) -> Record<'_> {
         record_at(self.0 & !AS_BEFORE, runs)
     }
 
-    /// True if it may be equal to the record before.
+    /// True if it may be equal to the record before it.
     #[inline]
     pub(crate) fn may_be_as_before(self) -> bool {
         self.0 & AS_BEFORE != 0
@@ -36,8 +36,8 @@ impl Place {
 }
 
 #[inline]
-fn record_at<R: Borrow<Run>>(place: u64, runs: &[R]) -> Record<'_> {
-    let (run, number) = (place >> 32, place & u64::from(u32::MAX));
+fn record_at<R: Borrow<Run>>(locator: u64, runs: &[R]) -> Record<'_> {
+    let (run, number) = (locator >> 32, locator & u64::from(u32::MAX));
     #[expect(
         clippy::cast_possible_truncation,
         reason = "both are numbers of what is in memory"
@@ -46,10 +46,10 @@ fn record_at<R: Borrow<Run>>(place: u64, runs: &[R]) -> Record<'_> {
     runs[run].borrow().record(number)
 }
 
-/// A key and the place of a record, whose order is that of both.
+/// A key and a locator in one number, ordered by both.
 #[inline]
-fn keyed(key: u64, place: u64) -> u128 {
-    u128::from(key) << 64 | u128::from(place)
+fn keyed(key: u64, locator: u64) -> u128 {
+    u128::from(key) << 64 | u128::from(locator)
 }
 
 #[inline]
@@ -58,20 +58,21 @@ fn key_of(keyed: u128) -> u64 {
 }
 
 #[inline]
-fn place_of(keyed: u128) -> u64 {
+fn locator_of(keyed: u128) -> u64 {
     #[expect(clippy::cast_possible_truncation, reason = "the lower half of it")]
-    let place = keyed as u64;
-    place
+    let locator = keyed as u64;
+    locator
 }
 
 impl Sorter {
-    /// The records of some runs in their order, equal ones as one. Those that may be equal are to come in the older run first.
+    /// Sorts the records of some runs; equal ones become one. Requires: of runs that may have equal records, the older comes
+    /// first.
     pub(crate) fn sort<R: Borrow<Run>>(&mut self, order: &impl Order, runs: &[R]) -> Run {
         let records = runs.iter().map(|run| run.borrow().len()).sum();
         let bytes = runs.iter().map(|run| run.borrow().bytes_len()).sum();
         let mut sorted = Run::with_capacity(records, bytes);
-        let places = self.arrange(order, runs);
-        let (mut rest, mut room) = (&places[..], Vec::new());
+        let locators = self.arrange(order, runs);
+        let (mut rest, mut room) = (&locators[..], Vec::new());
         while let Some((first, others)) = rest.split_first() {
             let first = first.record(runs);
             let alike = others.iter().take_while(|next| next.may_be_as_before());
@@ -83,26 +84,26 @@ impl Sorter {
         sorted
     }
 
-    /// The places of all records in their order, equal ones as they came.
-    pub(crate) fn arrange<R: Borrow<Run>>(&mut self, order: &impl Order, runs: &[R]) -> Vec<Place> {
+    /// The locators of all records in order, equal records in the order of runs.
+    pub(crate) fn arrange<R: Borrow<Run>>(&mut self, order: &impl Order, runs: &[R]) -> Vec<Locator> {
         let mut by_head = std::mem::take(&mut self.by_head);
         by_head.clear();
         for (number, run) in (0_u64..).zip(runs) {
-            let places = number << 32..;
+            let locators = number << 32..;
             let heads = run.borrow().heads().iter();
-            by_head.extend(heads.zip(places).map(|(head, place)| keyed(*head, place)));
+            by_head.extend(heads.zip(locators).map(|(head, locator)| keyed(*head, locator)));
         }
-        // Stable: of equal heads the lower place stays first.
+        // Stable: of equal heads, the lower locator stays first.
         radix::sort_by_key(&mut by_head, &mut self.spare, |head| key_of(*head));
-        let mut places = Vec::with_capacity(by_head.len());
+        let mut locators = Vec::with_capacity(by_head.len());
         for group in by_head.chunk_by(|a, b| key_of(*a) == key_of(*b)) {
             match group {
-                [only] => places.push(Place(place_of(*only))),
-                several => self.arrange_one_head(order, runs, several, &mut places),
+                [only] => locators.push(Locator(locator_of(*only))),
+                several => self.arrange_one_head(order, runs, several, &mut locators),
             }
         }
         self.by_head = by_head;
-        places
+        locators
     }
 
     fn arrange_one_head<R: Borrow<Run>>(
@@ -110,45 +111,45 @@ impl Sorter {
         order: &impl Order,
         runs: &[R],
         group: &[u128],
-        places: &mut Vec<Place>,
+        locators: &mut Vec<Locator>,
     ) {
         let mut by_second = std::mem::take(&mut self.by_second);
         by_second.clear();
         by_second.extend(group.iter().map(|head| {
-            let place = place_of(*head);
-            keyed(order.second(record_at(place, runs).bytes), place)
+            let locator = locator_of(*head);
+            keyed(order.second(record_at(locator, runs).bytes), locator)
         }));
         by_second.sort_unstable();
         for group in by_second.chunk_by(|a, b| key_of(*a) == key_of(*b)) {
             match group {
-                [only] => places.push(Place(place_of(*only))),
-                several => self.arrange_alike(order, runs, several, places),
+                [only] => locators.push(Locator(locator_of(*only))),
+                several => self.arrange_alike(order, runs, several, locators),
             }
         }
         self.by_second = by_second;
     }
 
-    /// Sorts what no number tells apart.
+    /// Sorts records whose numbers are equal, by their bytes.
     fn arrange_alike<R: Borrow<Run>>(
         &mut self,
         order: &impl Order,
         runs: &[R],
         group: &[u128],
-        places: &mut Vec<Place>,
+        locators: &mut Vec<Locator>,
     ) {
-        let of = |place: &u64| record_at(*place, runs).bytes;
+        let of = |locator: &u64| record_at(*locator, runs).bytes;
         self.alike.clear();
-        self.alike.extend(group.iter().map(|second| place_of(*second)));
-        // Stable: of equal ones the older stays first.
+        self.alike.extend(group.iter().map(|second| locator_of(*second)));
+        // Stable: of equal records, the older one stays first.
         self.alike.sort_by(|a, b| order.compare(of(a), of(b)));
         let (first, rest) = self.alike.split_at(1);
-        places.extend(first.iter().map(|place| Place(*place)));
-        places.extend(rest.iter().map(|place| Place(*place | AS_BEFORE)));
+        locators.extend(first.iter().map(|locator| Locator(*locator)));
+        locators.extend(rest.iter().map(|locator| Locator(*locator | AS_BEFORE)));
     }
 }
 
-/// Joins the records that are equal to the first. Returns how many, and what they all mean together: where the first lies if it is alone, or
-/// in `room`, which is memory to use.
+/// Merges the records that are equal to the first. Returns their number and their merge: borrowed from the first if it is
+/// alone, else built in `room`.
 #[inline]
 pub(crate) fn join<'r>(
     order: &impl Order,

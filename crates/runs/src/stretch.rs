@@ -1,21 +1,21 @@
-//! Which records a reader wants: those between two places in their order.
+//! The range of records that a reader selects.
 
 use std::ops::RangeInclusive;
 
 use crate::Record;
 
-/// The records between a start and an end.
+/// The records between a start and an end in their order.
 pub trait Stretch {
-    /// Heads that they may have.
+    /// A range that contains the heads of all selected records.
     fn heads(&self) -> RangeInclusive<u64>;
 
-    /// True if a record stands before them.
+    /// True if a record comes before the start.
     fn is_before_start(&self, record: Record<'_>) -> bool;
 
-    /// True if a record does not stand behind them.
+    /// True if a record comes before the end.
     fn is_before_end(&self, record: Record<'_>) -> bool;
 
-    /// True if it is one of them.
+    /// True if the record is selected.
     fn has(&self, record: Record<'_>) -> bool {
         !self.is_before_start(record) && self.is_before_end(record)
     }

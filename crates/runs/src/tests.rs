@@ -1,4 +1,4 @@
-//! Whatever was put in comes out once, in order.
+//! Tests: each record that was written is read once, in order.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Records are four bytes of a key and a number; of equal keys high halves are added up and the last low half is kept.
+/// Records are four bytes of a key and a number. The merge of equal keys adds the high halves and keeps the last low half.
 struct Sums;
 
 impl Order for Sums {
@@ -55,7 +55,7 @@ fn put(runs: &mut Runs, key: u32, value: u64) -> isize {
     runs.push(&Sums, coming(key, kind), |room| write(key, value, room))
 }
 
-/// The records of these keys.
+/// Selects the records of these keys.
 struct Keys(std::ops::Range<u32>);
 
 impl Stretch for Keys {
@@ -126,7 +126,7 @@ proptest! {
         walk.step(&Sums);
         walk.seek(&Sums, |record| key(record.bytes) < from);
         let first = walk.peek().map(|record| key(record.bytes));
-        // Otherwise the step passed over what is sought.
+        // Otherwise, `step` passed the record that is sought.
         if model.first_key_value().is_none_or(|(least, _)| *least < from) {
             prop_assert_eq!(first, model.range(from..).next().map(|(key, _)| *key));
         }
@@ -154,7 +154,7 @@ proptest! {
             let kind = if state.is_multiple_of(3) { Kind::First } else { Kind::Again };
             shared.push(&Sums, coming(key, kind), |()| {}, |room| write(key, state, room));
             for (_, from, len) in reads.iter().filter(|(at, ..)| *at == round) {
-                // Often enough that tails are sorted under way.
+                // Often enough that tails are sorted in between.
                 for _ in 0..70 {
                     let stretch = Keys(*from..from + len);
                     let mut walk = Walk::between(&Sums, shared.snapshot(&Sums, &stretch), &stretch);
@@ -174,7 +174,7 @@ proptest! {
     }
 }
 
-/// Records of many keys, none of which was sorted.
+/// Records of many keys, none of them sorted.
 fn unsorted(count: u32) -> SharedRuns<()> {
     let shared: SharedRuns<()> = SharedRuns::default();
     for number in 0..count {
@@ -196,7 +196,7 @@ fn one_who_wants_few_records_does_not_have_all_sorted() {
         shown.push(runs.iter().map(|run| run.len()).sum());
     }
     assert_eq!(shown[0], 1);
-    // Never much at once, and all of it in time.
+    // Never much at once, but all of it in the end.
     let most = shown.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max();
     assert!(most <= Some(8192), "{most:?} records at once");
     assert_eq!(shown.last(), Some(&100_000));
@@ -208,7 +208,7 @@ fn one_who_wants_all_has_all_sorted() {
     assert_eq!(runs.iter().map(|run| run.len()).sum::<usize>(), 100_000);
 }
 
-/// Runs that stay however often they are shown meanwhile.
+/// Number of runs after `count` writes, with a snapshot after every `shown_after` writes.
 fn runs_after(count: u32, shown_after: usize) -> usize {
     let mut runs = Runs::default();
     for number in 0..count {
@@ -271,7 +271,7 @@ fn a_head_is_the_first_bytes_with_zeros_for_what_is_missing() {
 
 #[test]
 fn tails_hold_little_memory_that_they_do_not_use() {
-    // Bytes of a record, and records that fill a tail with them.
+    // Bytes of a record, and the number of records that fill a tail.
     for (len, count) in [(55, 8192), (120, 4370), (900, 583)] {
         let mut run = Run::default();
         for _ in 0..count {

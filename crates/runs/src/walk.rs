@@ -1,11 +1,11 @@
-//! Several runs read as one.
+//! Reads several runs as one.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::{All, Order, Record, Run, Stretch, compare};
 
-/// A stretch of a run.
+/// A range of a run.
 #[derive(Debug)]
 struct Source {
     run: Arc<Run>,
@@ -13,22 +13,22 @@ struct Source {
     end: usize,
 }
 
-/// Reads stretches of runs in order. Of equal records the one of the older run comes first.
+/// Reads ranges of runs in order. Of equal records, the one of the older run comes first.
 #[derive(Debug)]
 pub struct Walk {
-    /// The oldest first.
+    /// The oldest run first.
     sources: Vec<Source>,
-    /// A heap of the sources that have more, the least in front.
+    /// A heap of the sources that are not at their end; the least is first.
     heap: Vec<u32>,
 }
 
 impl Walk {
-    /// Whole runs, the oldest first.
+    /// Reads whole runs, which are given the oldest first.
     pub fn all(order: &impl Order, runs: impl IntoIterator<Item = Arc<Run>>) -> Self {
         Self::between(order, runs, &All)
     }
 
-    /// A stretch of the runs, the oldest first.
+    /// Reads a stretch of the runs, which are given the oldest first.
     pub fn between(
         order: &impl Order,
         runs: impl IntoIterator<Item = Arc<Run>>,
@@ -47,12 +47,12 @@ impl Walk {
         walk
     }
 
-    /// Records that are left.
+    /// Number of records left.
     pub fn len(&self) -> usize {
         self.sources.iter().map(|source| source.end - source.at).sum()
     }
 
-    /// True if none is left.
+    /// True if no records are left.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
@@ -64,7 +64,7 @@ impl Walk {
         Some(source.run.record(source.at))
     }
 
-    /// Passes over the next record.
+    /// Skips the next record.
     #[inline]
     pub fn step(&mut self, order: &impl Order) {
         let Some(first) = self.heap.first() else {
@@ -78,7 +78,7 @@ impl Walk {
         self.sink(order, 0);
     }
 
-    /// Appends what the next records, which are equal, mean together, and passes over them. False at the end.
+    /// Appends the merge of the next records that are equal, and skips them. False at the end.
     pub fn take(&mut self, order: &impl Order, out: &mut Vec<u8>) -> bool {
         let Some(record) = self.peek() else {
             return false;
@@ -97,7 +97,7 @@ impl Walk {
         true
     }
 
-    /// Passes over everything before what is sought.
+    /// Skips all records for which `is_before` is true.
     pub fn seek(&mut self, order: &impl Order, mut is_before: impl FnMut(Record<'_>) -> bool) {
         if !self.peek().is_some_and(&mut is_before) {
             return;
@@ -108,7 +108,7 @@ impl Walk {
         self.gather(order);
     }
 
-    /// Makes the heap.
+    /// Builds the heap.
     fn gather(&mut self, order: &impl Order) {
         let with_more = (0_u32..).zip(&self.sources);
         self.heap = with_more

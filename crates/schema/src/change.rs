@@ -1,7 +1,7 @@
-//! A change of the schema, as a value, and what it does, as a pure function.
+//! A change of the schema as a value, and its effect as a pure function.
 //!
-//! [`Schema::apply`] checks a [`SchemaChange`] against the schema and answers with the next schema and the list of what
-//! differs. It touches nothing: the engine stores the rows (`rows`) and creates or drops tables as the diffs say.
+//! [`Schema::apply`] checks a [`SchemaChange`] against the schema and returns the next schema and the differences. It has no
+//! side effects: the engine stores the rows (`rows`) and creates or drops the tables in the differences.
 //!
 //! Compat: rules and messages are those of Cassandra 5.0 (`org.apache.cassandra.cql3.statements.schema`).
 
@@ -29,19 +29,19 @@ pub use statement::{
     DropObject, IndexPart, IndexTarget, NewColumn, SchemaChange, TableAlteration, TypeAlteration,
 };
 
-/// What a change did.
+/// The effect of a change.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// The next schema; the old one's keyspaces are shared where they did not change.
+    /// The next schema; it shares unchanged keyspaces with the old one.
     pub schema: Schema,
-    /// What differs; empty if the change was a no-op.
+    /// The differences; empty if nothing changed.
     pub diffs: Vec<Diff>,
     /// What to write to `system_schema`.
     pub changes: Vec<RowChange>,
 }
 
 impl Applied {
-    /// A change that left the schema as it was.
+    /// The result of a change that left the schema as it was.
     pub fn no_change(schema: &Schema) -> Self {
         Self {
             schema: schema.clone(),
@@ -76,7 +76,7 @@ impl Schema {
         Ok(applied)
     }
 
-    /// The changed schema, or `None` if the change is a no-op by its `IF`.
+    /// The changed schema; `None` if the `IF` of the change leaves nothing to do.
     fn next(&self, change: &SchemaChange, now_micros: i64) -> Result<Option<Schema>, Error> {
         match change {
             SchemaChange::CreateKeyspace {
@@ -142,7 +142,7 @@ impl Schema {
         }
     }
 
-    /// The keyspace that a statement works in.
+    /// The keyspace of a statement; an error if it does not exist.
     fn existing(&self, keyspace: &str) -> Result<&Arc<Keyspace>, Error> {
         match self.keyspace(keyspace) {
             Some(found) => Ok(found),
@@ -150,7 +150,7 @@ impl Schema {
         }
     }
 
-    /// This schema with one keyspace put in or replaced.
+    /// This schema with one keyspace added or replaced.
     fn with(&self, keyspace: Keyspace) -> Schema {
         let mut next = self.clone();
         next.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));

@@ -1,15 +1,15 @@
-//! Ids of columns over a schema that is read anew.
+//! Column ids of a schema that is read again.
 //!
-//! Rows in memory carry ids ([`crate::ColumnId`]), and `system_schema` has none: a table that is read from it numbers its columns
-//! afresh. Where there are rows in memory already, as in a replay, each column has to keep the id that it has there, and a new one
-//! must not get the id of one that was dropped.
+//! Rows in memory have column ids ([`crate::ColumnId`]), but `system_schema` has none: a table that is read from it gets new
+//! ids. During a replay there are already rows in memory. Then each column must keep its id there, and a new column must not
+//! get the id of a dropped one.
 
 use std::sync::Arc;
 
 use crate::{Column, ColumnId, ColumnKind, Schema, TableSchema};
 
 impl Schema {
-    /// The same schema with the column ids that an earlier one of this process gave.
+    /// The same schema with the column ids of an earlier schema in this process.
     #[must_use]
     pub fn with_column_ids_of(mut self, earlier: &Self) -> Self {
         for keyspace in self.keyspaces.values_mut() {
@@ -58,8 +58,8 @@ impl TableSchema {
         builder.build()
     }
 
-    /// Whether a column of this table is what another one was in the earlier table. Columns of the key may have got other names; others
-    /// may have been dropped and made anew under the same one.
+    /// True if a column of this table is the same as one of the earlier table. Key columns may have been renamed; others may
+    /// have been dropped and created again with the same name.
     fn is_same_column(&self, column: &Column, earlier: &Self, known: &Column) -> bool {
         let is_of_key = matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering);
         column.kind == known.kind
@@ -102,7 +102,7 @@ mod tests {
     fn a_column_keeps_its_id_and_a_new_one_never_gets_that_of_a_dropped_one() {
         let first = builder(&["v", "x"]).build();
         let id = |table: &crate::TableSchema, name: &str| table.column_named(name).map(|column| column.id);
-        // Read anew, `a` stands before `v`.
+        // Read again, `a` comes before `v`.
         let second = builder(&["a", "v", "x"]).build().with_column_ids_of(&first);
         assert_eq!(
             ["v", "x", "a"].map(|name| id(&second, name)),
@@ -119,7 +119,7 @@ mod tests {
             [3, 4].map(|id| Some(ColumnId(id)))
         );
         assert_eq!(third.column(ColumnId(2)), None);
-        // `v` is made again, `x` dropped and made again at once.
+        // `v` is created again; `x` is dropped and created again in one step.
         let mut fourth = builder(&["a", "v", "x"]);
         fourth.dropped.extend([dropped("v", 1000), dropped("x", 2000)]);
         let fourth = fourth.build().with_column_ids_of(&third);

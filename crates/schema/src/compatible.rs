@@ -1,4 +1,4 @@
-//! Which type can read what another type has written, for columns that are dropped and added again.
+//! Which types can read the values of which others, for columns that are dropped and added again.
 //!
 //! Compat: `AbstractType.isSerializationCompatibleWith` and `expandUserTypes` of Cassandra 5.0.
 
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ilion_types::CqlType;
 
-/// The type with its user types written out as tuples: what `system_schema.dropped_columns` holds.
+/// The type with its user types replaced by tuples, as in `system_schema.dropped_columns`.
 pub(crate) fn expand_user_types(ty: &CqlType) -> CqlType {
     let inner = |ty: &Arc<CqlType>| Arc::new(expand_user_types(ty));
     match ty {
@@ -39,7 +39,7 @@ pub(crate) fn expand_user_types(ty: &CqlType) -> CqlType {
     }
 }
 
-/// True if cells that were written as `old` can be read as `new`.
+/// True if cells written as `old` can be read as `new`.
 pub fn is_serialization_compatible(new: &CqlType, old: &CqlType) -> bool {
     new.is_multi_cell() == old.is_multi_cell()
         && new.fixed_len() == old.fixed_len()
@@ -62,7 +62,7 @@ fn is_value_compatible(new: &CqlType, old: &CqlType) -> bool {
         (CqlType::Map { key: a, value: c, .. }, CqlType::Map { key: b, value: d, .. }) => {
             a == b && is_value_compatible(c, d)
         }
-        // A tuple may grow at its end.
+        // A tuple may get more components at its end.
         (CqlType::Tuple(a), CqlType::Tuple(b)) => {
             a.len() >= b.len() && a.iter().zip(b.iter()).all(|(a, b)| is_value_compatible(a, b))
         }

@@ -1,11 +1,11 @@
-//! DESCRIBE: the CQL that would make each object again, as Cassandra 5.0 prints it, to the blank.
+//! DESCRIBE: the CQL that creates each object, byte for byte as Cassandra 5.0 prints it.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `table` | tables: columns, key, dropped columns |
-//! | `options` | what stands after `WITH` |
+//! | `options` | the options after `WITH` |
 //! | `objects` | keyspaces, types, indexes, views, functions, aggregates |
-//! | `elements` | all of a keyspace or of a table, in the order of the answer |
+//! | `elements` | all objects of a keyspace or table, in the order of the answer |
 
 mod elements;
 mod objects;
@@ -23,12 +23,12 @@ pub use objects::{
 };
 pub use table::describe_table;
 
-/// Whether to print what only a restore needs: ids and dropped columns (`WITH INTERNALS`).
+/// Whether to include what only a restore needs: ids and dropped columns (`WITH INTERNALS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Internals {
-    /// As people write it.
+    /// For reading.
     Hidden,
-    /// As a restore needs it.
+    /// For a restore.
     Shown,
 }
 

@@ -1,7 +1,6 @@
-//! What differs between two schemas: what the engine has to create and drop, and what the server tells its clients.
+//! The differences between two schemas: what the engine creates and drops, and what the server reports to clients.
 //!
-//! Pure and general: it compares values and does not know which statement made them. What is shared is skipped by
-//! pointer.
+//! Pure and general: it compares values, whatever statement made them. Shared parts are skipped by pointer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::{
 /// One object before and after.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transition<T> {
-    /// It is new.
+    /// It was created.
     Created(Arc<T>),
     /// It changed.
     Updated {
@@ -24,19 +23,18 @@ pub enum Transition<T> {
         /// After.
         new: Arc<T>,
     },
-    /// It is gone.
+    /// It was dropped.
     Dropped(Arc<T>),
 }
 
 impl<T> Transition<T> {
-    /// The object after the change, or before if it is gone.
+    /// The object after the change; before it, if it was dropped.
     pub fn object(&self) -> &Arc<T> {
         match self {
             Self::Created(object) | Self::Updated { new: object, .. } | Self::Dropped(object) => object,
         }
     }
 
-    /// What happened.
     pub fn kind(&self) -> ChangeKind {
         match self {
             Self::Created(_) => ChangeKind::Created,
@@ -46,7 +44,7 @@ impl<T> Transition<T> {
     }
 }
 
-/// What happened to an object (the protocol's SCHEMA_CHANGE).
+/// The kind of a change (the protocol's SCHEMA_CHANGE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
     /// `CREATED`
@@ -57,10 +55,10 @@ pub enum ChangeKind {
     Dropped,
 }
 
-/// One difference. A dropped keyspace comes with the drops of all that was in it, a created one with what is in it.
+/// One difference. A dropped or created keyspace also has a difference for each object in it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Diff {
-    /// Its options; what is inside differs on its own.
+    /// The options of a keyspace; the objects in it have their own differences.
     Keyspace(Transition<Keyspace>),
     /// A table, or the table of a view.
     Table(Transition<TableSchema>),
@@ -79,7 +77,6 @@ pub enum Diff {
 }
 
 impl Diff {
-    /// What happened.
     pub fn kind(&self) -> ChangeKind {
         match self {
             Self::Keyspace(it) => it.kind(),
@@ -93,13 +90,27 @@ impl Diff {
         }
     }
 
-    fn is_drop(&self) -> bool {
+    /// The keyspace of the object, or the keyspace itself.
+    pub(crate) fn keyspace(&self) -> &str {
+        match self {
+            Self::Keyspace(it) => &it.object().name,
+            Self::Table(it) => &it.object().keyspace,
+            Self::Type(it) => &it.object().keyspace,
+            Self::View(keyspace, _)
+            | Self::Function(keyspace, _)
+            | Self::Aggregate(keyspace, _)
+            | Self::Index(keyspace, _)
+            | Self::Trigger(keyspace, _) => keyspace,
+        }
+    }
+
+    pub(crate) fn is_drop(&self) -> bool {
         self.kind() == ChangeKind::Dropped
     }
 }
 
-/// Everything that differs. Of a keyspace, what is gone comes first and what used it before it (indexes before their
-/// table, tables before their types, all before the keyspace); what is new comes the other way round.
+/// All differences. In a keyspace, drops come first: each object before those that it uses (indexes before their table, tables
+/// before their types, all before the keyspace). Creations come in the opposite order.
 pub fn diff(old: &Schema, new: &Schema) -> Vec<Diff> {
     let mut diffs = Vec::new();
     let names: BTreeSet<&String> = old.keyspaces.keys().chain(new.keyspaces.keys()).collect();
@@ -189,8 +200,8 @@ fn keyed<K: Ord, T>(objects: &[Arc<T>], key: impl Fn(&T) -> K) -> BTreeMap<K, Ar
         .collect()
 }
 
-/// Drops, then updates and creations, each in the order of the names. A table that came back under its old name with
-/// another id is not the same table.
+/// Drops, then updates and creations, each in the order of names. A table with the same name and another id is a different
+/// table.
 fn transitions<K: Ord, T: PartialEq + Identity>(
     old: &BTreeMap<K, Arc<T>>,
     new: &BTreeMap<K, Arc<T>>,
@@ -212,7 +223,7 @@ fn transitions<K: Ord, T: PartialEq + Identity>(
     dropped.chain(changed).collect::<Vec<_>>().into_iter()
 }
 
-/// Whether two objects of one name are the same object, perhaps altered.
+/// Whether two objects of one name are the same object, possibly altered.
 trait Identity {
     fn is_same(&self, _other: &Self) -> bool {
         true

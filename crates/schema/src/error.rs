@@ -1,36 +1,36 @@
 //! Why a change of the schema was refused.
 
-/// What this crate refuses. Each variant is one error code of the native protocol, but for `Corrupt`.
+/// Each variant is one error code of the native protocol, except `Corrupt`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// 0x2400: the keyspace (then `table` is empty) or table is there already.
+    /// 0x2400: the keyspace or table already exists.
     #[error("{}", already_exists(keyspace, table))]
     AlreadyExists {
-        /// Its keyspace, or itself.
+        /// The keyspace.
         keyspace: String,
-        /// Empty for a keyspace.
+        /// The table; empty for a keyspace.
         table: String,
     },
-    /// 0x2000: a property is unknown or no value of its kind. The statement has to change.
+    /// 0x2000: a property is unknown or has a value of the wrong kind. The statement must change.
     #[error("{0}")]
     Syntax(String),
     /// 0x2200: the schema's rules do not allow the change.
     #[error("{0}")]
     Invalid(String),
-    /// 0x2300: an option's value is out of range or names something unknown.
+    /// 0x2300: an option's value is out of range or unknown.
     #[error("{0}")]
     Config(String),
-    /// 0x2100: the keyspace is not the user's to change.
+    /// 0x2100: users may not change the keyspace.
     #[error("{0}")]
     Unauthorized(String),
-    /// The rows of `system_schema` contradict each other or do not decode. Restore them.
+    /// The rows of `system_schema` contradict each other or cannot be decoded. Restore them.
     #[error("system_schema.{table}, {row}: expected {expected}")]
     Corrupt {
         /// Table of `system_schema`.
         table: &'static str,
         /// Key of the row.
         row: String,
-        /// What should be there.
+        /// The expected content.
         expected: String,
     },
 }

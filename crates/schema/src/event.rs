@@ -1,4 +1,4 @@
-//! What a client is told about a change: one event a statement, as the protocol's SCHEMA_CHANGE has it.
+//! The event of a change for clients: one per statement, in the form of the protocol's SCHEMA_CHANGE.
 //!
 //! Compat: `AlterSchemaStatement.schemaChangeEvent` of Cassandra 5.0: indexes and triggers are changes of their table,
 //! views are tables.
@@ -8,15 +8,14 @@ use crate::{Applied, ChangeKind, Diff, FunctionSchema, SchemaChange, Transition}
 /// An event of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaEvent {
-    /// What happened.
     pub kind: ChangeKind,
-    /// To which keyspace.
+    /// The keyspace.
     pub keyspace: String,
-    /// To what in it.
+    /// The changed object.
     pub target: EventTarget,
 }
 
-/// What changed.
+/// The object that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventTarget {
     /// The keyspace itself.
@@ -32,7 +31,7 @@ pub enum EventTarget {
 }
 
 impl Applied {
-    /// The event of the statement; `None` if it was a no-op.
+    /// The event of the statement; `None` if nothing changed.
     pub fn event(&self, change: &SchemaChange) -> Option<SchemaEvent> {
         if self.diffs.is_empty() {
             return None;

@@ -36,7 +36,7 @@ pub(crate) fn print_targets(targets: &[IndexTarget]) -> String {
 }
 
 impl IndexSchema {
-    /// The indexed column and its part; `None` if the target names no single column.
+    /// The indexed column and its part; `None` if the target is not a single column.
     pub fn target(&self) -> Option<(String, IndexPart)> {
         let text = self.options.get("target")?;
         for (open, part) in PARTS {

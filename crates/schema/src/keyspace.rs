@@ -1,4 +1,4 @@
-//! The whole schema as one immutable value.
+//! The schema as one immutable value.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use uuid::Uuid;
 use crate::version::RowDigests;
 use crate::{Release, TableId, TableSchema};
 
-/// All keyspaces, local ones (`system`, `system_schema`, virtual) included.
+/// All keyspaces, including local ones (`system`, `system_schema`, virtual).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schema {
     /// By name.
     pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
-    /// Digest of the user's part; equal schemas have equal versions.
+    /// Digest of all but the node's own keyspaces; equal schemas have equal versions.
     pub version: Uuid,
-    /// Counts changes in this process; used to find out of date prepared statements.
+    /// Counts changes in this process; a prepared statement with an older epoch is planned again.
     pub epoch: u64,
-    /// Which Cassandra must be able to read what is written.
+    /// The oldest Cassandra release that must be able to read the files.
     pub release: Release,
-    /// Of all rows (`version`); a change adds and takes away what it changes.
+    /// The digest behind `version`; a change subtracts the old rows and adds the new ones.
     pub(crate) digests: RowDigests,
 }
 
@@ -44,12 +44,12 @@ impl Schema {
     }
 }
 
-/// A keyspace. Views are listed in `tables` as well (kind `View`), with their definition in `views`.
+/// A keyspace. The table of a view is in `tables` (kind `View`), its definition in `views`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keyspace {
     /// Its name.
     pub name: String,
-    /// How it is replicated; kept as given, one node stores everything.
+    /// Its replication; kept as given, although one node has all data.
     pub replication: Replication,
     /// False: writes skip the commit log.
     pub durable_writes: bool,
@@ -88,10 +88,10 @@ impl Keyspace {
 }
 
 impl Keyspace {
-    /// Reads a CQL type string whose user types are this keyspace's.
+    /// Parses a CQL type string; user types are those of this keyspace.
     ///
     /// # Errors
-    /// It does not parse or names an unknown type.
+    /// The text does not parse, or names an unknown type.
     pub fn parse_type(&self, text: &str) -> Result<CqlType, ilion_types::Error> {
         CqlType::parse_cql(text, &self.name, &|name| self.types.get(name).cloned())
     }
@@ -114,14 +114,14 @@ pub struct Replication {
     pub options: BTreeMap<String, String>,
 }
 
-/// How an index is implemented (`system_schema.indexes.kind`).
+/// The implementation of an index (`system_schema.indexes.kind`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
-    /// `KEYS`: of compact tables.
+    /// `KEYS`, on compact tables.
     Keys,
-    /// `COMPOSITES`: the hidden table.
+    /// `COMPOSITES`, with a hidden table.
     Composites,
-    /// `CUSTOM`: by class name in the options.
+    /// `CUSTOM`; the options have the class name.
     Custom,
 }
 
@@ -130,11 +130,11 @@ pub enum IndexKind {
 pub struct IndexSchema {
     /// Its name, unique in the keyspace.
     pub name: String,
-    /// Table that it is of.
+    /// The indexed table.
     pub table: String,
     /// Kind.
     pub kind: IndexKind,
-    /// Options; `target` always.
+    /// Its options, always with `target`.
     pub options: BTreeMap<String, String>,
 }
 
@@ -147,7 +147,7 @@ pub struct ViewSchema {
     pub base_table: String,
     /// Base table's id.
     pub base_table_id: TableId,
-    /// `SELECT *` was used.
+    /// True for `SELECT *`.
     pub include_all_columns: bool,
     /// The WHERE clause as CQL.
     pub where_clause: String,
@@ -189,13 +189,13 @@ pub struct AggregateSchema {
     pub return_type: CqlType,
 }
 
-/// A trigger definition; kept for DESCRIBE, never run.
+/// A trigger definition; for DESCRIBE only, never run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TriggerSchema {
     /// Its name.
     pub name: String,
-    /// Table that it is on.
+    /// Its table.
     pub table: String,
-    /// Options; `class` always.
+    /// Its options, always with `class`.
     pub options: BTreeMap<String, String>,
 }

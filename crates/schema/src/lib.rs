@@ -1,24 +1,24 @@
 //! Keyspaces, tables, columns, user types and their options.
 //!
-//! The schema is an immutable value: [`Schema`] holds keyspaces, a keyspace holds tables and types, all behind `Arc`.
-//! A change makes a new `Schema`; readers keep the one they have.
+//! The schema is an immutable value: [`Schema`] contains keyspaces, and these contain tables and types, all behind `Arc`. A
+//! change makes a new `Schema`; readers keep theirs.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `table` | [`TableSchema`], its columns and their order |
-//! | `column_ids` | ids of columns over a schema that is read anew |
+//! | `column_ids` | column ids of a schema that is read again |
 //! | `keyspace` | [`Schema`], [`Keyspace`], replication |
-//! | `options` | table options with Cassandra's defaults; from a statement's properties |
+//! | `options` | table options with Cassandra's defaults; parsing them from properties |
 //! | `replication` | replication options of a keyspace |
-//! | `properties` | what stands after `WITH`, before it means anything |
-//! | `change` | [`SchemaChange`] and [`Schema::apply`]: the next schema, or why not |
-//! | `diff`, `event` | what differs between two schemas; what a client is told |
-//! | `describe` | DESCRIBE: objects as the CQL that makes them |
+//! | `properties` | the properties after `WITH`, uninterpreted |
+//! | `change` | [`SchemaChange`] and [`Schema::apply`]: the next schema, or an error |
+//! | `diff`, `event` | the differences between two schemas; the event for clients |
+//! | `describe` | DESCRIBE: the CQL that creates an object |
 //! | `rows` | the schema as rows of `system_schema`, both ways |
-//! | `system` | the keyspaces that the server brings along |
-//! | `release` | [`Release`]: which Cassandra must be able to read what is written |
-//! | `version` | the digest that tells schemas apart |
-//! | `names`, `compatible`, `index_target` | rules of names, of re-added columns, of index targets |
+//! | `system` | the server's own keyspaces |
+//! | `release` | [`Release`]: the oldest Cassandra that must be able to read the files |
+//! | `version` | the digest that identifies a schema |
+//! | `names`, `compatible`, `index_target` | rules for names, for columns that are added again, for index targets |
 
 mod change;
 mod column_ids;
@@ -51,16 +51,13 @@ pub use keyspace::{
     AggregateSchema, FunctionSchema, IndexKind, IndexSchema, Keyspace, Replication, Schema, TriggerSchema,
     ViewSchema,
 };
-pub use names::{
-    CUSTOM_INDEX_NAME_LEN_MAX, INDEX_NAME_LEN_MAX, KEYSPACE_NAME_LEN_MAX, LOCAL_KEYSPACES,
-    REPLICATED_KEYSPACES, TABLE_NAME_LEN_MAX, is_system_keyspace,
-};
+pub use names::{LOCAL_KEYSPACES, is_system_keyspace};
 pub use options::compression::CHUNK_LENGTH_KIB_MAX;
 pub use options::{CachingOptions, TableOptions};
 pub use properties::{Properties, PropertyValue};
 pub use release::Release;
-pub use rows::{RowChange, SchemaFault, SchemaRow, encode_keyspace, row_changes};
-pub use system::system_keyspaces;
+pub use rows::{RowChange, SchemaFault, SchemaRow, encode_keyspace};
+pub use system::schema_column_named;
 pub use table::{
     ClusteringOrder, Column, ColumnId, ColumnKind, DroppedColumn, TableBuilder, TableId, TableKind,
     TableSchema,

@@ -1,28 +1,28 @@
-//! Names of schema objects: which are allowed, and which keyspaces are whose.
+//! Names of schema objects: which are allowed, and which keyspaces are the server's.
 
 use crate::error::{config, invalid};
 use crate::{Error, IndexKind, IndexSchema};
 
 /// Longest name of a keyspace, as in Cassandra.
-pub const KEYSPACE_NAME_LEN_MAX: usize = 48;
+pub(crate) const KEYSPACE_NAME_LEN_MAX: usize = 48;
 
-/// Longest name of a table: with its id it is the name of a directory, and those have 255 bytes.
-pub const TABLE_NAME_LEN_MAX: usize = 222;
+/// Longest name of a table: with its id it forms a directory name of at most 255 bytes.
+pub(crate) const TABLE_NAME_LEN_MAX: usize = 222;
 
-/// Longest name of an index: the directory of its hidden table is called so behind a dot.
-pub const INDEX_NAME_LEN_MAX: usize = 254;
+/// Longest name of an index: a dot and this name form the directory name of its hidden table.
+pub(crate) const INDEX_NAME_LEN_MAX: usize = 254;
 
-/// Longest name of a custom index: it stands in names of files, with that of the SSTable and of the component, such as
+/// Longest name of a custom index: it is a part of file names, with the names of the SSTable and the component, such as
 /// `verify-nb-4294967295-big-Index+NAME+Vectors-4294967295.db`.
-pub const CUSTOM_INDEX_NAME_LEN_MAX: usize = 200;
+pub(crate) const CUSTOM_INDEX_NAME_LEN_MAX: usize = 200;
 
-/// Keyspaces of the node itself, virtual ones included; no statement changes them.
+/// Keyspaces of the node itself, including virtual ones; no statement changes them.
 pub const LOCAL_KEYSPACES: [&str; 4] = ["system", "system_schema", "system_views", "system_virtual_schema"];
 
-/// Keyspaces of the server with user data inside; only their replication can be altered.
-pub const REPLICATED_KEYSPACES: [&str; 3] = ["system_auth", "system_distributed", "system_traces"];
+/// The server's keyspaces with user data; only their replication can be altered.
+pub(crate) const REPLICATED_KEYSPACES: [&str; 3] = ["system_auth", "system_distributed", "system_traces"];
 
-/// True for keyspaces that the server brings along.
+/// True for the server's own keyspaces.
 pub fn is_system_keyspace(name: &str) -> bool {
     LOCAL_KEYSPACES.contains(&name) || REPLICATED_KEYSPACES.contains(&name)
 }
@@ -68,7 +68,7 @@ pub(crate) fn check_table_name(keyspace: &str, name: &str) -> Result<(), Error> 
     Ok(())
 }
 
-/// Checks the name of an index, and that the files that it is in can be named after it.
+/// Checks the name of an index, which must fit into the names of its files.
 pub(crate) fn check_index_name(index: &IndexSchema) -> Result<(), Error> {
     let name = &index.name;
     if !is_word(name) {

@@ -1,6 +1,6 @@
 //! Table options with Cassandra 5.0's names and defaults (`org.apache.cassandra.schema.TableParams`).
 //!
-//! `parse` reads them from a statement; the others know one option's values each.
+//! `parse` parses the options of a statement; the other modules each parse the values of one option.
 
 pub(crate) mod caching;
 pub(crate) mod compaction;
@@ -18,14 +18,14 @@ use bytes::Bytes;
 pub struct CachingOptions {
     /// Key cache: `ALL` or `NONE`.
     pub keys: bool,
-    /// Row cache: rows kept from the head of each partition; `None` is `NONE`, `Some(u32::MAX)` is `ALL`.
+    /// Row cache: number of rows cached at the start of each partition; `None` is `NONE`, `Some(u32::MAX)` is `ALL`.
     pub rows_per_partition: Option<u32>,
 }
 
-/// Everything after `WITH`. Maps keep their keys sorted, as Cassandra prints them.
+/// The options after `WITH`. Maps are sorted by key, as Cassandra prints them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableOptions {
-    /// Speculative retry of writes; kept, not acted on by a single node.
+    /// Speculative retry of writes; stored, but without effect on a single node.
     pub additional_write_policy: String,
     /// Snapshot before DROP and TRUNCATE.
     pub allow_auto_snapshot: bool,
@@ -39,29 +39,29 @@ pub struct TableOptions {
     pub comment: String,
     /// Compaction class (full name under key `class`) and its options.
     pub compaction: BTreeMap<String, String>,
-    /// Compressor class (full name under key `class`), `chunk_length_in_kb`, ...; empty map: not compressed.
+    /// Compressor class (full name under key `class`), `chunk_length_in_kb`, ...; empty if not compressed.
     pub compression: BTreeMap<String, String>,
-    /// Chance of checking a chunk's CRC when reading; Ilion always checks.
+    /// Chance that a read checks a chunk's CRC; Ilion always checks.
     pub crc_check_chance: f64,
-    /// TTL of writes that give none, seconds; 0 is none.
+    /// TTL in seconds of writes without one; 0 means no expiry.
     pub default_time_to_live_secs: u32,
     /// Opaque extensions.
     pub extensions: BTreeMap<String, Bytes>,
-    /// How long tombstones are kept, seconds.
+    /// How long tombstones are kept, in seconds.
     pub gc_grace_secs: u32,
-    /// Hard-link new SSTables into `backups/`.
+    /// Whether new SSTables are hard-linked into `backups/`.
     pub incremental_backups: bool,
     /// Upper bound of the index summary's interval.
     pub max_index_interval: u32,
     /// Name of the memtable configuration.
     pub memtable: String,
-    /// Flush at least this often, milliseconds; 0 is never by time.
+    /// Longest time between flushes, in milliseconds; 0 means no limit.
     pub memtable_flush_period_ms: u32,
     /// Lower bound of the index summary's interval.
     pub min_index_interval: u32,
-    /// `BLOCKING` or `NONE`; kept, not acted on by a single node.
+    /// `BLOCKING` or `NONE`; stored, but without effect on a single node.
     pub read_repair: String,
-    /// Kept, not acted on by a single node.
+    /// Stored, but without effect on a single node.
     pub speculative_retry: String,
 }
 

@@ -1,6 +1,6 @@
-//! The properties after `WITH`, as the statement gave them: names and texts, or names and maps of texts.
+//! The properties after `WITH`, as the statement has them: names with texts or maps of texts.
 //!
-//! Not here: which properties there are and what they mean (`options`, `replication`).
+//! Not here: which properties exist and what they mean (`options`, `replication`).
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl<const N: usize> From<[(&str, &str); N]> for PropertyValue {
     }
 }
 
-/// Everything after `WITH`, by lower-case name.
+/// The properties, by lower-case name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties(pub BTreeMap<String, PropertyValue>);
 

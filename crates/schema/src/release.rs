@@ -1,7 +1,7 @@
-//! [`Release`]: which Cassandra must be able to read what is written.
+//! [`Release`]: the oldest Cassandra that must be able to read the files.
 //!
-//! The directory of a Cassandra 4.x stays one: its system tables keep the columns that 4.x knows, and objects that 4.x cannot
-//! load are refused before they are made.
+//! A directory of Cassandra 4.x stays readable for it: its system tables keep the columns of 4.x, and objects that 4.x cannot
+//! load are refused.
 
 use ilion_types::CqlType;
 
@@ -10,17 +10,17 @@ use crate::error::invalid;
 use crate::options::compaction;
 use crate::{Diff, Error, TableOptions, TableSchema, Transition};
 
-/// The one class of custom indexes that 4.x has, by the name under which it finds it.
+/// The only class of custom indexes in 4.x, in full.
 const SASI: &str = "org.apache.cassandra.index.sasi.SASIIndex";
 
-/// A release of Cassandra, as far as its tables and objects differ from those of the others.
+/// A release of Cassandra, if its tables and objects differ from those of other releases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Release {
     /// 4.0
     V4_0,
     /// 4.1
     V4_1,
-    /// 5.0, which is what Ilion has.
+    /// 5.0, the release that Ilion corresponds to.
     #[default]
     V5_0,
 }
@@ -29,7 +29,7 @@ impl Release {
     /// The release of `system.local.release_version`.
     ///
     /// # Errors
-    /// Directories of that release are not understood.
+    /// Directories of that release are not supported.
     pub fn of(version: &str) -> Result<Release, Error> {
         let mut numbers = version.split(['.', '-', '~']).map(str::parse::<u32>);
         match (numbers.next(), numbers.next()) {
@@ -42,12 +42,12 @@ impl Release {
         }
     }
 
-    /// The compaction of tables that do not say, if it is not there yet in this release.
+    /// True if this release does not have a class of compaction.
     pub fn lacks_compaction(self, class: &str) -> bool {
         self < Release::V5_0 && class.ends_with("UnifiedCompactionStrategy")
     }
 
-    /// Refuses what this release cannot load.
+    /// Refuses objects that this release cannot load.
     pub(crate) fn check(self, applied: &Applied) -> Result<(), Error> {
         if self == Release::V5_0 {
             return Ok(());

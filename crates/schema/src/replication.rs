@@ -1,7 +1,7 @@
-//! Replication options of a keyspace: what a single node makes of Cassandra's strategies.
+//! Replication options of a keyspace: Cassandra's strategies on a single node.
 //!
-//! All strategies put every partition on this node. The options are kept, checked and printed as Cassandra does, so
-//! that schemas travel unchanged.
+//! All strategies place every partition on this node. The options are checked, stored and printed as in Cassandra, so that a
+//! schema can move between both.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ impl Replication {
         Self::of("SimpleStrategy", [(FACTOR.to_owned(), FACTOR_DEFAULT.to_owned())])
     }
 
-    /// `LocalStrategy`, of the node's own keyspaces.
+    /// `LocalStrategy`, for the node's own keyspaces.
     pub fn local() -> Self {
         Self::of("LocalStrategy", [])
     }
@@ -36,7 +36,7 @@ impl Replication {
         class.strip_prefix(PACKAGE).unwrap_or(class)
     }
 
-    /// Every option but the class.
+    /// All options except the class.
     pub fn factors(&self) -> impl Iterator<Item = (&str, &str)> {
         self.options
             .iter()
@@ -44,8 +44,8 @@ impl Replication {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Checks and completes the options of a statement. `previous` are those before ALTER KEYSPACE. Requires: data centers are named;
-    /// what `replication_factor` means for them is said where those of the node are known.
+    /// Checks and completes the options of a statement. `previous` are those before ALTER KEYSPACE. Requires: data centers are
+    /// named; the caller has replaced `replication_factor` by the node's data centers.
     pub(crate) fn parse(
         keyspace: &str,
         given: &BTreeMap<String, String>,

@@ -1,8 +1,8 @@
-//! The schema as rows of `system_schema`, both ways, without knowing how rows are stored.
+//! The schema as rows of `system_schema`, in both directions, independent of how rows are stored.
 //!
 //! A [`SchemaRow`] is one row: its table, its keyspace (the partition key of every table), its clustering and its cells,
-//! all serialized as their columns' types have it. The engine writes them through the ordinary write path and reads
-//! them back at start, so that Cassandra finds its schema in the same files.
+//! serialized by their column types. The engine writes and reads them like other rows, so that Cassandra finds its schema in
+//! the same files.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -10,8 +10,9 @@
 //! | `encode_table` | tables and views to rows |
 //! | `decode` | rows to keyspaces |
 //! | `decode_table` | rows to tables and their options |
-//! | `cells` | reading the cells of one row |
-//! | `changes` | what to write when the schema changes |
+//! | `values` | serializing the values of cells |
+//! | `cells` | decoding the cells of one row |
+//! | `changes` | the rows to write for a schema change |
 
 mod cells;
 mod changes;
@@ -19,18 +20,19 @@ mod decode;
 mod decode_table;
 mod encode;
 mod encode_table;
+mod values;
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
 pub(crate) use changes::ChangedRows;
-pub use changes::{RowChange, row_changes};
+pub use changes::RowChange;
 pub use decode::SchemaFault;
 pub(crate) use decode::decode_schema;
 pub use encode::encode_keyspace;
 
-/// Tables of `system_schema` that hold definitions, in the order in which they are written.
+/// Tables of `system_schema` with definitions, in the order of writing.
 pub const SCHEMA_TABLES: [&str; 11] = [
     "keyspaces",
     "tables",
@@ -52,14 +54,14 @@ pub struct SchemaRow {
     pub table: &'static str,
     /// The partition key.
     pub keyspace: String,
-    /// The clustering, serialized; all of it is text but the argument types of functions (`frozen<list<text>>`).
+    /// The clustering, serialized: text, except the argument types of functions (`frozen<list<text>>`).
     pub clustering: Vec<Bytes>,
-    /// The regular columns, serialized; nothing is a null. None of these columns has many cells.
+    /// The regular columns, serialized; `None` is null. None of these columns is a multi-cell one.
     pub cells: Vec<(&'static str, Option<Bytes>)>,
 }
 
 impl SchemaRow {
-    /// True if both are the same row with the same values, whichever columns the one or the other has nothing in.
+    /// True if both are the same row with the same values; missing and null cells are equal.
     pub fn says_the_same(&self, other: &SchemaRow) -> bool {
         let values = |row: &SchemaRow| -> BTreeMap<&'static str, Bytes> {
             let cells = row.cells.iter();
@@ -70,16 +72,6 @@ impl SchemaRow {
         (self.table, &self.keyspace, &self.clustering) == (other.table, &other.keyspace, &other.clustering)
             && values(self) == values(other)
     }
-}
-
-/// The table's name as [`SchemaRow`] holds it; `None` if it holds no definitions.
-pub fn schema_table_named(name: &str) -> Option<&'static str> {
-    SCHEMA_TABLES.into_iter().find(|known| *known == name)
-}
-
-/// A column's name as [`SchemaRow`] holds it; `None` if the table has no such column.
-pub fn schema_column_named(table: &str, column: &str) -> Option<&'static str> {
-    crate::system::schema_column_named(table, column)
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
-//! The keyspaces that the server brings along, with Cassandra 5.0's tables, columns and ids.
+//! The server's own keyspaces, with Cassandra 5.0's tables, columns and ids.
 //!
-//! Every table is one line of text: `name type role`, columns apart by `;`, where the role is `pk` (partition key), `ck`
-//! (clustering), `static` or nothing. Columns of a kind stand in key order; the others as they come.
+//! Each table is one line of text: `name type role` per column, separated by `;`. The role is `pk` (partition key), `ck`
+//! (clustering), `static` or empty. Key columns are in key order, the others in any order.
 //!
 //! | module | keyspace |
 //! | --- | --- |
 //! | `local` | `system` |
 //! | `schema_tables` | `system_schema` |
 //! | `replicated` | `system_auth`, `system_distributed`, `system_traces` |
-//! | `since` | tables and columns that are younger than 4.0 |
+//! | `since` | tables and columns that are newer than 4.0 |
 //! | `virtual_tables` | `system_views`, `system_virtual_schema` |
 //!
-//! When you add a table that is stored: its id follows from its name, and nothing else has to change.
+//! When you add a table that is stored: its id is derived from its name; nothing else must change.
 
 mod cluster_views;
 mod local;
@@ -20,7 +20,7 @@ mod schema_tables;
 mod since;
 mod virtual_tables;
 
-pub(crate) use schema_tables::column_named as schema_column_named;
+pub use schema_tables::schema_column_named;
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ const fn table(name: &'static str, comment: &'static str, columns: &'static str)
 }
 
 impl TableId {
-    /// The id of a table that the server brings along: an MD5 UUID of both names, the same on every node.
+    /// The id of a table of the server: an MD5 UUID of both names, the same on every node.
     pub fn of_system_table(keyspace: &str, table: &str) -> TableId {
         let digest = Md5::new().chain_update(keyspace).chain_update(table).finalize();
         TableId(uuid::Builder::from_md5_bytes(digest.into()).into_uuid())
@@ -64,7 +64,7 @@ impl Schema {
         Self::with_system_of(Release::default())
     }
 
-    /// The same of another release.
+    /// The schema of a new node, for another release.
     pub fn with_system_of(release: Release) -> Schema {
         let keyspaces = system_keyspaces(release).into_iter();
         let schema = Schema {
@@ -80,9 +80,9 @@ impl Schema {
     }
 }
 
-/// The server's own keyspaces, virtual ones included, as a release has them. Virtual ones are always those of today: they are
-/// not stored.
-pub fn system_keyspaces(release: Release) -> Vec<Keyspace> {
+/// The server's own keyspaces, including virtual ones, as in a release. Virtual ones are not stored, so they are the same in
+/// all releases.
+pub(crate) fn system_keyspaces(release: Release) -> Vec<Keyspace> {
     vec![
         local::keyspace(release),
         schema_tables::keyspace(release),
@@ -94,7 +94,7 @@ pub fn system_keyspaces(release: Release) -> Vec<Keyspace> {
     ]
 }
 
-/// A keyspace of these tables; `adjust` sets what differs from the default options.
+/// A keyspace with these tables; `adjust` sets non-default options.
 fn keyspace(
     release: Release,
     name: &str,
@@ -128,7 +128,7 @@ fn build(
             *ty = cql_type(older);
         }
     }
-    // As CREATE TABLE does: keys in their order, then the others by name.
+    // The order of CREATE TABLE: key columns in order, then the others by name.
     columns.sort_by_key(|(name, _, kind)| match kind {
         ColumnKind::PartitionKey => (0, ""),
         ColumnKind::Clustering => (1, ""),

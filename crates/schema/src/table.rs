@@ -1,7 +1,7 @@
 //! A table: its columns, in the orders that the engine needs.
 //!
-//! A [`ColumnId`] names a column inside one table for as long as the process lives: ALTER ADD takes the next number, a
-//! dropped number is not used again. Rows in memory carry ids; files and the commit log carry names.
+//! A [`ColumnId`] identifies a column of a table while the process runs: ALTER ADD takes the next number, and the number of a
+//! dropped column is not reused. Rows in memory have ids; files and the commit log have names.
 //!
 //! Invariant: `statics` and `regulars` are in Cassandra's storage order (simple columns by name bytes, then
 //! multi-cell columns by name bytes; `org.apache.cassandra.db.Columns`).
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::TableOptions;
 
-/// Identity of a table; the suffix of its directory.
+/// The id of a table; the suffix of its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId(pub Uuid);
 
@@ -24,7 +24,7 @@ impl std::fmt::Display for TableId {
     }
 }
 
-/// Number of a column inside its table, stable while the process lives.
+/// The number of a column in its table, stable while the process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ColumnId(pub u16);
 
@@ -35,9 +35,9 @@ pub enum ColumnKind {
     PartitionKey,
     /// Part of the clustering.
     Clustering,
-    /// One value a partition.
+    /// One value per partition.
     Static,
-    /// One value a row.
+    /// One value per row.
     Regular,
 }
 
@@ -53,13 +53,12 @@ pub enum ClusteringOrder {
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its number.
     pub id: ColumnId,
-    /// Its name, case as stored.
+    /// Its name, with its case.
     pub name: String,
     /// Its role.
     pub kind: ColumnKind,
-    /// Place among the columns of its kind for partition key and clustering, else 0.
+    /// Index among the columns of its kind for partition key and clustering, otherwise 0.
     pub position: u16,
     /// Its type.
     pub ty: CqlType,
@@ -68,7 +67,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// True if it is stored as many cells.
+    /// True if it is stored as several cells.
     pub fn is_complex(&self) -> bool {
         self.ty.is_multi_cell()
     }
@@ -84,39 +83,37 @@ impl Column {
 pub struct DroppedColumn {
     /// Its name.
     pub name: String,
-    /// Static or Regular.
+    /// `Static` or `Regular`.
     pub kind: ColumnKind,
-    /// Its type, user types expanded to tuples as Cassandra stores it.
+    /// Its type, with user types expanded to tuples, as Cassandra stores it.
     pub ty: CqlType,
-    /// Cells with a timestamp at or below this are gone.
+    /// Cells with a timestamp up to this are dropped.
     pub dropped_micros: i64,
 }
 
-/// What kind of table it is.
+/// The kinds of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TableKind {
     /// An ordinary table.
     Regular,
     /// A materialized view.
     View,
-    /// Computed by the server, read-only.
+    /// A read-only table that the server computes.
     Virtual,
 }
 
 /// A table, immutable. Made by [`TableBuilder`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableSchema {
-    /// Identity.
     pub id: TableId,
     /// Keyspace name.
     pub keyspace: String,
     /// Table name.
     pub name: String,
-    /// Kind.
     pub kind: TableKind,
     /// Options (`WITH ...`).
     pub options: TableOptions,
-    /// `system_schema.tables.flags`: `compound` always; `counter`, `dense`, `super` where they apply.
+    /// `system_schema.tables.flags`: always `compound`; `counter`, `dense`, `super` if they apply.
     pub flags: Vec<String>,
     /// Dropped columns by name.
     pub dropped: BTreeMap<String, DroppedColumn>,
@@ -128,16 +125,16 @@ pub struct TableSchema {
     by_name: BTreeMap<String, ColumnId>,
     has_complex: bool,
     is_local: bool,
-    /// Of a hidden table: what its keys are ordered by.
+    /// The order of keys, for hidden tables.
     pub key_order: Option<KeyOrder>,
-    /// Rows live as their primary key does, whatever their cells say: of views with a column in their key that is not in
-    /// the key of their base (`TableMetadata.enforceStrictLiveness`).
+    /// Rows live as long as their primary key, whatever their cells. For views with a column in their key that is not in the
+    /// base's key (`TableMetadata.enforceStrictLiveness`).
     pub has_strict_liveness: bool,
 }
 
 impl TableSchema {
-    /// How its keys become tokens on a node that has this partitioner. Compat: virtual tables and `system.batches` are in
-    /// the order of their keys, whatever the node's partitioner (`SystemKeyspace`, `AbstractVirtualTable`).
+    /// The table's partitioner on a node with partitioner `of_node`. Compat: virtual tables and `system.batches` order by key
+    /// on every node (`SystemKeyspace`, `AbstractVirtualTable`).
     #[inline]
     pub fn partitioner(&self, of_node: Partitioner) -> Partitioner {
         match self.key_order {
@@ -147,7 +144,7 @@ impl TableSchema {
         }
     }
 
-    /// The column with this id, unless it was dropped since.
+    /// The column with this id, unless it was dropped.
     #[inline]
     pub fn column(&self, id: ColumnId) -> Option<&Column> {
         self.columns.get(usize::from(id.0)).and_then(Option::as_ref)
@@ -194,7 +191,7 @@ impl TableSchema {
         columns
     }
 
-    /// The same, with the hidden ones.
+    /// Like [`Self::select_order`], with hidden columns.
     pub fn every_column(&self) -> Vec<&Column> {
         let mut statics: Vec<&Column> = self.statics().collect();
         let mut regulars: Vec<&Column> = self.regulars().collect();
@@ -207,12 +204,12 @@ impl TableSchema {
             .collect()
     }
 
-    /// Highest column id ever used plus one; ids are below it.
+    /// The highest column id ever used plus one.
     pub fn column_id_end(&self) -> u16 {
         u16::try_from(self.columns.len()).unwrap_or(u16::MAX)
     }
 
-    /// True if some column is stored as many cells.
+    /// True if a column is stored as several cells.
     pub fn has_complex(&self) -> bool {
         self.has_complex
     }
@@ -227,25 +224,25 @@ impl TableSchema {
         self.flags.iter().any(|flag| flag == "counter")
     }
 
-    /// The column of this name, if CQL shows it.
+    /// The column of this name, unless it is hidden from CQL.
     pub fn shown_named(&self, name: &str) -> Option<&Column> {
         self.column_named(name).filter(|column| !self.is_hidden(column))
     }
 
-    /// True for tables of the Thrift days: `COMPACT STORAGE`.
+    /// True for tables with `COMPACT STORAGE`.
     pub fn is_compact(&self) -> bool {
         let has = |flag: &str| self.flags.iter().any(|known| known == flag);
         has("dense") || has("super") || !has("compound")
     }
 
-    /// True for compact tables without clustering columns in CQL: what is stored as a static row is the row. A column of the
-    /// clustering and a regular one are hidden.
+    /// True for compact tables without clustering columns in CQL: their row is stored as a static row. A clustering column and
+    /// a regular column are hidden.
     pub fn is_static_compact(&self) -> bool {
         let has = |flag: &str| self.flags.iter().any(|known| known == flag);
         !has("dense") && !has("compound") && !has("super")
     }
 
-    /// True for columns that only the layout of a compact table needs: no statement knows them.
+    /// True for columns that exist only for the layout of a compact table; statements cannot name them.
     pub fn is_hidden(&self, column: &Column) -> bool {
         match column.kind {
             ColumnKind::Clustering => self.is_static_compact(),
@@ -273,27 +270,24 @@ impl TableSchema {
     }
 }
 
-/// Collects the columns of a table. Rules of CQL (a partition key is there, names are unique, no counters beside other
-/// columns) are checked by the schema change that uses it; the builder only orders.
+/// Collects the columns of a table and orders them. The rules of CQL (there is a partition key, names are unique, counters are
+/// not mixed with other columns) are checked by the schema change that uses it.
 #[derive(Clone, Debug)]
 pub struct TableBuilder {
-    /// Identity.
     pub id: TableId,
     /// Keyspace name.
     pub keyspace: String,
     /// Table name.
     pub name: String,
-    /// Kind.
     pub kind: TableKind,
-    /// Options.
     pub options: TableOptions,
     /// Flags as in `system_schema.tables`.
     pub flags: Vec<String>,
     /// Dropped columns by name.
     pub dropped: BTreeMap<String, DroppedColumn>,
-    /// As of the table.
+    /// See [`TableSchema`].
     pub has_strict_liveness: bool,
-    /// As of the table.
+    /// See [`TableSchema`].
     pub key_order: Option<KeyOrder>,
     pub(crate) columns: Vec<Option<Column>>,
 }
@@ -335,7 +329,7 @@ impl TableBuilder {
         self.add(name.into(), ColumnKind::Regular, ty, ClusteringOrder::Asc)
     }
 
-    /// Adds a column of any kind; key columns take the next position of their kind.
+    /// Adds a column of any kind; a key column gets the next position of its kind.
     #[expect(
         clippy::expect_used,
         reason = "guardrail: a table has far fewer than 65535 columns"
@@ -365,7 +359,7 @@ impl TableBuilder {
         self
     }
 
-    /// Removes a static or regular column; its id is not used again. The caller records it in `dropped`.
+    /// Removes a static or regular column; its id is not reused. The caller adds it to `dropped`.
     pub fn remove(mut self, name: &str) -> Self {
         for slot in &mut self.columns {
             if slot.as_ref().is_some_and(|column| column.name == name) {
@@ -375,7 +369,7 @@ impl TableBuilder {
         self
     }
 
-    /// Gives a column another name.
+    /// Renames a column.
     pub fn rename(mut self, from: &str, to: &str) -> Self {
         for column in self
             .columns
@@ -388,8 +382,8 @@ impl TableBuilder {
         self
     }
 
-    /// Gives a column another type (ALTER TYPE of a user type that it uses).
-    pub fn retype(mut self, name: &str, ty: CqlType) -> Self {
+    /// Changes a column's type (ALTER TYPE of a user type that it uses).
+    pub(crate) fn retype(mut self, name: &str, ty: CqlType) -> Self {
         for column in self
             .columns
             .iter_mut()
@@ -401,7 +395,7 @@ impl TableBuilder {
         self
     }
 
-    /// Orders the columns and makes the table.
+    /// Orders the columns and returns the table.
     pub fn build(self) -> Arc<TableSchema> {
         let ids_of = |kind: ColumnKind| {
             let mut columns: Vec<&Column> = self
@@ -448,7 +442,7 @@ impl TableBuilder {
     }
 }
 
-/// The table with its columns numbered, and its flags ordered, as a start has them from `system_schema`.
+/// The table with the column ids and the order of flags that a start would read from `system_schema`.
 pub(crate) fn normalized(table: &TableSchema) -> Arc<TableSchema> {
     let mut builder = table.to_builder();
     builder.columns.clear();

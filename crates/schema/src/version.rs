@@ -1,12 +1,12 @@
-//! The digest that tells schemas apart: equal schemas have equal versions, on every node and after every restart.
+//! The digest that identifies a schema: equal schemas have equal versions, on every node and after every restart.
 //!
 //! ```text
 //! row     := MD5(every part of the row, with its length before it)
 //! version := UUID v3 of MD5(sum of `row`, over every row of every keyspace but the node's own, modulo 2^128)
 //! ```
 //!
-//! A sum, so that a change of the schema costs what it changes: it takes the rows away that were there before, and adds those that
-//! are there after. The order in which objects were made does not matter.
+//! It is a sum, so that a schema change costs what it changes: it subtracts the old rows and adds the new ones. The order in
+//! which objects were created has no effect.
 
 use md5::{Digest, Md5};
 use uuid::Uuid;
@@ -34,7 +34,7 @@ impl RowDigests {
 }
 
 impl Schema {
-    /// This schema as the next one: its epoch set, its version computed from all of it.
+    /// This schema with a new epoch; its version is computed from all rows.
     pub(crate) fn sealed(mut self, epoch: u64) -> Schema {
         let keyspaces = self.keyspaces.values();
         let counted = keyspaces.filter(|keyspace| !LOCAL_KEYSPACES.contains(&keyspace.name.as_str()));
@@ -43,7 +43,7 @@ impl Schema {
         self.with_version(epoch)
     }
 
-    /// This schema as the one after `old`, from which it differs by these rows.
+    /// This schema as the successor of `old`, from which it differs by these rows.
     pub(crate) fn sealed_after(mut self, old: &Schema, rows: &ChangedRows) -> Schema {
         let (before, after) = (RowDigests::of(rows.before()), RowDigests::of(rows.after()));
         self.digests = RowDigests(old.digests.0.wrapping_sub(before.0).wrapping_add(after.0));
@@ -57,7 +57,7 @@ impl Schema {
     }
 }
 
-/// Every part goes in with its length, so that no two rows look alike.
+/// Each part is preceded by its length, so that different rows have different input.
 fn digest(row: &SchemaRow) -> u128 {
     let mut md5 = Md5::new();
     let mut part = |bytes: &[u8]| {

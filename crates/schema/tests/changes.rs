@@ -1,4 +1,4 @@
-//! Changes of the schema, in words: what they do, and why they are refused.
+//! Schema changes in a notation: their effects and refusals.
 //!
 //! ```text
 //! apply                              one change; the first line says which, the others are its parts
@@ -11,7 +11,7 @@
 //! ----
 //! created table ks.t                 the diffs, or the error and its code
 //!
-//! describe                           the statement that would make a table, view or keyspace again
+//! describe                           the statement that creates a table, view or keyspace
 //! ks.t
 //! ----
 //! CREATE TABLE ...

@@ -1,10 +1,10 @@
-//! What the calls of one statement may take together.
+//! The time that the calls of one statement may take together.
 
 use std::cell::Cell;
 use std::time::Duration;
 
-/// A statement may call a function for each of many rows. Calls that are over at once cost it nothing here, as those of
-/// built-in functions do; calls that need a thread of their own share this time.
+/// A statement may call a function for each of many rows. Short calls do not use this budget, like those of built-in functions;
+/// calls that need a thread of their own share it.
 #[derive(Debug)]
 pub struct CallBudget {
     time: Duration,
@@ -12,7 +12,7 @@ pub struct CallBudget {
 }
 
 impl CallBudget {
-    /// Nothing is used up.
+    /// A full budget.
     pub fn new(time: Duration) -> Self {
         Self {
             time,
@@ -28,7 +28,7 @@ impl CallBudget {
         self.left.set(self.left.get().saturating_sub(time));
     }
 
-    /// Why no further call is made.
+    /// Why no further call may be made.
     pub(crate) fn refusal(&self) -> String {
         format!(
             "the calls of this statement together ran longer than {} ms",

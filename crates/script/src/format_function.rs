@@ -1,4 +1,4 @@
-//! `string.format`: that of the library, once it is known that it reads no more than memory holds and shows no address.
+//! `string.format`: the library's, after checks that it does not use more memory than allowed and prints no address.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use mlua::{Function, Lua, LuaString, MultiValue, Table, Value};
 
 use crate::fuel::Fuel;
 
-/// The function, on top of that of the library `string`.
+/// The function, which calls that of the library `string`.
 pub(crate) fn make(lua: &Lua, string: &Table, fuel: &Arc<Fuel>) -> mlua::Result<Function> {
     let format: Function = string.raw_get("format")?;
     let fuel = fuel.clone();
@@ -32,7 +32,7 @@ pub(crate) fn make(lua: &Lua, string: &Table, fuel: &Arc<Fuel>) -> mlua::Result<
     })
 }
 
-/// What `%s` shows of a value that has no text: its type.
+/// The text for `%s` of a value that is not text: its type.
 fn form_of(format: &Function, value: &Value) -> mlua::Result<LuaString> {
     format.call(("%s", value.type_name()))
 }

@@ -1,35 +1,35 @@
-//! What a call may use up: instructions, time, memory. And the law that makes these limits hold.
+//! The limits of a call: instructions, time, memory. And the law that makes them hold.
 //!
-//! Lua counts its instructions and asks [`Fuel`] every few of them; a function in Rust pays for its steps. Between two
-//! looks at the clock the machine can do only little, because of two rules:
-//! - One instruction of Lua, or one call of a function in C, walks over the memory of the machine at most once
-//!   (`sandbox` leaves out or replaces what does more).
+//! Lua counts its instructions and calls [`Fuel`] every few of them; a function in Rust pays for its steps. Between two looks
+//! at the clock the machine can do only a little, because of two rules:
+//! - One instruction of Lua, or one call of a function in C, goes through the memory of the machine at most once
+//!   (`sandbox` leaves out or replaces functions that do more).
 //! - The more memory a machine may have, the fewer instructions it runs between two looks: their product is at most
 //!   [`WORK_UNWATCHED_BYTES`] ([`rungs`]).
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Memory that a machine may have, times the instructions that it runs between two looks at the clock.
+/// Memory that a machine may have, multiplied by the instructions that it runs between two looks at the clock.
 pub(crate) const WORK_UNWATCHED_BYTES: usize = 32 << 20;
 /// Steps of a function in Rust between two looks at the clock.
 const STEPS_UNWATCHED: u32 = 256;
-/// Instructions of Lua between two looks at the clock, at most.
+/// Largest number of Lua instructions between two looks at the clock.
 const INSTRUCTIONS_UNWATCHED_MAX: usize = 128;
-/// What a call may use up on the thread of the caller.
+/// Memory of a call on the caller's thread.
 const INLINE_MEMORY_BYTES: usize = 64 << 10;
 const INLINE_INSTRUCTIONS: u32 = 10_000;
-/// The first rung on a thread of its own; each next one has four times the memory.
+/// Memory of the first rung on a thread of its own; each further rung has four times as much.
 const SECOND_MEMORY_BYTES: usize = 256 << 10;
 
-/// How much a call may use up.
+/// The limits of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Instructions of Lua, and steps of the functions that it calls.
+    /// Lua instructions, and steps of the functions that they call.
     pub instructions: u32,
-    /// Bytes of all its values together.
+    /// Bytes of all values together.
     pub memory_bytes: usize,
-    /// How long it may run.
+    /// Running time.
     pub time: Duration,
 }
 
@@ -43,18 +43,18 @@ impl Default for Limits {
     }
 }
 
-/// What one attempt at a call may use up. A call that needs more than one rung gives is run again on the next.
+/// The limits of one attempt. A call that exceeds one rung is run again on the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rung {
     pub instructions: u32,
     pub memory_bytes: usize,
     /// Instructions of Lua between two looks at the clock.
     pub unwatched: u32,
-    /// On a thread of its own, so that the caller can leave at the deadline.
+    /// True on a thread of its own, which the caller can leave at the deadline.
     pub is_apart: bool,
 }
 
-/// The rungs within `limits`, from the least to all that is allowed.
+/// The rungs within `limits`, from the smallest to `limits` itself.
 pub(crate) fn rungs(limits: &Limits) -> Vec<Rung> {
     let rung = |memory_bytes: usize, instructions, is_apart| Rung {
         instructions,
@@ -81,7 +81,7 @@ fn unwatched(memory_bytes: usize) -> u32 {
     u32::try_from(count).unwrap_or(1)
 }
 
-/// Which limit a call has reached.
+/// The limit that a call has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Spent {
     #[error("it took more than {0} instructions")]
@@ -101,7 +101,7 @@ impl From<Spent> for mlua::Error {
     }
 }
 
-/// The limit that an error comes from.
+/// The limit that caused an error.
 pub(crate) fn spent_of(error: &mlua::Error) -> Option<Spent> {
     match error {
         mlua::Error::MemoryError(_) => Some(Spent::Memory),
@@ -111,28 +111,28 @@ pub(crate) fn spent_of(error: &mlua::Error) -> Option<Spent> {
     }
 }
 
-/// What is left for the running attempt. Only the thread that runs the machine changes it.
+/// The rest of the running attempt's limits. Only the thread that runs the machine changes it.
 #[derive(Debug)]
 pub(crate) struct Fuel {
-    /// What times are counted from.
+    /// The start of all time measurements here.
     made: Instant,
     instructions_max: AtomicU32,
     instructions_left: AtomicI64,
     memory_bytes: AtomicUsize,
-    /// Bytes of what the attempt returns.
+    /// Bytes of the attempt's result.
     returned_bytes: AtomicUsize,
     deadline_nanos: AtomicU64,
     /// For the message.
     time_millis: AtomicU64,
-    /// Steps since the clock was looked at.
+    /// Steps since the last look at the clock.
     unwatched: AtomicU32,
-    /// The most that was ever granted at once.
+    /// The largest amount that was ever granted at once.
     #[cfg(test)]
     largest_payment: AtomicU32,
 }
 
 impl Fuel {
-    /// There is none before the first [`Self::refill`].
+    /// Empty until the first [`Self::refill`].
     pub fn new() -> Self {
         Self {
             made: Instant::now(),
@@ -148,7 +148,7 @@ impl Fuel {
         }
     }
 
-    /// An attempt begins, which has to end at `deadline`; a message says that it had `time`.
+    /// Starts an attempt that must end at `deadline`; `time` is for messages.
     pub fn refill(&self, rung: &Rung, deadline: Instant, time: Duration) {
         self.instructions_max.store(rung.instructions, Relaxed);
         self.instructions_left
@@ -163,13 +163,13 @@ impl Fuel {
         self.unwatched.store(0, Relaxed);
     }
 
-    /// Pays for `count` instructions, and looks at the clock.
+    /// Pays for `count` instructions, and checks the clock.
     pub fn watch(&self, count: u32) -> Result<(), Spent> {
         self.unwatched.store(STEPS_UNWATCHED, Relaxed);
         self.burn(count)
     }
 
-    /// Pays for `count` steps; looks at the clock every [`STEPS_UNWATCHED`].
+    /// Pays for `count` steps; checks the clock every [`STEPS_UNWATCHED`].
     pub fn burn(&self, count: u32) -> Result<(), Spent> {
         let left = self.instructions_left.load(Relaxed) - i64::from(count);
         self.instructions_left.store(left, Relaxed);
@@ -191,23 +191,23 @@ impl Fuel {
         Ok(())
     }
 
-    /// Pays for work on `bytes` that takes about an instruction for 64 of them.
+    /// Pays for work on `bytes` that takes about one instruction per 64 bytes.
     pub fn burn_bytes(&self, bytes: usize) -> Result<(), Spent> {
         self.burn(u32::try_from(bytes / 64).unwrap_or(u32::MAX).saturating_add(1))
     }
 
-    /// Pays for digits of a number without bounds, which are read and printed in steps that grow as their square.
+    /// Pays for the digits of a large number: reading and printing them takes time as their square.
     pub fn burn_digits(&self, digits: usize) -> Result<(), Spent> {
         let steps = (digits / 16).saturating_mul(digits / 16).saturating_add(1);
         self.burn(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
-    /// The largest text that a function in Rust may make or read at once.
+    /// The largest text that a function in Rust may create or read at once.
     pub fn memory_bytes(&self) -> usize {
         self.memory_bytes.load(Relaxed)
     }
 
-    /// Refuses texts above the memory that the machine may have.
+    /// Refuses texts that are larger than the machine's memory.
     pub fn check_bytes(&self, bytes: usize) -> Result<(), Spent> {
         if bytes > self.memory_bytes() {
             return Err(Spent::Memory);
@@ -215,7 +215,7 @@ impl Fuel {
         Ok(())
     }
 
-    /// Pays for a value of `bytes` that is returned; all of them together are held against the memory.
+    /// Pays for a value of `bytes` in the result; the whole result counts against the memory.
     pub fn give_back(&self, bytes: usize) -> Result<(), Spent> {
         let all = self.returned_bytes.load(Relaxed).saturating_add(bytes);
         self.returned_bytes.store(all, Relaxed);
@@ -223,7 +223,7 @@ impl Fuel {
         self.burn_bytes(bytes)
     }
 
-    /// The most that was ever granted at once.
+    /// The largest amount that was ever granted at once.
     #[cfg(test)]
     pub fn largest_payment(&self) -> u32 {
         self.largest_payment.load(Relaxed)

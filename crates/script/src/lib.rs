@@ -1,21 +1,21 @@
-//! User-defined functions: Lua 5.4 that can compute and nothing else.
+//! User-defined functions: Lua 5.4 that can only compute.
 //!
-//! A [`Script`] is the body of one `CREATE FUNCTION`. [`Script::compile`] checks it, [`Script::call`] turns serialized
-//! arguments into Lua values, runs the body within its [`Limits`], and turns what it returns into a serialized value.
-//! A script has no files, clock, chance, modules, or memory of earlier calls. Law: no call outlives its deadline, whatever
-//! it calls (`fuel` says why); and should one do so, its caller does not wait for it (`threads`).
+//! A [`Script`] is the body of one `CREATE FUNCTION`. [`Script::compile`] checks it. [`Script::call`] converts serialized
+//! arguments to Lua values, runs the body within its [`Limits`], and serializes the result. A script has no access to files,
+//! clock, randomness, modules, or memory of earlier calls. Law: no call exceeds its deadline, whatever it calls (`fuel` says
+//! why). Even if one did, its caller would not wait for it (`threads`).
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `script` | [`Script`]: compile, call, machines that are kept for the next call |
-//! | `budget` | what the calls of one statement may take together |
-//! | `fuel` | what a call may still use up, and how much happens between two looks at the clock |
+//! | `script` | [`Script`]: compile, call; machines are kept for later calls |
+//! | `budget` | the time that the calls of one statement may take together |
+//! | `fuel` | the limits of a call, and how much happens between two looks at the clock |
 //! | `machine` | an interpreter with a compiled body |
 //! | `threads` | threads of their own for calls that take long |
-//! | `sandbox`, `library.lua` | which names a script sees, and the functions of the library that are in Lua here |
+//! | `sandbox`, `library.lua` | the names that a script sees; library functions written in Lua |
 //! | `pattern`, `pattern_functions`, `format_function` | Lua patterns that pay for each step; `string.find` and its siblings |
 //! | `to_lua`, `from_lua` | values of CQL to Lua and back |
-//! | `message` | what a client is told when a script fails |
+//! | `message` | the message for the client when a script fails |
 //!
 //! When you add a CQL type: `to_lua`, `from_lua`, and the table in docs/functions.md.
 

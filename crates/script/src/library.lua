@@ -1,11 +1,11 @@
--- Functions of the standard library whose work Lua itself counts, instruction by instruction, since they are in Lua: those
--- in C run for as long as their arguments say. Lines of this file are taken out of messages, and no message shows an address.
+-- Functions of the standard library, in Lua, so that Lua counts their instructions; those in C run for as long as their
+-- arguments say. Lines of this file are removed from messages, and no message shows an address.
 
 local c = ...
 local type, select, raise, tointeger = c.type, c.select, c.error, c.tointeger
 local c_tostring, c_rep, next_match = c.tostring, c.rep, c.next_match
 
--- The text of a value; that of a table or function does not tell where it is.
+-- The text of a value; for a table or function it has no address.
 local function text_of(value)
   local kind = type(value)
   if kind == 'nil' or kind == 'boolean' or kind == 'number' or kind == 'string' then
@@ -22,7 +22,7 @@ local function message_of(value)
   return '(error object is a ' .. kind .. ' value)'
 end
 
--- Blames the caller of the library's function.
+-- Raises an error at the caller of the library's function.
 local function refuse(index, name, why)
   raise("bad argument #" .. index .. " to '" .. name .. "' (" .. why .. ")", 3)
 end
@@ -63,7 +63,7 @@ function base.assert(...)
   raise(message_of((select(2, ...))), 0)
 end
 
--- The length of a table with holes may be any number that a hole follows, up to the largest integer.
+-- In a table with holes, `#` may be any index before a hole, up to the largest integer.
 function tables.insert(list, ...)
   check_table(list, 'insert')
   local count, size = select('#', ...), #list
@@ -111,7 +111,7 @@ function tables.remove(list, place)
   return removed
 end
 
--- Runs of this many are sorted by insertion, then merged.
+-- Runs of this length are sorted by insertion, then merged.
 local RUN = 8
 
 local function sort_runs(list, size, less)
@@ -190,7 +190,7 @@ function tables.sort(list, less)
   end
 end
 
--- In C, nothing repeated often takes as long as something.
+-- In C, repeating an empty text takes as long as repeating any other.
 function strings.rep(text, count, separator)
   if text == '' and (separator == nil or separator == '') then
     return ''

@@ -1,4 +1,4 @@
-//! An interpreter that has compiled a body.
+//! An interpreter with a compiled body.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,19 +11,20 @@ use mlua::{Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, V
 use crate::fuel::{Fuel, Rung};
 use crate::{from_lua, sandbox, to_lua};
 
-/// What a machine may hold of the last call when it waits for the next.
+/// Memory that a machine may keep of the last call while it is idle.
 const LEFT_OVER_BYTES_MAX: usize = 32 << 10;
 
-/// It holds nothing of earlier calls: what a script can reach is read-only, and a machine whose `_ENV` was set goes.
+/// It keeps no state of earlier calls: everything that a script can reach is read-only, and a machine whose `_ENV` was set is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Machine {
     lua: Lua,
     body: Function,
     environment: Table,
     fuel: Arc<Fuel>,
-    /// Bytes that it takes by itself.
+    /// Bytes that it takes without a call.
     own_bytes: usize,
-    /// The last rung that it ran on.
+    /// The rung of the last call.
     rung: Option<Rung>,
 }
 
@@ -41,7 +42,7 @@ impl Machine {
             .set_mode(ChunkMode::Text)
             .set_environment(environment.clone())
             .into_function()?;
-        // What compiling has left must not count as the machine's own.
+        // Garbage of the compiler must not count as the machine's own memory.
         lua.gc_collect()?;
         let own_bytes = lua.used_memory();
         Ok(Self {
@@ -54,7 +55,7 @@ impl Machine {
         })
     }
 
-    /// Runs the body within a rung, until `deadline`.
+    /// Runs the body on a rung, until `deadline`.
     pub fn run(
         &mut self,
         types: &[CqlType],
@@ -91,7 +92,7 @@ impl Machine {
         Ok(())
     }
 
-    /// True if another call may use it: it is as it was when it was made, but for a little garbage.
+    /// True if another call may use it: its state is as after compiling, except for a little garbage.
     pub fn is_clean(&self) -> bool {
         if self.body.environment().as_ref() != Some(&self.environment) {
             return false;
@@ -103,7 +104,7 @@ impl Machine {
         self.lua.used_memory() <= self.own_bytes.saturating_add(LEFT_OVER_BYTES_MAX)
     }
 
-    /// The most that a function in Rust was ever granted at once.
+    /// The largest amount that a function in Rust was ever granted at once.
     #[cfg(test)]
     pub fn largest_payment(&self) -> u32 {
         self.fuel.largest_payment()

@@ -1,9 +1,9 @@
-//! What a client is told when a script fails.
+//! The message for the client when a script fails.
 
 /// Longer messages are cut.
 const MESSAGE_BYTES_MAX: usize = 1000;
 
-/// What went wrong, without the stack of the interpreter and without lines of our own library.
+/// The cause of an error, without the interpreter's stack and without lines of Ilion's own library.
 pub(crate) fn reason(error: &mlua::Error) -> String {
     match error {
         mlua::Error::CallbackError { cause, .. } => reason(cause),

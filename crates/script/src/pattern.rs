@@ -1,20 +1,20 @@
-//! Lua patterns (section 6.4.1 of the manual of Lua 5.4), each step paid for: the library's own matcher may backtrack for
-//! longer than anyone waits, and Lua's instruction count does not see it.
+//! Lua patterns (section 6.4.1 of the manual of Lua 5.4), each step paid for. The library's own matcher may backtrack almost
+//! for ever, and Lua's instruction count does not include it.
 
 use crate::fuel::Fuel;
 
 const CAPTURES_MAX: usize = 32;
-/// Items of a pattern inside of which one may be at a time.
+/// How deep the items of a pattern may nest.
 const DEPTH_MAX: usize = 200;
 
-/// What a pair of parentheses took.
+/// The text that a pair of parentheses matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capture {
-    /// From here, not closed yet.
+    /// Starts here, not closed yet.
     Open(usize),
-    /// From, to.
+    /// Start and end.
     Text(usize, usize),
-    /// `()`: a place, from 0.
+    /// `()`: a position, from 0.
     Place(usize),
 }
 
@@ -38,18 +38,18 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// The end of the match that begins at `start` with the item at `item`.
+    /// The end of the match of item `item` that starts at `start`.
     pub fn match_at(&mut self, start: usize, item: usize) -> Step {
         self.captures.clear();
         self.run(start, item, 0)
     }
 
-    /// What the parentheses took in the last match.
+    /// The captures of the last match.
     pub fn captures(&self) -> &[Capture] {
         &self.captures
     }
 
-    /// Pays for a look at one byte of the text, with an item of the pattern of `item_len` bytes.
+    /// Pays for a look at one byte of the text, with a pattern item of `item_len` bytes.
     fn pay(&self, item_len: usize) -> mlua::Result<()> {
         let steps = u32::try_from(item_len / 4).unwrap_or(u32::MAX);
         Ok(self.fuel.burn(steps.saturating_add(1))?)
@@ -213,7 +213,7 @@ impl<'a> Matcher<'a> {
             .then_some(at + taken.len()))
     }
 
-    /// Where the class that begins at `item` ends.
+    /// The end of the class that starts at `item`.
     fn end_of_class(&self, item: usize) -> mlua::Result<usize> {
         let missing_bracket = || refused("malformed pattern (missing ']')");
         match self.pattern[item] {
@@ -250,7 +250,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// True if the set between `[` at `start` and the end holds the byte.
+    /// True if the set between `[` at `start` and the end contains the byte.
     fn in_set(&self, byte: u8, start: usize, end: usize) -> bool {
         let mut set = &self.pattern[start + 1..end - 1];
         let negated = set.first() == Some(&b'^');

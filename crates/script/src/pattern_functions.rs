@@ -1,5 +1,5 @@
-//! `string.find`, `match`, `gsub`, and what `gmatch` of `library.lua` stands on. They pay for each step, and what they
-//! hold beside the memory of Lua is at most as much as it.
+//! `string.find`, `match`, `gsub`, and the base of `gmatch` in `library.lua`. They pay for each step, and their memory outside
+//! of Lua is at most as large as Lua's.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use mlua::{Function, Lua, LuaString, MultiValue, Table, Value};
 use crate::fuel::Fuel;
 use crate::pattern::{Capture, Matcher};
 
-/// Puts the functions into a table.
+/// Adds the functions to a table.
 pub(crate) fn add(lua: &Lua, table: &Table, fuel: &Arc<Fuel>) -> mlua::Result<()> {
     table.raw_set("find", find(lua, fuel.clone())?)?;
     table.raw_set("match", match_function(lua, fuel.clone())?)?;
     table.raw_set("gsub", substitute(lua, fuel.clone())?)
 }
 
-/// A match: from, to, and what the parentheses took.
+/// A match: start, end and captures.
 struct Match {
     from: usize,
     to: usize,
@@ -42,7 +42,7 @@ fn search(text: &[u8], pattern: &[u8], from: usize, fuel: &Fuel) -> mlua::Result
     Ok(None)
 }
 
-/// What a match gives: its captures, or all of it.
+/// The values of a match: its captures, or the whole match.
 fn captured(lua: &Lua, text: &[u8], found: &Match, fuel: &Fuel) -> mlua::Result<Vec<Value>> {
     fuel.burn_bytes((found.to - found.from).saturating_mul(found.captures.len().max(1)))?;
     if found.captures.is_empty() {
@@ -58,7 +58,7 @@ fn captured(lua: &Lua, text: &[u8], found: &Match, fuel: &Fuel) -> mlua::Result<
     found.captures.iter().map(value).collect()
 }
 
-/// Where to begin, from 0, of a place that counts from 1 or, if negative, from the end; nothing is behind the end.
+/// The start index, from 0, for a position that counts from 1 or, if negative, from the end; `None` is behind the end.
 fn start_of(init: Option<i64>, len: usize) -> Option<usize> {
     let len_signed = i64::try_from(len).unwrap_or(i64::MAX);
     let start = match init.unwrap_or(1) {
@@ -125,8 +125,8 @@ fn match_function(lua: &Lua, fuel: Arc<Fuel>) -> mlua::Result<Function> {
     )
 }
 
-/// `next_match(text, pattern, init, place)` of `library.lua`: where to go on (from 0), and what the next match gives. At
-/// first `place` is nil; later it is where the last match ended, and an empty match does not stand there again.
+/// `next_match(text, pattern, init, place)` of `library.lua`: where to continue (from 0), and the values of the next match.
+/// `place` is nil at first, then the end of the last match, where no empty match may follow.
 pub(crate) fn next_match(lua: &Lua, fuel: &Arc<Fuel>) -> mlua::Result<Function> {
     let fuel = fuel.clone();
     lua.create_function(
@@ -153,7 +153,7 @@ fn to_integer(place: usize) -> Value {
     Value::Integer(i64::try_from(place).unwrap_or(i64::MAX))
 }
 
-/// As [`search`]; behind the end is nothing.
+/// Like [`search`]; `None` behind the end.
 fn search_from(text: &[u8], pattern: &[u8], from: usize, fuel: &Fuel) -> mlua::Result<Option<Match>> {
     if from > text.len() {
         return Ok(None);
@@ -203,7 +203,7 @@ fn substitute(lua: &Lua, fuel: Arc<Fuel>) -> mlua::Result<Function> {
     )
 }
 
-/// The text that `gsub` makes.
+/// The result text of `gsub`.
 struct Output<'f> {
     bytes: Vec<u8>,
     fuel: &'f Fuel,

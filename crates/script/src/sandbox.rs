@@ -1,15 +1,15 @@
 //! The names that a script sees.
 //!
-//! Left out on purpose: all that reaches outside (`io`, `os`, `debug`, `require`, `load`), that differs from call to call
-//! (`math.random`), that could catch the end of the fuel (`pcall`) or run where fuel is not counted (`coroutine`,
+//! Left out on purpose: all that reaches outside (`io`, `os`, `debug`, `require`, `load`), that differs between calls
+//! (`math.random`), that could catch the end of the fuel (`pcall`), or that runs where fuel is not counted (`coroutine`,
 //! metatables with `__gc`).
 //!
-//! Invariant: a function in C is in the lists here only if one call of it walks over its arguments or its result at most
-//! once. All others are in Rust and pay for their steps, or in Lua (`library.lua`), so that their instructions count:
+//! Invariant: a function in C is in the lists here only if one call of it goes through its arguments or its result at most
+//! once. All others are in Rust and pay for their steps, or in Lua (`library.lua`), where instructions are counted:
 //! - `table.sort`, `insert` and `remove` work for as long as `#` says, which may be 2^62 in a table of sixty holes;
-//! - `string.rep` of an empty text goes round without making anything;
+//! - `string.rep` of an empty text loops without output;
 //! - patterns may backtrack for ever;
-//! - `string.format` may cut a large text away a thousand times; with `tostring`, `error` and `assert` it shows addresses.
+//! - `string.format` may cut off a large text a thousand times; with `tostring`, `error` and `assert` it prints addresses.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ const MATH: [&str; 25] = [
 ];
 const UTF8: [&str; 6] = ["char", "charpattern", "codepoint", "codes", "len", "offset"];
 
-/// What functions of `library.lua` stand on: where it is, its name, and the name that they know it by.
+/// The functions that `library.lua` uses: their table, their name, and their name in `library.lua`.
 const UNDERNEATH: [(&str, &str, &str); 6] = [
     ("", "type", "type"),
     ("", "select", "select"),
@@ -61,7 +61,7 @@ const UNDERNEATH: [(&str, &str, &str); 6] = [
     ("string", "rep", "rep"),
 ];
 
-/// The read-only table in which a script finds its globals.
+/// The read-only table with the globals of a script.
 pub(crate) fn environment(lua: &Lua, fuel: &Arc<Fuel>) -> mlua::Result<Table> {
     let globals = lua.globals();
     let string: Table = globals.get("string")?;
@@ -69,7 +69,7 @@ pub(crate) fn environment(lua: &Lua, fuel: &Arc<Fuel>) -> mlua::Result<Table> {
     copy(&string, &strings, &STRING)?;
     pattern_functions::add(lua, &strings, fuel)?;
     strings.raw_set("format", format_function::make(lua, &string, fuel)?)?;
-    // Methods of strings, `("x"):rep(3)`, are looked for in the library's own table.
+    // Methods of strings, `("x"):rep(3)`, are looked up in the library's own table.
     string.clear()?;
     for pair in strings.pairs::<String, Value>() {
         let (name, function) = pair?;
@@ -111,7 +111,7 @@ fn copy(from: &Table, to: &Table, names: &[&str]) -> mlua::Result<()> {
         .try_for_each(|&name| to.raw_set(name, from.raw_get::<Value>(name)?))
 }
 
-/// An empty table that shows `content` and takes nothing.
+/// An empty table through which `content` can be read, but not written.
 fn read_only(lua: &Lua, content: Table) -> mlua::Result<Table> {
     let refuse = lua.create_function(|_, (_, name): (Value, Value)| -> mlua::Result<()> {
         let name = match &name {

@@ -14,27 +14,27 @@ use crate::machine::Machine;
 use crate::message::reason;
 use crate::threads::{self, Lost};
 
-/// Machines that wait for the next call; more calls at once make their own.
+/// Idle machines that are kept; more concurrent calls make their own.
 const IDLE_MAX: usize = 16;
-/// Compiling is not metered, and takes time as the square of some bodies.
+/// Longest body: compiling is not metered, and may take time as the square of the body.
 const BODY_BYTES_MAX: usize = 64 << 10;
-/// How long an attempt may hold the thread of the caller.
+/// How long an attempt may hold the caller's thread.
 const INLINE_TIME: Duration = Duration::from_millis(20);
-/// Room that arguments take in Lua, as a multiple of their bytes.
+/// Memory of arguments in Lua, as a multiple of their bytes.
 const ARGUMENT_ROOM: usize = 4;
-/// Words that no argument can be called by.
+/// Words that cannot be argument names.
 const KEYWORDS: [&str; 22] = [
     "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local",
     "nil", "not", "or", "repeat", "return", "then", "true", "until", "while",
 ];
 
-/// Why a script was not compiled, or did not give a value.
+/// Why compiling or calling a script failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The body is no Lua, or an argument has a name that Lua cannot use. The author of the function must act.
+    /// The body is not Lua, or an argument has a name that Lua cannot use. The author of the function must act.
     #[error("{0}")]
     Source(String),
-    /// It raised an error, returned what is no value of its type, or reached a limit.
+    /// The script raised an error, returned a value of another type, or reached a limit.
     #[error("{0}")]
     Failed(String),
 }
@@ -49,17 +49,17 @@ struct Compiled {
     argument_types: Vec<CqlType>,
     return_type: CqlType,
     limits: Limits,
-    /// From the least that a call may use up to the limits.
+    /// From the smallest limits to those of the function.
     rungs: Vec<Rung>,
-    /// The rung that calls begin with: on those below, some call did not get along.
+    /// The rung on which calls start: on those below, a call has failed.
     first_rung: AtomicUsize,
-    /// Machines between two calls.
+    /// Idle machines.
     idle: Mutex<Vec<Machine>>,
 }
 
-/// How an attempt ended that gave no value.
+/// Why an attempt failed.
 enum Failure {
-    /// A limit of the rung, and what it is called.
+    /// The rung's limit that was reached.
     Spent(Spent),
     Other(String),
 }
@@ -89,10 +89,10 @@ impl Script {
         Ok(Self(Arc::new(compiled)))
     }
 
-    /// Runs it. `None` is null; arguments are in the order of the declaration.
+    /// Calls it. `None` is null; arguments are in the order of the declaration.
     ///
-    /// A call has no effect but its result, so one that needs more memory or instructions than most do is run again from
-    /// its beginning, on a thread of its own: the caller waits for it until its deadline and no longer.
+    /// A call has no side effects. So one that needs more memory or instructions than most is run again from its beginning, on
+    /// a thread of its own; the caller waits for that until its deadline and no longer.
     ///
     /// # Errors
     /// [`Error::Failed`].
@@ -147,7 +147,7 @@ impl Script {
 }
 
 impl Compiled {
-    /// The rung that a call with these arguments begins with.
+    /// The rung on which a call with these arguments starts.
     fn first_rung(&self, arguments: &[Option<Bytes>]) -> usize {
         let bytes: usize = arguments.iter().flatten().map(Bytes::len).sum();
         let room = bytes.saturating_mul(ARGUMENT_ROOM);
@@ -156,7 +156,7 @@ impl Compiled {
         fitting.unwrap_or(last).max(self.first_rung.load(Relaxed))
     }
 
-    /// True if the next rung may give what this one lacked.
+    /// True if the next rung has more of the limit that was reached.
     fn goes_on(&self, rung: usize, spent: Spent) -> bool {
         let is_last = rung + 1 >= self.rungs.len();
         let is_apart = self.rungs[rung].is_apart;
@@ -187,7 +187,7 @@ impl Compiled {
             &self.rungs[rung],
             until,
         );
-        // A machine that failed may be left with little memory, so that it does not stay.
+        // A machine that failed may have little memory left, so it is dropped.
         if result.is_ok() && machine.is_clean() {
             let mut idle = self.idle.lock();
             if idle.len() < IDLE_MAX {
@@ -206,7 +206,7 @@ impl Compiled {
     }
 }
 
-/// The chunk: the arguments stand on the first line of the body, so that line numbers in messages are those of the body.
+/// The chunk: the arguments are on the first line of the body, so that messages have the body's line numbers.
 fn source(arguments: &[(String, CqlType)], body: &str) -> Result<String, Error> {
     if body.len() > BODY_BYTES_MAX {
         return Err(Error::Source(format!(

@@ -1,8 +1,8 @@
-//! Threads for calls that take long, so that whoever waits for one can leave at its deadline.
+//! Threads for long calls, so that a caller can leave at its deadline.
 //!
-//! A call ends by itself soon after its deadline, since everything that it does is metered (`fuel`). Should one not, it
-//! costs a thread of these and no other: callers leave, the threads are bounded, and nobody waits for them at the end of
-//! the process.
+//! A call ends by itself soon after its deadline, since everything that it does is metered (`fuel`). If one did not, it would
+//! block one of these threads and no other: callers leave, the number of threads is bounded, and the process exits without
+//! waiting for them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// More calls than these at once wait until one of them ends.
+/// Further calls wait until one of these ends.
 const THREADS_MAX: usize = 64;
-/// A thread that has waited for so long ends.
+/// An idle thread ends after this time.
 const IDLE_TIME: Duration = Duration::from_secs(10);
 /// Scripts may nest functions of the library, each of which takes stack.
 const STACK_BYTES: usize = 8 << 20;
@@ -42,10 +42,10 @@ struct State {
     count: usize,
 }
 
-/// Those of this process.
+/// The threads of this process.
 static THREADS: Threads = Threads::new(THREADS_MAX);
 
-/// Runs `work` on a thread of its own, and waits for it until `deadline`.
+/// Runs `work` on a thread of its own; waits for its result until `deadline`.
 pub(crate) fn run_until<T: Send + 'static>(
     deadline: Instant,
     work: impl FnOnce() -> T + Send + 'static,
@@ -73,7 +73,7 @@ impl Threads {
     ) -> Result<T, Lost> {
         let (sender, result) = sync_channel(1);
         self.put(Box::new(move || {
-            // Work that had to wait for its whole time is asked for by nobody any more.
+            // Work whose deadline has passed in the queue is dropped: its caller has left.
             if Instant::now() < deadline {
                 let _ = sender.send(work());
             }
@@ -96,7 +96,7 @@ impl Threads {
             match thread {
                 Ok(_) => state.count += 1,
                 Err(_) if state.count == 0 => return Err(Lost::Broken),
-                // One of the others will come to it.
+                // One of the other threads will take it.
                 Err(_) => {}
             }
         }
@@ -108,7 +108,7 @@ impl Threads {
 
     fn serve(&self) {
         while let Some(work) = self.take() {
-            // A panic drops the sender, which tells the caller; the thread is as good as before.
+            // A panic drops the sender, which the caller sees; the thread can be used again.
             let _ = catch_unwind(AssertUnwindSafe(work));
         }
     }
@@ -141,8 +141,8 @@ mod tests {
         Instant::now() + Duration::from_secs(600)
     }
 
-    /// Keeps a thread busy until the sender is used or dropped. Work that no thread came to in time is dropped, so this tries
-    /// until one has begun it.
+    /// Keeps a thread busy until the sender is used or dropped. Work that no thread started in time is dropped, so this retries
+    /// until a thread has started it.
     fn occupy(threads: &'static Threads) -> Sender<()> {
         loop {
             let (begin, begun) = channel::<()>();

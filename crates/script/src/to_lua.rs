@@ -1,17 +1,17 @@
-//! Values of CQL to Lua.
+//! From values of CQL to Lua.
 //!
-//! Integers are integers, also `timestamp` (milliseconds since 1970) and `time` (nanoseconds of the day); `float` and
-//! `double` are numbers; text is a string, a blob its bytes; what has no counterpart is the string that CQL prints
-//! (`varint`, `decimal`, `uuid`, `inet`, `date`). Lists, sets, tuples and vectors are tables from 1, maps are tables by
-//! key, user types by field name, a duration has `months`, `days` and `nanoseconds`. Null, and a value without bytes of a
-//! type that needs some, is `nil`.
+//! Integers are integers, and so are `timestamp` (milliseconds since 1970) and `time` (nanoseconds of the day). `float` and
+//! `double` are numbers, text is a string, a blob its bytes. Types without a counterpart are the string that CQL prints
+//! (`varint`, `decimal`, `uuid`, `inet`, `date`). Lists, sets, tuples and vectors are tables from 1, maps are tables by key,
+//! user types by field name; a duration has `months`, `days` and `nanoseconds`. Null is `nil`, and so is an empty value of a
+//! type without empty values.
 
 use ilion_types::{CqlType, Value};
 use mlua::{IntoLua, Lua, Table};
 
 use crate::fuel::Fuel;
 
-/// The Lua value of a serialized one.
+/// The Lua value of a serialized value.
 pub(crate) fn value(lua: &Lua, fuel: &Fuel, ty: &CqlType, bytes: Option<&[u8]>) -> mlua::Result<mlua::Value> {
     let Some(bytes) = bytes else {
         return Ok(mlua::Value::Nil);
@@ -44,7 +44,7 @@ fn of(lua: &Lua, fuel: &Fuel, ty: &CqlType, value: Value) -> mlua::Result<mlua::
         | Value::TimeUuid(_)
         | Value::Inet(_) => {
             let bytes = value.to_bytes(ty).map_err(mlua::Error::external)?;
-            // A byte is about two and a half digits.
+            // A byte has about two and a half digits.
             fuel.burn_digits(bytes.len().saturating_mul(5) / 2)?;
             ty.print_plain(&bytes)
                 .map_err(mlua::Error::external)?

@@ -1,4 +1,4 @@
-//! Scripts as the author of a function meets them.
+//! Scripts from the point of view of a function's author.
 
 #![expect(clippy::unwrap_used, reason = "a mistake in a test is to stop it")]
 
@@ -21,7 +21,7 @@ fn call(script: &Script, arguments: &[Option<Bytes>]) -> Result<Option<Bytes>, E
     script.call(arguments, &CallBudget::new(Duration::from_secs(600)))
 }
 
-/// Runs a body with arguments called `a`, `b`, ..., given and shown as CQL prints them.
+/// Runs a body with arguments named `a`, `b`, ...; values are given and returned as CQL prints them.
 fn run(
     arguments: &[(&CqlType, Option<&str>)],
     returns: &CqlType,
@@ -158,7 +158,7 @@ fn compound_values_are_tables() {
 fn what_is_no_value_of_the_type_is_refused() {
     assert_eq!(
         run(&[], &CqlType::TinyInt, "return 200").unwrap_err(),
-        Error::Failed("it returned 200, which is no value of type tinyint".into())
+        Error::Failed("it returned 200, which is not a value of type tinyint".into())
     );
     assert!(run(&[], &CqlType::Int, "return 1.5").is_err());
     assert_eq!(run(&[], &CqlType::Int, "return 4 / 2").unwrap(), Some("2".into()));
@@ -409,8 +409,8 @@ fn a_call_that_needs_more_than_most_gets_it() {
     );
 }
 
-/// Statements on a table whose length is 2^62, by its holes: a constructor makes room for all of its keys, so that none
-/// comes into the part that is an array.
+/// Statements on a table whose length is 2^62, because of its holes: a constructor reserves room for all of its keys, so that
+/// none goes into the array part.
 fn holes(statements: &str) -> String {
     let entries: Vec<String> = (0..63).map(|power| format!("[1 << {power}] = 1")).collect();
     format!("local t = {{{}}} {statements}", entries.join(", "))

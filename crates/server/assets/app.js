@@ -1,4 +1,4 @@
-// The page: views, the clock, what is shown live.
+// The page: its views, and the values that are updated every second.
 
 import * as ask from "./ask.js";
 import * as metrics from "./metrics.js";
@@ -150,10 +150,10 @@ function tablesView() {
   ], rows));
 }
 
-// Rates and percentiles of system_views.statements that are shown, and how.
+// The shown rates and percentiles of system_views.statements, with their formats.
 const ms = (value) => `${Number(value).toPrecision(3)} ms`;
 const digits = (value) => Number(value).toPrecision(3);
-// Columns, or what is made of them.
+// Columns, or values computed from columns.
 const COSTS = [
   ["calls", "calls", metrics.count],
   ["errors", "errors", metrics.count],

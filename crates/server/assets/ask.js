@@ -1,4 +1,4 @@
-// Asking the node. It may want a token, which is kept for this tab only.
+// Requests to the node. If it requires a token, the token is stored for this tab only.
 
 const KEY = "ilion-token";
 let whenRefused = () => {};
@@ -22,7 +22,7 @@ async function ask(path, options = {}) {
   if (response.status === 401) whenRefused();
   const text = await response.text();
   let reason = text;
-  try { reason = JSON.parse(text).error ?? text; } catch { /* it was no JSON */ }
+  try { reason = JSON.parse(text).error ?? text; } catch { /* not JSON */ }
   throw new AskError(reason || `the node answered ${response.status}`);
 }
 

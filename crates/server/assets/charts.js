@@ -1,4 +1,4 @@
-// Lines over the last five minutes, drawn by uPlot.
+// Line charts of the last five minutes, drawn by uPlot.
 
 import { count } from "./metrics.js";
 import { element } from "./tables.js";
@@ -27,7 +27,7 @@ export class Chart {
 
   size() { return { width: Math.max(this.place.clientWidth, 200), height: this.place.clientHeight }; }
 
-  // Colours follow the theme, so a change of it draws anew.
+  // The colours depend on the theme, so a change of the theme redraws.
   draw() {
     this.plot?.destroy();
     const style = getComputedStyle(document.documentElement);

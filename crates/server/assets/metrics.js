@@ -1,4 +1,4 @@
-// OpenMetrics text to numbers, and numbers to text.
+// Parses OpenMetrics text, and formats numbers.
 
 // name -> [{labels, value}]
 export function parse(text) {
@@ -29,7 +29,7 @@ export function buckets(metrics, name, where = () => true) {
   return [...byBound].sort((a, b) => a[0] - b[0]);
 }
 
-// The quantile of what came between two moments, by the middle of its bucket; null if nothing came.
+// A quantile of the values between two snapshots: the middle of its bucket, or null if there were none.
 export function quantile(before, after, q) {
   const earlier = new Map(before);
   const counts = after.map(([bound, count]) => [bound, count - (earlier.get(bound) ?? 0)]);

@@ -1,4 +1,4 @@
-// The query box.
+// The query view.
 
 import * as ask from "./ask.js";
 import { element, put, table } from "./tables.js";

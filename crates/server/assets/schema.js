@@ -1,4 +1,4 @@
-// Keyspaces and what is in them, with their CQL.
+// Keyspaces and their objects, with their CQL.
 
 import * as ask from "./ask.js";
 import { element, put } from "./tables.js";

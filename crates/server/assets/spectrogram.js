@@ -1,4 +1,4 @@
-// The spectrogram: time across, latency up, count as colour; a rectangle of it lists its slowest reads.
+// The spectrogram: time from left to right, latency from bottom to top, count as colour. The slowest reads of a rectangle are listed.
 
 import * as ask from "./ask.js";
 import { nanos, bytes, count } from "./metrics.js";
@@ -6,7 +6,7 @@ import { element, put, table } from "./tables.js";
 
 const MARGIN = { left: 64, bottom: 22, top: 6, right: 8 };
 
-// Dark to bright, readable by those who do not see red and green apart.
+// Dark to bright, readable with red-green colour blindness.
 const RAMP = [[30, 34, 90], [49, 84, 160], [33, 144, 140], [94, 201, 98], [253, 231, 37]];
 
 export function colour(share) {
@@ -34,7 +34,7 @@ export class Spectrogram {
   async load() {
     const report = await ask.json(`/api/spectrogram?from=${this.from}`);
     if (this.report && report.epoch_millis !== this.report.epoch_millis) {
-      // The node was started anew: slots count from 0 again.
+      // The node was restarted: slots count from 0 again.
       this.slots.clear();
       this.from = 0;
       this.report = null;
@@ -246,7 +246,7 @@ export class Spectrogram {
     const bounds = this.report.bounds_nanos;
     const from = Math.max(0, Math.floor(geometry.first + area.left * geometry.slotsEach));
     const to = Math.max(0, Math.ceil(geometry.first + (area.right + 1) * geometry.slotsEach) - 1);
-    // The first step takes what is quicker, too, and the last what is slower.
+    // The first step includes all lower latencies, and the last one all higher latencies.
     const min = area.bottom === 0 ? 0 : bounds[area.bottom];
     const max = area.top === geometry.steps - 1 ? "" : `&max_nanos=${bounds[area.top + 1] - 1}`;
     const place = document.getElementById("slowest");

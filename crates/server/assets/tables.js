@@ -1,4 +1,4 @@
-// Tables of data that people can sort, built without HTML from data.
+// Sortable tables. Data is inserted as text, never as HTML.
 
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
@@ -13,7 +13,7 @@ export function element(name, properties = {}, ...children) {
 
 const order = new Map();
 
-// columns: [{name, of: row => value, show?: value => text, number?, code?}]; remembers by `id` how it was sorted.
+// columns: [{name, of: row => value, show?: value => text, number?, code?}]; the sort order is kept by `id`.
 export function table(id, caption, columns, rows) {
   const sorted = order.get(id);
   const shown = sorted ? sort(rows, columns[sorted.column], sorted.descending) : rows;
@@ -53,12 +53,12 @@ function sort(rows, column, descending) {
   return [...rows].sort((a, b) => (descending ? compare(b, a) : compare(a, b)));
 }
 
-// Replaces what a place shows.
+// Replaces the content of an element.
 export function put(place, ...children) {
   place.replaceChildren(...children);
 }
 
-// The same for what is drawn again every second: it waits while the keyboard is in it.
+// Replaces content that is redrawn every second, unless the focus is in it.
 export function refresh(place, ...children) {
   if (!place.contains(document.activeElement)) put(place, ...children);
 }

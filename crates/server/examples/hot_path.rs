@@ -1,4 +1,4 @@
-//! A prepared statement by key, and the same with its cost counted as a worker counts it, to compare their instructions:
+//! A prepared statement by key, without and with counting of its cost as a worker counts it, to compare the instructions:
 //!
 //! ```text
 //! cargo build --release -p ilion-server --example hot_path
@@ -7,7 +7,7 @@
 //!         target/release/examples/hot_path $path 20000
 //! done
 //! ```
-//! Instructions collected, divided by the count, are those of one operation.
+//! The collected instructions, divided by the count, are those of one operation.
 
 #![expect(clippy::unwrap_used, reason = "a tool for developers")]
 

@@ -1,4 +1,4 @@
-//! What a write costs with indexes, to count its instructions:
+//! Writes with indexes, to count their instructions:
 //!
 //! ```text
 //! cargo build --release -p ilion-server --example index_cost
@@ -7,7 +7,7 @@
 //!         target/release/examples/index_cost $indexes 30000
 //! done
 //! ```
-//! Instructions collected, divided by the count, are those of what the third argument says, for one row:
+//! The collected instructions, divided by the count, are those of one row. The third argument chooses the operation:
 //!
 //! | | |
 //! | --- | --- |
@@ -18,7 +18,7 @@
 //! | `compact` | a compaction of four SSTables of different rows, hidden tables too |
 //! | `compact-update` | the same of four SSTables of the same rows with other values; for one row of an SSTable |
 //!
-//! Also tells the pages that were touched for the first time.
+//! Also prints how many pages were touched for the first time.
 
 #![expect(clippy::unwrap_used, reason = "a tool for developers")]
 
@@ -56,7 +56,8 @@ fn row(number: u64, count: u64, generation: u64) -> Values {
     ])
 }
 
-/// What is measured, by itself so that callgrind can be told. Returns the pages that were touched for the first time.
+/// The measured operation, a function of its own so that callgrind can select it. Returns how many pages were touched for the
+/// first time.
 #[inline(never)]
 fn measured(act: impl FnOnce()) -> u64 {
     let before = page_faults();

@@ -1,4 +1,4 @@
-//! Taking connections, and counting them while they are open.
+//! Accepts connections, and counts them while they are open.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -20,7 +20,7 @@ use crate::options::ServerOptions;
 use crate::queues::Queues;
 use crate::session::{Session, SessionLimits};
 
-/// Takes connections.
+/// Accepts the connections of one listener.
 pub(crate) struct Acceptor {
     options: ServerOptions,
     clock: Arc<dyn Env>,
@@ -35,7 +35,7 @@ pub(crate) struct Acceptor {
     next_id: u64,
 }
 
-/// After a failed accept (too many open files) there is nothing to do but to wait for some to close.
+/// Pause after a failed accept (too many open files): some files may be closed by then.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 impl Acceptor {
@@ -62,7 +62,7 @@ impl Acceptor {
         }
     }
 
-    /// Until the server stops; returns when all connections have ended.
+    /// Accepts until the server stops. Returns when all connections have ended.
     pub async fn run(mut self, listener: TcpListener) {
         let mut connections = JoinSet::new();
         let mut stopping = self.stopping.clone();
@@ -93,7 +93,7 @@ impl Acceptor {
             self.metrics.connections_refused.inc();
             return;
         }
-        // Answers are written whole; waiting for more to send would only delay them.
+        // Answers are written whole: Nagle's algorithm would only delay them.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%peer, %error, "a connection broke");
             return;
@@ -137,7 +137,7 @@ impl Acceptor {
             connection_limits,
             self.stopping.clone(),
         );
-        let entry = Entry::new(self, session);
+        let entry = OpenConnection::new(self, session);
         async move {
             connection.run().await;
             drop(entry);
@@ -145,15 +145,15 @@ impl Acceptor {
     }
 }
 
-/// Counts a connection while it is open, however its task ends.
-struct Entry {
+/// Counts a connection until its task ends, for whatever reason.
+struct OpenConnection {
     session: Arc<Session>,
     events: Arc<Events>,
     metrics: Arc<ServerMetrics>,
     by_address: Arc<Mutex<HashMap<IpAddr, u64>>>,
 }
 
-impl Entry {
+impl OpenConnection {
     fn new(acceptor: &Acceptor, session: Arc<Session>) -> Self {
         acceptor.events.add(&session);
         acceptor.metrics.connections.inc();
@@ -168,7 +168,7 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.session.close();
         self.events.remove(&self.session);

@@ -1,4 +1,4 @@
-//! Answers in the protocol's bytes.
+//! Encodes answers as envelopes of the protocol.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,26 +6,26 @@ use std::sync::Arc;
 use ilion_codec::Rope;
 use ilion_protocol::{
     ColumnSpec, Compression, ErrorCode, ErrorResponse, MetadataMode, Opcode, Response, ResponseHead,
-    ResultBody, RowsHead, RowsWriter, begin_response, encode_response,
+    ResultBody, RowsHead, begin_response, encode_response,
 };
 use ilion_query::ResultSet;
 
-/// What a request is answered with.
+/// An answer, not yet encoded.
 pub(crate) enum Reply {
-    /// Anything but rows.
+    /// Any response but rows.
     Response(Response),
-    /// Rows of a text; their columns are told.
+    /// Rows of a QUERY, with full metadata.
     Rows(ResultSet),
     /// Rows of a prepared statement.
     PreparedRows { result: ResultSet, metadata: Metadata },
 }
 
-/// How much of the columns goes with rows of a prepared statement.
+/// The metadata to send with the rows of a prepared statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Metadata {
     Full,
     Skip,
-    /// The client has an older one (v5).
+    /// Full, under a new id, since the client knows an older version (v5).
     Changed([u8; 16]),
 }
 
@@ -42,7 +42,7 @@ impl Reply {
         Self::Response(Response::Error(error))
     }
 
-    /// Whether the connection is in another keyspace from now on.
+    /// True if the answer changes the keyspace of the connection.
     pub fn sets_keyspace(&self) -> bool {
         matches!(self, Self::Response(Response::Result(ResultBody::SetKeyspace(_))))
     }
@@ -56,20 +56,20 @@ impl Reply {
     }
 }
 
-/// Columns of prepared statements in the protocol's form, so that they are not converted for each answer.
+/// Cache of converted columns of prepared statements, so that they are not converted for each answer.
 #[derive(Default)]
 pub(crate) struct Columns {
-    /// By address; the kept source makes sure that no other columns come to live there.
+    /// By address of the source. Invariant: the entry holds the source, so no other columns can get the same address.
     known: HashMap<usize, Converted>,
 }
 
 struct Converted {
-    /// Never read: it keeps the address taken.
+    /// Never read: it keeps the address in use.
     _source: Arc<[ilion_query::ColumnSpec]>,
     columns: Arc<[ColumnSpec]>,
 }
 
-/// Statements whose columns a thread keeps.
+/// Statements per thread; the cache is emptied when it is full.
 const COLUMNS_KEPT_MAX: usize = 1024;
 
 impl Columns {
@@ -91,7 +91,7 @@ impl Columns {
     }
 }
 
-/// Columns in the protocol's form.
+/// Converts columns to the types of the protocol.
 pub(crate) fn convert_columns(columns: &[ilion_query::ColumnSpec]) -> Vec<ColumnSpec> {
     columns.iter().map(convert_column).collect()
 }
@@ -133,7 +133,8 @@ pub(crate) fn encode(
     }
 }
 
-/// The envelope of an answer with large values, which are not copied; `None` if it is another answer, or too large.
+/// Encodes rows with large values, which are shared and not copied. `None`: no value is large, the answer has no rows, or it
+/// exceeds the limit of an envelope.
 pub(crate) fn encode_shared(head: &ResponseHead<'_>, reply: &Reply, columns: &mut Columns) -> Option<Rope> {
     let (Reply::Rows(result) | Reply::PreparedRows { result, .. }) = reply else {
         return None;
@@ -147,10 +148,7 @@ pub(crate) fn encode_shared(head: &ResponseHead<'_>, reply: &Reply, columns: &mu
     };
     let mut envelope = Vec::new();
     let start = begin_response(&mut envelope, head, Opcode::Result);
-    let rows_head = rows_head(result, &columns, &metadata);
-    let mut rows = RowsWriter::new(&mut envelope, head.version, &rows_head);
-    rows.rows_follow(result.row_count);
-    rows.finish();
+    rows_head(result, &columns, &metadata).begin_rows(&mut envelope, head.version, result.row_count);
     start.finish_before(&mut envelope, result.cells.len()).ok()?;
     let mut envelope = Rope::from(envelope);
     envelope.append(&result.cells);
@@ -178,9 +176,9 @@ fn encode_rows(
     compression: Option<Compression>,
 ) -> Result<(), ilion_protocol::Error> {
     let start = begin_response(out, head, Opcode::Result);
-    let rows_head = rows_head(result, columns, &metadata);
-    let mut rows = RowsWriter::new(out, head.version, &rows_head);
-    rows.encoded_rows(result.row_count, &result.cells);
-    rows.finish();
+    rows_head(result, columns, &metadata).begin_rows(out, head.version, result.row_count);
+    out.reserve(result.cells.len());
+    let pieces = result.cells.pieces();
+    pieces.for_each(|piece| out.extend_from_slice(piece.bytes()));
     start.finish(out, compression)
 }

@@ -1,10 +1,10 @@
-//! When requests came, were carried out and were answered: taken down on the way, counted when the first byte of the answer leaves.
+//! Times of requests from arrival to answer. They are counted when the first byte of the answer is sent.
 //!
 //! ```text
 //! last byte of the request --queue--> a thread begins --execute--> answered --log wait--> durable --send--> first byte of the answer
 //! ```
-//! The stages add up to the whole. Requests that came together are answered together: waiting for the others is in the queue
-//! before a request's turn, and in sending after it.
+//! The stages add up to the whole. Requests of one task are answered together: the wait for requests before it counts as
+//! queue, the wait for those after it as send.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::costs::{CostShard, Stages};
-use crate::request_times::{Kind, RequestTimes};
+use crate::request_times::{RequestKind, RequestTimes};
 
-/// A request whose answer is on its way. All times are nanoseconds of the clock that never steps back.
+/// The times of a request that was executed. All are nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed {
-    pub kind: Kind,
-    /// Which statements it is counted with; `None` if with none.
+    pub kind: RequestKind,
+    /// Id of the statement's shape; `None` if the request is no counted statement.
     pub statement: Option<u64>,
-    /// When its last byte had come.
+    /// When its last byte arrived.
     pub received_nanos: u64,
     /// When a thread took it.
     pub started_nanos: u64,
-    /// When its answer was there.
+    /// When its answer was ready.
     pub ended_nanos: u64,
-    /// How long it waited for the commit log between these two: a trace ends with that.
+    /// Wait for the commit log within the execution; only traced requests wait there.
     pub waited_nanos: u64,
 }
 
@@ -47,29 +47,29 @@ impl Timed {
     }
 }
 
-/// Where the requests of one worker are counted.
+/// The counters of one worker.
 pub(crate) struct Counters {
     pub clock: Arc<dyn Env>,
     pub costs: Arc<Mutex<CostShard>>,
     pub times: Arc<RequestTimes>,
 }
 
-/// Requests whose answers leave together.
+/// Requests whose answers are sent together.
 pub(crate) struct AnswerTimes {
     pub counters: Arc<Counters>,
-    /// When the commit log had what they wrote; `None` if they did not wait for it.
+    /// When their writes were durable; `None` if they did not wait for that.
     pub durable_nanos: Option<u64>,
     pub requests: SmallVec<[Timed; 2]>,
 }
 
 impl AnswerTimes {
-    /// The answers leave now.
+    /// Counts the requests: their answers are sent now.
     pub fn sent(self) {
         let sent_nanos = self.counters.clock.monotonic_nanos();
         let mut costs = self.counters.costs.lock();
         for request in &self.requests {
             let stages = request.stages(self.durable_nanos, sent_nanos);
-            // Whoever counts there holds the lock.
+            // The lock makes this the only thread that counts there.
             self.counters.times.count(request.kind, &stages);
             if let Some(id) = request.statement {
                 costs.record_times(id, &stages);
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn the_stages_of_a_request_add_up_to_its_time() {
         let request = Timed {
-            kind: Kind::Query,
+            kind: RequestKind::Query,
             statement: None,
             received_nanos: 100,
             started_nanos: 150,

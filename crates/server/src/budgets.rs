@@ -1,4 +1,4 @@
-//! What each large user of memory may take, as the settings say or by the machine's memory.
+//! Memory limits of caches, memtables and clients: from the settings, or by the machine's memory.
 
 use crate::options::ServerOptions;
 use crate::settings::{Settings, Size};
@@ -9,10 +9,10 @@ const MEMTABLES_AUTO: std::ops::RangeInclusive<u64> = (64 << 20)..=(4 << 30);
 const KEYS_AUTO: u64 = 16 << 20;
 const CHUNKS_AUTO_MAX: u64 = 512 << 20;
 const COUNTERS_AUTO_MAX: u64 = 50 << 20;
-/// Left out of the quarter that pages may take: small machines have less to spare.
+/// Subtracted from the quarter of memory for pages, since small machines have less to spare.
 const PAGES_LESS: u64 = 256 << 20;
 
-/// Bytes.
+/// Limits in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budgets {
     machine: u64,
@@ -76,7 +76,7 @@ impl Budgets {
             .fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
     }
 
-    /// Says what they come to; what does not fit the machine is the operator's to change.
+    /// Logs the limits. Warns if their sum exceeds nine tenths of the machine's memory.
     pub fn tell(&self) {
         let mebibytes = |bytes: u64| bytes >> 20;
         tracing::info!(

@@ -1,26 +1,26 @@
-//! A connected client, as operators see it.
+//! Facts about a connected client.
 
 use std::net::SocketAddr;
 
 /// A connected client, for `system_views.clients`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientFacts {
-    /// Where it is.
+    /// Its address.
     pub peer: SocketAddr,
-    /// How far it has come: `ESTABLISHED`, `AUTHENTICATING`, `READY`.
+    /// Stage of the connection: `ESTABLISHED`, `AUTHENTICATING`, `READY`.
     pub stage: &'static str,
-    /// What it said in STARTUP.
+    /// Options of its STARTUP.
     pub options: Vec<(String, String)>,
-    /// The version that it speaks, if it has said so.
+    /// Its protocol version; `None` before STARTUP.
     pub protocol_version: Option<u8>,
     /// Its keyspace.
     pub keyspace: Option<String>,
-    /// Who is logged in.
+    /// Its user; `None` without a login.
     pub user: Option<String>,
-    /// Its requests so far.
+    /// Requests since it connected.
     pub request_count: u64,
-    /// Requests that are waiting or running.
+    /// Requests that wait or run.
     pub requests_in_flight: usize,
-    /// Bytes of answers that it has not taken yet.
+    /// Bytes of answers that it has not read yet.
     pub queued_bytes: usize,
 }

@@ -1,13 +1,13 @@
-//! Memory that clients make the server hold: requests from their first byte until they are answered, and answers until the client
-//! has taken them. One budget for all connections, and one for those of an address.
+//! Memory held for clients: requests from their first byte until they are answered, and answers until the client has read
+//! them. There is one budget for all connections, and one for the connections of each address.
 //!
 //! Compat: `native_transport_max_request_data_in_flight` and `.._per_ip`. Cassandra counts requests only.
 //!
-//! Who is over the budget waits a moment, and is then told 0x1001 (see `connection`). Requests that are not complete may take three
-//! quarters of it, so that they never keep others from being executed; a request is executed while there is any room, and
-//! its answer may then exceed the budget, since it is there already.
+//! A request over the budget waits for a while, and is then answered with 0x1001 (see `connection`). Incomplete requests may
+//! use three quarters of the budget, so that they never block complete ones. A request is executed while any room is left;
+//! its answer may exceed the budget.
 //!
-//! A connection counts in steps: most requests are so small that they change nothing that connections share.
+//! A connection counts in steps: most requests are so small that they do not change the shared counters.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// What a connection holds is counted in multiples of this.
+/// The bytes of a connection are counted in multiples of this.
 const STEP_BYTES: usize = 16 << 10;
 
 /// The budget of all connections.
@@ -29,12 +29,12 @@ pub(crate) struct ClientMemory {
     all_max: usize,
     address_max: usize,
     by_address: Mutex<HashMap<IpAddr, Arc<AtomicUsize>>>,
-    /// How many wait.
+    /// Connections that wait for memory.
     waiting: AtomicUsize,
     freed: Notify,
 }
 
-/// What one connection holds of it.
+/// The share of one connection in the budget.
 pub(crate) struct Account {
     memory: Arc<ClientMemory>,
     address: IpAddr,
@@ -54,12 +54,12 @@ impl ClientMemory {
         })
     }
 
-    /// What all hold.
+    /// Bytes held for all connections.
     pub fn gauge(&self) -> &Gauge {
         &self.all
     }
 
-    /// For a new connection from the address.
+    /// The account of a new connection from this address.
     pub fn account(self: &Arc<Self>, address: IpAddr) -> Account {
         Account {
             memory: self.clone(),
@@ -75,7 +75,7 @@ impl ClientMemory {
 }
 
 impl Account {
-    /// The connection holds so many bytes where it held so many before.
+    /// The connection holds `after` bytes now, in place of `before`.
     pub fn change(&self, before: usize, after: usize) {
         if after >= before {
             self.grow(after - before);
@@ -84,7 +84,7 @@ impl Account {
         }
     }
 
-    /// The connection holds more.
+    /// The connection holds so many bytes more.
     pub fn grow(&self, bytes: usize) {
         let before = self.held.fetch_add(bytes, Relaxed);
         let steps = (before + bytes) / STEP_BYTES - before / STEP_BYTES;
@@ -94,7 +94,7 @@ impl Account {
         }
     }
 
-    /// The connection holds less. Requires: it held as much.
+    /// The connection holds so many bytes less. Requires: it held at least that many.
     pub fn shrink(&self, bytes: usize) {
         let before = self.held.fetch_sub(bytes, Relaxed);
         debug_assert!(before >= bytes, "a connection gives back what it took");
@@ -124,12 +124,12 @@ impl Account {
         self.is_below(4)
     }
 
-    /// Whether more may be received of a request that is not complete.
+    /// Whether the rest of an incomplete request may be received.
     pub fn may_receive(&self) -> bool {
         self.is_below(3)
     }
 
-    /// Waits until there is room, but no longer than this; returns whether there is.
+    /// Waits until `is_there` holds, at most for `patience`. Returns whether it holds.
     pub async fn wait_until(&self, is_there: impl Fn(&Self) -> bool, patience: Duration) -> bool {
         let _counted = Waiting::of(&self.memory.waiting);
         let waiting = async {
@@ -138,7 +138,7 @@ impl Account {
                 if is_there(self) {
                     return;
                 }
-                // What is freed before it is counted as waiting tells nobody, so it looks again in any case.
+                // Memory that is freed before this connection counts as waiting sends no notification, so it looks again anyway.
                 let _ = timeout(patience / 8, freed).await;
             }
         };
@@ -146,7 +146,7 @@ impl Account {
     }
 }
 
-/// Counts who waits, also if it is given up.
+/// Counts a waiting connection, also if its wait is cancelled.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -167,7 +167,7 @@ impl Drop for Account {
         let held = *self.held.get_mut();
         self.give_back(held / STEP_BYTES * STEP_BYTES);
         let mut by_address = self.memory.by_address.lock();
-        // The map and this one have it: no other connection of the address is left.
+        // Only the map and this account hold it: no other connection of the address is left.
         if Arc::strong_count(&self.of_address) <= 2 {
             by_address.remove(&self.address);
         }

@@ -1,4 +1,4 @@
-//! The connected clients and the pools that work for them, for whoever asks.
+//! The connected clients and the thread pools that serve them, for the tables and reports about them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::queues::{Queues, RunningRequest};
 
-/// The connected clients.
+/// Access to the connected clients. It stays valid when the server has stopped.
 #[derive(Clone)]
 pub struct Clients {
     pub(crate) events: Arc<Events>,
@@ -19,7 +19,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// All of them, in the order of their connection.
+    /// All clients, in the order in which they connected.
     pub fn list(&self) -> Vec<ClientFacts> {
         self.events
             .sessions()
@@ -28,12 +28,12 @@ impl Clients {
             .collect()
     }
 
-    /// Tells the clients that registered for it.
+    /// Sends an event to the clients that registered for it.
     pub(crate) fn announce(&self, event: &Event) {
         self.events.send(event);
     }
 
-    /// Statements that came as text, and those that were prepared, since the start.
+    /// Statements executed since the start: as text, and prepared.
     pub fn statement_counts(&self) -> (u64, u64) {
         self.metrics.times.statement_counts()
     }
@@ -43,12 +43,12 @@ impl Clients {
         self.metrics.request_count()
     }
 
-    /// Requests that may take long and are being executed, by thread.
+    /// The requests that run on the threads for heavy statements, with the name of the thread.
     pub(crate) fn running(&self) -> Vec<(String, RunningRequest)> {
         self.queues.running()
     }
 
-    /// The pools that execute requests.
+    /// The thread pools that execute requests.
     pub fn pools(&self) -> [PoolFacts; 2] {
         [
             ("Native-Transport-Requests", StatementWeight::Point),
@@ -67,17 +67,17 @@ impl Clients {
     }
 }
 
-/// A pool of threads.
+/// Facts about a thread pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolFacts {
-    /// Its name, Cassandra's where it has one.
+    /// Its name; Cassandra's if it has such a pool.
     pub name: &'static str,
-    /// Its threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Tasks that wait for one of them.
+    /// Tasks in its queue.
     pub waiting: usize,
-    /// Tasks that are being done.
+    /// Tasks that run.
     pub active: usize,
-    /// Tasks that were done since the start.
+    /// Tasks completed since the start.
     pub completed: u64,
 }

@@ -1,9 +1,10 @@
-//! The task of one connection: it reads, cuts bytes into frames and hands them over; it sends what the workers could not.
+//! The task of one connection: it reads bytes, cuts them into frames and queues them for the workers. It also sends the bytes
+//! that the workers could not send at once.
 //!
-//! While all clients together hold all the memory that they may, nothing is read for a moment; if there is no room by then,
-//! requests are answered with 0x1001, and what has come of an incomplete one is dropped. Who asked for THROW_ON_OVERLOAD is
-//! answered so at once. A client that stops amid a request, or takes
-//! none of its answers, is closed after a while, and sooner if memory is short.
+//! While the memory for clients is used up, it stops reading for `MEMORY_PATIENCE`. If there is still no room then, requests are
+//! answered with 0x1001, and an incomplete request is dropped. Clients that sent THROW_ON_OVERLOAD get this answer at once.
+//! A client that stops in the middle of a request, or reads none of its answers, is disconnected after a timeout, and
+//! earlier if memory is short.
 
 use std::io;
 use std::sync::Arc;
@@ -22,35 +23,35 @@ use crate::handshake;
 use crate::metrics::ServerMetrics;
 use crate::overload;
 use crate::queues::{Queues, Task};
-use crate::session::{Cost, Sender, Session, Stage, Work};
+use crate::session::{ConnectionStage, InFlight, SentBy, Session, Work};
 
-/// Requests that one worker answers together. More would keep others from helping.
+/// Most requests of one task. Larger tasks would leave other workers idle.
 const TASK_REQUESTS_MAX: usize = 32;
 
-/// Room that is made for each read.
+/// Buffer space that is reserved for each read.
 const READ_BYTES: usize = 32 << 10;
 
 /// Longest body before STARTUP is answered.
 const STARTUP_BYTES_MAX: u32 = 64 << 10;
-/// So much of a request that is not complete is received whatever others hold.
+/// So much of an incomplete request is received even if no memory is free.
 const PARTIAL_BYTES_FREE: usize = 16 << 10;
-/// How long a request waits for memory that other clients hold before it is refused.
+/// How long a request waits for memory before it is refused.
 const MEMORY_PATIENCE: Duration = Duration::from_secs(2);
-/// Without memory for others, a client that takes none of its answers is closed after this.
+/// While memory is short, a client that reads none of its answers is disconnected after this time.
 const UNREAD_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Timeouts and limits of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionLimits {
     pub frame_bytes_max: u32,
-    /// In v5, once the session is open.
+    /// In v5, after STARTUP.
     pub message_bytes_max: u32,
-    /// In v5, for clients that do not say.
+    /// In v5, for clients whose STARTUP has no THROW_ON_OVERLOAD.
     pub throws_on_overload: bool,
     pub startup_timeout: Duration,
-    /// Zero is never.
+    /// Zero is no timeout.
     pub idle_timeout: Duration,
-    /// Amid a request, or with answers to take. Zero is never.
+    /// For a client in the middle of a request, or with unread answers. Zero is no timeout.
     pub stall_timeout: Duration,
 }
 
@@ -60,24 +61,24 @@ pub(crate) struct Connection {
     decoder: FrameDecoder,
     buffer: BytesMut,
     clock: Arc<dyn Env>,
-    /// When the last byte of `buffer` came.
+    /// When the last byte of `buffer` arrived.
     received_nanos: u64,
     queues: Queues,
     metrics: Arc<ServerMetrics>,
     limits: ConnectionLimits,
     startup_deadline: Instant,
     stopping: watch::Receiver<bool>,
-    /// Bytes received and not decoded, as they are counted.
+    /// Bytes received and not decoded, as counted in the session's account.
     received: usize,
-    /// There was no memory for too long: what is there is refused.
+    /// The wait for memory timed out: requests that have arrived are refused.
     is_refusing: bool,
 }
 
-/// What decoding stopped at.
+/// Why decoding stopped.
 enum Stop {
     NeedsBytes,
     NeedsRoom,
-    /// All clients together hold too much.
+    /// The memory for all clients is used up.
     NeedsMemory,
     End(End),
 }
@@ -86,7 +87,7 @@ enum Stop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Now,
-    /// When what was asked is answered.
+    /// When all requests are answered.
     AfterAnswers,
 }
 
@@ -122,7 +123,7 @@ impl Connection {
         }
     }
 
-    /// Serves the client until one of both has had enough.
+    /// Serves the client until either side ends the connection.
     pub async fn run(mut self) {
         let session = self.session.clone();
         let sending = self.sending();
@@ -181,14 +182,14 @@ impl Connection {
         }
     }
 
-    /// Counts what is received and not decoded in the budget of all clients.
+    /// Updates the session's account: bytes received and not decoded.
     fn count_received(&mut self) {
         let now = self.buffer.capacity() + self.decoder.held_bytes();
         self.session.account.change(self.received, now);
         self.received = now;
     }
 
-    /// Waits until the rest of a large request may come; if that takes too long, drops and refuses it.
+    /// Waits until the rest of a large request may be received. If that takes too long, drops and refuses the request.
     async fn make_room_to_receive(&mut self) {
         let account = &self.session.account;
         let may_receive = async || match self.session.throws_on_overload() {
@@ -208,17 +209,17 @@ impl Connection {
     }
 
     fn refuse_overloaded(&self, version: Version, stream: i16) {
-        overload::refuse(&self.session, &self.metrics, version, stream, Cost::default());
+        overload::refuse(&self.session, &self.metrics, version, stream, InFlight::default());
     }
 
-    /// Hands over all requests that are there and that there is room for.
+    /// Decodes requests and queues them, as long as the limits of the session leave room.
     fn decode_all(&mut self) -> Stop {
         let mut work = Vec::new();
         let stop = loop {
             if !self.session.has_room() {
                 break Stop::NeedsRoom;
             }
-            let is_established = self.session.stage() == Stage::Established;
+            let is_established = self.session.stage() == ConnectionStage::Established;
             let has_memory = self.session.account.has_room() || is_established;
             let is_refusing = !has_memory && (self.is_refusing || self.session.throws_on_overload());
             if !has_memory && !is_refusing && self.has_bytes() {
@@ -229,7 +230,7 @@ impl Connection {
                 Ok(Some(frame)) if is_established => self.shake_hands(&frame),
                 Ok(Some(frame)) if is_refusing => self.refuse_overloaded(frame.version, frame.stream),
                 Ok(Some(frame)) => {
-                    self.session.begin(Cost::of(&frame));
+                    self.session.begin(InFlight::of(&frame));
                     let received_nanos = self.received_nanos;
                     work.push(Work::Frame {
                         frame,
@@ -267,7 +268,7 @@ impl Connection {
                 },
             });
         }
-        self.session.deliver(answer, Cost::default(), Sender::Itself);
+        self.session.deliver(answer, InFlight::default(), SentBy::Caller);
     }
 
     fn hand_over(&self, work: Vec<Work>) {
@@ -283,16 +284,16 @@ impl Connection {
         let mut answer = Vec::new();
         error.encode_answer(&mut answer);
         let packed = self.session.pack(answer);
-        self.session.deliver(packed, Cost::default(), Sender::Itself);
+        self.session.deliver(packed, InFlight::default(), SentBy::Caller);
         (error.recovery == Recovery::AnswerAndClose).then_some(End::AfterAnswers)
     }
 
-    /// True if something was received that is not decoded.
+    /// True if bytes were received that are not decoded.
     fn has_bytes(&self) -> bool {
         !self.buffer.is_empty() || self.decoder.held_bytes() > 0 || self.decoder.is_skipping()
     }
 
-    /// Reads what has come, after waiting for it.
+    /// Waits for bytes and reads them.
     async fn read(&mut self) -> io::Result<Option<End>> {
         if self.buffer.is_empty() {
             // An idle connection holds no buffer.
@@ -308,7 +309,7 @@ impl Connection {
             tokio::select! {
                 ready = wait_readable(&self.stream, &self.session, &silence) => {
                     if !ready? {
-                        if silence.is_amid_request && self.session.stage() == Stage::Ready {
+                        if silence.is_amid_request && self.session.stage() == ConnectionStage::Ready {
                             tracing::info!(peer = %self.session.peer, "a connection is closed: its client stopped amid a request (native_transport_stall_timeout)");
                             self.metrics.connections_stalled.inc();
                         }
@@ -332,7 +333,7 @@ impl Connection {
     }
 }
 
-/// How long a client may be silent.
+/// How long a client may send nothing.
 struct Silence {
     limits: ConnectionLimits,
     startup_deadline: Instant,
@@ -340,18 +341,20 @@ struct Silence {
 }
 
 impl Silence {
-    /// Until when from now on, and whether that holds for one that waits for an answer, too. `None` is for ever.
-    fn deadline(&self, stage: Stage) -> Option<(Instant, bool)> {
+    /// The deadline from now, and whether it also holds for a client that waits for an answer. `None` is no deadline.
+    fn deadline(&self, stage: ConnectionStage) -> Option<(Instant, bool)> {
         let after = |timeout: Duration| (!timeout.is_zero()).then(|| Instant::now() + timeout);
         match stage {
-            Stage::Established | Stage::Authenticating => Some((self.startup_deadline, true)),
-            Stage::Ready if self.is_amid_request => Some((after(self.limits.stall_timeout)?, true)),
-            Stage::Ready => Some((after(self.limits.idle_timeout)?, false)),
+            ConnectionStage::Established | ConnectionStage::Authenticating => {
+                Some((self.startup_deadline, true))
+            }
+            ConnectionStage::Ready if self.is_amid_request => Some((after(self.limits.stall_timeout)?, true)),
+            ConnectionStage::Ready => Some((after(self.limits.idle_timeout)?, false)),
         }
     }
 }
 
-/// False if the client was silent for too long.
+/// Returns false if the client sent nothing for too long.
 async fn wait_readable(stream: &TcpStream, session: &Session, silence: &Silence) -> io::Result<bool> {
     loop {
         let Some((deadline, is_for_all)) = silence.deadline(session.stage()) else {
@@ -360,14 +363,14 @@ async fn wait_readable(stream: &TcpStream, session: &Session, silence: &Silence)
         };
         match timeout_at(deadline, stream.readable()).await {
             Ok(readable) => return readable.map(|()| true),
-            // Who waits for an answer is not idle.
+            // A client that waits for an answer is not idle.
             Err(_) if !is_for_all && !session.is_idle() => {}
             Err(_) => return Ok(false),
         }
     }
 }
 
-/// False if the client takes none of its answers for too long.
+/// Returns false if the client read none of its answers for too long.
 async fn wait_writable(stream: &TcpStream, session: &Session, stall_timeout: Duration) -> io::Result<bool> {
     let since = Instant::now();
     let never = stall_timeout.is_zero();
@@ -394,7 +397,7 @@ async fn wait_until_idle(session: &Session) {
     }
 }
 
-/// Sends what workers have left, and takes up what they have parked.
+/// Sends the bytes that workers left in the outbox, and queues parked work again.
 async fn send_all(
     session: Arc<Session>,
     stream: Arc<TcpStream>,
@@ -420,7 +423,7 @@ async fn send_all(
                 () = session.wake_sender.notified() => {}
                 has_room = session.account.wait_until(Account::has_room, MEMORY_PATIENCE) => if !has_room {
                     for work in session.take_parked() {
-                        let (version, stream, cost) = work.place();
+                        let (version, stream, cost) = work.stream_and_size();
                         overload::refuse(&session, &metrics, version, stream, cost);
                     }
                 },

@@ -1,4 +1,4 @@
-//! Statements that came by no session are counted as those of sessions are: the dashboard's query box, databases of this process.
+//! Counts statements that came through no session: from the dashboard, or from an embedded database.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use ilion_query::Shape;
 use crate::costs::Spent;
 use crate::node::Node;
 
-/// A statement that this thread carries out.
+/// A statement that this thread executes.
 #[derive(Debug)]
 pub struct Counted {
     started_nanos: u64,
@@ -25,7 +25,7 @@ impl Counted {
         }
     }
 
-    /// Ends; waiting for the commit log was a part of it.
+    /// Ends the measurement. Call it after the wait for the commit log, which is part of the cost.
     pub fn finish(self, node: &Node, shape: &Arc<Shape>, is_error: bool) {
         let ended_nanos = node.engine().env().monotonic_nanos();
         let spent = Spent {

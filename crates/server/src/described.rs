@@ -1,19 +1,19 @@
-//! Requests in words: for traces and the slow-query log.
+//! Requests as text, for traces, the slow-query log and `system_views.queries`.
 
 use ilion_protocol::{Batch, QueryParams, Request, StatementSource, Values};
 use ilion_query::{ColumnSpec, Consistency, Shape};
 
-use crate::observers::Subject;
 use crate::statements::Statements;
+use crate::subject::Subject;
 
-/// Texts are shown up to this many characters. Compat: `QueryEvents` and traces of Cassandra cut values at 50 and 100.
+/// Longer statements are cut.
 const TEXT_CHARS_MAX: usize = 1000;
-/// Values are shown up to this many characters.
+/// Longer values are cut. Compat: `QueryEvents` of Cassandra cuts them at 50 characters, its traces at 100.
 const VALUE_CHARS_MAX: usize = 50;
-/// Values that are shown.
+/// Most values that are shown.
 const VALUES_MAX: usize = 20;
 
-/// Whether a request can be traced: those that statements come with.
+/// True for requests with statements: only these are traced.
 pub(crate) fn is_traceable(request: &Request) -> bool {
     matches!(
         request,
@@ -21,7 +21,7 @@ pub(crate) fn is_traceable(request: &Request) -> bool {
     )
 }
 
-/// What kind of request it is. Compat: the words of `QueryMessage` and its siblings.
+/// The kind of a traced request. Compat: the words of `QueryMessage` and its siblings.
 pub(crate) fn request_name(request: &Request) -> &'static str {
     match request {
         Request::Query(_) => "Execute CQL3 query",
@@ -32,7 +32,7 @@ pub(crate) fn request_name(request: &Request) -> &'static str {
     }
 }
 
-/// What came with a request. Compat: the names of `QueryMessage` and its siblings.
+/// The parameters of a traced request. Compat: the names of `QueryMessage` and its siblings.
 pub(crate) fn parameters(request: &Request, subject: &Subject) -> Vec<(String, String)> {
     let mut parameters = Vec::new();
     let mut add = |name: &str, value: String| parameters.push((name.to_owned(), value));
@@ -83,7 +83,7 @@ fn of_params(params: &QueryParams, add: &mut impl FnMut(&str, String)) {
     }
 }
 
-/// A request that is being executed. Compat: about as `QueryMessage` and its siblings print themselves.
+/// A running request. Compat: similar to what `QueryMessage` and its siblings print.
 pub(crate) fn task_text(request: &Request, statements: &dyn Statements) -> String {
     let paged = |params: &QueryParams| match params.page_size {
         Some(size) => format!(" [pageSize = {size}]"),
@@ -137,7 +137,7 @@ pub(crate) fn shown(request: &Request, subject: &Subject, shape: &Shape) -> Stri
     }
 }
 
-/// The first text of a batch, whose shape does not tell its values.
+/// The first text of a batch: the shape of a batch shows no values.
 fn first_text(batch: &Batch) -> String {
     let texts = batch
         .statements
@@ -168,7 +168,7 @@ fn shown_value(values: &Values, index: usize, variable: Option<&ColumnSpec>) -> 
             _ => "null".to_owned(),
         };
     };
-    // Of a long value only the beginning is shown: the rest need not be printed.
+    // Only the beginning of a long value is shown, so the rest is not printed.
     let start = bytes.slice(..bytes.len().min(4 * VALUE_CHARS_MAX));
     let literal = variable
         .filter(|_| start.len() == bytes.len())

@@ -1,21 +1,21 @@
-//! Connections are refused before files are: the last descriptors of the process belong to the engine.
+//! Reserves the last file descriptors of the process for files: connections are refused first.
 //!
-//! The system gives each socket the lowest number that is free, so a socket's number tells how many descriptors are taken at least.
+//! The system gives each socket the lowest free number, so at least that many descriptors are in use.
 
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Descriptors that no client takes: a quarter of all, within these.
+/// The reserve is a quarter of all descriptors, within these bounds.
 const RESERVE_MIN: u64 = 32;
 const RESERVE_MAX: u64 = 4096;
-/// Operators are let in when clients are not any more: such a part of the reserve is for files alone.
+/// This part (a half) of the reserve is for files alone; operators may use the rest.
 const FOR_FILES_ALONE: u64 = 2;
-/// How often refusals are told.
+/// Least time between two log lines about refusals.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
-/// Which sockets are let in.
+/// Decides which sockets are accepted.
 #[derive(Debug)]
 pub(crate) struct DescriptorReserve {
     limit: u64,
@@ -25,12 +25,12 @@ pub(crate) struct DescriptorReserve {
 }
 
 impl DescriptorReserve {
-    /// For clients, with so many descriptors for the process; `None` is no limit.
+    /// The rule for clients. `descriptors_max` is the limit of the process; `None` is no limit.
     pub fn of_clients(descriptors_max: Option<u64>) -> Self {
         Self::of(descriptors_max, 1)
     }
 
-    /// For operators.
+    /// The rule for operators.
     pub fn of_operators(descriptors_max: Option<u64>) -> Self {
         Self::of(descriptors_max, FOR_FILES_ALONE)
     }
@@ -44,7 +44,7 @@ impl DescriptorReserve {
         }
     }
 
-    /// False if the socket has one of the last descriptors: it is to be closed at once.
+    /// Returns false if the socket has a reserved descriptor: the caller must close it at once.
     pub fn admits(&mut self, socket: &impl AsRawFd) -> bool {
         let number = u64::try_from(socket.as_raw_fd()).unwrap_or(0);
         let is_admitted = number < self.lowest_reserved;
@@ -61,7 +61,7 @@ impl DescriptorReserve {
     }
 }
 
-/// How many of the last descriptors no client takes. Pure.
+/// The number of reserved descriptors. Pure.
 fn reserve(limit: u64) -> u64 {
     (limit / 4).clamp(RESERVE_MIN, RESERVE_MAX).min(limit)
 }

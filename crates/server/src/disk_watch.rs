@@ -1,35 +1,34 @@
-//! Watches how full the disk of the data is, where `data_disk_usage_percentage_*` ask for it.
+//! Watches the usage of the data disk, if one of the settings `data_disk_usage_percentage_*` has a threshold.
 //!
-//! Compat: `DiskUsageMonitor` of Cassandra 5.0: the data is what SSTables and memtables take; the disk is the data and what is free,
-//! at most `data_disk_usage_max_disk_size`.
+//! Compat: as `DiskUsageMonitor` of Cassandra 5.0, used are SSTables and memtables; the disk has the size of the SSTables plus the
+//! free space, at most `data_disk_usage_max_disk_size`.
 
-use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use ilion_engine::Engine;
 use ilion_query::{DiskUsage, Fullness};
 
-use crate::node::OpenError;
+use crate::open_error::OpenError;
 use crate::settings::Settings;
+use crate::ticker::Ticker;
 
 /// Compat: `cassandra.disk_usage.monitor_interval_ms`.
 const INTERVAL: Duration = Duration::from_secs(30);
 
-/// Percents of the disk.
+/// The limits of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Thresholds {
     warn: Option<u64>,
     fail: Option<u64>,
-    /// Bytes of the disk that the data may have.
+    /// Upper bound of the size of the disk, in bytes.
     size_max: Option<u64>,
 }
 
-/// Bytes that the data takes, and could take.
+/// Bytes in use, and free bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Taken {
+struct DiskBytes {
     sstables: u64,
     memtables: u64,
     free: u64,
@@ -71,8 +70,8 @@ impl Thresholds {
         Ok((thresholds.warn.is_some() || thresholds.fail.is_some()).then_some(thresholds))
     }
 
-    /// Percents of the disk that the data takes, rounded up.
-    fn percent(&self, taken: Taken) -> u64 {
+    /// Used percent of the disk, rounded up.
+    fn percent(&self, taken: DiskBytes) -> u64 {
         let disk = taken.sstables.saturating_add(taken.free);
         let disk = self.size_max.map_or(disk, |max| disk.min(max)).max(1);
         let used = taken.sstables.saturating_add(taken.memtables);
@@ -92,69 +91,37 @@ impl Thresholds {
     }
 }
 
-/// Watches until it is dropped.
-#[derive(Debug)]
-pub(crate) struct DiskWatch {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+/// Measures the disk now, and then at intervals until the ticker is dropped. `None` if no threshold is set.
+///
+/// # Errors
+/// The thresholds are invalid, or the thread cannot be started.
+pub(crate) fn watch_disk(
+    engine: &Arc<Engine>,
+    settings: &Settings,
+    usage: Arc<DiskUsage>,
+) -> Result<Option<Ticker>, OpenError> {
+    let Some(thresholds) = Thresholds::of(settings)? else {
+        return Ok(None);
+    };
+    let disk = WatchedDisk {
+        engine: Arc::downgrade(engine),
+        data_path: settings.data_path(),
+        thresholds,
+        usage,
+    };
+    disk.look();
+    let ticker = Ticker::start("ilion-disk-watch", INTERVAL, move || disk.look());
+    ticker.map(Some).map_err(OpenError::Threads)
 }
 
-impl DiskWatch {
-    /// Looks at once and from then on now and then; `None` if nobody asks for it.
-    ///
-    /// # Errors
-    /// The thresholds are not possible, or there are no threads.
-    pub(crate) fn start(
-        engine: &Arc<Engine>,
-        settings: &Settings,
-        usage: Arc<DiskUsage>,
-    ) -> Result<Option<Self>, OpenError> {
-        let Some(thresholds) = Thresholds::of(settings)? else {
-            return Ok(None);
-        };
-        let watched = Watched {
-            engine: Arc::downgrade(engine),
-            data_path: settings.data_path(),
-            thresholds,
-            usage,
-        };
-        watched.look();
-        let (stop, stopped) = bounded(0);
-        let thread = spawn(watched, stopped).map_err(OpenError::Threads)?;
-        Ok(Some(Self {
-            stop: Some(stop),
-            thread: Some(thread),
-        }))
-    }
-}
-
-impl Drop for DiskWatch {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-fn spawn(watched: Watched, stopped: Receiver<()>) -> io::Result<JoinHandle<()>> {
-    std::thread::Builder::new()
-        .name("ilion-disk-watch".to_owned())
-        .spawn(move || {
-            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(INTERVAL) {
-                watched.look();
-            }
-        })
-}
-
-struct Watched {
+struct WatchedDisk {
     engine: Weak<Engine>,
-    data_path: std::path::PathBuf,
+    data_path: PathBuf,
     thresholds: Thresholds,
     usage: Arc<DiskUsage>,
 }
 
-impl Watched {
+impl WatchedDisk {
     fn look(&self) {
         let Some(engine) = self.engine.upgrade() else {
             return;
@@ -163,7 +130,7 @@ impl Watched {
             return;
         };
         let tables = engine.table_facts();
-        let taken = Taken {
+        let taken = DiskBytes {
             sstables: tables.iter().map(|table| table.sstable_bytes).sum(),
             memtables: tables.iter().map(|table| table.memtable_bytes).sum(),
             free,
@@ -201,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_disk_is_the_data_and_what_is_free() {
-        let taken = |sstables, memtables, free| Taken {
+        let taken = |sstables, memtables, free| DiskBytes {
             sstables,
             memtables,
             free,

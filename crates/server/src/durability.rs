@@ -1,17 +1,18 @@
-//! Waiting for the commit log.
+//! The interface for waiting until the commit log is durable.
 
 use ilion_query::LogPosition;
 
-/// Told once whether everything up to a position is durable, or why it will never be.
+/// Called once: when everything up to a position is durable, or with the reason why it never will be.
 pub type DurableCallback = Box<dyn FnOnce(Result<(), String>) + Send>;
 
 /// The commit log, as far as answers wait for it.
 pub trait Durability: Send + Sync {
-    /// Calls back when the log keeps its promise up to `position`; at once, on the caller's thread, if it does already.
+    /// Calls back when the log is durable up to `position`, in the sense of its sync mode. If it already is, calls back at once, on
+    /// the caller's thread.
     fn on_durable(&self, position: LogPosition, callback: DurableCallback);
 }
 
-/// For stores without a log: everything is as durable as it gets.
+/// For stores without a log: calls back at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoLog;
 

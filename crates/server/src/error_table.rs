@@ -1,4 +1,4 @@
-//! Errors of statements as errors of the protocol: a table.
+//! Maps errors of statements to errors of the protocol.
 
 use std::net::IpAddr;
 
@@ -6,10 +6,10 @@ use bytes::Bytes;
 use ilion_protocol::{Consistency, ErrorDetail, ErrorResponse, FailureReason, Failures, WriteType};
 use ilion_query::Error;
 
-/// One node stores everything: one replica was asked, and it is `node`.
+/// Replicas that a statement waits for: there is one node.
 const BLOCK_FOR: i32 = 1;
 
-/// The ERROR that tells a client what went wrong.
+/// Converts an error; `node` is the address of the only replica.
 pub(crate) fn error_response(error: Error, node: IpAddr) -> ErrorResponse {
     let message = error.message();
     ErrorResponse::new(detail(error, node), message)

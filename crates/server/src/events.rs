@@ -1,4 +1,4 @@
-//! Events, for the connections that registered for them.
+//! Sends events to the connections that registered for them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -6,9 +6,9 @@ use std::sync::{Arc, Weak};
 use ilion_protocol::{Event, Response, ResponseHead, encode_response};
 use parking_lot::Mutex;
 
-use crate::session::{Cost, Sender, Session};
+use crate::session::{InFlight, SentBy, Session};
 
-/// A client that registered and leaves this much unread is not listening any more.
+/// A registered client that leaves more than this unread is disconnected.
 const UNREAD_BYTES_MAX: usize = 64 << 20;
 
 /// The open sessions.
@@ -35,7 +35,7 @@ impl Events {
         open
     }
 
-    /// Queues an event for all who want it.
+    /// Queues an event for all sessions that registered for it.
     pub fn send(&self, event: &Event) {
         for session in self.sessions() {
             if session.wants(event.kind()) {
@@ -63,5 +63,5 @@ fn send_to(session: &Session, event: &Event) {
         &Response::Event(event.clone()),
         wire.of_envelopes(),
     );
-    session.deliver(wire.pack(envelopes), Cost::default(), Sender::Task);
+    session.deliver(wire.pack(envelopes), InFlight::default(), SentBy::ConnectionTask);
 }

@@ -1,7 +1,7 @@
-//! Executing the requests of a task and answering them together.
+//! Executes the requests of a task and sends their answers together.
 //!
-//! Answers that need nothing of the commit log leave when the task is done; those of writes leave together when the log
-//! is durable up to the last of them.
+//! Answers that do not wait for the commit log are sent when the task is done. Those of writes are sent together, when the log is
+//! durable up to the last of them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -26,13 +26,13 @@ use crate::metrics::ServerMetrics;
 use crate::observers::{Observers, payload};
 use crate::queues::{Doing, Queues, RunningRequest, Task};
 use crate::request::{Answered, Requests, weigh_request};
-use crate::request_times::Kind;
-use crate::session::{Cost, Sender, Session, Wire, Work};
+use crate::request_times::RequestKind;
+use crate::session::{InFlight, SentBy, Session, Wire, Work};
 
-/// Answers that are ready leave early when there are this many bytes of them.
+/// Ready answers of this size are sent before the task is done.
 const READY_BYTES_MAX: usize = 256 << 10;
 
-/// What executing takes; shared by all workers.
+/// What all workers need for executing requests.
 pub(crate) struct Executor {
     pub env: Arc<dyn Env>,
     pub requests: Requests,
@@ -49,35 +49,35 @@ pub(crate) struct Worker {
     pool: StatementWeight,
     doing: Arc<Doing>,
     columns: Columns,
-    /// What the statements of this thread cost, and how long its requests take.
+    /// Counts the costs of statements and the times of requests of this thread.
     counters: Arc<Counters>,
-    /// When the request before ended, if this one follows it at once: the clock is read once a request.
+    /// When the previous request ended, if the next one follows at once: then the clock is read once per request.
     follows_nanos: Option<u64>,
 }
 
-/// What is known of a request before it is carried out.
+/// A request's counted size and time of arrival.
 #[derive(Clone, Copy)]
 struct Arrived {
-    cost: Cost,
+    cost: InFlight,
     received_nanos: u64,
 }
 
-/// Answers of a task that were not sent yet.
+/// Answers of a task that are not sent yet.
 #[derive(Default)]
 struct Answers {
-    ready: Batch,
-    /// Bytes of answers that were sent without being gathered, since the client was last looked at.
+    ready: AnswerBatch,
+    /// Bytes of large answers that were sent on their own since `park` was last called.
     sent_bytes: usize,
-    /// These leave when the log is durable up to `durable_at`.
-    waiting: Batch,
+    /// Answers that are sent when the log is durable up to `durable_at`.
+    waiting: AnswerBatch,
     waiting_streams: Vec<i16>,
     durable_at: Option<LogPosition>,
 }
 
 #[derive(Default)]
-struct Batch {
+struct AnswerBatch {
     envelopes: Vec<u8>,
-    cost: Cost,
+    cost: InFlight,
     requests: SmallVec<[Timed; 2]>,
 }
 
@@ -98,7 +98,7 @@ impl Worker {
         }
     }
 
-    /// Executes a task, or parks what its client leaves no room for.
+    /// Executes a task. Work is parked while the client leaves too many answers unread.
     pub fn run(&mut self, task: Task) {
         let session = task.session;
         let Some((wire, mut client)) = session.enter() else {
@@ -161,7 +161,7 @@ impl Worker {
         received_nanos: u64,
         answers: &mut Answers,
     ) {
-        let cost = Cost::of(frame);
+        let cost = InFlight::of(frame);
         let request = match RequestFrame::decode(frame) {
             Ok(request) => request,
             Err(error) => {
@@ -210,7 +210,7 @@ impl Worker {
             executor.requests.answer(session, client, request)
         }))
         .unwrap_or_else(|_| {
-            // The panic itself was printed by the hook, with its place.
+            // The panic hook has logged the panic itself.
             Answered::of(Reply::error(ErrorResponse::server(
                 "the statement met a bug of the server; its log has more",
             )))
@@ -257,7 +257,7 @@ impl Worker {
             observers.tell_if_slow(request, subject, &observed, elapsed);
         }
         let timed = Timed {
-            kind: Kind::of(&request.request),
+            kind: RequestKind::of(&request.request),
             statement: answered.subject.id(),
             received_nanos: arrived.received_nanos,
             started_nanos: started,
@@ -271,7 +271,7 @@ impl Worker {
                 session.deliver_timed(
                     wire.pack_shared(envelope),
                     arrived.cost,
-                    Sender::Itself,
+                    SentBy::Caller,
                     Some(times),
                 );
             }
@@ -293,7 +293,7 @@ impl Worker {
         if ready.cost.requests > 0 {
             let times = self.times_of(ready.requests, None);
             let packed = wire.pack(ready.envelopes);
-            session.deliver_timed(packed, ready.cost, Sender::Itself, Some(times));
+            session.deliver_timed(packed, ready.cost, SentBy::Caller, Some(times));
         }
     }
 
@@ -317,11 +317,11 @@ impl Worker {
                 Ok(()) => packed,
                 Err(reason) => wire.pack(refusals(wire, &waiting_streams, &reason)),
             };
-            // The log's own thread has the next sync to do.
+            // The thread of the commit log must not spend the system call.
             let sender = if thread::current().id() == caller {
-                Sender::Itself
+                SentBy::Caller
             } else {
-                Sender::Task
+                SentBy::ConnectionTask
             };
             session.deliver_timed(packed, cost, sender, Some(times));
         };
@@ -330,7 +330,7 @@ impl Worker {
 }
 
 impl Executor {
-    /// For a request that is traced: its trace ends with the sync that its answer waits for. Returns how long that took.
+    /// Waits until the write of a traced request is durable, so that the trace contains the wait. Returns its nanoseconds.
     fn wait_until_durable(&self, answered: &mut Answered) -> u64 {
         let Some(position) = answered.durable_at.take() else {
             return 0;
@@ -354,7 +354,7 @@ fn refusal(reason: &str) -> Reply {
     Reply::error(ErrorResponse::server(format!("the commit log failed: {reason}")))
 }
 
-/// What writes are answered with whose commit log has failed: they may be lost.
+/// Encodes the answers of writes after a failure of the commit log: these writes may be lost.
 fn refusals(wire: Wire, streams: &[i16], reason: &str) -> Vec<u8> {
     let mut envelopes = Vec::new();
     let response = Response::Error(ErrorResponse::server(format!("the commit log failed: {reason}")));
@@ -366,7 +366,8 @@ fn refusals(wire: Wire, streams: &[i16], reason: &str) -> Vec<u8> {
     envelopes
 }
 
-/// An answer that has large values, which are not copied; `None` if it has none, or they have to be compressed in one piece.
+/// Encodes an answer whose large values are not copied. `None` if it has none, if it must be compressed as a whole, or if it
+/// waits for the commit log.
 fn shared_envelope(wire: Wire, stream: i16, answered: &Answered, columns: &mut Columns) -> Option<Rope> {
     if wire.of_envelopes().is_some() || answered.durable_at.is_some() {
         return None;
@@ -383,15 +384,15 @@ fn head_of(wire: Wire, stream: i16, answered: &Answered) -> ResponseHead<'_> {
 }
 
 impl Answers {
-    /// Those that it leaves with.
-    fn batch_of(&mut self, answered: &Answered) -> &mut Batch {
+    /// The batch with which this answer is sent.
+    fn batch_of(&mut self, answered: &Answered) -> &mut AnswerBatch {
         match answered.durable_at {
             Some(_) => &mut self.waiting,
             None => &mut self.ready,
         }
     }
 
-    fn add(&mut self, wire: Wire, stream: i16, answered: &Answered, cost: Cost, columns: &mut Columns) {
+    fn add(&mut self, wire: Wire, stream: i16, answered: &Answered, cost: InFlight, columns: &mut Columns) {
         if let Some(position) = answered.durable_at {
             self.waiting_streams.push(stream);
             self.durable_at = self.durable_at.max(Some(position));

@@ -1,4 +1,4 @@
-//! The operator's limits, from the settings.
+//! The guardrails that the settings ask for.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use ilion_query::{Flag, Guardrails, Threshold, ValueLists};
 
 use crate::settings::{Limit, Names, Settings, Size};
 
-/// What the settings limit.
+/// Converts the settings to guardrails.
 pub(crate) fn guardrails(settings: &Settings) -> Guardrails {
     Guardrails {
         keyspaces: threshold(

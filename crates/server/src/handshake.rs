@@ -1,4 +1,4 @@
-//! The beginning of a session: OPTIONS and STARTUP, answered by the connection's own task, never in segments.
+//! OPTIONS and STARTUP at the beginning of a session: answered by the task of the connection, never in segments.
 
 use ilion_protocol::{
     Compression, ErrorResponse, Frame, FrameDecoder, Request, RequestFrame, Response, ResponseHead, Startup,
@@ -7,9 +7,9 @@ use ilion_protocol::{
 
 use crate::answer::Reply;
 use crate::request::{expect_in_stage, supported};
-use crate::session::{Session, Stage, Wire};
+use crate::session::{ConnectionStage, Session, Wire};
 
-/// Answers a frame that came before the session was open, and opens it if the frame was a good STARTUP.
+/// Answers a frame that came before STARTUP was accepted. A valid STARTUP opens the session.
 pub(crate) fn answer(
     session: &Session,
     decoder: &mut FrameDecoder,
@@ -37,7 +37,7 @@ fn respond(
     frame: &RequestFrame,
     throws_by_default: bool,
 ) -> Result<Response, ErrorResponse> {
-    expect_in_stage(Stage::Established, &frame.request)?;
+    expect_in_stage(ConnectionStage::Established, &frame.request)?;
     if let Request::Startup(startup) = &frame.request {
         open(session, decoder, startup, frame.version)?;
         session.throw_on_overload(startup.throws_on_overload(frame.version, throws_by_default));
@@ -66,6 +66,6 @@ fn open(
         client.options.clone_from(&startup.options);
         client.wire = Some(Wire { version, compression });
     });
-    session.set_stage(Stage::Ready);
+    session.set_stage(ConnectionStage::Ready);
     Ok(())
 }

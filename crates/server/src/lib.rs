@@ -1,36 +1,37 @@
 //! The server: sockets, sessions, settings, HTTP.
 //!
 //! The main path: `server` accepts a connection; its task (`connection`) reads bytes, cuts them into frames and puts them
-//! into a queue together; a thread of a pool (`workers`, `execute`) decodes the requests, has them executed (`request`,
-//! [`Statements`]), encodes the answers (`answer`), waits for the commit log where one was written ([`Durability`]), and
-//! delivers them to the session, which sends them at once or leaves them to the connection's task (`session`).
+//! into a queue together; a thread of a pool (`workers`, `execute`) decodes the requests, executes them (`request`,
+//! [`Statements`]), encodes the answers (`answer`), waits for the commit log after writes ([`Durability`]), and delivers
+//! the answers to the session, which sends them at once or leaves them to the connection's task (`session`).
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `server`, `acceptor`, `options` | [`Server`]: starting and stopping; taking connections |
-//! | `port` | [`Port`]: a port that is taken, and not yet listened on |
+//! | `port` | [`Port`]: a port that is bound, and not yet listened on |
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
-//! | `client_memory`, `descriptors`, `overload` | what all clients together may hold: memory; file descriptors; what is beyond it |
-//! | `session` | what is shared about a connection; its limits; answers on their way |
+//! | `client_memory`, `descriptors`, `overload` | limits for all clients together: memory; file descriptors; the answer beyond |
+//! | `session` | the shared state of a connection; its limits; answers that are not sent yet |
 //! | `clients`, `client_facts` | who is connected, for operators |
 //! | `queues` | where requests wait for threads |
 //! | `workers`, `execute`, `weight` | pools, and what a thread does with a task |
 //! | `request`, `answer`, `error_table` | requests to statements, results to answers |
-//! | `observers` | [`Observers`]: what requests cost, which are slow, which are traced |
-//! | [`costs`], `traces`, `described` | costs by shape and the slow-query log; traces; requests in words |
-//! | `counted` | statements that came by no session, counted too |
-//! | `answer_times`, `request_times` | the stages of a request; how long requests took, by worker |
-//! | `events` | SCHEMA_CHANGE and the like, for those who registered |
-//! | `statements`, `durability` | what is needed of the layers below |
+//! | `observers`, `subject` | [`Observers`]: costs, slow-query log and traces; the statement that a request is about |
+//! | [`costs`], `traces`, `described` | costs by shape and the slow-query log; traces; requests as text |
+//! | `counted` | counts statements that came through no session |
+//! | `answer_times`, `request_times` | the stages of a request; times of requests, by worker |
+//! | `events` | SCHEMA_CHANGE and other events, for the clients that registered |
+//! | `statements`, `durability` | the interfaces to the layers below |
 //! | `system` | the tables that the server fills |
-//! | `node`, `memory` | [`Node`]: engine, query layer and system tables put together, with or without a server |
-//! | [`settings`] | what the operator wants |
-//! | [`admin`] | the door for operators |
-//! | [`dashboard`] | the page for people behind it |
-//! | `log_file`, `recent_log`, `signals` | logs; being told to stop |
+//! | `node`, `open_error`, `memory` | [`Node`]: engine, query layer and system tables, with or without a server |
+//! | `disk_watch`, `ticker` | usage of the data disk; a thread that repeats an action |
+//! | [`settings`] | the settings: file, environment, command line |
+//! | [`admin`] | administration over HTTP |
+//! | [`dashboard`] | the dashboard, on the same port |
+//! | `log_file`, `recent_log`, `signals` | logs; SIGINT and SIGTERM |
 //!
 //! The border between tokio and plain threads is in `queues`: tasks of tokio never execute a statement, threads
-//! never wait for a socket. When you add a limit, add it to `settings`, and let it hold in `Session`.
+//! never wait for a socket. When you add a limit of a connection, add it to `settings` and enforce it in `Session`.
 
 mod acceptor;
 pub mod admin;
@@ -58,6 +59,7 @@ mod memory;
 mod metrics;
 mod node;
 mod observers;
+mod open_error;
 mod options;
 mod overload;
 mod port;
@@ -70,7 +72,9 @@ mod session;
 pub mod settings;
 mod signals;
 mod statements;
+mod subject;
 mod system;
+mod ticker;
 mod traces;
 mod weight;
 mod workers;
@@ -81,8 +85,9 @@ pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
 pub use log_file::start_logging;
 pub use metrics::ServerMetrics;
-pub use node::{Node, OpenError};
+pub use node::Node;
 pub use observers::{COST_KEY, Observers};
+pub use open_error::OpenError;
 pub use options::ServerOptions;
 pub use port::{Entrance, Port, PortError};
 pub use server::{Server, Services, StartError};

@@ -1,6 +1,6 @@
-//! Logs: to stderr for whoever started the server, and to files for later.
+//! The log: to stderr, and to files.
 //!
-//! `ilion.log` is the newest; at 64 MiB it becomes `ilion.log.1`, and so on up to four old ones.
+//! `ilion.log` is the newest; at 64 MiB it becomes `ilion.log.1`, and so on up to four old files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const NAME: &str = "ilion.log";
 const FILE_BYTES_MAX: u64 = 64 << 20;
 const OLD_FILES_MAX: u32 = 4;
 
-/// Starts logging as `filter` says, and returns the path of the log file.
+/// Starts logging with a filter; returns the path of the log file.
 ///
 /// # Errors
 /// The filter does not parse, or the file cannot be opened.
@@ -45,7 +45,7 @@ pub fn start_logging(env: &Arc<dyn Env>, directory: &Path, filter: &LogFilter) -
     Ok(path)
 }
 
-/// A panic costs one request or one thread; the log has to say which.
+/// Logs a panic with the name of its thread.
 fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("unnamed");
@@ -85,7 +85,7 @@ impl LogFile {
     }
 }
 
-/// Held for one line.
+/// Locked for each line.
 struct Writers(Mutex<LogFile>);
 
 struct Writer<'a>(&'a Mutex<LogFile>);

@@ -1,26 +1,26 @@
-//! How much memory the machine has, for the settings that say `auto`.
+//! The machine's memory, for settings with the value `auto`.
 
 use std::path::Path;
 
 use ilion_env::Env;
 
-/// If the machine does not say.
+/// Used if the system does not report its memory.
 const ASSUMED_BYTES: u64 = 8 << 30;
 
-/// Memory of the machine, or what its container allows.
+/// Memory of the machine, or the limit of its container.
 pub(crate) fn machine_bytes(env: &dyn Env) -> u64 {
     let machine = read(env, Path::new("/proc/meminfo"))
         .and_then(|text| parse(&text))
         .unwrap_or(ASSUMED_BYTES);
     let allowed = read(env, Path::new("/sys/fs/cgroup/memory.max"));
-    // It says `max` where there is no limit.
+    // The file contains `max` if there is no limit.
     match allowed.and_then(|text| text.trim().parse::<u64>().ok()) {
         Some(allowed) if allowed > 0 => machine.min(allowed),
         _ => machine,
     }
 }
 
-/// The kernel gives such files no size.
+/// Reads a file whose size the kernel reports as zero.
 fn read(env: &dyn Env, path: &Path) -> Option<String> {
     let mut bytes = vec![0; 4096];
     let size = env.open_read(path).ok()?.read_at(0, &mut bytes).ok()?;

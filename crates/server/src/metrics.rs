@@ -17,9 +17,9 @@ struct CodeLabel {
     code: String,
 }
 
-/// What the CQL server counts.
+/// The counters of the CQL server.
 pub struct ServerMetrics {
-    /// How long requests took.
+    /// Times of requests.
     pub(crate) times: AllRequestTimes,
     errors: Family<CodeLabel, Counter>,
     pub(crate) connections: Gauge,
@@ -44,7 +44,7 @@ impl ServerMetrics {
         })
     }
 
-    /// Makes them readable under the prefix `cql`.
+    /// Registers the metrics under the prefix `cql`.
     pub(crate) fn register(&self, registry: &mut Registry) {
         let registry = registry.sub_registry_with_prefix("cql");
         registry.register_collector(Box::new(self.times.clone()));
@@ -90,12 +90,12 @@ impl ServerMetrics {
         }
     }
 
-    /// Bytes of requests and answers that are held for clients.
+    /// Bytes of requests and answers held for clients.
     pub fn client_bytes(&self) -> u64 {
         u64::try_from(self.memory.gauge().get()).unwrap_or(0)
     }
 
-    /// Requests that were answered.
+    /// Requests answered since the start.
     pub fn request_count(&self) -> u64 {
         self.times.request_count()
     }

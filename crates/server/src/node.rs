@@ -1,4 +1,4 @@
-//! A node: engine, query layer and the tables about itself, put together as the settings say. With or without a server.
+//! A node: engine, query layer and system tables, built from the settings; with or without a server.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,35 +15,20 @@ use ilion_rows::TombstoneLimits;
 use ilion_schema::TableId;
 
 use crate::budgets::Budgets;
-use crate::costs::{RateWatch, RecentRates, SlowLog};
-use crate::disk_watch::DiskWatch;
+use crate::costs::{RecentRates, SlowLog};
+use crate::disk_watch::watch_disk;
 use crate::durability::{Durability, DurableCallback};
 use crate::guardrails::guardrails;
 use crate::memory::machine_bytes;
 use crate::observers::Observers;
+use crate::open_error::OpenError;
 use crate::port::{Entrance, Port};
 use crate::server::{Server, Services, StartError};
 use crate::settings::{CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, StorageCompatibility};
-use crate::system::{self, LocalError, LocalNode, NodeFacts, StoredTraces};
+use crate::system::{self, LocalNode, NodeFacts, StoredTraces};
+use crate::ticker::Ticker;
 use crate::traces::TraceProbability;
 use crate::{ServerOptions, Statements};
-
-/// Why a node does not open; the operator must act.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The engine does not.
-    #[error(transparent)]
-    Engine(#[from] ilion_engine::Error),
-    /// The data is another node's.
-    #[error(transparent)]
-    Local(#[from] LocalError),
-    /// Settings contradict each other or the machine.
-    #[error("{0}")]
-    Settings(String),
-    /// The operating system gives no threads.
-    #[error("cannot start threads: {0}")]
-    Threads(std::io::Error),
-}
 
 /// An open node.
 #[derive(Clone)]
@@ -52,13 +37,12 @@ pub struct Node {
     processor: Arc<QueryProcessor>,
     local: Arc<LocalNode>,
     observers: Arc<Observers>,
-    /// Ends with the node.
-    _disk_watch: Option<Arc<DiskWatch>>,
-    _rate_watch: Arc<RateWatch>,
+    /// Threads that end with the node.
+    _tickers: Arc<[Ticker]>,
 }
 
 impl Node {
-    /// Opens the data directory, created if absent, and recovers what the commit log holds.
+    /// Opens the data directory, created if absent, and replays the commit log.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -66,7 +50,7 @@ impl Node {
         Self::open_with_indexes(env, settings, IndexClasses::own())
     }
 
-    /// As [`Self::open`], with the classes that `CREATE CUSTOM INDEX` finds.
+    /// As [`Self::open`], with these classes for `CREATE CUSTOM INDEX`.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -88,7 +72,7 @@ impl Node {
         let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), nobody));
         let local = Arc::new(LocalNode::open(store, node_facts(settings, &engine))?);
         if local.is_of_another_version() {
-            // Read before the commit log is, at the next start.
+            // The next start reads this row before it replays the commit log.
             let flushed = engine.flush(TableId::of_system_table("system", "local"));
             if let Err(error) = flushed
                 && !error.is_shortage()
@@ -98,13 +82,15 @@ impl Node {
         }
         let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), local.cluster()));
         let query_options = query_options(settings, machine_bytes(&**engine.env()));
-        let disk_watch = DiskWatch::start(&engine, settings, query_options.disk_usage.clone())?;
+        let disk_watch = watch_disk(&engine, settings, query_options.disk_usage.clone())?;
         let processor = Arc::new(QueryProcessor::new(store.clone(), query_options));
         system::register(&engine, settings);
         let observers = Arc::new(observers(&engine, store, settings)?);
         let rates = Arc::<RecentRates>::default();
         system::register_costs(&engine, &observers.costs, &rates);
-        let rate_watch = RateWatch::start(rates, &observers.costs, &engine).map_err(OpenError::Threads)?;
+        let rate_updates = rates
+            .update(&observers.costs, &engine)
+            .map_err(OpenError::Threads)?;
         system::register_ring(&engine, &local);
         system::register_batches(&engine, processor.batch_sizes());
         Ok(Self {
@@ -112,8 +98,7 @@ impl Node {
             processor,
             local,
             observers,
-            _disk_watch: disk_watch.map(Arc::new),
-            _rate_watch: Arc::new(rate_watch),
+            _tickers: disk_watch.into_iter().chain([rate_updates]).collect(),
         })
     }
 
@@ -122,10 +107,10 @@ impl Node {
         &self.engine
     }
 
-    /// Returns when what a statement wrote is durable, in the sense of the commit log's mode.
+    /// Waits until the writes of a statement are durable, in the sense of the commit log's sync mode.
     ///
     /// # Errors
-    /// The log stopped for good.
+    /// The commit log has failed.
     pub fn wait_durable(&self, executed: &Executed) -> ilion_engine::Result<()> {
         let Some(position) = executed.durable_at else {
             return Ok(());
@@ -138,22 +123,22 @@ impl Node {
         &self.processor
     }
 
-    /// The node stops: statements that take long end now.
+    /// Ends long-running SELECTs, since the node is about to stop.
     pub fn end_long_reads(&self) {
         self.processor.end_long_reads();
     }
 
-    /// What it says about itself.
+    /// This node as `system.local` has it.
     pub fn local(&self) -> &Arc<LocalNode> {
         &self.local
     }
 
-    /// Who watches requests.
+    /// Costs, slow-query log and traces.
     pub fn observers(&self) -> &Arc<Observers> {
         &self.observers
     }
 
-    /// Serves CQL over the socket.
+    /// Starts the CQL server.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -161,7 +146,7 @@ impl Node {
         self.serve_at(Port::take(Entrance::Clients, options.address)?, options)
     }
 
-    /// As [`Self::serve`], where a port was taken before.
+    /// As [`Self::serve`], on a port that was bound before.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -180,7 +165,7 @@ impl Node {
     }
 }
 
-/// The commit log of the engine, for answers that wait.
+/// The commit log of the engine.
 struct EngineLog(Arc<Engine>);
 
 impl Durability for EngineLog {

@@ -1,8 +1,7 @@
-//! Who watches requests: costs by shape, the slow-query log, traces.
+//! Observation of requests: costs by shape, the slow-query log, traces.
 //!
-//! Before a request is carried out, [`Observers::begin`] starts to count and, if it is traced, to listen; afterwards
-//! `Observed` says what it cost. What a client asked for beside the answer (a trace's id, the cost in the custom payload) is put
-//! into the answer here.
+//! [`Observers::begin`] starts to count before a request is executed, and starts its trace. Afterwards `Observed` has its cost.
+//! The id of the trace and the cost in the custom payload become part of the answer here.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,76 +10,30 @@ use bytes::Bytes;
 use ilion_env::cost::{self, CostScope};
 use ilion_env::{Cost, Count, Env, trace};
 use ilion_protocol::RequestFrame;
-use ilion_query::{Prepared, Shape};
-use smallvec::SmallVec;
 use uuid::Uuid;
 
 use crate::costs::{SlowLog, SlowStatement, StatementCosts};
 use crate::described::{is_traceable, parameters, request_name, shown};
+use crate::subject::Subject;
 use crate::traces::{Trace, TraceProbability, TraceStore};
 
 /// A request whose custom payload has this key is answered with its cost as JSON under the same key.
 pub const COST_KEY: &str = "ilion.cost";
 
-/// Who watches requests.
+/// Where the costs, slow statements and traces of requests go.
 #[derive(Default)]
 pub struct Observers {
-    /// What statements cost.
+    /// Costs of statements.
     pub costs: Arc<StatementCosts>,
-    /// Statements that take too long.
+    /// The slow-query log.
     pub slow: SlowLog,
-    /// Where traces go; `None`: no request is traced.
+    /// Store for traces; `None`: no request is traced.
     pub traces: Option<Arc<dyn TraceStore>>,
-    /// How many requests are traced that did not ask.
+    /// Share of the requests that are traced without being asked to.
     pub trace_probability: TraceProbability,
 }
 
-/// Which statement a request was about.
-#[derive(Debug, Default)]
-pub(crate) enum Subject {
-    /// None that is counted.
-    #[default]
-    None,
-    Prepared(Arc<Prepared>),
-    Text(Arc<Shape>),
-    Batch {
-        kind: &'static str,
-        /// Of its statements, each once.
-        members: SmallVec<[Arc<Shape>; 2]>,
-    },
-}
-
-impl Subject {
-    /// The number by which its costs are kept; `None` if it is not counted.
-    #[inline]
-    pub fn id(&self) -> Option<u64> {
-        match self {
-            Self::None => None,
-            Self::Prepared(prepared) => Some(prepared.shape().id),
-            Self::Text(shape) => Some(shape.id),
-            Self::Batch { kind, members } => {
-                let start = kind.len() as u64 + 1;
-                let mix =
-                    |mixed: u64, shape: &Arc<Shape>| (mixed ^ shape.id).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                Some(members.iter().fold(start, mix))
-            }
-        }
-    }
-
-    /// What it has in common with others. Requires: it is counted.
-    pub fn shape(&self) -> Arc<Shape> {
-        match self {
-            Self::None => Arc::default(),
-            Self::Prepared(prepared) => prepared.shape().clone(),
-            Self::Text(shape) => shape.clone(),
-            Self::Batch { kind, members } => {
-                Arc::new(Shape::of_batch(kind, members.iter().map(AsRef::as_ref)))
-            }
-        }
-    }
-}
-
-/// A request that is being watched.
+/// A request under observation.
 pub(crate) struct Observed {
     started_nanos: u64,
     scope: CostScope,
@@ -90,12 +43,12 @@ pub(crate) struct Observed {
 struct BegunTrace {
     id: Uuid,
     started_micros: i64,
-    /// Its client asked for it.
+    /// The client asked for it and gets its id.
     is_wanted: bool,
 }
 
 impl Observers {
-    /// Starts to watch a request of this thread; `now_nanos` is the time, if it is known.
+    /// Starts to observe a request on this thread; `now_nanos` is the time, if the caller knows it.
     #[inline]
     pub(crate) fn begin(&self, env: &dyn Env, request: &RequestFrame, now_nanos: Option<u64>) -> Observed {
         let is_wanted = request.tracing;
@@ -109,7 +62,7 @@ impl Observers {
         }
     }
 
-    /// Keeps the trace, if there is one; returns its id, if the client asked.
+    /// Stores the trace, if there is one. Returns its id if the client asked for the trace.
     pub(crate) fn end_trace(
         &self,
         env: &dyn Env,
@@ -134,7 +87,7 @@ impl Observers {
         begun.is_wanted.then_some(begun.id)
     }
 
-    /// Writes the statement into the slow-query log if it was slow.
+    /// Adds the statement to the slow-query log if it was slow.
     #[inline]
     pub(crate) fn tell_if_slow(
         &self,
@@ -170,23 +123,23 @@ fn begin_trace(env: &dyn Env, is_wanted: bool) -> BegunTrace {
 }
 
 impl Observed {
-    /// When it began.
+    /// When the execution began.
     pub fn started_nanos(&self) -> u64 {
         self.started_nanos
     }
 
-    /// What it has cost until now.
+    /// Its cost so far.
     pub fn scope(&self) -> &CostScope {
         &self.scope
     }
 
-    /// Whether its steps are told.
+    /// True if it is traced.
     pub fn is_traced(&self) -> bool {
         self.trace.is_some()
     }
 }
 
-/// The custom payload of an answer: the cost, if the request's payload asks for it.
+/// The custom payload of an answer: the cost, if the payload of the request has [`COST_KEY`].
 pub(crate) fn payload(request: &RequestFrame, observed: &Observed) -> Vec<(String, Option<Bytes>)> {
     if !request.custom_payload.iter().any(|(key, _)| key == COST_KEY) {
         return Vec::new();

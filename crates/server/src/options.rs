@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use crate::settings::{Settings, Size};
 
-/// How the CQL server is to run.
+/// Options of the CQL server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Where to listen; port 0 is a free one.
+    /// Address to listen on; port 0 is any free port.
     pub address: SocketAddr,
     /// Longest request before v5.
     pub frame_bytes_max: u32,
     /// Longest body of a request in v5.
     pub message_bytes_max: u32,
-    /// Whether clients of v5 that do not say are refused at once when there is no memory for a request, and not made to wait.
+    /// For clients of v5 whose STARTUP has no THROW_ON_OVERLOAD: refuse requests at once while memory is short, without a wait.
     pub throws_on_overload: bool,
-    /// Threads that move bytes.
+    /// Threads for network I/O.
     pub network_threads: usize,
     /// Threads for statements that touch a few rows.
     pub request_threads: usize,
@@ -29,26 +29,26 @@ pub struct ServerOptions {
     pub connections_per_address_max: Option<u64>,
     /// How long a client may take until STARTUP.
     pub startup_timeout: Duration,
-    /// How long a client may be silent; zero is for ever.
+    /// How long an idle client stays connected; zero is for ever.
     pub idle_timeout: Duration,
-    /// How long a client may stop amid a request, or take none of its answers; zero is for ever.
+    /// How long a client may stop in the middle of a request, or read none of its answers; zero is for ever.
     pub stall_timeout: Duration,
-    /// Bytes of requests and answers that are held for all connections together. `None`: a share of the machine's memory.
+    /// Bytes of requests and answers held for all connections together. `None`: a share of the machine's memory.
     pub client_bytes_max: Option<u64>,
-    /// The same for the connections of an address. `None`: a quarter of it.
+    /// The same for the connections of one address. `None`: a quarter of it.
     pub client_bytes_per_address_max: Option<u64>,
     /// Files and sockets that the process may have open. `None` is no limit.
     pub descriptors_max: Option<u64>,
-    /// Requests in flight of a connection.
+    /// Most requests in flight per connection.
     pub requests_in_flight_max: usize,
-    /// Their bytes.
+    /// Most bytes of these requests.
     pub request_bytes_max: usize,
     /// Bytes of answers that a connection may leave unread.
     pub queued_bytes_max: usize,
 }
 
 impl ServerOptions {
-    /// What the settings ask for.
+    /// The options that the settings ask for.
     pub fn of(settings: &Settings) -> Self {
         let processors = available_parallelism().map_or(2, usize::from);
         let threads =
@@ -96,7 +96,7 @@ fn size_or_max(size: Option<Size>) -> u64 {
 }
 
 impl ServerOptions {
-    /// Bytes that may be held for all connections, and for those of an address.
+    /// Limits of the bytes held: for all connections, and for those of one address.
     pub(crate) fn client_memory(&self, machine_bytes: u64) -> (usize, usize) {
         let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
         let all = self.client_bytes_max;
@@ -107,10 +107,11 @@ impl ServerOptions {
     }
 }
 
-/// What clients may take of the machine's memory. Compat: a tenth of the heap in Cassandra, whose heap is a quarter of the memory.
+/// Clients may use this part (one 40th) of the machine's memory. Compat: Cassandra's limit is a tenth of its heap, and its heap is
+/// a quarter of the memory.
 const CLIENT_MEMORY_SHARE: u64 = 40;
-/// Some of the largest requests fit, however small the machine is.
+/// Lower bound, so that some of the largest requests fit on any machine.
 const CLIENT_BYTES_MIN: u64 = 64 << 20;
 
-/// The largest body that the protocol has.
+/// The largest body of the protocol.
 const FRAME_BYTES_MAX: u32 = 256 << 20;

@@ -1,5 +1,5 @@
-//! A port that is taken before there is anything to serve: who starts a second server on it is told at once, not after the
-//! replay of a commit log. Until [`Port::listen`] clients are refused, as if nothing ran.
+//! A port that is bound before the node opens, so that a second server on it fails at once, and not after the replay of its
+//! commit log. Until [`Port::listen`], connections are refused.
 
 use std::fmt;
 use std::io;
@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket};
 
-/// Connections that wait until they are taken; the kernel may allow fewer.
+/// Connections that wait to be accepted; the kernel may allow fewer.
 const BACKLOG: u32 = 1024;
 
-/// Who comes in by a port.
+/// What a port is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entrance {
     /// CQL clients.
@@ -44,15 +44,15 @@ impl fmt::Display for Entrance {
     }
 }
 
-/// A port cannot be had; the operator must act.
+/// A port cannot be bound; the operator must act.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen for {entrance} on {address}: {source}{}", hint(*entrance, source))]
 pub struct PortError {
-    /// Whose port.
+    /// What the port is for.
     pub entrance: Entrance,
-    /// Where.
+    /// Its address.
     pub address: SocketAddr,
-    /// Why.
+    /// The error of the socket.
     pub source: io::Error,
 }
 
@@ -71,7 +71,7 @@ fn hint(entrance: Entrance, error: &io::Error) -> String {
     }
 }
 
-/// A taken port.
+/// A bound port.
 #[derive(Debug)]
 pub struct Port {
     socket: TcpSocket,
@@ -80,10 +80,10 @@ pub struct Port {
 }
 
 impl Port {
-    /// Takes the port of an address; port 0 is a free one.
+    /// Binds a port; port 0 is any free port.
     ///
     /// # Errors
-    /// Another server listens there, or the address is not to be had.
+    /// Another server has the port, or the address cannot be used.
     pub fn take(entrance: Entrance, address: SocketAddr) -> Result<Self, PortError> {
         let failed = |source| PortError {
             entrance,
@@ -95,7 +95,7 @@ impl Port {
             SocketAddr::V6(_) => TcpSocket::new_v6(),
         }
         .map_err(failed)?;
-        // Else connections that have just ended keep a port from being taken again.
+        // Without this, connections in TIME_WAIT block the port.
         socket.set_reuseaddr(true).map_err(failed)?;
         socket.bind(address).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
@@ -106,12 +106,12 @@ impl Port {
         })
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Lets clients come. Requires: a runtime.
+    /// Starts to listen. Requires: it runs inside a tokio runtime.
     pub(crate) fn listen(self) -> Result<TcpListener, PortError> {
         let Self {
             socket,

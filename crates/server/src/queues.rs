@@ -1,7 +1,7 @@
-//! Where requests wait for the threads that execute them: one queue for statements that touch a few rows, one for those that may take
-//! long.
+//! The queues between connections and the threads that execute requests: one for statements that touch a few rows, one for
+//! those that may take long.
 //!
-//! Invariant: a queue never holds more than its sessions allow to be in flight, so queues need no bound of their own.
+//! The queues have no bound of their own: each session limits its requests in flight.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,20 +12,20 @@ use parking_lot::Mutex;
 
 use crate::session::{Session, Work};
 
-/// Requests of one session, to be answered together.
+/// Requests of one session that are answered together.
 pub(crate) struct Task {
     pub session: Arc<Session>,
     pub work: Vec<Work>,
 }
 
-/// What a thread takes from its queue.
+/// An item of a queue.
 pub(crate) enum Message {
     Task(Task),
     /// Ends one thread.
     Stop,
 }
 
-/// Where tasks go.
+/// The two queues, and the state of the threads that take from them.
 #[derive(Clone)]
 pub(crate) struct Queues {
     pub point: Sender<Message>,
@@ -34,33 +34,33 @@ pub(crate) struct Queues {
     pub doing: Arc<Mutex<Vec<OfThread>>>,
 }
 
-/// A thread's pool, and what it does.
+/// The pool of a thread, and its state.
 pub(crate) type OfThread = (StatementWeight, Arc<Doing>);
 
-/// What one thread does: it alone writes here, so that counting waits for nobody.
+/// The state of one thread. Only that thread writes it, so counting needs no lock.
 #[derive(Debug, Default)]
 pub(crate) struct Doing {
-    /// Tasks that it has begun.
+    /// Number of tasks begun.
     pub begun: AtomicU64,
-    /// Tasks that it has completed.
+    /// Number of tasks completed.
     pub completed: AtomicU64,
-    /// The request that it executes, if that may take long.
+    /// The current request, on threads for heavy statements.
     request: Mutex<Option<RunningRequest>>,
 }
 
-/// A request that is being executed. Times are nanoseconds of the clock that never steps back.
+/// A running request. Times are nanoseconds of the monotonic clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunningRequest {
-    /// What it is.
+    /// The request as text.
     pub text: String,
-    /// When its last byte had come.
+    /// When its last byte arrived.
     pub received_nanos: u64,
     /// When the thread took it.
     pub started_nanos: u64,
 }
 
 impl Doing {
-    /// Tells of a request until the value is dropped.
+    /// Shows a request as running until the returned guard is dropped.
     pub fn request(&self, request: RunningRequest) -> impl Drop {
         struct Told<'d>(&'d Doing);
         impl Drop for Told<'_> {
@@ -73,7 +73,7 @@ impl Doing {
     }
 }
 
-/// How many threads each pool has.
+/// Number of threads of each pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolSizes {
     pub point: usize,
@@ -81,18 +81,18 @@ pub(crate) struct PoolSizes {
 }
 
 impl Queues {
-    /// Hands a task over. Nothing is executed any more once the threads have stopped.
+    /// Queues a task. It is dropped if the threads have stopped.
     pub fn put(&self, weight: StatementWeight, task: Task) {
-        // An error means that the threads are gone; the session ends with them.
+        // An error means that the threads have ended; the sessions end, too.
         let _ = self.queue(weight).send(Message::Task(task));
     }
 
-    /// How many tasks wait in a queue.
+    /// Number of tasks in a queue.
     pub fn waiting(&self, weight: StatementWeight) -> usize {
         self.queue(weight).len()
     }
 
-    /// Tasks that are being done, and those that were since the start.
+    /// Number of running tasks, and of completed ones since the start.
     pub fn done(&self, weight: StatementWeight) -> (usize, u64) {
         let (mut active, mut completed) = (0, 0);
         let threads = self.doing.lock();
@@ -104,7 +104,7 @@ impl Queues {
         (active, completed)
     }
 
-    /// The threads that execute what may take long, with the requests that they are at.
+    /// The running requests of the threads for heavy statements, with the names of the threads.
     pub fn running(&self) -> Vec<(String, RunningRequest)> {
         let threads = self.doing.lock();
         let heavy = threads.iter().filter(|(pool, _)| *pool == StatementWeight::Heavy);
@@ -115,7 +115,7 @@ impl Queues {
         running.collect()
     }
 
-    /// How many threads take from a queue.
+    /// Number of threads that take from a queue.
     pub fn thread_count(&self, weight: StatementWeight) -> usize {
         match weight {
             StatementWeight::Point => self.sizes.point,
@@ -131,7 +131,7 @@ impl Queues {
     }
 }
 
-/// The name of one of the threads of a pool.
+/// The name of a thread.
 pub(crate) fn thread_name(pool: StatementWeight, index: usize) -> String {
     match pool {
         StatementWeight::Point => format!("ilion-request-{index}"),

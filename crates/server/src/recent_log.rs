@@ -1,4 +1,4 @@
-//! The last lines of the log, kept in memory for `system_views.system_logs`.
+//! The last lines of the log in memory, for `system_views.system_logs`.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
@@ -11,42 +11,42 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// Lines that are kept.
+/// Most lines.
 const LINES_MAX: usize = 10_000;
-/// Bytes of them.
+/// Most bytes of these lines.
 const BYTES_MAX: usize = 8 << 20;
 
-/// One line of the log.
+/// A line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogLine {
-    /// When, since 1970.
+    /// Milliseconds since 1970.
     pub millis: i64,
     pub level: &'static str,
-    /// Which module told it.
+    /// Module of the event.
     pub logger: String,
     pub message: String,
 }
 
-/// The last lines; the oldest go first.
+/// The last lines; the oldest are dropped first.
 #[derive(Debug, Default)]
 pub(crate) struct RecentLog {
     lines: VecDeque<LogLine>,
     bytes: usize,
 }
 
-/// The log is the process's.
+/// One log for the process.
 static RECENT: OnceLock<Mutex<RecentLog>> = OnceLock::new();
 
 fn recent() -> &'static Mutex<RecentLog> {
     RECENT.get_or_init(Mutex::default)
 }
 
-/// All lines that are kept, oldest first.
+/// All lines, oldest first.
 pub(crate) fn lines() -> Vec<LogLine> {
     recent().lock().lines.iter().cloned().collect()
 }
 
-/// Forgets them.
+/// Deletes all lines.
 pub(crate) fn clear() {
     *recent().lock() = RecentLog::default();
 }
@@ -64,7 +64,7 @@ impl RecentLog {
     }
 }
 
-/// Keeps what is logged.
+/// Layer that adds each event to the lines.
 pub(crate) struct Keeper;
 
 impl<S: Subscriber> Layer<S> for Keeper {
@@ -82,7 +82,7 @@ impl<S: Subscriber> Layer<S> for Keeper {
     }
 }
 
-/// An event in words: its message, then its fields.
+/// Prints an event: its message, then its fields.
 #[derive(Default)]
 struct Text {
     message: String,

@@ -1,4 +1,4 @@
-//! From requests to answers: what each opcode does once a session is open.
+//! Executes requests of an open session: one function for each opcode.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,31 +11,32 @@ use ilion_protocol::{
 };
 use ilion_query::{
     BatchStatement, ClientState, Consistency, Error, ExecuteOptions, Executed, LogPosition, Outcome,
-    Prepared, ResultSet, SchemaEvent, SchemaEventKind, Shape, StatementWeight, Value, Values,
+    Prepared, ResultSet, Shape, StatementWeight, Value, Values,
 };
+use ilion_schema::{EventTarget, SchemaEvent};
 use smallvec::SmallVec;
 use uuid::Uuid;
 
 use crate::answer::{Metadata, Reply, convert_columns};
 use crate::error_table::error_response;
-use crate::observers::Subject;
-use crate::session::{Session, Stage};
+use crate::session::{ConnectionStage, Session};
 use crate::statements::Statements;
+use crate::subject::Subject;
 use crate::system::SchemaListener;
 use crate::weight::weigh;
 
-/// Shapes of statements by which a batch is known.
+/// Most member shapes in the shape of a batch.
 const BATCH_SHAPES_MAX: usize = 8;
 
-/// An answer and what comes with it.
+/// An answer, not yet encoded, with its warnings, events and position in the commit log.
 pub(crate) struct Answered {
     pub reply: Reply,
     pub durable_at: Option<LogPosition>,
     pub warnings: Vec<String>,
     pub events: Vec<Event>,
-    /// Which statement it is about.
+    /// The statement that the request is about.
     pub subject: Subject,
-    /// The trace of the request, if its client asked for one.
+    /// The id of the trace, if the client asked for one.
     pub tracing_id: Option<Uuid>,
     pub payload: CustomPayload,
 }
@@ -54,7 +55,7 @@ impl Answered {
     }
 }
 
-/// Which queue a request belongs into.
+/// Selects the queue of a request.
 pub(crate) fn weigh_request(statements: &dyn Statements, request: &Request) -> StatementWeight {
     match request {
         Request::Query(query) => weigh(&query.text),
@@ -65,7 +66,7 @@ pub(crate) fn weigh_request(statements: &dyn Statements, request: &Request) -> S
     }
 }
 
-/// Answers requests.
+/// Executes requests.
 pub(crate) struct Requests {
     pub statements: Arc<dyn Statements>,
     pub schema_listener: Arc<dyn SchemaListener>,
@@ -85,10 +86,10 @@ impl Requests {
                 return Answered::of(Reply::Response(Response::Ready));
             }
             Request::AuthResponse(_) => {
-                session.set_stage(Stage::Ready);
+                session.set_stage(ConnectionStage::Ready);
                 return Answered::of(Reply::Response(Response::AuthSuccess(None)));
             }
-            // `expect_in_stage` has refused it.
+            // Unreachable: `expect_in_stage` has refused it.
             Request::Startup(_) => return Answered::of(Reply::error(second_startup())),
             Request::Prepare(prepare) => self.prepare(session, client, prepare),
             Request::Query(query) => self.query(client, query),
@@ -226,7 +227,7 @@ impl Requests {
                     &text
                 }
             };
-            // Of a batch with ever more shapes, the first ones tell enough.
+            // The first few distinct shapes identify a batch well enough, and bound the size of its shape.
             if members.len() < BATCH_SHAPES_MAX && members.iter().all(|known| known.id != shape.id) {
                 members.push(shape.clone());
             }
@@ -271,20 +272,20 @@ impl Requests {
     }
 }
 
-/// SUPPORTED.
+/// The answer to OPTIONS.
 pub(crate) fn supported() -> Reply {
     Reply::Response(Response::Supported(Supported::of_ilion()))
 }
 
-/// Compat: `ServerConnection.validateNewMessage` of Cassandra 5.0.
-pub(crate) fn expect_in_stage(stage: Stage, request: &Request) -> Result<(), ErrorResponse> {
+/// Refuses a request that is not allowed in this stage. Compat: `ServerConnection.validateNewMessage` of Cassandra 5.0.
+pub(crate) fn expect_in_stage(stage: ConnectionStage, request: &Request) -> Result<(), ErrorResponse> {
     let expected = match (stage, request) {
-        (Stage::Established, Request::Startup(_) | Request::Options) => return Ok(()),
-        (Stage::Established, _) => "STARTUP or OPTIONS",
-        (Stage::Authenticating, Request::AuthResponse(_)) => return Ok(()),
-        (Stage::Authenticating, _) => "SASL_RESPONSE",
-        (Stage::Ready, Request::Startup(_)) => return Err(second_startup()),
-        (Stage::Ready, _) => return Ok(()),
+        (ConnectionStage::Established, Request::Startup(_) | Request::Options) => return Ok(()),
+        (ConnectionStage::Established, _) => "STARTUP or OPTIONS",
+        (ConnectionStage::Authenticating, Request::AuthResponse(_)) => return Ok(()),
+        (ConnectionStage::Authenticating, _) => "SASL_RESPONSE",
+        (ConnectionStage::Ready, Request::Startup(_)) => return Err(second_startup()),
+        (ConnectionStage::Ready, _) => return Ok(()),
     };
     Err(ErrorResponse::protocol(format!(
         "Unexpected message {}, expecting {expected}",
@@ -300,12 +301,12 @@ fn unprepared(id: &[u8]) -> Error {
     Error::Unprepared { id: id.to_vec() }
 }
 
-/// How rows tell their columns; `None` if the client does without, yet may have others in mind, so that it has to prepare the
+/// The metadata to send with the rows. `None` if the client asks for none, but may know other columns: then it must prepare the
 /// statement again.
 ///
-/// Compat: `ExecuteMessage` of Cassandra 5.0: conditional statements, whose columns depend on the outcome and have no id,
-/// always tell them. Before protocol 5 Cassandra takes the columns of whoever prepared last for those that every client
-/// knows; drivers that rely on that show values under wrong names.
+/// Compat: as in `ExecuteMessage` of Cassandra 5.0, answers of conditional statements always have full metadata, since their
+/// columns depend on the outcome and have no id. Unlike Cassandra before v5, a client is not assumed to know the columns that
+/// another client prepared last: drivers that rely on that show values under wrong names.
 fn metadata_of(
     result: &ResultSet,
     prepared: &Prepared,
@@ -367,20 +368,19 @@ fn value_at(values: &ilion_protocol::Values, index: usize) -> Value {
     }
 }
 
-/// The event in the words of the protocol.
+/// Converts an event of the query layer to one of the protocol.
 pub(crate) fn schema_change(event: SchemaEvent) -> SchemaChange {
-    let change = match event.change {
-        SchemaEventKind::Created => ChangeKind::Created,
-        SchemaEventKind::Updated => ChangeKind::Updated,
-        SchemaEventKind::Dropped => ChangeKind::Dropped,
+    let change = match event.kind {
+        ilion_schema::ChangeKind::Created => ChangeKind::Created,
+        ilion_schema::ChangeKind::Updated => ChangeKind::Updated,
+        ilion_schema::ChangeKind::Dropped => ChangeKind::Dropped,
     };
-    let (name, arguments) = (event.name, event.argument_types);
     let target = match event.target {
-        ilion_query::SchemaTarget::Keyspace => SchemaTarget::Keyspace,
-        ilion_query::SchemaTarget::Table => SchemaTarget::Table(name),
-        ilion_query::SchemaTarget::Type => SchemaTarget::Type(name),
-        ilion_query::SchemaTarget::Function => SchemaTarget::Function { name, arguments },
-        ilion_query::SchemaTarget::Aggregate => SchemaTarget::Aggregate { name, arguments },
+        EventTarget::Keyspace => SchemaTarget::Keyspace,
+        EventTarget::Table(name) => SchemaTarget::Table(name),
+        EventTarget::Type(name) => SchemaTarget::Type(name),
+        EventTarget::Function(name, arguments) => SchemaTarget::Function { name, arguments },
+        EventTarget::Aggregate(name, arguments) => SchemaTarget::Aggregate { name, arguments },
     };
     SchemaChange {
         change,

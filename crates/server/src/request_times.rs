@@ -1,4 +1,4 @@
-//! How long requests took, for the metrics: each worker counts into numbers of its own, so that counting waits for nobody.
+//! Times of requests as metrics. Each worker counts into its own numbers, so counting needs no lock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncod
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
-use crate::costs::Stages;
+use crate::costs::{Stages, in_seconds};
 
-/// Requests that are timed, by opcode.
+/// Kinds of requests, by opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RequestKind {
     Query,
     Prepare,
     Execute,
@@ -23,8 +23,8 @@ pub(crate) enum Kind {
     Other,
 }
 
-impl Kind {
-    /// Their names, in the same order.
+impl RequestKind {
+    /// Their names, in the order of the variants.
     const NAMES: [&str; 5] = ["query", "prepare", "execute", "batch", "other"];
 
     pub fn of(request: &Request) -> Self {
@@ -38,7 +38,7 @@ impl Kind {
     }
 }
 
-/// Upper bound of the first bucket; each of the next ones is twice that before.
+/// Upper bound of the first bucket; each bound is twice the previous one.
 const FIRST_NANOS: u64 = 1000;
 /// Buckets with an upper bound: up to 4.2 s.
 const BUCKETS: usize = 23;
@@ -53,18 +53,18 @@ struct StageLabel {
     stage: &'static str,
 }
 
-/// The numbers of one worker.
+/// The times of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct RequestTimes {
-    kinds: [Times; Kind::NAMES.len()],
+    kinds: [Times; RequestKind::NAMES.len()],
     stages: [Times; Stages::COUNT],
 }
 
-/// How long some requests took, or a stage of them.
+/// A histogram of times.
 #[derive(Debug, Default)]
 struct Times {
     sum_nanos: AtomicU64,
-    /// By time; the last bucket is of the longest.
+    /// Counts by bucket; the last one has no upper bound.
     counts: [AtomicU64; BUCKETS + 1],
 }
 
@@ -77,11 +77,11 @@ impl Times {
 }
 
 impl RequestTimes {
-    /// One more request. Requires: no other thread counts here.
+    /// Counts a request. Requires: no other thread counts here at the same time.
     #[inline]
-    pub(crate) fn count(&self, kind: Kind, stages: &Stages) {
+    pub(crate) fn count(&self, kind: RequestKind, stages: &Stages) {
         self.kinds[kind as usize].count(stages.sum());
-        // In the order of `Stages::each`, which takes twice the instructions here.
+        // In the order of `Stages::NAMES`.
         let [queue, execute, log_wait, send] = &self.stages;
         queue.count(stages.queue);
         execute.count(stages.execute);
@@ -92,7 +92,7 @@ impl RequestTimes {
     }
 }
 
-/// Only the thread that counts writes: an addition need not be one step.
+/// Adds without an atomic read-modify-write, since only one thread writes.
 #[inline]
 fn add(number: &AtomicU64, more: u64) {
     number.store(number.load(Relaxed).wrapping_add(more), Relaxed);
@@ -104,32 +104,32 @@ fn bucket_of(nanos: u64) -> usize {
     (doublings as usize).min(BUCKETS)
 }
 
-/// The numbers of all workers.
+/// The times of all workers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AllRequestTimes(Arc<Mutex<Vec<Arc<RequestTimes>>>>);
 
 impl AllRequestTimes {
-    /// Where one more worker counts.
+    /// Adds a worker.
     pub(crate) fn new_worker(&self) -> Arc<RequestTimes> {
         let times = Arc::<RequestTimes>::default();
         self.0.lock().push(times.clone());
         times
     }
 
-    /// Statements as text, and prepared ones.
+    /// Number of QUERY and of EXECUTE requests.
     pub(crate) fn statement_counts(&self) -> (u64, u64) {
-        let count = |kind: Kind| self.sum_of(|times| &times.kinds[kind as usize]).1.iter().sum();
-        (count(Kind::Query), count(Kind::Execute))
+        let count = |kind: RequestKind| self.sum_of(|times| &times.kinds[kind as usize]).1.iter().sum();
+        (count(RequestKind::Query), count(RequestKind::Execute))
     }
 
-    /// Requests of all kinds.
+    /// Number of requests.
     pub(crate) fn request_count(&self) -> u64 {
-        (0..Kind::NAMES.len())
+        (0..RequestKind::NAMES.len())
             .map(|kind| self.sum_of(|times| &times.kinds[kind]).1.iter().sum::<u64>())
             .sum()
     }
 
-    /// Nanoseconds, and requests by time.
+    /// Sum of the nanoseconds, and counts by bucket, over all workers.
     fn sum_of(&self, pick: impl Fn(&RequestTimes) -> &Times) -> (u64, [u64; BUCKETS + 1]) {
         let (mut nanos, mut counts) = (0_u64, [0; BUCKETS + 1]);
         for times in self.0.lock().iter() {
@@ -143,20 +143,15 @@ impl AllRequestTimes {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
-fn seconds(nanos: u64) -> f64 {
-    nanos as f64 / 1e9
-}
-
 fn encode_times(
     encoder: &mut MetricEncoder<'_>,
     label: &impl EncodeLabelSet,
     (nanos, counts): (u64, [u64; BUCKETS + 1]),
 ) -> fmt::Result {
-    let bounds = (0..BUCKETS).map(|doublings| seconds(FIRST_NANOS << doublings));
+    let bounds = (0..BUCKETS).map(|doublings| in_seconds(FIRST_NANOS << doublings));
     let buckets: Vec<(f64, u64)> = bounds.chain([f64::INFINITY]).zip(counts).collect();
     encoder.encode_family(label)?.encode_histogram::<NoLabelSet>(
-        seconds(nanos),
+        in_seconds(nanos),
         counts.iter().sum(),
         &buckets,
         None,
@@ -168,7 +163,7 @@ impl Collector for AllRequestTimes {
         let help = "Time from the last byte of a request to the first byte of its answer.";
         let (unit, histogram) = (Some(&Unit::Seconds), MetricType::Histogram);
         let mut family = encoder.encode_descriptor("request", help, unit, histogram)?;
-        for (number, kind) in Kind::NAMES.into_iter().enumerate() {
+        for (number, kind) in RequestKind::NAMES.into_iter().enumerate() {
             let sums = self.sum_of(|times| &times.kinds[number]);
             encode_times(&mut family, &KindLabel { kind }, sums)?;
         }
@@ -211,8 +206,8 @@ mod tests {
                 log_wait: Some(960_000),
                 send: 10_000,
             };
-            worker.count(Kind::Other, &stages);
-            worker.count(Kind::Other, &Stages::default());
+            worker.count(RequestKind::Other, &stages);
+            worker.count(RequestKind::Other, &Stages::default());
         }
         assert_eq!(all.request_count(), 4);
         let mut registry = Registry::with_prefix("ilion_cql");

@@ -1,4 +1,4 @@
-//! The CQL server: it listens, counts connections, and ends in order.
+//! The CQL server: start and stop.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,27 +29,27 @@ use crate::statements::Statements;
 use crate::system::SchemaListener;
 use crate::workers::Workers;
 
-/// What the server serves.
+/// What the server needs of the other layers.
 pub struct Services {
-    /// Clock.
+    /// The clock, and the machine's memory.
     pub env: Arc<dyn Env>,
     /// Executes statements.
     pub statements: Arc<dyn Statements>,
-    /// Says when writes are durable.
+    /// Waits for the commit log.
     pub durability: Arc<dyn Durability>,
-    /// Told of schema changes.
+    /// Called after each change of the schema.
     pub schema_listener: Arc<dyn SchemaListener>,
-    /// Who watches requests.
+    /// Costs, slow-query log and traces.
     pub observers: Arc<Observers>,
 }
 
 /// Why a server does not start; the operator must act.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Its port cannot be had.
+    /// Its port cannot be used.
     #[error(transparent)]
     Listen(#[from] PortError),
-    /// The operating system gives no threads.
+    /// Threads cannot be started.
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
 }
@@ -123,27 +123,27 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Tells the clients that registered for it.
+    /// Sends an event to the clients that registered for it.
     pub fn announce(&self, event: &Event) {
         self.events.send(event);
     }
 
-    /// What it counts.
+    /// Its counters.
     pub fn metrics(&self) -> &ServerMetrics {
         &self.metrics
     }
 
-    /// Makes what it counts readable.
+    /// Registers its metrics.
     pub fn register_metrics(&self, registry: &mut Registry) {
         self.metrics.register(registry);
     }
 
-    /// A door to the list of clients that stays valid when the server has stopped.
+    /// Access to the connected clients.
     pub fn clients(&self) -> Clients {
         Clients {
             events: self.events.clone(),
@@ -152,8 +152,8 @@ impl Server {
         }
     }
 
-    /// Accepts and reads nothing more, answers what was asked, and ends. Clients that have not taken their answers
-    /// after `patience` are cut off.
+    /// Accepts and reads nothing more, answers the requests in flight, and ends. Clients that have not read their answers after
+    /// `patience` are disconnected.
     pub fn stop(self, patience: Duration) {
         let _ = self.stopping.send(true);
         for session in self.events.sessions() {

@@ -1,11 +1,11 @@
-//! Waiting for the operator to say stop.
+//! Waits for SIGINT or SIGTERM.
 
 use std::io;
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Watches for SIGINT and SIGTERM from the moment it is made: neither ends the process by itself any more.
+/// Handlers for SIGINT and SIGTERM. From their creation on, these signals no longer end the process by themselves.
 pub struct StopSignals {
     runtime: Runtime,
     interrupt: Signal,
@@ -13,10 +13,10 @@ pub struct StopSignals {
 }
 
 impl StopSignals {
-    /// Begins to watch. A signal that comes before [`StopSignals::wait`] is not lost.
+    /// Installs the handlers. A signal that comes before [`StopSignals::wait`] is not lost.
     ///
     /// # Errors
-    /// The operating system gives no handler.
+    /// The operating system refuses.
     pub fn watch() -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -32,10 +32,10 @@ impl StopSignals {
         })
     }
 
-    /// Returns the name of the signal when one comes. From then on a second one ends the process, for those in a hurry.
+    /// Waits for a signal and returns its name. From then on, a second signal ends the process at once.
     ///
     /// # Errors
-    /// The operating system gives no thread.
+    /// The thread that waits for the second signal cannot be started.
     pub fn wait(mut self) -> io::Result<&'static str> {
         let name = self.next();
         std::thread::Builder::new()
@@ -58,5 +58,5 @@ impl StopSignals {
     }
 }
 
-/// As shells tell of a process that SIGINT has ended.
+/// The exit code that shells report for a process ended by SIGINT.
 const HURRIED_EXIT_CODE: i32 = 130;

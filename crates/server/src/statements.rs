@@ -1,4 +1,4 @@
-//! What sessions need of the query layer: one trait, so that tests run on a double.
+//! The interface to the query layer: a trait, so that tests can use a double.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use ilion_query::{
     Values,
 };
 
-/// Executes statements; every call may come from any thread. See [`QueryProcessor`].
+/// Executes statements, on any thread. See [`QueryProcessor`].
 #[expect(
     clippy::missing_errors_doc,
     reason = "an error is the answer to the client; see `ilion_query::Error`"
@@ -16,14 +16,14 @@ pub trait Statements: Send + Sync {
     /// Executes the text of a statement.
     fn query(&self, client: &mut ClientState, cql: &str, options: &ExecuteOptions)
     -> Result<Executed, Error>;
-    /// Prepares a statement and remembers it.
+    /// Prepares and stores a statement.
     fn prepare(
         &self,
         client: &ClientState,
         cql: &str,
         keyspace: Option<&str>,
     ) -> Result<Arc<Prepared>, Error>;
-    /// What a text has in common with those of other values.
+    /// The shape of a text.
     fn shape_of(&self, client: &ClientState, cql: &str, keyspace: Option<&str>) -> Arc<Shape> {
         Arc::new(Shape::of(cql, keyspace.or(client.keyspace.as_deref())))
     }

@@ -1,6 +1,6 @@
 //! Traces of requests: `TRACING ON`.
 //!
-//! A request is traced if its client asks for it, or by chance (`ilion trace-probability`); only who asked is told the trace's id.
+//! A request is traced if its client asks for it, or by chance (`ilion trace-probability`). Only a client that asked gets the id.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,42 +9,42 @@ use ilion_env::Env;
 use ilion_env::trace::TraceEvent;
 use uuid::Uuid;
 
-/// A request that was traced.
+/// The trace of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// What clients find it by.
+    /// Its id, by which clients find it.
     pub id: Uuid,
-    /// When it began.
+    /// When the request began.
     pub started_micros: i64,
     /// How long it took.
     pub duration_micros: u64,
-    /// Who asked.
+    /// Address of the client.
     pub client: IpAddr,
-    /// What kind of request it is, in Cassandra's words.
+    /// Kind of the request, in Cassandra's words.
     pub request: &'static str,
-    /// What came with it.
+    /// Its parameters, by Cassandra's names.
     pub parameters: Vec<(String, String)>,
-    /// Which thread carried it out.
+    /// Name of the thread that executed it.
     pub thread: String,
     /// Its steps.
     pub events: Vec<TraceEvent>,
 }
 
-/// Where traces are kept.
+/// A store for traces.
 pub trait TraceStore: Send + Sync {
-    /// Keeps a trace. What cannot be kept is lost.
+    /// Stores a trace. A failure is logged, and the trace is lost.
     fn store(&self, trace: Trace);
 }
 
-/// How many of the requests are traced that do not ask for it.
+/// Share of the requests that are traced without being asked to.
 #[derive(Debug, Default)]
 pub struct TraceProbability {
-    /// In `1 / u64::MAX`.
+    /// In units of `1 / u64::MAX`.
     share: AtomicU64,
 }
 
 impl TraceProbability {
-    /// From 0 to 1; what is outside becomes the nearest of them.
+    /// Sets the share; clamped to 0 to 1.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -56,13 +56,13 @@ impl TraceProbability {
         self.share.store(share, Relaxed);
     }
 
-    /// From 0 to 1.
+    /// The share, from 0 to 1.
     #[expect(clippy::cast_precision_loss, reason = "shown to people")]
     pub fn probability(&self) -> f64 {
         self.share.load(Relaxed) as f64 / u64::MAX as f64
     }
 
-    /// Whether this time.
+    /// Decides by chance whether to trace this request.
     #[inline]
     pub(crate) fn is_met(&self, env: &dyn Env) -> bool {
         let share = self.share.load(Relaxed);

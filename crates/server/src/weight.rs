@@ -1,8 +1,8 @@
-//! Which queue a text goes to before anybody has parsed it. Wrong guesses cost time, never answers.
+//! Guesses the queue of a statement before it is parsed. A wrong guess costs time, but does not change answers.
 
 use ilion_query::StatementWeight;
 
-/// Judges a statement by its first words: reads without a key, and whatever changes or describes the schema, may take long.
+/// Classifies a text by its first words: SELECTs without a key, and statements about the schema, may take long.
 pub(crate) fn weigh(cql: &str) -> StatementWeight {
     let text = cql.trim_start();
     let word_end = text
@@ -15,7 +15,7 @@ pub(crate) fn weigh(cql: &str) -> StatementWeight {
     }
 }
 
-/// Drivers read the small tables of the server without keys when they connect.
+/// SELECTs of system tables are light: drivers read these small tables without keys when they connect.
 fn weigh_select(text: &str) -> StatementWeight {
     let is_of_server = text.contains(" system.") || text.contains(" system_");
     let has_key = text.contains("where") && !text.contains("allow filtering") && !text.contains("token");

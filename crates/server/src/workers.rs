@@ -58,7 +58,7 @@ impl Workers {
         Ok(())
     }
 
-    /// Lets what is queued be executed, and ends the threads.
+    /// Executes what is queued, and ends the threads.
     pub fn stop(self) {
         for _ in 0..self.queues.sizes.point {
             let _ = self.queues.point.send(Message::Stop);

@@ -1,4 +1,4 @@
-//! Settings as an operator meets them: files, variables, mistakes.
+//! Settings in files and variables, and the errors for mistakes.
 
 #![allow(
     clippy::unwrap_used,

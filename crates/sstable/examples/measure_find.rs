@@ -1,7 +1,7 @@
-//! How long it takes to open an SSTable and to find partitions in it: `measure_find PARTITIONS [LOOKUPS [ROUNDS [FINDING]]]`.
+//! Measures opening an SSTable and finding partitions in it: `measure_find PARTITIONS [LOOKUPS [ROUNDS [FINDING]]]`.
 //!
-//! Under each way of finding them, with keys that stand in the index summary ("near") and keys half an interval away ("far").
-//! The files are in a temporary directory, in the page cache.
+//! Uses each way of finding partitions, with keys of the index summary ("near") and keys half an interval away ("far"). The
+//! files are in a temporary directory, in the page cache.
 
 #![expect(clippy::unwrap_used, reason = "a measurement stops at the first surprise")]
 
@@ -28,7 +28,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let mut number = |default: u64| arguments.next().map_or(default, |text| text.parse().unwrap());
     let (partitions, lookups) = (number(1_000_000), number(50_000));
-    // With a profiler, the difference of two numbers of rounds is what look-ups cost.
+    // With a profiler, the difference between two numbers of rounds is the cost of the lookups.
     let rounds = number(1);
     let only = arguments.next();
     let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
-//! Writes SSTables of random tables, for Cassandra's own tools to judge: `write_random DIR FIRST_SEED COUNT [nb|oa|da]`.
+//! Writes SSTables of random tables, to be checked with Cassandra's own tools: `write_random DIR FIRST_SEED COUNT [nb|oa|da]`.
 //!
-//! Each goes to `DIR/ks/seedN-ID/`, one table a seed, a wide partition among many small ones. `DIR/schema.cql` makes the
-//! tables; `expected.jsonl` beside each SSTable is what `sstabledump -l -t` prints, less positions and what has expired.
+//! Each SSTable is in `DIR/ks/seedN-ID/`, one table per seed, with one wide partition among many small ones. `DIR/schema.cql`
+//! creates the tables. `expected.jsonl` beside each SSTable is the output of `sstabledump -l -t`, without positions and
+//! expirations.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -163,7 +164,7 @@ fn partitions(table: &Arc<TableSchema>, dice: &mut Dice, version: Version) -> Ve
     partitions.into_values().collect()
 }
 
-/// Many rows and ranges, some by clusterings that random data does not have.
+/// Adds many rows and ranges, some with clusterings that random data does not have.
 fn widen(
     update: &mut PartitionUpdate,
     table: &Arc<TableSchema>,
@@ -183,7 +184,7 @@ fn widen(
     rows.dedup_by(|a, b| comparator.compare(&a.clustering, &b.clustering).is_eq());
 }
 
-/// The row with another first clustering value: four ASCII bytes are an int and a text.
+/// The row with another first clustering value: four ASCII bytes are valid as int and as text.
 fn moved(mut row: Row, first: &[u8]) -> Row {
     let mut values = row.clustering.values().clone();
     if let Some(value) = values.first_mut() {

@@ -4,9 +4,8 @@
 //! filter := hash_count:i32  word_count:i32  bits          word_count * 8 bytes
 //! ```
 //!
-//! Bit i is bit i mod 8 (least significant first) of byte i / 8; before na, the bytes of each word stand the other way
-//! round. The bits of a key come from both halves of its Murmur3 hash: `base = h2`, `step = h1`, index `|base rem
-//! bits|`, `base += step`.
+//! Bit i is bit i mod 8 (least significant first) of byte i / 8; before na, the bytes of each word are in reverse order. The
+//! bits of a key come from both halves of its Murmur3 hash: `base = h2`, `step = h1`, index `|base rem bits|`, `base += step`.
 //!
 //! Invariant: a filter never denies a key that was added.
 
@@ -15,7 +14,7 @@ use ilion_types::Token;
 
 use crate::Version;
 
-/// Both halves of the Murmur3 hash of a partition key: computed once a read, asked of many filters.
+/// Both halves of the Murmur3 hash of a partition key, computed once per read and used with many filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHash {
     h1: i64,
@@ -30,14 +29,14 @@ impl KeyHash {
         Self { h1, h2 }
     }
 
-    /// The token that `Murmur3Partitioner` gives the key; `None` for the hash of an empty one, whose token is none.
+    /// The `Murmur3Partitioner` token of the key; `None` for the hash of an empty key, which has another token.
     #[inline]
     pub(crate) fn token(self) -> Option<Token> {
         let hash = if self.h1 == i64::MIN { i64::MAX } else { self.h1 };
         ((self.h1, self.h2) != (0, 0)).then_some(Token::Murmur3(hash))
     }
 
-    /// What the leaves of the trie index hold of it: the lowest byte of the second half.
+    /// The lowest byte of the second half, as in the leaves of the trie index.
     #[inline]
     pub fn low_byte(self) -> u8 {
         self.h2.to_le_bytes()[0]
@@ -46,7 +45,7 @@ impl KeyHash {
 
 /// Bits a key and hashes a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BloomSizing {
+pub(crate) struct BloomSizing {
     /// Bits for each key.
     pub bits_per_key: u32,
     /// Bits that each key sets.
@@ -56,16 +55,13 @@ pub struct BloomSizing {
 const BITS_PER_KEY_MIN: u32 = 2;
 const BITS_PER_KEY_MAX: u32 = 20;
 const HASH_COUNT_MAX: u32 = 15;
-/// Added to the bits of every filter (`BloomCalculations.EXCESS`).
+/// Bits added to every filter (`BloomCalculations.EXCESS`).
 const EXCESS_BITS: u64 = 20;
 
 impl BloomSizing {
-    /// The least `bloom_filter_fp_chance` that can be reached.
-    pub const FP_CHANCE_MIN: f64 = 6.71e-5;
-
     /// The fewest bits that reach the chance with their best number of hashes, then the fewest hashes that still do
-    /// (`BloomCalculations.computeBloomSpec`). A chance below the minimum gets the minimum's sizing.
-    pub fn for_chance(fp_chance: f64) -> Self {
+    /// (`BloomCalculations.computeBloomSpec`). A chance below the minimum gets the sizing of the minimum.
+    pub(crate) fn for_chance(fp_chance: f64) -> Self {
         let mut sizing = Self {
             bits_per_key: BITS_PER_KEY_MIN,
             hash_count: best_hash_count(BITS_PER_KEY_MIN),
@@ -90,7 +86,7 @@ impl BloomSizing {
     }
 }
 
-/// The theoretical rate `(1 - e^(-k/b))^k` in three significant digits, as the tables of the literature have it.
+/// The theoretical rate `(1 - e^(-k/b))^k`, rounded to three significant digits, as in the tables of the literature.
 fn false_positive_rate(bits_per_key: u32, hash_count: u32) -> f64 {
     let (bits, hashes) = (f64::from(bits_per_key), f64::from(hash_count));
     let rate = (1.0 - (-hashes / bits).exp()).powf(hashes);
@@ -117,11 +113,11 @@ pub struct BloomFilter {
     bits: Divisor,
 }
 
-/// More hashes than that only cost time; a file that says so is damaged.
+/// More hashes only cost time, so a file with more is damaged.
 const HASH_COUNT_READ_MAX: u32 = 64;
 
 impl BloomFilter {
-    /// An empty filter for about `key_count` keys; `None` if the chance is 1 (no filter wanted).
+    /// An empty filter for about `key_count` keys; `None` if the chance is 1, which means no filter.
     pub fn for_keys(key_count: u64, fp_chance: f64) -> Option<Self> {
         if fp_chance >= 1.0 {
             return None;
@@ -160,22 +156,22 @@ impl BloomFilter {
         })
     }
 
-    /// Memory that it takes.
+    /// Memory that it takes, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.words.len() * 8
     }
 
-    /// True if no key was added: such a filter in a file hides every row, and is damaged.
+    /// True if no key was added. In a file, such a filter would hide every row, so it is damaged.
     pub fn is_blank(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// An empty filter of the same size and number of hashes.
+    /// An empty filter of the same size and with the same number of hashes.
     pub(crate) fn emptied(&self) -> Self {
         Self::of_words(self.hash_count, vec![0; self.words.len()].into())
     }
 
-    /// About where in the file the first bit stands that `other`, of the same size, does not have.
+    /// The approximate offset in the file of the first bit that `other`, a filter of the same size, does not have.
     pub(crate) fn first_surplus(&self, other: &Self) -> Option<u64> {
         let mut words = self.words.iter().zip(&other.words);
         let word = words.position(|(mine, other)| mine & !other != 0)?;
@@ -198,10 +194,10 @@ impl BloomFilter {
         out.into_vec()
     }
 
-    /// Reads the component.
+    /// Decodes the component.
     ///
     /// # Errors
-    /// Malformed bytes; the filter can be rebuilt from the index.
+    /// Malformed bytes. The filter can be rebuilt from the index.
     pub fn decode(bytes: &[u8], version: Version) -> Result<Self, Malformed> {
         let mut input = Reader::new(bytes);
         let refused = input.error("1 to 64 hashes");
@@ -225,12 +221,12 @@ impl BloomFilter {
     }
 }
 
-/// Calls `visit` with each bit of a key until it says false; true if it never did.
+/// Calls `visit` with each bit of a key until it returns false; true if it never did.
 #[inline]
 fn for_each_bit(key: KeyHash, hash_count: u32, bits: Divisor, mut visit: impl FnMut(usize) -> bool) -> bool {
     let mut base = key.h2;
     for _ in 0..hash_count {
-        // Compat: a signed remainder, then its absolute value, which is the remainder of the absolute value.
+        // Compat: Java takes the absolute value of a signed remainder; that is the remainder of the absolute value.
         let bit = bits.remainder_of(base.unsigned_abs()) as usize;
         if !visit(bit) {
             return false;
@@ -240,16 +236,16 @@ fn for_each_bit(key: KeyHash, hash_count: u32, bits: Divisor, mut visit: impl Fn
     true
 }
 
-/// A number that others are divided by, which takes a multiplication: a division takes several times as long.
+/// A divisor that needs only a multiplication: a division takes several times as long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Divisor {
     value: u64,
-    /// 2^64 - 1 over it, rounded down.
+    /// (2^64 - 1) / value, rounded down.
     inverse: u64,
 }
 
 impl Divisor {
-    /// Of so many words of bits; of one if there are none.
+    /// The number of bits in `words` words; at least those of one word.
     fn of_words(words: usize) -> Self {
         let value = ((words as u64) << 6).max(1);
         Self {
@@ -260,7 +256,7 @@ impl Divisor {
 
     #[inline]
     fn remainder_of(self, number: u64) -> u64 {
-        // The estimate is at most one too low: `inverse` is less than one below 2^64 / value, and `number` below 2^64.
+        // The estimate is at most one too low: `inverse` is less than one below 2^64 / value, and `number` is below 2^64.
         let quotient = (u128::from(number) * u128::from(self.inverse)) >> 64;
         let remainder = number - quotient as u64 * self.value;
         if remainder >= self.value {
@@ -292,7 +288,7 @@ mod tests {
             (0.01, 10, 5),
             (0.001, 15, 7),
             (0.0001, 20, 10),
-            (BloomSizing::FP_CHANCE_MIN, 20, 14),
+            (6.71e-5, 20, 14),
             (0.0, 20, 14),
         ] {
             let expected = BloomSizing {

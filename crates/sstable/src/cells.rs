@@ -1,7 +1,7 @@
-//! Cells.db, the cell map: where the cells of large rows are in Data.db.
+//! Cells.db, the cell map: the positions of cells of large rows in Data.db.
 //!
-//! A read that wants some columns of a large row finds the start of the row and the times of its cells here, and fetches of
-//! Data.db only the chunks with wanted values. `docs/format/cells.md` tells the file:
+//! A read of some columns of a large row takes the start of the row and the times of its cells from here. From Data.db it
+//! fetches only the chunks with selected values. `docs/format/cells.md` describes the file:
 //!
 //! ```text
 //! file      := body  page_crc:u32 *  tail                                                  integers are little-endian
@@ -16,13 +16,13 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `parts` | what an entry has of the columns of a row |
-//! | `map` | look-ups |
-//! | `lookup` | look-ups of a reader, which ascend |
-//! | `tail` | what the file says of itself |
-//! | `writer` | entries in, file out |
+//! | `parts` | the parts of an entry, which describe the columns of a row |
+//! | `map` | lookups |
+//! | `lookup` | ascending lookups of one reader |
+//! | `tail` | the tail of the file |
+//! | `writer` | writes the file |
 //!
-//! Invariant: what is read with the map is what is read without it. Not here: which rows have an entry (`writer`).
+//! Invariant: a read returns the same with the map and without it. Not here: which rows have an entry (`writer`).
 
 mod lookup;
 mod map;
@@ -37,5 +37,5 @@ pub(crate) use map::{CellMap, Entry};
 pub(crate) use parts::{Part, Parts, PartsWriter};
 pub(crate) use writer::{CellMapWriter, Whole};
 
-/// Entries of a block; the last one may have fewer.
+/// Entries per block; the last block may have fewer.
 const BLOCK_ENTRIES: u64 = 16;

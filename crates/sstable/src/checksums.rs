@@ -1,7 +1,7 @@
-//! Checksums.db: CRCs of the components that have none of their own.
+//! Checksums.db: CRCs of components that have no checksums of their own.
 //!
-//! Cassandra's indexes, filters, summaries and chunk maps have no checksums, and a bit that turned over in one of them is a row
-//! that is not found. `docs/format/checksums.md` tells the file:
+//! Cassandra's indexes, filters, summaries and chunk maps have no checksums; a flipped bit in one of them can hide a row.
+//! `docs/format/checksums.md` describes the file:
 //!
 //! ```text
 //! file := component *  tail                                                       integers are little-endian
@@ -9,7 +9,7 @@
 //! tail := component_count:u16  stored_length:u64  fingerprint:u32  version:u8  crc:u32  "ILCHECKS"     crc: of all before it
 //! ```
 //!
-//! Indexes are checked block by block, when one is read from the file; what is read whole is checked then.
+//! Indexes are checked block by block, when a block is read from the file. Components that are read whole are checked then.
 
 use std::path::Path;
 
@@ -24,12 +24,12 @@ use crate::{Component, Descriptor, Error, Result, StatsMetadata};
 const MAGIC: &[u8; 8] = b"ILCHECKS";
 const VERSION: u8 = 1;
 const TAIL_LEN: usize = 27;
-/// Bytes under each CRC: what is read of an index at once.
+/// Size of the block of a CRC; also the unit of reads of an index.
 pub(crate) const BLOCK_BYTES: u32 = 16 << 10;
 const READ_BYTES: usize = 256 << 10;
 
-/// The components that it has: they have no checksums that each read compares, and nobody writes them anew.
-/// Compat: Cassandra replaces Statistics.db (which has checksums) and TOC.txt of files that are there.
+/// The components that it covers: those without checksums that are compared at each read, and that are never rewritten. Compat:
+/// Cassandra replaces Statistics.db (which has checksums) and TOC.txt of existing SSTables.
 const COVERED: [Component; 8] = [
     Component::Index,
     Component::Partitions,
@@ -44,22 +44,22 @@ const COVERED: [Component; 8] = [
 /// The CRCs of one component.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
-    /// Bytes of the component.
+    /// Size of the component.
     pub(crate) length: u64,
     crcs: Vec<u32>,
 }
 
-/// The CRCs of a component that is being written or read.
+/// Computes the CRCs of a component that is being written or read.
 #[derive(Debug, Default)]
 pub(crate) struct Summing {
     sums: Sums,
-    /// Of the bytes of a block that is not full.
+    /// CRC of the bytes of a block that is not full yet.
     open_crc: u32,
     open_len: usize,
 }
 
 impl Summing {
-    /// The next bytes of the component.
+    /// Adds the next bytes of the component.
     pub(crate) fn add(&mut self, mut bytes: &[u8]) {
         self.sums.length += bytes.len() as u64;
         while !bytes.is_empty() {
@@ -87,14 +87,14 @@ impl Summing {
 }
 
 impl Sums {
-    /// Of all bytes of a component.
+    /// The CRCs of a component with these bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut summing = Summing::default();
         summing.add(bytes);
         summing.finish()
     }
 
-    /// The same for a reader of chunks.
+    /// The same, as a chunk reader needs it.
     pub(crate) fn to_crc_file(&self) -> CrcFile {
         CrcFile {
             chunk_length: BLOCK_BYTES,
@@ -102,13 +102,13 @@ impl Sums {
         }
     }
 
-    /// Compares a component that was read whole.
+    /// Compares these with the bytes of a component that was read whole.
     pub(crate) fn check(&self, bytes: &[u8], path: &Path) -> Result<()> {
         self.check_length(bytes.len() as u64, path)?;
         self.compare_crcs(bytes.chunks(BLOCK_BYTES as usize).map(crc32), path)
     }
 
-    /// Compares what is there with what should be.
+    /// Compares these, the expected CRCs, with those that were found.
     pub(crate) fn compare(&self, found: &Self, path: &Path) -> Result<()> {
         self.check_length(found.length, path)?;
         self.compare_crcs(found.crcs.iter().copied(), path)
@@ -134,16 +134,16 @@ impl Sums {
     }
 }
 
-/// What Checksums.db says.
+/// The content of Checksums.db.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Checksums {
     components: Vec<(Component, Sums)>,
 }
 
-/// Whose checksums they are.
+/// Identifies the SSTable that checksums belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// Bytes of Data.db on disk.
+    /// Size of Data.db on disk.
     pub(crate) stored_length: u64,
     fingerprint: u32,
 }
@@ -158,10 +158,10 @@ impl Owner {
 }
 
 impl Checksums {
-    /// Those of the components that are there.
+    /// Reads and sums the components that exist.
     ///
     /// # Errors
-    /// The operating system refused. `None` if `go_on` says so.
+    /// A component cannot be read. Returns `None` if `go_on` returns false.
     pub(crate) fn of_files(
         env: &dyn Env,
         descriptor: &Descriptor,
@@ -191,7 +191,7 @@ impl Checksums {
         Ok(Some(checksums))
     }
 
-    /// A component was written. Others than those that are covered are left out.
+    /// Adds a component that was written; ignores components that are not covered.
     pub(crate) fn add(&mut self, component: Component, sums: Sums) {
         if COVERED.contains(&component) {
             self.components.push((component, sums));
@@ -199,27 +199,27 @@ impl Checksums {
         }
     }
 
-    /// Those of a component; `None` if it was not there.
+    /// The CRCs of a component; `None` if there was no such component.
     pub(crate) fn of(&self, component: &Component) -> Option<&Sums> {
         let mut all = self.components.iter();
         all.find_map(|(known, sums)| (known == component).then_some(sums))
     }
 
-    /// The components that must be there, with what they must be.
+    /// All components that must exist, with their CRCs.
     pub(crate) fn all(&self) -> &[(Component, Sums)] {
         &self.components
     }
 
-    /// Memory that they take.
+    /// Memory that they take, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let crcs = self.components.iter().map(|(_, sums)| sums.crcs.len() * 4);
         crcs.sum()
     }
 
-    /// Reads the component; `None` if there is none.
+    /// Reads the component; `None` if it does not exist.
     ///
     /// # Errors
-    /// Corrupt if it is damaged, or of another SSTable that had the name.
+    /// Corrupt if it is damaged, or belongs to another SSTable of the same name.
     pub(crate) fn read(env: &dyn Env, descriptor: &Descriptor, owner: Owner) -> Result<Option<Self>> {
         let Some(bytes) = read_component(env, descriptor, &Component::Checksums)? else {
             return Ok(None);
@@ -229,7 +229,7 @@ impl Checksums {
             return Err(Error::corrupt(&path, 0, "checksums of version 1, whole"));
         };
         if found != owner {
-            let expected = "checksums of this SSTable, not of another that had its name";
+            let expected = "checksums of this SSTable, not of another one with the same name";
             return Err(Error::corrupt(&path, 0, expected));
         }
         Ok(Some(checksums))
@@ -292,8 +292,8 @@ impl Checksums {
     }
 }
 
-/// Writes the file of an SSTable that another program wrote, or whose checksums are damaged: what its components are now is
-/// what they are to stay. False if it was stopped.
+/// Writes Checksums.db for an SSTable of another program, or to replace damaged checksums. The current content of the
+/// components counts as correct. False if it was stopped.
 pub(crate) fn make_checksums(
     env: &dyn Env,
     descriptor: &Descriptor,

@@ -1,12 +1,12 @@
-//! Which stretches of the commit log SSTables cover.
+//! The intervals of the commit log that SSTables cover.
 
 use crate::{CommitLogPosition, StatsMetadata};
 
-/// A stretch of the commit log whose mutations are in the SSTable: start and end, each segment id and offset.
+/// An interval of the commit log whose mutations are in the SSTable: start and end, each as segment id and offset.
 pub type CommitLogInterval = ((u64, u32), (u64, u32));
 
 impl StatsMetadata {
-    /// What of the commit log the SSTable holds. It is that of `originating_host`.
+    /// The intervals of the commit log that the SSTable covers, in the log of `originating_host`.
     pub fn covered_intervals(&self) -> Vec<CommitLogInterval> {
         let place = |position: &CommitLogPosition| {
             let segment = u64::try_from(position.segment).unwrap_or(0);

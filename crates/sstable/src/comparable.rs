@@ -1,4 +1,4 @@
-//! Keys and clusterings as the bytes that tries are walked with; see `ilion_types::encode_comparable_key`.
+//! Byte-comparable keys and clusterings, for lookups in tries; see `ilion_types::encode_comparable_key`.
 
 use std::ops::Deref;
 
@@ -8,17 +8,17 @@ use ilion_types::{
     CqlType, TERMINATOR_AFTER, TERMINATOR_BEFORE, TERMINATOR_ROW, Token, encode_comparable_key,
 };
 
-/// What follows the token in the encoding of an empty key: separator, no bytes, terminator.
+/// Length of the rest of an empty key's encoding behind the token: separator and terminator.
 const EMPTY_KEY_LEN: usize = 3;
 
-/// The key as Partitions.db has it.
+/// The encoding of a key in Partitions.db.
 pub(crate) fn comparable_key(token: &Token, key: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(16 + key.len());
     encode_comparable_key(token, key, &mut out);
     out
 }
 
-/// A place between keys.
+/// The encoding of a bound between keys.
 pub(crate) fn comparable_bound(bound: &KeyBound) -> Vec<u8> {
     match bound {
         KeyBound::Start => Vec::new(),
@@ -38,15 +38,15 @@ fn comparable_token(token: &Token, terminator: u8) -> Vec<u8> {
     out
 }
 
-/// The clusterings of one table as Rows.db has them.
+/// Encodes the clusterings of one table as in Rows.db.
 #[derive(Clone, Debug)]
 pub(crate) struct ComparableClusterings {
-    /// Types, and whether they are DESC.
+    /// Types of the columns, and whether they are DESC.
     columns: Vec<(CqlType, bool)>,
 }
 
 impl ComparableClusterings {
-    /// `None` if a column is of a class that Ilion does not know: so is its encoding.
+    /// `None` if a column has an unknown custom type: its encoding is unknown, too.
     pub(crate) fn of(table: &TableSchema) -> Option<Self> {
         let columns = table
             .clustering()

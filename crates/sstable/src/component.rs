@@ -13,9 +13,9 @@ pub enum Component {
     Partitions,
     /// Tries of rows (BTI).
     Rows,
-    /// What is in it.
+    /// Statistics, serialization header and other metadata.
     Statistics,
-    /// Where the compressed chunks are; present if and only if Data.db is compressed.
+    /// Offsets of compressed chunks; exists if and only if Data.db is compressed.
     CompressionInfo,
     /// Checksums of uncompressed data.
     Crc,
@@ -27,13 +27,13 @@ pub enum Component {
     Summary,
     /// The names of the components.
     Toc,
-    /// Ilion's token map.
+    /// Ilion's token map: tokens and positions of partitions.
     Tokens,
-    /// Ilion's cell map.
+    /// Ilion's cell map: positions of cells in large rows.
     Cells,
     /// Ilion's checksums of the components that have none.
     Checksums,
-    /// Anything else that carries the SSTable's name, such as `SAI+...`: kept and removed with it, never read.
+    /// Any other file with the SSTable's name, such as `SAI+...`: kept and removed with it, never read.
     Other(String),
 }
 
@@ -55,7 +55,7 @@ const NAMES: [(Component, &str); 14] = [
 ];
 
 impl Component {
-    /// The component of a name such as `Data.db`.
+    /// The component with a name such as `Data.db`.
     pub fn from_name(name: &str) -> Self {
         NAMES.iter().find(|(_, known)| *known == name).map_or_else(
             || Self::Other(name.to_owned()),
@@ -63,7 +63,7 @@ impl Component {
         )
     }
 
-    /// Its name, the last part of the file's name.
+    /// Its name: the last part of the file's name.
     pub fn name(&self) -> &str {
         if let Self::Other(name) = self {
             return name;
@@ -74,7 +74,7 @@ impl Component {
             .map_or("", |(_, name)| name)
     }
 
-    /// Every component that has a fixed name.
+    /// All components with fixed names.
     pub fn known() -> impl Iterator<Item = Self> {
         NAMES.iter().map(|(component, _)| component.clone())
     }

@@ -1,16 +1,16 @@
-//! Reads and writes whole components: the small ones, that are decoded and encoded in memory.
+//! Reads and writes whole components: small ones that are decoded and encoded in memory.
 
 use ilion_env::Env;
 
 use crate::{Component, Descriptor, Result};
 
-/// Larger than any component that is read whole (a filter or chunk map of many terabytes of data).
+/// A limit above any component that is read whole (a filter or chunk map of many terabytes of data).
 const COMPONENT_LEN_MAX: u64 = 16 << 30;
 
-/// The bytes of a component; `None` if the SSTable does not have it.
+/// The bytes of a component; `None` if it does not exist.
 ///
 /// # Errors
-/// The operating system refused.
+/// The file cannot be read.
 pub fn read_component(
     env: &dyn Env,
     descriptor: &Descriptor,
@@ -23,10 +23,10 @@ pub fn read_component(
     }
 }
 
-/// Creates a component with these bytes and makes them durable. The name is durable after the directory's sync.
+/// Creates a component with these bytes and syncs it. Its name is durable after the directory's sync.
 ///
 /// # Errors
-/// The operating system refused, or the component exists.
+/// The file cannot be written, or exists.
 pub fn write_component(
     env: &dyn Env,
     descriptor: &Descriptor,

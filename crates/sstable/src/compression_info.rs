@@ -1,4 +1,4 @@
-//! CompressionInfo.db: how Data.db is compressed, and where its chunks are.
+//! CompressionInfo.db: the compression of Data.db, and the offsets of its chunks.
 //!
 //! ```text
 //! file := class:utf  option_count:i32  (key:utf value:utf)*
@@ -6,8 +6,8 @@
 //!         chunk_count:i32  offset:i64 *
 //! ```
 //!
-//! Offsets are of the stored chunks in Data.db. There may be one chunk more than the data needs, an empty one: the
-//! count is never derived. Not here: what a stored chunk looks like (`chunks`).
+//! Offsets are those of the stored chunks in Data.db. There may be one more chunk than the data needs, an empty one, so the
+//! number of chunks is never computed from the length. Not here: the bytes of a stored chunk (`chunks`).
 
 use std::path::Path;
 
@@ -16,26 +16,26 @@ use ilion_env::Env;
 
 use crate::{Component, Descriptor, Error, Result, Version};
 
-/// Chunks above this are refused: Cassandra's tables use 4 KiB to 1 MiB, and a chunk is decompressed whole.
+/// Longer chunks are refused: Cassandra's tables use 4 KiB to 1 MiB, and a chunk is decompressed whole.
 pub const CHUNK_LENGTH_MAX: u32 = ilion_schema::CHUNK_LENGTH_KIB_MAX << 10;
 
-/// The compressor with its options is at the start; this much is nearly always enough.
+/// Bytes that are read for the compressor and its options, which are at the start; nearly always enough.
 const HEAD_BYTES: usize = 1 << 10;
 
-/// What CompressionInfo.db says.
+/// The content of CompressionInfo.db.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompressionInfo {
     /// Simple class name of the compressor.
     pub class: String,
     /// Options of the compressor itself, in the order of the file.
     pub options: Vec<(String, String)>,
-    /// Uncompressed bytes of every chunk but the last.
+    /// Uncompressed length of every chunk except the last.
     pub chunk_length: u32,
     /// Chunks stored with this many bytes or more are not compressed.
     pub compressed_length_max: u32,
-    /// Uncompressed bytes of Data.db.
+    /// Uncompressed size of Data.db.
     pub data_length: u64,
-    /// Where each chunk starts in Data.db.
+    /// Offset of each chunk in Data.db.
     pub offsets: Vec<u64>,
 }
 
@@ -43,7 +43,7 @@ pub struct CompressionInfo {
 pub const NEVER_RAW: u32 = i32::MAX as u32;
 
 impl CompressionInfo {
-    /// Reads the component and checks that every position of the data has a chunk.
+    /// Decodes the component, and checks that all positions of the data have a chunk.
     ///
     /// # Errors
     /// Corrupt, with the offset in `file`.
@@ -62,7 +62,7 @@ impl CompressionInfo {
         if (info.offsets.len() as u64) < chunks_needed {
             return refuse("an offset for every chunk of the data");
         }
-        // Four bytes of CRC at least lie between two offsets.
+        // Consecutive offsets differ by at least the four bytes of the CRC.
         if info.offsets.first().is_some_and(|first| *first != 0)
             || info
                 .offsets
@@ -123,19 +123,19 @@ impl CompressionInfo {
         out.into_vec()
     }
 
-    /// The compressor, if Ilion has it; `file` is for errors.
+    /// The compressor; `file` is for errors.
     ///
     /// # Errors
-    /// Refused: an unknown class or option value.
+    /// Refused: an unknown class, or an unknown value of an option.
     pub fn compressor(&self, file: &Path) -> Result<Compressor> {
         compressor_of(&self.class, &self.options, file)
     }
 }
 
-/// True if the SSTable has the component. Reads its start only: it is as long as the data asks for.
+/// True if the SSTable has the component. Reads only the start of the file: its length grows with the data.
 ///
 /// # Errors
-/// Refused if it names a compressor that Ilion does not have; corrupt if it names none.
+/// Refused if its compressor is unknown; corrupt if it names none.
 pub(crate) fn check_compressor(env: &dyn Env, descriptor: &Descriptor) -> Result<bool> {
     let path = descriptor.path(&Component::CompressionInfo);
     let file = match env.open_read(&path) {

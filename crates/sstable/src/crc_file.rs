@@ -11,23 +11,23 @@ use ilion_codec::{Reader, Writer};
 use crate::compression_info::CHUNK_LENGTH_MAX;
 use crate::{Error, Result};
 
-/// What Cassandra writes as chunk length, here and beside its saved caches.
+/// The chunk length that Cassandra uses here and for its saved caches.
 pub const CRC_CHUNK_LENGTH: u32 = 65_536;
-/// The same in CRC.db of ours. Compat: Cassandra goes by what the file says. So little is read with a small cell, and the CRCs take half
-/// the memory of the chunk map of a compressed file.
+/// The chunk length of Ilion's CRC.db. Compat: Cassandra accepts any length. With short chunks, a read of a small cell reads
+/// little, and the CRCs take half the memory of the chunk map of a compressed file.
 pub const DATA_CRC_CHUNK_LENGTH: u32 = 16 << 10;
 
-/// What CRC.db says.
+/// The content of CRC.db.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrcFile {
-    /// Bytes under each CRC.
+    /// Number of bytes per CRC.
     pub chunk_length: u32,
     /// CRC-32 of each chunk.
     pub crcs: Vec<u32>,
 }
 
 impl CrcFile {
-    /// Reads the component.
+    /// Decodes the component.
     ///
     /// # Errors
     /// Corrupt, with the offset in `file`.

@@ -7,8 +7,8 @@
 //! format    := 'big' | 'bti'
 //! ```
 //!
-//! The parts of a time-UUID id are days since 1582-10-15, the second of the day, the 100 ns ticks in that second,
-//! and the low 64 bits of the UUID. Not here: which files a directory holds (`directory`).
+//! The fields of a time-UUID id: days since 1582-10-15, the second of the day, the 100 ns ticks in that second, and the low 64
+//! bits of the UUID. Not here: the files of a directory (`directory`).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,39 +16,12 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::{Component, Version};
+use crate::{Component, Format, Version};
 
-/// How partitions are indexed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Format {
-    /// Index.db and Summary.db.
-    Big,
-    /// Partitions.db and Rows.db: tries.
-    Bti,
-}
-
-impl Format {
-    /// As file names spell it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Big => "big",
-            Self::Bti => "bti",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        match text {
-            "big" => Some(Self::Big),
-            "bti" => Some(Self::Bti),
-            _ => None,
-        }
-    }
-}
-
-/// What tells an SSTable from the others of its table. Sequence numbers sort before time UUIDs, each kind by age.
+/// Distinguishes the SSTables of a table. Sequence numbers sort before time UUIDs, each kind by age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SSTableId {
-    /// A number that grows in the table's directory: what a stock Cassandra writes.
+    /// A number that grows in the table's directory, as Cassandra uses by default.
     Sequence(u32),
     /// A version 1 UUID (`uuid_sstable_identifiers_enabled`).
     TimeUuid(Uuid),
@@ -58,18 +31,18 @@ const TICKS_PER_SECOND: u64 = 10_000_000;
 const SECONDS_PER_DAY: u64 = 86_400;
 
 impl SSTableId {
-    /// Reads either form.
+    /// Parses either form.
     pub fn parse(text: &str) -> Option<Self> {
         if text.contains('_') {
             return parse_time_uuid(text).map(Self::TimeUuid);
         }
         let is_decimal = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number: u32 = text.parse().ok().filter(|_| is_decimal)?;
-        // Only the form that is printed: two names must never mean one SSTable.
+        // Only the printed form is accepted: two names must never mean the same SSTable.
         (number.to_string() == text && i32::try_from(number).is_ok()).then_some(Self::Sequence(number))
     }
 
-    /// As the key cache and Cassandra's tables hold it: 4 bytes of a number, or 16 bytes.
+    /// The form of the key cache and of Cassandra's tables: the 4 bytes of a number, or the 16 bytes of a UUID.
     pub fn to_bytes(self) -> Vec<u8> {
         match self {
             Self::Sequence(number) => number.to_be_bytes().to_vec(),
@@ -175,16 +148,16 @@ impl fmt::Display for SSTableId {
     }
 }
 
-/// Which SSTable: directory, version, id and format. Cheap to clone.
+/// Identifies an SSTable: directory, version, id and format. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Descriptor {
-    /// The directory that holds its components.
+    /// The directory of its components.
     pub directory: Arc<Path>,
     /// Its id.
     pub id: SSTableId,
     /// Its format version.
     pub version: Version,
-    /// How it is indexed.
+    /// The format of its index.
     pub format: Format,
 }
 
@@ -199,7 +172,7 @@ impl Descriptor {
         }
     }
 
-    /// The SSTable and component that a file name says; `None` for names of other files, also temporary ones.
+    /// The SSTable and the component of a file name; `None` for other files, including temporary ones.
     pub fn parse(directory: &Arc<Path>, file_name: &str) -> Option<(Self, Component)> {
         let mut parts = file_name.splitn(4, '-');
         let version = Version::parse(parts.next()?)?;
@@ -213,13 +186,13 @@ impl Descriptor {
         Some((descriptor, Component::from_name(component)))
     }
 
-    /// The SSTable that a path of one of its components names.
+    /// The SSTable and the component of a path.
     pub fn from_path(path: &Path) -> Option<(Self, Component)> {
         let directory: Arc<Path> = path.parent()?.into();
         Self::parse(&directory, path.file_name()?.to_str()?)
     }
 
-    /// What the names of its components have in common, without the dash: `nb-12-big`.
+    /// The common start of its components' names, without the last dash: `nb-12-big`.
     pub fn base_name(&self) -> String {
         format!("{}-{}-{}", self.version, self.id, self.format.as_str())
     }
@@ -234,8 +207,8 @@ impl Descriptor {
         self.directory.join(self.file_name(component))
     }
 
-    /// The path under which a component is written before it takes its name.
-    pub fn temporary_path(&self, component: &Component) -> PathBuf {
+    /// The path of a component while it is written, before it is renamed.
+    pub(crate) fn temporary_path(&self, component: &Component) -> PathBuf {
         self.directory.join(format!("{}.tmp", self.file_name(component)))
     }
 }

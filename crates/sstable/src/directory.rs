@@ -1,4 +1,4 @@
-//! A table's directory, sorted into SSTables.
+//! The SSTables of a table's directory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,23 +9,23 @@ use ilion_env::{DirEntry, Env};
 use crate::transaction::{doomed, is_log};
 use crate::{Component, Descriptor, Result};
 
-/// An SSTable found in a directory: its Data.db is there, or TOC.txt, which names it.
+/// An SSTable in a directory: it has a Data.db, or a TOC.txt that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Which.
+    /// Its descriptor.
     pub descriptor: Descriptor,
-    /// The components that are there, with their sizes.
+    /// Its existing components, with their sizes.
     pub components: Vec<(Component, u64)>,
 }
 
 impl Found {
-    /// The size of a component, if it is there.
+    /// The size of a component; `None` if it does not exist.
     pub fn size_of(&self, component: &Component) -> Option<u64> {
         let mut all = self.components.iter();
         all.find_map(|(found, size)| (found == component).then_some(*size))
     }
 
-    /// Bytes of its files of known names; a secondary index of Cassandra's is not counted.
+    /// Size of its known components; Cassandra's secondary indexes do not count.
     pub fn size_bytes(&self) -> u64 {
         let known = self.components.iter();
         known
@@ -35,25 +35,25 @@ impl Found {
     }
 }
 
-/// What is in a table's directory, as one listing tells it.
+/// The content of a table's directory, from one listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableFiles {
-    /// The SSTables, oldest id first, but for those that are not to stay.
+    /// The SSTables, oldest id first, without those that an unfinished transaction removes.
     pub sstables: Vec<Found>,
-    /// SSTables that a crash left unfinished, or finished off but not yet removed: see [`crate::finish_transactions`].
+    /// SSTables that a crash left incomplete, or replaced but not yet removed: see [`crate::finish_transactions`].
     pub unfinished: Vec<Descriptor>,
-    /// A crash left transaction logs.
+    /// True if a crash left transaction logs.
     pub has_transactions: bool,
-    /// The directories in it.
+    /// Names of the directories in it.
     pub directories: Vec<String>,
 }
 
 impl TableFiles {
-    /// Lists a directory; `None` if it is not there. Files with other names, temporary files and sets without Data.db and TOC.txt are left
-    /// alone.
+    /// Lists a directory; `None` if it does not exist. Ignores files with other names, temporary files, and sets without
+    /// Data.db and TOC.txt.
     ///
     /// # Errors
-    /// The directory cannot be listed, a transaction log is damaged, or there is an SSTable of a version that cannot be read.
+    /// The directory cannot be listed, a transaction log is damaged, or an SSTable has an unsupported version.
     pub fn list(env: &dyn Env, directory: &Path) -> Result<Option<Self>> {
         let entries = match env.list(directory) {
             Err(error) if error.is_not_found() => return Ok(None),
@@ -82,15 +82,15 @@ impl TableFiles {
     }
 }
 
-/// The SSTables of a directory, oldest id first. What a crash left is among them as far as it has a Data.db or TOC.txt.
+/// The SSTables of a directory, oldest id first. Includes what a crash left, if it has a Data.db or TOC.txt.
 ///
 /// # Errors
-/// The directory cannot be listed, or it holds an SSTable of a version that cannot be read.
+/// The directory cannot be listed, or an SSTable has an unsupported version.
 pub fn list_directory(env: &dyn Env, directory: &Path) -> Result<Vec<Found>> {
     whole_sets(&directory.into(), &env.list(directory)?)
 }
 
-/// Sets with a Data.db, oldest id first. What has a TOC.txt was whole once: without Data.db it is damaged.
+/// Sets with a Data.db or TOC.txt, oldest id first. A set with a TOC.txt was complete once: without Data.db, it is damaged.
 fn whole_sets(directory: &Arc<Path>, entries: &[DirEntry]) -> Result<Vec<Found>> {
     let mut sets: BTreeMap<Descriptor, Vec<(Component, u64)>> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.is_dir) {
@@ -118,7 +118,7 @@ fn whole_sets(directory: &Arc<Path>, entries: &[DirEntry]) -> Result<Vec<Found>>
 }
 
 impl Descriptor {
-    /// The paths of all files of this SSTable that are there, temporary ones included.
+    /// The paths of all existing files of this SSTable, including temporary ones.
     ///
     /// # Errors
     /// The directory cannot be listed.
@@ -131,7 +131,7 @@ impl Descriptor {
         Ok(ours.map(|entry| self.directory.join(entry.name)).collect())
     }
 
-    /// Removes all files of this SSTable, Data.db first: without it the rest is not an SSTable any more.
+    /// Removes all files of this SSTable, Data.db first: without it, the rest is not an SSTable.
     ///
     /// # Errors
     /// A file cannot be removed.

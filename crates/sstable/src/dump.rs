@@ -1,7 +1,7 @@
 //! Partitions as JSON, as Cassandra's `sstabledump` prints them.
 //!
-//! [`Dump`] is told what a cursor gives and where it stood; its text may be taken away at any time, so that it does not grow
-//! with the partition.
+//! [`Dump`] prints what a cursor returns, with positions. Its text may be taken at any time, so it need not grow with the
+//! partition.
 
 mod cells;
 mod debug;
@@ -23,28 +23,28 @@ pub use instant::Times;
 use layout::JsonWriter;
 pub use layout::Layout;
 
-/// What a dump looks like.
+/// Options of a dump.
 #[derive(Clone, Copy, Debug)]
 pub struct DumpOptions {
-    /// Lines or indented.
+    /// One partition per line, or indented.
     pub layout: Layout,
     /// How times are printed.
     pub times: Times,
-    /// The second at which expiry is judged; without it, dumps do not say what has expired.
+    /// The second at which expiration is judged; with `None`, dumps do not print what has expired.
     pub now_secs: Option<i64>,
 }
 
-/// What `sstabledump -l -t` prints, less what depends on the clock.
+/// The output of `sstabledump -l -t`, without what depends on the clock.
 const TIMELESS_LINES: DumpOptions = DumpOptions {
     layout: Layout::Lines,
     times: Times::Raw,
     now_secs: None,
 };
 
-/// Appends the next partition and a line break, without positions and without saying what has expired; false at the end.
+/// Appends the next partition and a newline, without positions and expirations; false at the end.
 ///
 /// # Errors
-/// The cursor's.
+/// Those of the cursor.
 pub fn dump_partition(
     cursor: &mut dyn Cursor,
     table: &Arc<TableSchema>,
@@ -83,17 +83,17 @@ impl Dump {
         }
     }
 
-    /// What was printed and not yet taken.
+    /// The printed text that was not taken yet.
     pub fn text(&self) -> &str {
         &self.json.out
     }
 
-    /// Forgets the text, which was taken.
+    /// Removes the text, after the caller has taken it.
     pub fn clear(&mut self) {
         self.json.out.clear();
     }
 
-    /// Only the key of a partition, as one of a list of keys.
+    /// Prints only the key of a partition, as an element of a list of keys.
     pub fn key(&mut self, key: &DecoratedKey) {
         self.begin_list();
         self.json.compact_arrays = true;
@@ -101,7 +101,7 @@ impl Dump {
         self.key_array(key);
     }
 
-    /// Starts a partition whose rows begin at `position`.
+    /// Starts a partition; its rows start at `position`.
     pub fn begin(&mut self, head: &PartitionHead, position: Option<u64>) {
         if self.options.layout == Layout::Indented {
             self.begin_list();
@@ -124,7 +124,7 @@ impl Dump {
         }
     }
 
-    /// The next row or marker of the partition, and where it starts.
+    /// Prints the next row or marker of the partition, which starts at `position`.
     pub fn unfiltered(&mut self, unfiltered: &Unfiltered, position: Option<u64>) {
         match unfiltered {
             Unfiltered::Row(row) => self.row(row, "row", position),
@@ -195,7 +195,7 @@ impl Dump {
         self.json.compact_objects = false;
     }
 
-    /// Values of a clustering; those of `columns` that are not given are stars.
+    /// Prints the values of a clustering; missing values are stars.
     fn clustering(&mut self, values: &Values) {
         if values.is_empty() {
             return;
@@ -265,7 +265,7 @@ impl Dump {
     }
 }
 
-/// The components of a serialized partition key as plain text; hex where they are no values of their types.
+/// The components of a partition key as text; hex if they are invalid for their types.
 pub fn key_texts(table: &TableSchema, key: &[u8]) -> Vec<String> {
     let types: Vec<&CqlType> = table.partition_key().map(|column| &column.ty).collect();
     let parts = match types.len() {
@@ -275,10 +275,10 @@ pub fn key_texts(table: &TableSchema, key: &[u8]) -> Vec<String> {
     types
         .into_iter()
         .zip(parts)
-        .map(|(ty, part)| plain(ty, part))
+        .map(|(ty, part)| value_text(ty, part))
         .collect()
 }
 
-fn plain(ty: &CqlType, value: &[u8]) -> String {
+fn value_text(ty: &CqlType, value: &[u8]) -> String {
     ty.print_plain(value).unwrap_or_else(|_| hex::print(value))
 }

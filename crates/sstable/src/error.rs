@@ -1,4 +1,4 @@
-//! Why an SSTable could not be read or written: damaged, refused by the operating system, or refused by us.
+//! Errors of SSTables: damage, I/O errors, and what Ilion refuses.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,7 @@ use ilion_rows::ReadError;
 /// The result of an operation on SSTables.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The result of one of the many small steps of decoding: what went wrong is behind a pointer, so that what went well stays in
-/// registers.
+/// The result of a small step of decoding. The error is boxed, so that the success value stays in registers.
 pub type Step<T> = std::result::Result<T, Box<Error>>;
 
 /// Why an operation on an SSTable failed.
@@ -19,20 +18,20 @@ pub enum Error {
     /// The bytes break the format. Retrying does not help; scrub or restore.
     #[error("corrupt file {}: at byte {offset}: expected {expected}", file.display())]
     Corrupt {
-        /// Damaged file.
+        /// The damaged file.
         file: PathBuf,
-        /// Offset in the file (of uncompressed data for compressed files).
+        /// Offset in the file; of a compressed file, in its uncompressed data.
         offset: u64,
-        /// What should have been there.
+        /// What the format has at this offset.
         expected: String,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error(transparent)]
     Io(#[from] ilion_env::Error),
-    /// The file or the call asks for something that Ilion does not do; the text says what.
+    /// The file or the call needs a feature that Ilion does not have; the text names it.
     #[error("{0}")]
     Refused(String),
-    /// Whoever reads has no more time.
+    /// The deadline of the read has passed.
     #[error("{0}")]
     Ended(&'static str),
 }
@@ -48,14 +47,14 @@ impl Error {
         }
     }
 
-    /// Damage found by a reader over bytes that start at `base` of `file`.
+    /// Damage found by a reader of bytes that start at offset `base` of `file`.
     #[cold]
     pub fn in_file(file: &Path, base: u64, error: &ilion_codec::Error) -> Self {
         Self::corrupt(file, base.saturating_add(error.offset as u64), error.expected)
     }
 
     /// True if the bytes are damaged.
-    pub fn is_corrupt(&self) -> bool {
+    pub(crate) fn is_corrupt(&self) -> bool {
         matches!(self, Self::Corrupt { .. })
     }
 }

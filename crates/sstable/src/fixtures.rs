@@ -1,4 +1,4 @@
-//! SSTables that Cassandra 5.0.9 wrote, beside the project; tests that use them check nothing where they are not.
+//! SSTables that Cassandra 5.0.9 wrote, beside the project. Tests that use them are skipped without these files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use ilion_env::{Env, RealEnv};
 
 use crate::{Found, list_directory};
 
-/// The case with its format, such as `tombstones-nb`, and each SSTable of it.
+/// Each case with its format, such as `tombstones-nb`, and each SSTable of it.
 pub(crate) fn tables() -> Vec<(String, Found)> {
     let env = real_env();
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/cassandra-5.0");

@@ -13,29 +13,29 @@ use ilion_codec::{Error as Malformed, Reader, Writer};
 
 use crate::Version;
 
-/// Counts of values in buckets that grow by a fifth (`org.apache.cassandra.utils.EstimatedHistogram`).
+/// Counts of values in buckets whose bounds grow by a fifth (`org.apache.cassandra.utils.EstimatedHistogram`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EstimatedHistogram {
-    /// Greatest value of each bucket but the last, ascending.
+    /// Greatest value of each bucket except the last, ascending.
     offsets: Vec<i64>,
-    /// One more than offsets: the last one counts what is above them all.
+    /// One more than `offsets`: the last bucket counts values above all offsets.
     counts: Vec<i64>,
 }
 
-/// Offsets of a histogram of partition sizes: up to some terabytes.
+/// Number of offsets for partition sizes: up to some terabytes.
 const SIZE_OFFSETS: usize = 155;
-/// Offsets of a histogram of cells: up to some billions.
+/// Number of offsets for numbers of cells: up to some billions.
 const CELL_OFFSETS: usize = 118;
-/// More buckets than any version wrote.
+/// More buckets than any version writes.
 const BUCKETS_READ_MAX: usize = 4096;
 
 impl EstimatedHistogram {
-    /// Empty, for sizes of partitions.
+    /// An empty histogram for partition sizes.
     pub fn of_sizes() -> Self {
         Self::with_offsets(SIZE_OFFSETS)
     }
 
-    /// Empty, for numbers of cells.
+    /// An empty histogram for numbers of cells.
     pub fn of_cells() -> Self {
         Self::with_offsets(CELL_OFFSETS)
     }
@@ -45,7 +45,7 @@ impl EstimatedHistogram {
         let mut last = 1;
         for _ in 0..count {
             offsets.push(last);
-            // Compat: `round(last * 1.2)`, rounding halves up, at least one more.
+            // Compat: `round(last * 1.2)`, halves rounded up, but at least one more.
             last = ((last * 12 + 5) / 10).max(last + 1);
         }
         Self {
@@ -54,7 +54,7 @@ impl EstimatedHistogram {
         }
     }
 
-    /// Adds what another one counted. Buckets that do not match go where their greatest value belongs.
+    /// Adds the counts of another histogram. A bucket without a counterpart is added by its greatest value.
     pub fn merge(&mut self, other: &Self) {
         for (index, count) in other.counts.iter().enumerate() {
             let value = other.offsets.get(index).copied().unwrap_or(i64::MAX);
@@ -63,13 +63,13 @@ impl EstimatedHistogram {
         }
     }
 
-    /// How many values were counted.
+    /// Number of counted values.
     pub fn count(&self) -> u64 {
         let counts = self.counts.iter().map(|count| count.max(&0).unsigned_abs());
         counts.fold(0, u64::saturating_add)
     }
 
-    /// Mean of the values, each taken for the greatest of its bucket; 0 if there are none.
+    /// Mean of the values, where each counts as the greatest value of its bucket; 0 if there are none.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub fn mean(&self) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
@@ -80,7 +80,7 @@ impl EstimatedHistogram {
         if count > 0.0 { sum / count } else { 0.0 }
     }
 
-    /// Buckets with something in them: greatest value (nothing for the overflow), count.
+    /// The buckets that are not empty: greatest value (`None` for the overflow bucket) and count.
     pub fn buckets(&self) -> impl Iterator<Item = (Option<i64>, i64)> {
         let offsets = self.offsets.iter().copied().map(Some).chain([None]);
         offsets
@@ -88,7 +88,7 @@ impl EstimatedHistogram {
             .filter(|(_, count)| *count != 0)
     }
 
-    /// The value that the given share (0 to 1) of the values does not exceed; nothing if it overflowed.
+    /// The value that the given share (0 to 1) of the values does not exceed; `None` if the overflow bucket was used.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -139,14 +139,15 @@ impl EstimatedHistogram {
     }
 }
 
-/// Gathers an [`EstimatedHistogram`]. Values of one bucket are added up first: partitions of a table are much alike.
+/// Builds an [`EstimatedHistogram`]. Consecutive values of one bucket are counted together, since the partitions of a table are
+/// similar.
 #[derive(Debug)]
-pub struct EstimatedHistogramBuilder {
+pub(crate) struct EstimatedHistogramBuilder {
     run: Run,
     histogram: EstimatedHistogram,
 }
 
-/// The bucket of the value that was seen last, from its least value to its greatest, and how many since.
+/// The bucket of the last value with its bounds, and the number of values in a row.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     bucket: usize,
@@ -156,7 +157,7 @@ struct Run {
 }
 
 impl EstimatedHistogramBuilder {
-    /// Adds to an empty one.
+    /// Starts with an empty histogram.
     pub fn new(histogram: EstimatedHistogram) -> Self {
         let mut builder = Self {
             run: Run {
@@ -197,14 +198,14 @@ impl EstimatedHistogramBuilder {
         };
     }
 
-    /// The histogram of what was counted.
+    /// The finished histogram.
     pub fn finish(mut self) -> EstimatedHistogram {
         self.histogram.counts[self.run.bucket] += self.run.count;
         self.histogram
     }
 }
 
-/// When tombstones can be dropped: seconds and how many, in at most 100 bins
+/// When tombstones can be dropped: seconds and counts, in at most 100 bins
 /// (`org.apache.cassandra.utils.streamhist.TombstoneHistogram`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TombstoneHistogram {
@@ -212,13 +213,13 @@ pub struct TombstoneHistogram {
     bins: Vec<(u64, u64)>,
 }
 
-/// Bins that stay.
+/// Maximum number of bins.
 const BINS_MAX: usize = 100;
-/// Bins are ends of whole minutes.
+/// Seconds are rounded up to whole minutes.
 const BIN_SECS: u64 = 60;
-/// Bins a file may have: more than Cassandra ever wrote.
+/// More bins than Cassandra writes in a file.
 const BINS_READ_MAX: usize = 1 << 16;
-/// The last second before "no deletion" and "invalid".
+/// The last second before the values for "no deletion" and "invalid".
 const SECONDS_MAX: u64 = u32::MAX as u64 - 2;
 
 impl TombstoneHistogram {
@@ -227,7 +228,7 @@ impl TombstoneHistogram {
         &self.bins
     }
 
-    /// About how many tombstones can be dropped at `second` and before, halves of bins taken in proportion.
+    /// Approximate number of tombstones that can be dropped at `second`; parts of bins count in proportion.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub fn sum_until(&self, second: u64) -> f64 {
         let above = self.bins.partition_point(|(point, _)| *point <= second);
@@ -257,7 +258,7 @@ impl TombstoneHistogram {
         }
     }
 
-    /// Two bins become one at their weighted mean.
+    /// Merges the two nearest bins at their weighted mean.
     fn merge_nearest(&mut self) {
         let distance = |index: &usize| self.bins[index + 1].0 - self.bins[*index].0;
         let Some(index) = (0..self.bins.len() - 1).min_by_key(distance) else {
@@ -323,16 +324,16 @@ fn round_up(second: u64) -> u64 {
     second.next_multiple_of(BIN_SECS).min(SECONDS_MAX)
 }
 
-/// Gathers a [`TombstoneHistogram`]. Equal minutes are added up first, so that merging bins is rare.
+/// Builds a [`TombstoneHistogram`]. Counts of equal minutes are added first, so that bins are rarely merged.
 #[derive(Debug, Default)]
-pub struct TombstoneHistogramBuilder {
-    /// The minute that was seen last, and how often since: tombstones mostly come in runs.
+pub(crate) struct TombstoneHistogramBuilder {
+    /// The last minute, and its number in a row: tombstones mostly come in runs.
     run: (u64, u64),
     spool: BTreeMap<u64, u64>,
     histogram: TombstoneHistogram,
 }
 
-/// Minutes that are held apart before bins merge (`TOMBSTONE_HISTOGRAM_SPOOL_SIZE` is 100,000).
+/// Number of minutes that are kept before bins are merged (`TOMBSTONE_HISTOGRAM_SPOOL_SIZE` is 100,000).
 const SPOOL_MAX: usize = 32 << 10;
 
 impl TombstoneHistogramBuilder {
@@ -363,7 +364,7 @@ impl TombstoneHistogramBuilder {
         }
     }
 
-    /// The histogram of what was counted.
+    /// The finished histogram.
     pub fn finish(mut self) -> TombstoneHistogram {
         self.end_run();
         self.drain();

@@ -1,7 +1,7 @@
-//! Where partitions are that were looked up in an index lately, shared by all SSTables; bounded by bytes.
+//! Positions of partitions that were recently found through an index, shared by all SSTables; limited in bytes.
 //!
-//! Asked where there is no token map. An entry is of one open SSTable; those of one that was closed are never found again and
-//! go when there is need.
+//! Used for SSTables without a token map. An entry belongs to one open SSTable. Entries of a closed one are never found again,
+//! and are evicted when space is needed.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -24,7 +24,7 @@ struct CacheKey {
     key: Bytes,
 }
 
-/// The same, borrowed.
+/// A borrowed `CacheKey`.
 struct CacheKeyRef<'k> {
     file: u64,
     key: &'k [u8],
@@ -48,9 +48,9 @@ impl Equivalent<CacheKey> for CacheKeyRef<'_> {
     }
 }
 
-/// What an entry costs beside its key.
+/// Memory of an entry beside its key.
 const ENTRY_OVERHEAD_BYTES: u64 = (size_of::<CacheKey>() + size_of::<Location>()) as u64 + 32;
-/// For the first size of the cache's tables: keys of 16 bytes.
+/// For the initial size of the cache's tables: keys of 16 bytes.
 const ENTRY_BYTES_ESTIMATED: u64 = ENTRY_OVERHEAD_BYTES + 16;
 
 #[derive(Clone, Debug)]
@@ -62,17 +62,17 @@ impl Weighter<CacheKey, Location> for ByBytes {
     }
 }
 
-/// Places of partitions, at most so many bytes of them.
+/// A cache of positions of partitions, limited in bytes.
 pub struct KeyCache {
     places: Cache<CacheKey, Location, ByBytes>,
     next_file: AtomicU64,
-    /// The SSTables that are open.
+    /// The open SSTables by their number.
     files: Mutex<HashMap<u64, (TableId, Descriptor)>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
-/// A partition whose place is known.
+/// A cached partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedKey {
     /// Its table.
@@ -81,7 +81,7 @@ pub struct CachedKey {
     pub descriptor: Descriptor,
     /// Its key.
     pub key: Bytes,
-    /// Where it is.
+    /// Its position.
     pub(crate) location: Location,
 }
 
@@ -98,42 +98,42 @@ impl KeyCache {
         }
     }
 
-    /// Bytes held.
+    /// Bytes in the cache.
     pub fn size_bytes(&self) -> u64 {
         self.places.weight()
     }
 
-    /// Most bytes that it holds.
+    /// Maximum number of bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.places.capacity()
     }
 
-    /// Partitions held.
+    /// Number of partitions in the cache.
     pub fn entry_count(&self) -> usize {
         self.places.len()
     }
 
-    /// Look-ups that found their partition, since the start.
+    /// Number of lookups that found their partition.
     pub fn hits(&self) -> u64 {
         self.hits.load(Relaxed)
     }
 
-    /// Look-ups that did not.
+    /// Number of lookups that did not find their partition.
     pub fn misses(&self) -> u64 {
         self.misses.load(Relaxed)
     }
 
-    /// Changes the capacity; what no longer fits goes.
+    /// Changes the capacity; evicts what no longer fits.
     pub fn resize(&self, capacity_bytes: u64) {
         self.places.set_capacity(capacity_bytes);
     }
 
-    /// Forgets all partitions.
+    /// Removes all partitions.
     pub fn clear(&self) {
         self.places.clear();
     }
 
-    /// The partitions of open SSTables, at most so many; to be saved by [`crate::SSTable::save_place`].
+    /// Cached partitions of open SSTables, at most `limit`; to be saved by [`crate::SSTable::save_place`].
     pub fn keys(&self, limit: usize) -> Vec<CachedKey> {
         let files = self.files.lock().clone();
         let cached = self.places.iter().filter_map(|(cached, location)| {
@@ -148,14 +148,14 @@ impl KeyCache {
         cached.take(limit).collect()
     }
 
-    /// A number for an SSTable that was just opened; never given twice.
+    /// Returns the number of a newly opened SSTable. Numbers are never reused.
     pub(crate) fn admit(&self, table: TableId, descriptor: &Descriptor) -> u64 {
         let file = self.next_file.fetch_add(1, Relaxed);
         self.files.lock().insert(file, (table, descriptor.clone()));
         file
     }
 
-    /// The SSTable was closed.
+    /// Removes a closed SSTable.
     pub(crate) fn forget(&self, file: u64) {
         self.files.lock().remove(&file);
     }
@@ -169,7 +169,7 @@ impl KeyCache {
         found
     }
 
-    /// What was remembered of a partition is wrong.
+    /// Removes a partition whose cached position is wrong.
     pub(crate) fn remove(&self, file: u64, key: &[u8]) {
         self.places.remove(&CacheKeyRef { file, key });
     }

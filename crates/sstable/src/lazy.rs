@@ -1,4 +1,4 @@
-//! A part of an SSTable that is opened when it is first needed.
+//! A part of an SSTable that is opened on first use.
 
 use std::sync::OnceLock;
 
@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 
 use crate::Result;
 
-/// Opened at most once; a failure is told, and tried again the next time.
+/// Opened at most once; after a failure, the next use tries again.
 pub(crate) struct Lazy<T> {
     value: OnceLock<T>,
-    /// Held while it is opened, so that many threads do it once.
+    /// Held during the opening, so that only one thread does it.
     opening: Mutex<()>,
 }
 
@@ -21,7 +21,7 @@ impl<T> Lazy<T> {
         }
     }
 
-    /// What was opened, if it was.
+    /// The value, if it was opened.
     pub(crate) fn opened(&self) -> Option<&T> {
         self.value.get()
     }

@@ -1,4 +1,4 @@
-//! Tokens.db from the partition index, for an SSTable that another program wrote or whose map is damaged.
+//! Builds Tokens.db from the partition index, for an SSTable of another program or to replace a damaged map.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::row::source::ByteSource as _;
 use crate::tokens::{TokenMapWriter, Whole, fingerprint_of};
 use crate::{Component, DataStream, Error, Result, Scan};
 
-/// Partitions between two questions whether to go on.
+/// Number of partitions between two calls of `go_on`.
 const PARTITIONS_PER_LOOK: u64 = 4096;
 
-/// Writes the file beside, gives it its name when it is whole. False if it was stopped or cannot be.
+/// Writes a temporary file, and renames it when it is complete. False if it was stopped, or if no map is possible.
 pub(crate) fn make_token_map(parts: &OpenedParts, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
     let (env, descriptor) = (&*parts.env, &parts.descriptor);
     let temporary = descriptor.temporary_path(&Component::Tokens);
@@ -61,11 +61,11 @@ fn write(parts: &OpenedParts, mut writer: TokenMapWriter, go_on: &mut dyn FnMut(
     writer.finish(&*parts.env, &whole)
 }
 
-/// The partitions in order, with the places of those entries that have a row index.
+/// The partitions in order, with the index positions of entries that have a row index.
 struct Walk<'p> {
     parts: &'p OpenedParts,
     cursor: IndexCursor,
-    /// Where keys are read that the index does not have.
+    /// Reads keys from Data.db that the index does not have.
     data: DataStream,
 }
 
@@ -115,7 +115,7 @@ impl<'p> Walk<'p> {
                 self.data.take(len)?
             }
         };
-        // A slice would hold a whole piece of the file in memory.
+        // A slice would keep a whole window in memory.
         let key = bytes::Bytes::copy_from_slice(&key);
         let key = DecoratedKey::new(self.parts.options.partitioner, key);
         Ok(Some((key, location.position, entry_at)))

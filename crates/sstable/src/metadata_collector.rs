@@ -1,4 +1,4 @@
-//! What Statistics.db will say, gathered while rows are written (`org.apache.cassandra.io.sstable.metadata.MetadataCollector`).
+//! Collects the content of Statistics.db while rows are written (`org.apache.cassandra.io.sstable.metadata.MetadataCollector`).
 
 use bytes::Bytes;
 use ilion_rows::{
@@ -9,7 +9,7 @@ use ilion_rows::{
 use crate::histogram::{EstimatedHistogram, EstimatedHistogramBuilder, TombstoneHistogramBuilder};
 use crate::statistics::{Cardinality, StatsMetadata};
 
-/// Least and greatest of what was seen.
+/// The lowest and the highest value.
 #[derive(Clone, Copy, Debug)]
 struct MinMax<T> {
     min: T,
@@ -19,7 +19,7 @@ struct MinMax<T> {
 impl<T: Copy + Ord> MinMax<T> {
     #[inline]
     fn add(&mut self, value: T) {
-        // Nearly always neither: nothing is written then.
+        // Usually neither changes, and then neither is written.
         if value < self.min {
             self.min = value;
         }
@@ -28,13 +28,13 @@ impl<T: Copy + Ord> MinMax<T> {
         }
     }
 
-    /// What was seen, or `none` if nothing was.
+    /// Both values; `none` if no value was added.
     fn seen_or(self, none: Self) -> Self {
         if self.min > self.max { none } else { self }
     }
 }
 
-/// Gathers STATS and COMPACTION of Statistics.db.
+/// Collects the STATS and COMPACTION parts of Statistics.db.
 #[derive(Debug)]
 pub(crate) struct MetadataCollector {
     comparator: ClusteringComparator,
@@ -82,7 +82,7 @@ impl MetadataCollector {
         }
     }
 
-    /// A row's liveness, which is there.
+    /// Adds a row's liveness. Requires: it is not missing.
     #[inline(always)]
     pub(crate) fn liveness(&mut self, liveness: &Liveness) {
         self.timestamps.add(liveness.timestamp_micros);
@@ -98,7 +98,7 @@ impl MetadataCollector {
         self.local_deletion(cell.local_deletion_secs);
     }
 
-    /// Cells with the times of their row, whose liveness was told.
+    /// Adds cells with the times of their row, whose liveness was added before.
     #[inline]
     pub(crate) fn cells_as_row(&mut self, cells: u32, liveness: &Liveness) {
         self.cells_of_partition += u64::from(cells);
@@ -107,7 +107,7 @@ impl MetadataCollector {
         }
     }
 
-    /// A row that lives and does not expire, with so many cells, all written at that time.
+    /// Adds a live row that does not expire, with `cells` cells; all were written at `micros`.
     #[inline]
     pub(crate) fn usual_row(&mut self, micros: i64, cells: u64) {
         self.liveness(&Liveness::live(micros));
@@ -115,7 +115,7 @@ impl MetadataCollector {
         self.cells_of_partition += cells;
     }
 
-    /// The value of a counter's cell, beside [`MetadataCollector::cell`].
+    /// Adds the value of a counter's cell, beside [`MetadataCollector::cell`].
     pub(crate) fn counter(&mut self, value: &[u8]) {
         if !self.has_legacy_counter_shards && !value.is_empty() {
             let mut shards = counter::shards(value).into_iter().flatten();
@@ -123,7 +123,7 @@ impl MetadataCollector {
         }
     }
 
-    /// Any deletion but a whole partition's.
+    /// Adds a deletion, except that of a partition.
     #[inline]
     pub(crate) fn deletion(&mut self, deletion: &DeletionTime) {
         if !deletion.is_live() {
@@ -146,14 +146,14 @@ impl MetadataCollector {
         }
     }
 
-    /// A row, static or not, with something in it.
+    /// Adds a row, static or not, that is not empty.
     #[inline]
     pub(crate) fn row(&mut self, columns_with_cells: u64) {
         self.total_columns += columns_with_cells;
         self.total_rows += 1;
     }
 
-    /// The only row of a partition, which starts at this bound.
+    /// Adds the only row of a partition; `row` is the bound at its start.
     pub(crate) fn clustering(&mut self, mut row: Bound) {
         let Some(covered) = &mut self.covered else {
             let end = Bound::new(BoundKind::InclEnd, row.values.clone());
@@ -172,7 +172,7 @@ impl MetadataCollector {
         }
     }
 
-    /// The slice between the first and the last unfiltered of a partition.
+    /// Adds the slice between the first and the last unfiltered of a partition.
     pub(crate) fn clusterings(&mut self, slice: &Slice) {
         let Some(covered) = &mut self.covered else {
             self.covered = Some(slice.clone());
@@ -201,7 +201,7 @@ impl MetadataCollector {
         self.cells_of_partition = 0;
     }
 
-    /// What was gathered; what it does not know is left as in [`StatsMetadata::unknown`].
+    /// The collected statistics; unknown values are those of [`StatsMetadata::unknown`].
     pub(crate) fn finish(self, first_and_last_key: (Bytes, Bytes)) -> (StatsMetadata, Cardinality) {
         let timestamps = self.timestamps.seen_or(MinMax {
             min: i64::MIN,
@@ -237,7 +237,7 @@ impl MetadataCollector {
     }
 }
 
-/// After everything, to before everything: what Cassandra writes where there are neither rows nor markers.
+/// From after everything to before everything: Cassandra writes this if there are neither rows nor markers.
 fn no_clusterings() -> Slice {
     Slice {
         start: Bound::new(BoundKind::ExclStart, Default::default()),

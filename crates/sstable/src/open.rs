@@ -1,4 +1,4 @@
-//! The parts of an open SSTable: what is read when it is opened, and what when it is first needed.
+//! The parts of an open SSTable: those read at once, and those opened on first use.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::{
     Result, SerializationHeader, StatsMetadata, read_component, statistics, toc,
 };
 
-/// What an open SSTable holds. With a token map, only Statistics.db, the start of CompressionInfo.db and the end of Tokens.db are
-/// read when it is opened.
+/// The parts of an open SSTable. With a token map, opening reads only Statistics.db, the start of CompressionInfo.db and the
+/// tail of Tokens.db.
 pub(crate) struct OpenedParts {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) descriptor: Descriptor,
@@ -31,39 +31,39 @@ pub(crate) struct OpenedParts {
     pub(crate) covered: Slice,
     pub(crate) header: SerializationHeader,
     pub(crate) size_bytes: u64,
-    /// Bytes of Data.db on disk when it was opened.
+    /// Size of Data.db on disk when it was opened.
     stored_length: u64,
     pub(crate) ends: Ends,
-    /// Found at the start, made later, or dropped since it was damaged.
+    /// Opened with the SSTable, built later, or `None` after damage.
     pub(crate) tokens: ArcSwapOption<TokenMap>,
-    /// Its number in the key cache, if there is one.
+    /// Its number in the key cache, if there is a key cache.
     pub(crate) cached_as: Option<(Arc<KeyCache>, u64)>,
-    /// Look-ups in the index since somebody asked.
+    /// Lookups in the index since the last check whether a token map is worth building.
     pub(crate) index_lookups: AtomicU64,
-    /// One cannot be made.
+    /// True if no token map can be built.
     pub(crate) goes_without_token_map: AtomicBool,
-    /// Nothing in it if there are none, or they were damaged.
+    /// `None` inside if there are no checksums, or they are damaged.
     checksums: Lazy<Option<Checksums>>,
-    /// They are missing, or were found to be damaged.
+    /// True if checksums are missing or damaged.
     pub(crate) lacks_checksums: AtomicBool,
-    /// Nothing in it if there is none, or it was damaged.
+    /// `None` inside if there is no cell map, or it is damaged.
     cells: Lazy<ArcSwapOption<CellMap>>,
     data: Lazy<Arc<ChunkReader>>,
     index: Lazy<PartitionIndex>,
     filter: Lazy<Option<BloomFilter>>,
 }
 
-/// What the token map knows, or else the index and Data.db.
+/// First and last key and sizes, from the token map, or else from the index and Data.db.
 pub(crate) struct Ends {
     pub(crate) first: DecoratedKey,
     pub(crate) last: DecoratedKey,
     pub(crate) partitions: u64,
-    /// Uncompressed bytes of Data.db.
+    /// Uncompressed size of Data.db.
     pub(crate) data_length: u64,
 }
 
 impl OpenedParts {
-    /// `found` has the sizes of its files, if somebody has just listed them.
+    /// `found` has the sizes of its files, if the directory was just listed.
     pub(crate) fn open(
         env: &Arc<dyn Env>,
         descriptor: &Descriptor,
@@ -158,7 +158,7 @@ impl OpenedParts {
         })
     }
 
-    /// The checksums, if there are some that can be used.
+    /// The checksums; `None` if there are no usable ones.
     fn checksums(&self) -> Result<Option<&Checksums>> {
         let checksums = self.checksums.get_or_open(|| {
             open_checksums(&*self.env, &self.descriptor, self.owner(), &self.lacks_checksums)
@@ -166,17 +166,17 @@ impl OpenedParts {
         Ok(checksums.as_ref())
     }
 
-    /// Whose checksums are used.
+    /// Identifies this SSTable in Checksums.db.
     pub(crate) fn owner(&self) -> Owner {
         Owner::of(self.stored_length, &self.stats)
     }
 
-    /// The index, if it was opened.
+    /// The index; `None` if it was not opened yet.
     pub(crate) fn opened_index(&self) -> Option<&PartitionIndex> {
         self.index.opened()
     }
 
-    /// Gives the index a summary with `level` of 128 samples, made of the stored one if it has fewer now.
+    /// Replaces the summary by one with `level` of 128 samples, built from Summary.db if the current one has fewer.
     pub(crate) fn resample_summary(&self, level: u8) -> Result<()> {
         let Some(PartitionIndex::Sorted { summary, index }) = self.index.opened() else {
             return Ok(());
@@ -198,7 +198,7 @@ impl OpenedParts {
         Ok(())
     }
 
-    /// The Bloom filter, if there is one.
+    /// The Bloom filter; `None` if there is none.
     #[inline]
     pub(crate) fn filter(&self) -> Result<Option<&BloomFilter>> {
         let filter = self
@@ -207,7 +207,7 @@ impl OpenedParts {
         Ok(filter.as_ref())
     }
 
-    /// The cell map, if there is one that can be used.
+    /// The cell map; `None` if there is no usable one.
     pub(crate) fn cell_map(&self) -> Result<Option<Arc<CellMap>>> {
         let cells = self
             .cells
@@ -215,7 +215,7 @@ impl OpenedParts {
         Ok(cells.load_full())
     }
 
-    /// A damaged cell map is as good as none: large rows are walked through.
+    /// A damaged cell map is ignored: large rows are read without it.
     fn open_cell_map(&self) -> Result<Option<CellMap>> {
         let data = self.data()?;
         let fingerprint = fingerprint_of(&self.stats);
@@ -223,23 +223,23 @@ impl OpenedParts {
         match opened {
             Ok(Some(map)) if map.data_length() != data.data_length() => Ok(None),
             Err(error) if error.is_corrupt() => {
-                tracing::warn!(sstable = %self.descriptor, %error, "Cells.db is not used; the next compaction makes it again");
+                tracing::warn!(sstable = %self.descriptor, %error, "Cells.db is not used; the next compaction writes a new one");
                 Ok(None)
             }
             opened => opened,
         }
     }
 
-    /// The cell map turned out to be damaged.
+    /// Drops the cell map, which turned out to be damaged.
     #[cold]
     pub(crate) fn drop_cell_map(&self, error: &Error) {
-        tracing::warn!(sstable = %self.descriptor, %error, "the cell map is not used any more; the next compaction makes it again");
+        tracing::warn!(sstable = %self.descriptor, %error, "the cell map is no longer used; the next compaction writes a new one");
         if let Some(cells) = self.cells.opened() {
             cells.store(None);
         }
     }
 
-    /// Memory of all that was opened.
+    /// Memory of all opened parts, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let cells = self.cells.opened().and_then(|cells| cells.load_full());
         let map = self.tokens.load().as_ref().map_or(0, |map| map.memory_bytes());
@@ -252,10 +252,10 @@ impl OpenedParts {
         map + cells + checksums + index + filter.map_or(0, BloomFilter::memory_bytes) + data
     }
 
-    /// The token map turned out to be damaged: from now on the index answers, until there is a new one.
+    /// Drops the token map, which turned out to be damaged. The index is used until there is a new map.
     #[cold]
     pub(crate) fn drop_token_map(&self, error: &Error) {
-        tracing::warn!(sstable = %self.descriptor, %error, "the token map is not used any more; it is made again");
+        tracing::warn!(sstable = %self.descriptor, %error, "the token map is no longer used; it is built again");
         self.tokens.store(None);
     }
 
@@ -312,7 +312,7 @@ impl std::fmt::Debug for OpenedParts {
     }
 }
 
-/// A damaged token map is as good as none: it is made again.
+/// A damaged token map is ignored; it is built again.
 fn open_token_map(
     env: &dyn Env,
     descriptor: &Descriptor,
@@ -323,7 +323,7 @@ fn open_token_map(
     let fingerprint = fingerprint_of(stats);
     match TokenMap::open(env, descriptor, options.partitioner, fingerprint, stored_length) {
         Err(error) if error.is_corrupt() => {
-            tracing::warn!(sstable = %descriptor, %error, "Tokens.db is not used; it is made again");
+            tracing::warn!(sstable = %descriptor, %error, "Tokens.db is not used; it is built again");
             Ok(None)
         }
         opened => opened,
@@ -340,7 +340,7 @@ fn open_data(
     ChunkReader::open_checked(env, descriptor, cache, checksums).map(Arc::new)
 }
 
-/// Damaged checksums are as good as none: they are made again.
+/// Damaged checksums are ignored; they are computed again.
 fn open_checksums(
     env: &dyn Env,
     descriptor: &Descriptor,
@@ -362,7 +362,7 @@ fn open_checksums(
     Ok(opened)
 }
 
-/// An SSTable of which a file is missing that every one has is damaged.
+/// An SSTable without an essential component is damaged.
 fn check_components(descriptor: &Descriptor, has: impl Fn(&Component) -> bool) -> Result<()> {
     let needed: &[Component] = match descriptor.format {
         Format::Big => &[Component::Data, Component::Statistics, Component::Index],
@@ -382,14 +382,14 @@ fn check_components(descriptor: &Descriptor, has: impl Fn(&Component) -> bool) -
     }
 }
 
-/// Components that TOC.txt names, and all that Ilion knows.
+/// The components that TOC.txt names, including unknown ones.
 fn listed_components(env: &dyn Env, descriptor: &Descriptor) -> Result<BTreeSet<Component>> {
     let listed = read_component(env, descriptor, &Component::Toc)?;
     Ok(listed.map(|bytes| toc::parse(&bytes)).unwrap_or_default())
 }
 
-/// Without its chunk map, compressed data would be taken for rows. What cannot be decompressed is refused now, and not when
-/// it is first read. Without CRC.db, nobody would check it.
+/// Without its chunk map, compressed data would be decoded as rows. An unknown compressor is refused now, not at the first
+/// read. Without CRC.db, the data could not be checked.
 fn check_chunk_map(env: &dyn Env, descriptor: &Descriptor, has: impl Fn(&Component) -> bool) -> Result<()> {
     if check_compressor(env, descriptor)? {
         return Ok(());
@@ -405,7 +405,7 @@ fn check_chunk_map(env: &dyn Env, descriptor: &Descriptor, has: impl Fn(&Compone
     }
 }
 
-/// Bytes of its files of known names; a secondary index of Cassandra's is not counted.
+/// Size of its known components; Cassandra's secondary indexes do not count.
 fn size_of(env: &dyn Env, descriptor: &Descriptor) -> u64 {
     let sizes = Component::known().map(|component| env.file_size(&descriptor.path(&component)).unwrap_or(0));
     sizes.sum()
@@ -483,14 +483,14 @@ fn open_summary(
         return Ok(summary);
     }
     if options.finding != Finding::WholeIndex {
-        tracing::warn!(sstable = %descriptor, "Summary.db is missing or damaged: made again from Index.db");
+        tracing::warn!(sstable = %descriptor, "Summary.db is missing or damaged: built again from Index.db");
     }
     let walker = IndexWalker::sequential(index, 0, READ_AHEAD_BYTES);
     let built = Summary::build(walker, partitioner)?;
     built.ok_or_else(|| Error::corrupt(index.path(), 0, "at least one partition"))
 }
 
-/// False if the checksums say otherwise: of what SSTables can be read without.
+/// False if a component that reads can do without does not match the checksums.
 fn is_as_it_was(
     bytes: &[u8],
     descriptor: &Descriptor,
@@ -501,7 +501,7 @@ fn is_as_it_was(
     sums.is_none_or(|sums| sums.check(bytes, &descriptor.path(component)).is_ok())
 }
 
-/// A damaged filter is as good as none: reads are slower, not wrong.
+/// A damaged filter is ignored: reads are slower, but correct.
 fn open_filter(
     env: &dyn Env,
     descriptor: &Descriptor,

@@ -1,4 +1,4 @@
-//! How an SSTable is opened, and what its look-ups count.
+//! Options of an open SSTable, and counts of its lookups.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,17 +11,17 @@ use crate::{ChunkCache, KeyCache};
 /// How an SSTable is opened.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// What the keys are ordered by.
+    /// The partitioner of the keys.
     pub partitioner: Partitioner,
-    /// Where decompressed chunks are kept; without it, every read decompresses.
+    /// Cache of decompressed chunks; with `None`, every read decompresses.
     pub chunk_cache: Option<Arc<ChunkCache>>,
     /// How partitions are found.
     pub finding: Finding,
-    /// Where places of partitions are kept that an index was asked for, and the table as which they are known there.
+    /// Cache of positions that were found through an index, and the table's id in it.
     pub key_cache: Option<(TableId, Arc<KeyCache>)>,
-    /// Where look-ups are counted.
+    /// Counts lookups.
     pub lookups: Arc<Lookups>,
-    /// Of a row that takes more, scans keep the values in files without a name rather than in memory.
+    /// For rows above this size, scans keep values in unnamed files instead of memory.
     pub held_row_bytes_max: usize,
 }
 
@@ -41,43 +41,43 @@ impl Default for OpenOptions {
 /// How partitions are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Finding {
-    /// By the token map; where there is none, as [`Finding::Summary`].
+    /// By the token map; without one, like [`Finding::Summary`].
     #[default]
     TokenMap,
-    /// As Cassandra does: Bloom filter, key cache, summary, index.
+    /// Like Cassandra: Bloom filter, key cache, summary, index.
     Summary,
-    /// As [`Finding::Summary`], and the whole index is read when the SSTable is opened, as before Cassandra 1.2.
+    /// Like [`Finding::Summary`], but the whole index is read when the SSTable is opened, as before Cassandra 1.2.
     WholeIndex,
 }
 
-/// How look-ups of partitions were answered, since the start.
+/// Counts of lookups of partitions, by the way they were answered.
 #[derive(Debug, Default)]
 pub struct Lookups {
-    /// By a token map, which knew the place, or that there is none.
+    /// Answered by a token map, which had the position or excluded the key.
     pub(crate) by_token_map: AtomicU64,
-    /// By a walk over an index.
+    /// Answered by reading an index.
     pub(crate) by_index: AtomicU64,
-    /// Partitions with another key that looked like the right one to a token map.
+    /// The token map returned a partition with another key.
     pub(crate) token_map_false_positives: AtomicU64,
-    /// Keys that a Bloom filter let pass and that were not there.
+    /// The Bloom filter passed a key that does not exist.
     pub(crate) filter_false_positives: AtomicU64,
 }
 
-/// The counts at one moment.
+/// A snapshot of the counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LookupCounts {
-    /// Look-ups that a token map answered.
+    /// Lookups that a token map answered.
     pub by_token_map: u64,
-    /// Look-ups that walked over an index.
+    /// Lookups that read an index.
     pub by_index: u64,
-    /// Partitions with another key that looked like the right one to a token map.
+    /// Lookups for which the token map returned a partition with another key.
     pub token_map_false_positives: u64,
-    /// Keys that a Bloom filter let pass and that were not there.
+    /// Lookups for which the Bloom filter passed a key that does not exist.
     pub filter_false_positives: u64,
 }
 
 impl Lookups {
-    /// The counts now.
+    /// The current counts.
     pub fn counts(&self) -> LookupCounts {
         LookupCounts {
             by_token_map: self.by_token_map.load(Relaxed),

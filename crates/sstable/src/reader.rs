@@ -1,9 +1,10 @@
 //! Reading an SSTable's partitions: where they are, and cursors over them.
 //!
-//! A key goes through the Bloom filter, then to the [`PartitionIndex`]. In the BIG format, [`summary::Summary`] says which part
-//! of Index.db to look at, then [`index_walker::IndexWalker`] finds the partition's position; in the BTI format,
-//! [`partition_trie::PartitionTrie`] does. Wide partitions have a row index: a [`block_index::BlockIndex`] or a
-//! [`row_trie::RowTrie`]. [`partition_reader::PartitionReader`] gives what a filter wants of the partition at a position.
+//! A key is looked up in the token map, which has the position of its partition. Without a token map, the Bloom filter and the
+//! key cache come first, then the [`PartitionIndex`]: in the BIG format, [`summary::Summary`] returns the part of Index.db in
+//! which [`index_walker::IndexWalker`] finds the position; in the BTI format, [`partition_trie::PartitionTrie`] finds it. Wide
+//! partitions have a row index: a [`block_index::BlockIndex`] or a [`row_trie::RowTrie`]. [`partition_reader::PartitionReader`]
+//! reads what a filter selects of the partition at a position.
 
 mod backward;
 mod block_index;
@@ -21,6 +22,7 @@ mod partition_trie;
 mod range_cursor;
 mod row_index;
 mod row_trie;
+mod scan;
 mod shown;
 mod summary;
 mod unfiltereds;
@@ -39,4 +41,5 @@ pub use data_scan::DataScan;
 pub use index_scan::{BlockAt, IndexScan, IndexedPartition};
 pub use partition_cursor::PartitionCursor;
 pub use range_cursor::RangeCursor;
+pub use scan::Scan;
 pub use summary::SummaryShare;

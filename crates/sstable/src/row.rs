@@ -1,13 +1,13 @@
-//! Rows and markers of Data.db. Whoever changes the row format changes it here, and nowhere else.
+//! Rows and markers of Data.db. The row format is defined here only.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | [`mod@format`] | the grammar, flags, times, subsets of columns, clustering values; both directions |
-//! | [`encode`] | rows to bytes: a careful way for every row, and a fast one for the usual row |
-//! | [`decode`] | bytes to rows, with the cell map and with only some columns wanted |
-//! | [`seen`] | rows that are read where they lie, and patterns of rows that are laid out alike |
-//! | [`source`] | where decoders take bytes from; errors name file and offset |
-//! | `rest` | bytes at hand, taken in registers |
+//! | [`encode`] | encodes rows: a general way for every row, and a fast one for the usual row |
+//! | [`decode`] | decodes rows, also with the cell map, and only the selected columns |
+//! | [`seen`] | plain rows that are read in place, and patterns of rows with the same layout |
+//! | [`source`] | the inputs of decoders; their errors name file and offset |
+//! | `rest` | a slice of bytes that decoders consume, kept in registers |
 
 pub(crate) mod decode;
 pub(crate) mod encode;

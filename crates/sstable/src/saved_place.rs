@@ -1,4 +1,4 @@
-//! Places of partitions as the key cache of Cassandra 5.0 saves them.
+//! Locations of partitions in the form of Cassandra 5.0's saved key cache.
 //!
 //! ```text
 //! place := position:uvint 0:u8                                                              no promoted index
@@ -6,9 +6,9 @@
 //!        | position:uvint 2:u8 entry_at:uvint header_length:uvint deletion count:uvint size:uvint
 //! ```
 //!
-//! `position` is that in Data.db, `entry_at` that in Index.db behind the key, `size` of the blocks and their offsets. Deletion and
-//! blocks are as in the promoted index of the SSTable's version. We write the first and the last form.
-//! What was loaded is believed once Data.db has shown the key there, and Index.db the entry.
+//! `position` is that in Data.db, `entry_at` that in Index.db behind the key, `size` that of the blocks and their offsets.
+//! Deletion and blocks are as in the promoted index of the SSTable's version. Ilion writes the first and the last form. A
+//! loaded location counts once the key was found there in Data.db, and the entry in Index.db.
 
 use ilion_codec::{Reader, Writer, unsigned_vint_len};
 use ilion_rows::DecoratedKey;
@@ -18,50 +18,50 @@ use crate::key_cache::CachedKey;
 use crate::reader::{Location, PartitionIndex, RowIndexAt};
 use crate::{DataStream, Format, Result, SSTable, Version};
 
-const PLAIN: u8 = 0;
+const NOT_INDEXED: u8 = 0;
 const WITH_BLOCKS: u8 = 1;
 const WITH_ENTRY: u8 = 2;
-/// Before a key in Index.db.
+/// Length of the length field before a key in Index.db.
 const KEY_LENGTH_LEN: u64 = 2;
-/// Ordinal of a row's place in an index.
+/// The kind of a row's clustering in an index.
 const KIND_ROW: u8 = 4;
 const VALUES_A_BATCH: usize = 32;
 const DELETION_LEN: usize = 12;
-/// Of versions from `oa` on: not deleted, in one byte.
+/// The deletion of a live partition in versions from `oa` on: one byte.
 const NOT_DELETED: u8 = 0x80;
 
-/// A place as it was saved.
+/// A saved location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SavedPlace {
-    /// The partition starts there and has no promoted index.
-    Plain {
-        /// In Data.db.
+    /// The partition starts at this position and has no promoted index.
+    NotIndexed {
+        /// Position in Data.db.
         position: u64,
     },
-    /// It has one, whose place is not told.
+    /// The partition has a promoted index, whose offset is not saved.
     Indexed {
         /// In Data.db.
         position: u64,
     },
-    /// It has one in the entry whose position follows.
+    /// The partition has a promoted index, in the entry at `entry_at`.
     Entry {
         /// In Data.db.
         position: u64,
-        /// In Index.db, behind the key.
+        /// Offset in Index.db, behind the key.
         entry_at: u64,
     },
 }
 
-/// What decides the form of a promoted index.
+/// What determines the form of a promoted index.
 #[derive(Clone, Debug)]
 pub struct IndexForm {
     version: Version,
-    /// Of the clustering columns whose values have no length of their own; `None` if the columns are not known.
+    /// Value lengths of the clustering columns (`None`: stored with their length); `None` if the columns are unknown.
     fixed_lens: Option<Vec<Option<usize>>>,
 }
 
 impl IndexForm {
-    /// Of SSTables of this version with such clustering columns.
+    /// For SSTables of this version with these clustering columns.
     pub fn of<'t>(version: Version, clustering: impl IntoIterator<Item = &'t CqlType>) -> Self {
         let fixed_lens = clustering.into_iter().map(CqlType::fixed_len).collect();
         Self {
@@ -70,7 +70,7 @@ impl IndexForm {
         }
     }
 
-    /// Of SSTables of this version whose clustering columns nobody knows: blocks cannot be told apart.
+    /// For SSTables of this version with unknown clustering columns: blocks cannot be skipped.
     pub fn of_unknown(version: Version) -> Self {
         Self {
             version,
@@ -84,8 +84,8 @@ impl IndexForm {
     }
 
     fn skip_block(&self, input: &mut Reader<'_>) -> Option<()> {
-        self.skip_place(input)?;
-        self.skip_place(input)?;
+        self.skip_prefix(input)?;
+        self.skip_prefix(input)?;
         input.uvint().ok()?;
         input.svint().ok()?;
         match input.bool().ok()? {
@@ -94,7 +94,7 @@ impl IndexForm {
         }
     }
 
-    fn skip_place(&self, input: &mut Reader<'_>) -> Option<()> {
+    fn skip_prefix(&self, input: &mut Reader<'_>) -> Option<()> {
         let fixed_lens = self.fixed_lens.as_ref()?;
         let count = match input.u8().ok()? {
             KIND_ROW => fixed_lens.len(),
@@ -121,7 +121,7 @@ impl SavedPlace {
     pub fn decode(input: &mut Reader<'_>, form: &IndexForm) -> Option<Self> {
         let position = input.uvint().ok()?;
         match input.u8().ok()? {
-            PLAIN => Some(Self::Plain { position }),
+            NOT_INDEXED => Some(Self::NotIndexed { position }),
             WITH_BLOCKS => {
                 input.uvint().ok()?;
                 form.skip_deletion(input)?;
@@ -143,7 +143,7 @@ impl SavedPlace {
 }
 
 impl SSTable {
-    /// Writes where a partition of this SSTable is; false if Cassandra has no form for it.
+    /// Writes the location of a partition of this SSTable; false if Cassandra has no form for it.
     ///
     /// # Errors
     /// Index.db is damaged or cannot be read.
@@ -160,7 +160,7 @@ impl SSTable {
         match promoted {
             None => {
                 out.uvint(location.position);
-                out.u8(PLAIN);
+                out.u8(NOT_INDEXED);
                 Ok(true)
             }
             Some(RowIndexAt::Promoted { position, size }) => {
@@ -202,15 +202,15 @@ impl SSTable {
         Ok(true)
     }
 
-    /// Puts a saved place into the key cache, without I/O where it tells enough; false if nothing would ask the cache, or the
-    /// partition is not here.
+    /// Adds a saved location to the key cache, without I/O if the location is complete. False if the key cache is not used for
+    /// this SSTable, or the partition is not here.
     ///
     /// # Errors
-    /// As [`SSTable::load_key`].
+    /// Those of [`SSTable::load_key`].
     pub fn load_place(&self, key: &DecoratedKey, saved: SavedPlace) -> Result<bool> {
         let (position, entry_at) = match saved {
             SavedPlace::Indexed { .. } => return self.load_key(key),
-            SavedPlace::Plain { position } => (position, None),
+            SavedPlace::NotIndexed { position } => (position, None),
             SavedPlace::Entry { position, entry_at } => {
                 let key_len = KEY_LENGTH_LEN + key.key.len() as u64;
                 let Some(entry_at) = entry_at.checked_sub(key_len) else {
@@ -220,7 +220,7 @@ impl SSTable {
             }
         };
         let is_here = position < self.data_length() && !self.is_outside(key);
-        let (Some((cache, number)), true) = (&self.parts().cached_as, is_here && self.asks_key_cache())
+        let (Some((cache, number)), true) = (&self.parts().cached_as, is_here && self.uses_key_cache())
         else {
             return Ok(false);
         };
@@ -234,7 +234,7 @@ impl SSTable {
         Ok(true)
     }
 
-    /// Looks whether a loaded place is right, and remembers that; what is wrong is forgotten.
+    /// Checks a loaded location, and remembers the result; a wrong one is removed from the cache.
     #[cold]
     pub(crate) fn check_loaded(
         &self,
@@ -277,7 +277,7 @@ impl SSTable {
 mod tests {
     use super::*;
 
-    /// As a Cassandra saves a small promoted index of two blocks over `(text, int)`.
+    /// A small promoted index with two blocks over `(text, int)`, as Cassandra saves it.
     fn with_blocks(version: Version) -> Vec<u8> {
         let deletion: &[u8] = if version.is_oa_or_later() {
             &[0x80]
@@ -291,7 +291,7 @@ mod tests {
         out.bytes(deletion);
         out.uvint(2);
         for has_open in [false, true] {
-            // A row, then a bound with the first value only.
+            // A row, then a bound with only the first value.
             out.bytes(&[KIND_ROW, 0, 2, b'a', b'b', 0, 0, 0, 1]);
             out.bytes(&[6, 0, 1, 0, 1, b'c']);
             out.uvint(300);

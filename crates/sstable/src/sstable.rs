@@ -1,7 +1,7 @@
 //! One SSTable, open for reads by many threads.
 //!
-//! A token map finds its partitions, and tells where those of a range begin; of it only what is asked for is loaded. Without one, the Bloom
-//! filter and the summary (BIG only) are in memory and the partition index is read as needed.
+//! A token map has the positions of its partitions, and the starts of ranges; its pages are loaded on demand. Without one, the
+//! Bloom filter and the summary (BIG only) are in memory, and the partition index is read as needed.
 
 mod presence;
 
@@ -25,43 +25,35 @@ use crate::row::decode::{RowFormat, Unwanted};
 use crate::tokens::{Candidates, Mapped, TokenMap};
 use crate::{
     DataScan, DataStream, Descriptor, Finding, Found, KeyHash, OpenOptions, PartitionCursor, RangeCursor,
-    Result, SerializationHeader, StatsMetadata, SummaryShare,
+    Result, Scan, SerializationHeader, StatsMetadata, SummaryShare,
 };
 use crate::{NoView, SortedBudget, SortedView, Spot};
 
 pub use presence::{Begin, Presence, Whereabouts};
 
-/// How a cursor reads Data.db.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scan {
-    /// Chunk by chunk, through the cache.
-    Point,
-    /// Much at once, past the cache.
-    Sequential,
-}
-
 /// An SSTable, open for reads.
 pub struct SSTable {
     parts: Arc<OpenedParts>,
-    /// The format for the table that was last asked for. Held only to swap it.
+    /// The row format for the last table used. Held only to swap it.
     format: RwLock<Option<Arc<RowFormat>>>,
 }
 
 impl SSTable {
-    /// Opens an SSTable. With a token map, only Statistics.db and the end of Tokens.db are read. Without, a Summary.db that
-    /// is missing or damaged is made again in memory, a Filter.db that is missing or damaged is done without.
+    /// Opens an SSTable. With a token map, this reads only Statistics.db, the start of CompressionInfo.db and the tail of
+    /// Tokens.db. Without one, it reads the index, too: a missing or damaged Summary.db is built again in memory, and a missing
+    /// or damaged Filter.db is ignored.
     ///
     /// # Errors
-    /// A component that is needed is damaged or missing, or the version cannot be read.
+    /// A required component is damaged or missing, or the version is not supported.
     pub fn open(env: &Arc<dyn Env>, descriptor: &Descriptor, options: &OpenOptions) -> Result<Self> {
         let parts = OpenedParts::open(env, descriptor, None, options)?;
         Ok(Self::of(parts))
     }
 
-    /// As [`SSTable::open`], of one whose files were just listed.
+    /// The same as [`SSTable::open`], after the directory was just listed.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`SSTable::open`].
     pub fn open_found(env: &Arc<dyn Env>, found: &Found, options: &OpenOptions) -> Result<Self> {
         let parts = OpenedParts::open(env, &found.descriptor, Some(found), options)?;
         Ok(Self::of(parts))
@@ -74,57 +66,57 @@ impl SSTable {
         }
     }
 
-    /// Which SSTable it is.
+    /// Its descriptor.
     pub fn descriptor(&self) -> &Descriptor {
         &self.parts.descriptor
     }
 
-    /// Bytes of all its components when it was opened.
+    /// Size of all its components when it was opened.
     pub fn size_bytes(&self) -> u64 {
         self.parts.size_bytes
     }
 
-    /// Uncompressed bytes of its data.
+    /// Uncompressed size of its data.
     pub fn data_length(&self) -> u64 {
         self.parts.ends.data_length
     }
 
-    /// How many partitions it has: exactly, if it was opened with a token map.
+    /// Its number of partitions; exact if it was opened with a token map.
     pub fn estimated_keys(&self) -> u64 {
         self.parts.ends.partitions
     }
 
-    /// Its first partition's key.
+    /// The key of its first partition.
     pub fn first_key(&self) -> &DecoratedKey {
         &self.parts.ends.first
     }
 
-    /// Its last partition's key.
+    /// The key of its last partition.
     pub fn last_key(&self) -> &DecoratedKey {
         &self.parts.ends.last
     }
 
-    /// What Statistics.db says about its contents.
+    /// The statistics of Statistics.db.
     pub fn stats(&self) -> &StatsMetadata {
         &self.parts.stats
     }
 
-    /// All rows and markers of it lie in there, static rows aside.
+    /// A slice that has all its rows and markers, except static rows.
     pub fn covered(&self) -> &Slice {
         &self.parts.covered
     }
 
-    /// What its rows are encoded with.
+    /// The serialization header of its rows.
     pub fn header(&self) -> &SerializationHeader {
         &self.parts.header
     }
 
-    /// Memory that is taken by what was opened of it.
+    /// Memory of its opened parts, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.parts.memory_bytes()
     }
 
-    /// One partition, or `None` if it is not here. With a token map that is one read of Data.db.
+    /// The partition with this key; `None` if it is not here. With a token map, this takes one read of Data.db.
     ///
     /// # Errors
     /// The index is damaged or cannot be read, or the file does not fit the table.
@@ -137,10 +129,9 @@ impl SSTable {
         self.partition_at(table, key, &Whereabouts::UNKNOWN, filter, Unwanted::Times)
     }
 
-    /// The same where it is known to be perhaps ([`SSTable::presence`]); `unwanted` is what is given of columns that the filter does not
-    /// want.
+    /// The same after [`SSTable::presence`]. `unwanted` selects what is returned of columns that the filter does not select.
     ///
-    /// # Errors
+    /// Those of [`SSTable::partition`].
     /// As those of [`SSTable::partition`].
     pub fn partition_at(
         self: &Arc<Self>,
@@ -169,7 +160,7 @@ impl SSTable {
         Ok(Some(PartitionCursor::new(reader, key.clone(), location)))
     }
 
-    /// The partitions of a range, lazily: no I/O on Data.db or the index before the first partition is asked for.
+    /// The partitions of a range. Does no I/O on Data.db or the index before the first partition is requested.
     pub fn cursor(
         self: &Arc<Self>,
         table: &Arc<TableSchema>,
@@ -180,7 +171,8 @@ impl SSTable {
         RangeCursor::new(self.clone(), table.clone(), range, filter, scan)
     }
 
-    /// The partitions from a group of a sorted view on, in which the SSTable is that source, up to `end`; lazily as [`SSTable::cursor`].
+    /// The partitions from an entry of a sorted view on, up to `end`; `source` is the number of this SSTable in the view. Reads as late as
+    /// [`SSTable::cursor`].
     pub fn cursor_in(
         self: &Arc<Self>,
         view: &SortedView,
@@ -219,7 +211,7 @@ impl SSTable {
         }
     }
 
-    /// Its partitions one after another, without its index.
+    /// Scans its partitions without the index.
     ///
     /// # Errors
     /// Data.db cannot be opened again, or the file does not fit the table.
@@ -233,7 +225,7 @@ impl SSTable {
         ))
     }
 
-    /// Where in Data.db the partition of a key starts, if it is here. Looks into Data.db if what finds it does not have whole
+    /// The position in Data.db of the partition with this key, if it is here. Reads Data.db if the index does not have whole
     /// keys.
     ///
     /// # Errors
@@ -245,31 +237,31 @@ impl SSTable {
         Ok(location.map(|location| location.position))
     }
 
-    /// True if it should have a token map, has none that can be used, and none was tried to be made in vain.
+    /// True if it should have a token map, has no usable one, and one can be built as far as is known.
     pub fn wants_token_map(&self) -> bool {
         self.parts.options.finding == Finding::TokenMap
             && self.parts.tokens.load().is_none()
             && !self.parts.goes_without_token_map.load(Relaxed)
     }
 
-    /// Bytes of its token map; `None` if it has none that can be used.
+    /// Size of its token map; `None` if it has no usable one.
     pub fn token_map_bytes(&self) -> Option<u64> {
         self.parts.tokens.load().as_ref().map(|map| map.file_length())
     }
 
-    /// Bytes of its cell map; `None` if it has none that can be used.
+    /// Size of its cell map; `None` if it has no usable one.
     ///
     /// # Errors
-    /// The operating system refused.
+    /// The cell map cannot be read.
     pub fn cell_map_bytes(&self) -> Result<Option<u64>> {
         Ok(self.parts.cell_map()?.map(|map| map.file_length()))
     }
 
-    /// Makes Tokens.db from the index, and uses it from then on. Reads the whole index; of a BTI one, keys are read in
-    /// Data.db. Goes on as long as `go_on` says; false if it was stopped, or the index cannot be mapped.
+    /// Builds Tokens.db from the index, and uses it from then on. Reads the whole index; for a BTI index, also keys in Data.db.
+    /// Stops when `go_on` returns false; returns false then, or if the index cannot be mapped.
     ///
     /// # Errors
-    /// The index or the data is damaged, or the operating system refused.
+    /// The index or the data is damaged, or a file cannot be read or written.
     pub fn make_token_map(&self, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
         let made = make_token_map(&self.parts, go_on);
         let made = made.and_then(|is_made| {
@@ -284,16 +276,16 @@ impl SSTable {
         made
     }
 
-    /// True if its components have no checksums that can be used, as far as is known, and none were tried to be made in vain.
+    /// True if its checksums are missing or damaged, as far as is known, and were not built since.
     pub fn wants_checksums(&self) -> bool {
         self.parts.lacks_checksums.load(Relaxed)
     }
 
-    /// Makes Checksums.db of its components as they are now; it is used when the SSTable is opened the next time. Goes on as long
-    /// as `go_on` says; false if it was stopped.
+    /// Computes Checksums.db from its current components. It is used when the SSTable is opened the next time. Stops when
+    /// `go_on` returns false; returns false then.
     ///
     /// # Errors
-    /// The operating system refused.
+    /// A file cannot be read or written.
     pub fn make_checksums(&self, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
         let parts = &self.parts;
         let made = make_checksums(&*parts.env, &parts.descriptor, parts.owner(), go_on);
@@ -307,11 +299,11 @@ impl SSTable {
         self.parts.options.partitioner
     }
 
-    /// What the token map says; `None` if there is none, or it is damaged, which is remembered.
+    /// The result of a lookup in the token map; `None` if there is no map, or it is damaged (then it is dropped).
     #[inline]
-    fn ask_token_map<T>(&self, ask: impl FnOnce(&TokenMap) -> Result<T>) -> Option<T> {
+    fn with_token_map<T>(&self, look_up: impl FnOnce(&TokenMap) -> Result<T>) -> Option<T> {
         let map = self.parts.tokens.load();
-        match ask(map.as_deref()?) {
+        match look_up(map.as_deref()?) {
             Ok(answer) => Some(answer),
             Err(error) => {
                 self.parts.drop_token_map(&error);
@@ -320,7 +312,7 @@ impl SSTable {
         }
     }
 
-    /// Where the partition of a key is. `has_key_at` looks into Data.db.
+    /// The location of a key's partition. `has_key_at` compares the key in Data.db.
     fn find(
         &self,
         key: &DecoratedKey,
@@ -330,7 +322,7 @@ impl SSTable {
         if whereabouts.0.is_none() && self.is_outside(key) {
             return Ok(None);
         }
-        let candidates = self.ask_token_map(|map| {
+        let candidates = self.with_token_map(|map| {
             let range = match &whereabouts.0 {
                 Some(range) => range.clone(),
                 None => match map.candidates(&key.token)? {
@@ -389,7 +381,7 @@ impl SSTable {
         Ok(None)
     }
 
-    /// What its index summary takes and how much it was used since the last call; `None` if none is in memory.
+    /// Size of its index summary, and its use since the last call; `None` if there is no summary in memory.
     pub fn take_summary_share(&self) -> Option<SummaryShare> {
         let summary = self.parts.opened_index()?.summary()?.load();
         let bytes = summary.memory_bytes() as u64;
@@ -401,11 +393,11 @@ impl SSTable {
         })
     }
 
-    /// Keeps `level` of 128 samples of the index summary in memory: fewer make look-ups walk over more of the index. More
-    /// than there are now are read from Summary.db again.
+    /// Keeps `level` of 128 samples of the index summary in memory. With fewer samples, lookups read more of the index. If
+    /// there are fewer now, the summary is read from Summary.db again.
     ///
     /// # Errors
-    /// Summary.db and the index cannot be read; the summary stays as it is.
+    /// Summary.db and the index cannot be read; the summary stays unchanged.
     pub fn resample_summary(&self, level: u8) -> Result<()> {
         self.parts.resample_summary(level.clamp(1, FULL_LEVEL))
     }
@@ -424,17 +416,17 @@ impl SSTable {
         }
     }
 
-    /// True if there is a key cache, and no token map that knows more.
-    pub fn asks_key_cache(&self) -> bool {
+    /// True if lookups use the key cache: there is one, and no token map.
+    pub fn uses_key_cache(&self) -> bool {
         self.parts.cached_as.is_some() && self.parts.tokens.load().is_none()
     }
 
-    /// Puts a partition into the key cache, as after a look-up; false if it is not here, or nothing would ask the cache.
+    /// Adds a partition to the key cache, as after a lookup. False if it is not here, or the key cache is not used.
     ///
     /// # Errors
     /// The index or the data is damaged or cannot be read.
     pub fn load_key(&self, key: &DecoratedKey) -> Result<bool> {
-        if !self.asks_key_cache() || self.is_outside(key) {
+        if !self.uses_key_cache() || self.is_outside(key) {
             return Ok(false);
         }
         let location = self.parts.index()?.find(key)?;
@@ -448,8 +440,8 @@ impl SSTable {
         Ok(true)
     }
 
-    /// A walk over the partitions above `bound`. By a token map it may begin with some that only look as if they were; `rank` is
-    /// where, if it was asked before.
+    /// Iterates over the partitions above `bound`. With a token map, it may start with some that are not above. `begin` is the
+    /// place of the bound, if it is known.
     pub(crate) fn index_above(
         &self,
         bound: &KeyBound,
@@ -461,7 +453,7 @@ impl SSTable {
             return Ok(IndexCursor::Map(MapWalker::new(map, rank)));
         }
         if let Some(map) = self.parts.tokens.load_full()
-            && let Some(first) = rank.or_else(|| self.ask_token_map(|map| map.rank(bound)))
+            && let Some(first) = rank.or_else(|| self.with_token_map(|map| map.rank(bound)))
         {
             return Ok(IndexCursor::Map(MapWalker::new(map, first)));
         }

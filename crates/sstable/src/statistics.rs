@@ -18,9 +18,7 @@ mod tests;
 
 pub use cardinality::Cardinality;
 pub use container::Statistics;
-pub use header::{
-    ClassName, DELETION_EPOCH_SECS, EncodingStats, HeaderColumn, SerializationHeader, TIMESTAMP_EPOCH_MICROS,
-};
+pub use header::{ClassName, EncodingStats, HeaderColumn, SerializationHeader};
 pub(crate) use stats_metadata::SECONDS_MAX_BEFORE_OA;
 pub use stats_metadata::{CommitLogPosition, StatsMetadata};
 pub use validation::Validation;

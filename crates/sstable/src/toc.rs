@@ -1,11 +1,10 @@
-//! TOC.txt: the names of an SSTable's components, sorted, one a line, itself included.
+//! TOC.txt: the names of an SSTable's components, including itself, sorted, one per line.
 
 use std::collections::BTreeSet;
 
 use crate::Component;
 
-/// Reads the component. Names that are unknown stay; the file is a list for operators, and never says more than the
-/// directory does.
+/// Parses the component; keeps unknown names. The file is a list for operators; the directory has the same information.
 pub fn parse(bytes: &[u8]) -> BTreeSet<Component> {
     String::from_utf8_lossy(bytes)
         .lines()

@@ -1,7 +1,7 @@
 //! The set of files that a flush or compaction adds and removes, atomically.
 //!
-//! A log file in the table's directory, as Cassandra writes it (`org.apache.cassandra.db.lifecycle.LogFile`), so that either
-//! program finishes what the other left:
+//! A log file in the table's directory, in Cassandra's format (`org.apache.cassandra.db.lifecycle.LogFile`), so that either
+//! program can finish what the other left:
 //!
 //! ```text
 //! name   := version '_txn_' ('flush' | 'compaction') '_' time-uuid '.log'       nb_txn_flush_....log
@@ -10,9 +10,9 @@
 //! crc32  := of prefix, type, update-time as two i32 (low, high), file-count as i32
 //! ```
 //!
-//! Invariant: an ADD is durable before a file of that SSTable exists; a COMMIT is durable only after all files of the added
-//! SSTables are. At the start, a log with COMMIT removes what its REMOVE lines name; any other removes what its ADD lines name.
-//! A line that does not check ends the log: it was being written.
+//! Invariant: an ADD is durable before any file of that SSTable exists. A COMMIT is durable only after all files of the added
+//! SSTables are. At the start, a log with COMMIT removes the files that its REMOVE lines name; a log without removes those that
+//! its ADD lines name. A line with a wrong checksum ends the log: a crash cut it off.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use ilion_env::{Env, WriteFile};
 
 use crate::{Component, Descriptor, Error, Result, Version};
 
-/// What the transaction is part of.
+/// The operation that the transaction belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionKind {
-    /// A memtable becomes an SSTable.
+    /// A flush of a memtable to an SSTable.
     Flush,
-    /// SSTables become others.
+    /// A compaction of SSTables to others.
     Compaction,
 }
 
@@ -110,7 +110,7 @@ impl Line {
         (checksum.parse() == Ok(line.checksum())).then_some(line)
     }
 
-    /// The SSTable that the prefix names, looked for in the log's own directory: a data directory may have moved.
+    /// The SSTable of the prefix, in the log's own directory: the data directory may have moved.
     fn descriptor(&self, directory: &Arc<Path>) -> Option<Descriptor> {
         let base = Path::new(&self.prefix).file_name()?.to_str()?;
         let name = format!("{}-{}", base.strip_suffix('-').unwrap_or(base), Component::Data);
@@ -118,7 +118,7 @@ impl Line {
     }
 }
 
-/// An open transaction. Dropped without a word it is aborted at the next start.
+/// An open transaction. If it is dropped without a commit, the next start aborts it.
 pub struct Transaction {
     env: Arc<dyn Env>,
     file: Box<dyn WriteFile>,
@@ -127,22 +127,22 @@ pub struct Transaction {
     removes: bool,
 }
 
-/// A commit that failed.
+/// A failed commit.
 pub struct FailedCommit {
-    /// What went wrong.
+    /// The cause.
     pub error: Error,
-    /// The transaction, if it is certain that nothing was committed: it can be aborted. `None` if the next start may find it
-    /// committed; then its files must stay.
+    /// The transaction, if it is certain that it was not committed: then it can be aborted. `None` if the next start may find
+    /// it committed; then its files must stay.
     pub transaction: Option<Box<Transaction>>,
 }
 
-/// A committed transaction. Its log goes when this is dropped: hold it as long as old files wait to be removed.
+/// A committed transaction. Its log is removed when this is dropped: keep it while old files wait to be removed.
 pub struct CommittedTransaction {
     env: Arc<dyn Env>,
     directory: PathBuf,
     path: PathBuf,
     removes: bool,
-    /// An old file could not be removed: the log stays, so that the next start does it.
+    /// True if an old file could not be removed: then the log stays, so that the next start removes it.
     is_unfinished: AtomicBool,
 }
 
@@ -150,13 +150,13 @@ impl Transaction {
     /// Starts a log in the directory.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub fn begin(env: Arc<dyn Env>, directory: &Path, kind: TransactionKind) -> Result<Self> {
         let name = format!("{}_txn_{}_{}.log", Version::NB, kind.name(), env.time_uuid());
         let path = directory.join(name);
         let file = env.create(&path)?;
         env.sync_dir(directory).inspect_err(|_| {
-            // It names no files yet: one that stays does no harm.
+            // The log names no files yet, so it does no harm if it stays.
             let _ = env.remove_file(&path);
         })?;
         Ok(Self {
@@ -168,7 +168,7 @@ impl Transaction {
         })
     }
 
-    /// An SSTable is about to be written. Durable when it returns.
+    /// Records that an SSTable will be written. Durable when it returns.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -178,7 +178,7 @@ impl Transaction {
         Ok(self.file.sync()?)
     }
 
-    /// An SSTable will be obsolete. Durable with the commit.
+    /// Records that an SSTable becomes obsolete. Durable with the commit.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -207,19 +207,19 @@ impl Transaction {
         Ok(self.file.append(line.print().as_bytes())?)
     }
 
-    /// Its log.
+    /// The path of its log.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// The new set of files takes the place of the old one.
+    /// Commits: the new set of files replaces the old one.
     ///
     /// # Errors
-    /// The log cannot be written or synced; the error says whether the transaction can still be aborted.
+    /// The log cannot be written or synced; the error has the transaction if it can still be aborted.
     pub fn commit(mut self) -> std::result::Result<CommittedTransaction, FailedCommit> {
         let end = self.file.position();
         if let Err(error) = self.write(LineType::Commit, None) {
-            // No part of the record may stay: an abort removes files, and a start must not take it for a commit then.
+            // No part of the record may stay: if an abort removed files, a start must not read a commit.
             let is_cut = self.file.truncate(end).and_then(|()| self.file.sync()).is_ok();
             return Err(FailedCommit {
                 error,
@@ -239,28 +239,28 @@ impl Transaction {
         })
     }
 
-    /// Nothing happened: removes what was added, and the log.
+    /// Aborts: removes the added files, and the log.
     ///
     /// # Errors
     /// A file cannot be removed; [`finish_transaction`] or the next start tries again.
     pub fn abort(mut self) -> Result<()> {
-        // A log without it means the same, and a full disk has no room for it.
+        // A log without this record means the same, and a full disk may have no space for it.
         let _ = self.write(LineType::Abort, None);
         for descriptor in &self.added {
             descriptor.remove_files(&*self.env)?;
         }
-        // Else a power loss could bring files back, and not the log that says what they are.
+        // Otherwise, a power loss could bring files back without the log that names them.
         self.env.sync_dir(&self.directory)?;
         Ok(self.env.remove_file(self.file.path())?)
     }
 }
 
 impl CommittedTransaction {
-    /// Removes the files of an SSTable that it has taken out.
+    /// Removes the files of an obsolete SSTable.
     ///
     /// # Errors
-    /// A file cannot be removed. Then the log stays, and the next start removes the rest: without it, what is left would
-    /// be taken for data, or for damage.
+    /// A file cannot be removed. Then the log stays, and the next start removes the rest: without the log, it would count as
+    /// data, or as damage.
     pub fn remove_files(&self, descriptor: &Descriptor) -> Result<()> {
         descriptor
             .remove_files(&*self.env)
@@ -273,8 +273,8 @@ impl Drop for CommittedTransaction {
         if self.is_unfinished.load(Relaxed) {
             return;
         }
-        // The removals first: a power loss must not bring files back without the log. A log that stays is read at the
-        // next start, and does no harm.
+        // Sync the removals first: a power loss must not bring files back without the log. A log that stays is read at the next
+        // start, and does no harm.
         if !self.removes || self.env.sync_dir(&self.directory).is_ok() {
             let _ = self.env.remove_file(&self.path);
         }
@@ -291,10 +291,10 @@ pub fn finish_transactions(env: &dyn Env, directory: &Path) -> Result<()> {
         .try_for_each(|log| finish_transaction(env, directory, log))
 }
 
-/// Finishes the transaction of one log: one that a crash left, or whose abort failed.
+/// Finishes the transaction of a log that a crash left, or whose abort failed.
 ///
 /// # Errors
-/// As [`finish_transactions`].
+/// Those of [`finish_transactions`].
 pub fn finish_transaction(env: &dyn Env, directory: &Path, log: &Path) -> Result<()> {
     let directory: Arc<Path> = directory.into();
     for descriptor in doomed(env, &directory, log)? {
@@ -315,10 +315,10 @@ fn logs(env: &dyn Env, directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found.map(|entry| directory.join(entry.name)).collect())
 }
 
-/// A log of a compaction of thousands of files stays far below this.
+/// The log of a compaction of thousands of SSTables is far below this.
 const LOG_BYTES_MAX: u64 = 16 << 20;
 
-/// The SSTables that the transaction of a log does not leave there.
+/// The SSTables that are removed when the transaction of a log is finished.
 pub(crate) fn doomed(env: &dyn Env, directory: &Arc<Path>, path: &Path) -> Result<Vec<Descriptor>> {
     let bytes = env.read_all(path, LOG_BYTES_MAX)?;
     let lines = parse_log(path, &bytes)?;
@@ -336,7 +336,7 @@ pub(crate) fn doomed(env: &dyn Env, directory: &Arc<Path>, path: &Path) -> Resul
     named.collect()
 }
 
-/// The lines up to the first that does not check. Damage before a good line is refused.
+/// The lines up to the first with a wrong checksum. If a valid line follows, the log is damaged.
 fn parse_log(path: &Path, bytes: &[u8]) -> Result<Vec<Line>> {
     let mut lines = Vec::new();
     let mut torn_at = None;

@@ -1,4 +1,4 @@
-//! Tries on disk: what Partitions.db and Rows.db are made of.
+//! Tries on disk, in Partitions.db and Rows.db.
 //!
 //! ```text
 //! node  := type and bits:u8  transitions and distances  [payload]         type: high four bits, bits: low four
@@ -7,11 +7,11 @@
 //! 10..15  dense: first byte, span - 1, distances of 12, 16, 24, 32, 40, 64 bits; 0 is no child
 //! ```
 //!
-//! A child stands before its parent, `distance` bytes. No node crosses a page of 4096 bytes. There is a payload if the bits
-//! of a node that is neither 1 nor 3 are not 0; what it is, is the file's business.
+//! A child comes before its parent, `distance` bytes earlier. No node crosses a page of 4096 bytes. A node of a type other than
+//! 1 and 3 has a payload if its bits are not 0. The file determines the content of payloads.
 //!
-//! Invariant: every node that is given has a payload or a child. Since children stand before their parents, every walk
-//! down ends, and ends at a payload.
+//! Invariant: every decoded node has a payload or a child. Since children come before their parents, every walk down ends, and
+//! ends at a payload.
 
 mod node;
 mod nodes;
@@ -21,5 +21,5 @@ pub(crate) use node::{Node, Payload, distance_bits_of, node_len};
 pub(crate) use nodes::Nodes;
 pub(crate) use walk::{Ascending, Descending};
 
-/// Nodes and their payloads lie in one page of the file.
+/// Each node lies in one page of the file, with its payload.
 pub(crate) const PAGE_BYTES: u64 = 4096;

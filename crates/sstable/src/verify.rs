@@ -1,17 +1,19 @@
 //! Checks an SSTable against itself: checksums, order, counts, and each component against the others.
 //!
-//! What the components say is compared with what Data.db has: the rows are read from start to end without the index, and
-//! the index is walked beside them. Damage is gathered, not stopped at, as far as what follows can still be read.
+//! All components are compared with Data.db: the rows are read from start to end without the index, and the index is read
+//! beside them. Damage is collected, and the check continues as far as the rest is readable.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `findings` | what was found |
+//! | `verification`, `findings` | the result; the damage found |
+//! | `opened` | what is needed to read rows |
 //! | `components` | TOC.txt, Digest.crc32, Checksums.db, the chunks of Data.db |
-//! | `contents` | the walk over the rows, and their order |
-//! | `index_check` | every partition is in the index and the other way round |
-//! | `rows_check` | the row indexes of wide partitions |
-//! | `key_check` | Filter.db and Summary.db |
-//! | `totals` | Statistics.db against what was read |
+//! | `contents` | reads the rows and checks their order |
+//! | `index_check` | compares the partitions of index and data |
+//! | `rows_check` | checks the row indexes of wide partitions |
+//! | `key_check` | checks Filter.db and Summary.db |
+//! | `totals` | compares Statistics.db with the rows |
+//! | `cell_check`, `token_check` | compare Cells.db and Tokens.db with the rows |
 
 mod cell_check;
 mod components;
@@ -19,48 +21,21 @@ mod contents;
 mod findings;
 mod index_check;
 mod key_check;
+mod opened;
 mod rows_check;
 mod token_check;
 mod totals;
-
-use std::sync::Arc;
+mod verification;
 
 use ilion_env::Env;
-use ilion_schema::TableSchema;
-use ilion_types::Partitioner;
 
-use crate::{
-    ChunkReader, Component, DataScan, Descriptor, Error, Result, Statistics, Version, read_component,
-};
+use crate::{ChunkReader, Component, Descriptor, Result};
 use contents::Contents;
 pub use findings::Findings;
+use opened::Opened;
+pub use verification::{OnProgress, Verification};
 
-/// Told how many bytes of Data.db are done, of [`work_bytes`].
-pub type OnProgress<'p> = &'p mut dyn FnMut(u64);
-
-/// What checking an SSTable brought.
-#[derive(Debug, Default)]
-pub struct Verification {
-    /// What is wrong. Nothing: the SSTable is as good as it says.
-    pub findings: Findings,
-    /// What could not be checked, and why.
-    pub unchecked: Vec<String>,
-    /// Partitions that were read.
-    pub partitions: u64,
-    /// Rows and markers that were read, static rows included.
-    pub unfiltereds: u64,
-}
-
-/// What is needed to read rows.
-pub(crate) struct Opened {
-    pub(crate) descriptor: Descriptor,
-    pub(crate) statistics: Statistics,
-    pub(crate) partitioner: Partitioner,
-    pub(crate) table: Arc<TableSchema>,
-    pub(crate) data: Arc<ChunkReader>,
-}
-
-/// How many bytes [`verify`] reports progress of: those of Data.db as stored and as uncompressed.
+/// The total number of bytes for [`OnProgress`]: the stored and the uncompressed size of Data.db.
 pub fn work_bytes(env: &dyn Env, descriptor: &Descriptor) -> u64 {
     let stored = env.file_size(&descriptor.path(&Component::Data)).unwrap_or(0);
     let opened = ChunkReader::open(env, descriptor, None);
@@ -70,7 +45,7 @@ pub fn work_bytes(env: &dyn Env, descriptor: &Descriptor) -> u64 {
 /// Checks an SSTable.
 ///
 /// # Errors
-/// The operating system refused; damage is no error here.
+/// A file cannot be read. Damage is not an error here.
 pub fn verify(env: &dyn Env, descriptor: &Descriptor, on_progress: OnProgress<'_>) -> Result<Verification> {
     descriptor.version.check_readable()?;
     let mut verification = Verification::default();
@@ -83,7 +58,7 @@ pub fn verify(env: &dyn Env, descriptor: &Descriptor, on_progress: OnProgress<'_
     let Some(opened) = verification.findings.take(opened)? else {
         verification
             .unchecked
-            .push("the rows, since what they are cannot be read".to_owned());
+            .push("the rows, since their format cannot be read".to_owned());
         return Ok(verification);
     };
     let mut after_digest = |done| on_progress(stored.saturating_add(done));
@@ -96,45 +71,4 @@ pub fn verify(env: &dyn Env, descriptor: &Descriptor, on_progress: OnProgress<'_
         components::check_chunks(&opened.data, &mut verification, &mut after_digest)?;
     }
     Ok(verification)
-}
-
-impl Opened {
-    fn open(env: &dyn Env, descriptor: &Descriptor) -> Result<Self> {
-        let path = descriptor.path(&Component::Statistics);
-        let Some(bytes) = read_component(env, descriptor, &Component::Statistics)? else {
-            return Err(Error::corrupt(
-                &path,
-                0,
-                "the file, since rows cannot be read without it",
-            ));
-        };
-        let statistics = Statistics::decode(&bytes, descriptor.version, &path)?;
-        let partitioner = match &statistics.validation {
-            Some(validation) => Partitioner::from_class(&validation.partitioner)
-                .map_err(|error| Error::corrupt(&path, 0, error.to_string()))?,
-            None => Partitioner::default(),
-        };
-        let table = statistics.header.to_table("keyspace", "table");
-        Ok(Self {
-            table: table.map_err(|error| Error::corrupt(&path, 0, error.to_string()))?,
-            data: Arc::new(ChunkReader::open(env, descriptor, None)?),
-            descriptor: descriptor.clone(),
-            statistics,
-            partitioner,
-        })
-    }
-
-    fn version(&self) -> Version {
-        self.descriptor.version
-    }
-
-    fn scan(&self) -> Result<DataScan> {
-        DataScan::new(
-            self.data.clone(),
-            &self.statistics.header,
-            self.version(),
-            &self.table,
-            self.partitioner,
-        )
-    }
 }

@@ -1,25 +1,52 @@
-//! Format versions: two lower-case letters, compared as strings, and what each of them changed.
+//! Format versions: two lower-case letters, compared as strings, and the changes of each version.
 //!
 //! Read: ma..me (3.x), na and nb (4.x and 5.0's default), oa (5.0), da (5.0, trie index). Written: nb, oa and da.
 
 use std::fmt;
 
 use crate::statistics::SECONDS_MAX_BEFORE_OA;
-use crate::{Error, Format, Result};
+use crate::{Error, Result};
 
-/// The two letters before the id of a file name.
+/// The format of the partition index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Format {
+    /// Index.db and Summary.db.
+    Big,
+    /// Partitions.db and Rows.db: tries.
+    Bti,
+}
+
+impl Format {
+    /// Its name in file names.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Big => "big",
+            Self::Bti => "bti",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "big" => Some(Self::Big),
+            "bti" => Some(Self::Bti),
+            _ => None,
+        }
+    }
+}
+
+/// The two letters of a file name before the id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version([u8; 2]);
 
 impl Version {
-    /// What Cassandra 4.0 to 5.0 write by default.
+    /// The default of Cassandra 4.0 to 5.0.
     pub const NB: Self = Self(*b"nb");
-    /// What Cassandra 5.0 writes without storage compatibility.
+    /// The version of Cassandra 5.0 without storage compatibility.
     pub const OA: Self = Self(*b"oa");
-    /// The trie-indexed format of Cassandra 5.0.
+    /// The trie-indexed version of Cassandra 5.0.
     pub const DA: Self = Self(*b"da");
 
-    /// The format that new files of this version are in.
+    /// The index format of new files of this version.
     pub fn format(self) -> Format {
         if self == Self::DA {
             Format::Bti
@@ -42,7 +69,7 @@ impl Version {
         std::str::from_utf8(&self.0).unwrap_or("??")
     }
 
-    /// Whether Ilion reads files of this version, with a reason for the operator if it does not.
+    /// Fails with a reason for the operator if Ilion does not read files of this version.
     ///
     /// # Errors
     /// Refused: the version is older than 3.0 or newer than 5.0.
@@ -56,20 +83,20 @@ impl Version {
         )))
     }
 
-    /// Everything that 5.0 changed: `u32` deletion times, one byte for a live partition deletion, a covered slice
-    /// instead of two lists, first and last key in the statistics.
+    /// The changes of 5.0: `u32` deletion times, one byte for the deletion of a live partition, a covered slice instead of two
+    /// lists, first and last key in the statistics.
     #[inline]
     pub fn is_oa_or_later(self) -> bool {
         self.0 == *b"da" || self.0[0] >= b'o'
     }
 
-    /// CRCs in Statistics.db, plain bloom bits, raw chunks, pending repair.
+    /// CRCs in Statistics.db, Bloom filter bits without swapped words, raw chunks, pending repair.
     #[inline]
-    pub fn is_na_or_later(self) -> bool {
+    pub(crate) fn is_na_or_later(self) -> bool {
         self.0 == *b"da" || self.0[0] >= b'n'
     }
 
-    /// The last second at which data in such a file may expire.
+    /// The last second at which data in a file of this version can expire.
     pub fn expiry_secs_max(self) -> u32 {
         if self.is_oa_or_later() {
             // Compat: `Cell.MAX_DELETION_TIME`.
@@ -87,7 +114,7 @@ impl Version {
         self.is_na_or_later() || self.0[1] >= b'c'
     }
 
-    /// ma to mc wrote lists that do not cover range tombstones.
+    /// Lists of versions ma to mc do not cover range tombstones.
     pub(crate) fn has_trustworthy_clustering_lists(self) -> bool {
         self.is_na_or_later() || self.0[1] >= b'd'
     }

@@ -1,11 +1,11 @@
-//! Writes an SSTable: partitions go in ascending, all components come out.
+//! Writes an SSTable: partitions are added in ascending order, and all components are written.
 //!
-//! The main path: `begin_partition` encodes the key, the deletion and the static row, `add` a row or marker each,
-//! `finish_partition` adds the index entry; or `add_plain` does all that at once. `add_plain_row` and
-//! `add_entry` take rows where they lie (`rows`). Encoded bytes are gathered in one buffer and go to Data.db in large pieces.
-//! `finish` writes the components that are known only then, TOC.txt last.
+//! The main path: `begin_partition` encodes key, deletion and static row. `add` encodes a row or marker. `finish_partition`
+//! adds the index entry. `add_plain` does all of this in one call; `add_plain_row` and `add_entry` add rows without building
+//! them (`rows`). Encoded bytes are collected in one buffer, and written to Data.db in large pieces. `finish` writes the
+//! components that are only known then, TOC.txt last.
 //!
-//! Invariant: no component has bytes before its SSTable's ADD is in the transaction log; the caller sees to it.
+//! Requires: the SSTable's ADD is in the transaction log before a component is created; the caller does this.
 
 mod cell_entries;
 mod clustering_span;
@@ -57,10 +57,10 @@ use ended_partition::EndedPartition;
 use partition_index::PartitionIndexWriter;
 use written::Written;
 
-/// Encoded bytes that are gathered before they go to Data.db: several chunks, so that few of them are copied.
+/// Size of the buffer for encoded bytes: several chunks, so that few of them are copied.
 const BUFFER_BYTES: usize = 128 << 10;
 
-/// An SSTable being written. Dropped without a word it leaves files that the transaction removes.
+/// Writes an SSTable. If it is dropped before `finish`, the transaction removes its files.
 pub struct SSTableWriter {
     env: Arc<dyn Env>,
     descriptor: Descriptor,
@@ -68,7 +68,7 @@ pub struct SSTableWriter {
     header: SerializationHeader,
     bloom_filter_fp_chance: f64,
     data: ChunkWriter,
-    /// Encoded bytes that Data.db does not have yet.
+    /// Encoded bytes that are not written to Data.db yet.
     buffer: Slab,
     encoder: RowEncoder,
     index: PartitionIndexWriter,
@@ -82,8 +82,7 @@ pub struct SSTableWriter {
     span: ClusteringSpan,
 }
 
-/// The key of the partition at hand and that of the one before it, in turn in the same memory: counting references for each
-/// would take longer.
+/// The keys of the current and the previous partition, in two buffers that swap: counting references per key would take longer.
 #[derive(Debug)]
 struct Keys {
     before: KeyCopy,
@@ -108,7 +107,7 @@ impl Keys {
         }
     }
 
-    /// Takes the key of a partition that begins.
+    /// Copies the key of a partition that starts.
     #[inline(always)]
     fn begin(&mut self, token: &Token, key: &[u8]) {
         let copy = &mut self.at_hand;
@@ -120,7 +119,7 @@ impl Keys {
         copy.bytes.bytes(key);
     }
 
-    /// The key at hand is that of the partition before.
+    /// Makes the current key the previous one.
     #[inline(always)]
     fn end(&mut self) {
         std::mem::swap(&mut self.before, &mut self.at_hand);
@@ -137,16 +136,16 @@ impl KeyCopy {
     }
 }
 
-/// The partition at hand.
+/// The current partition.
 #[derive(Debug)]
 struct OpenPartition {
     deletion: DeletionTime,
-    /// In Data.db.
+    /// Position in Data.db.
     start: u64,
     head_length: u64,
-    /// Neither a deletion nor a static row.
+    /// True if it has neither a deletion nor a static row.
     is_blank: bool,
-    /// Start of the unfiltered before, from the partition's start.
+    /// Start of the previous unfiltered, from the partition's start.
     previous_start: u64,
 }
 
@@ -154,7 +153,7 @@ impl SSTableWriter {
     /// Creates the files of an SSTable of `table`.
     ///
     /// # Errors
-    /// The operating system refused, a file exists, or the options are not possible.
+    /// A file cannot be created or exists, or the options are invalid.
     pub fn new(
         env: &Arc<dyn Env>,
         descriptor: &Descriptor,
@@ -208,12 +207,11 @@ impl SSTableWriter {
         })
     }
 
-    /// Starts a partition, with its static row. Keys must ascend. A partition that turns out to have nothing in it is
-    /// not written.
+    /// Starts a partition, with its static row. Requires: keys ascend. A partition that ends up empty is not written.
     ///
     /// # Errors
-    /// Refused if the key does not ascend, or holds what cannot be stored; or the operating system refused. The writer is
-    /// of no use after an error, here and below: abandon it.
+    /// Refused if the key does not ascend, or the partition cannot be stored; or a file cannot be written. After an error, here
+    /// and below, the writer is unusable: abandon it.
     pub fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
         let DecoratedKey { token, key } = &head.key;
         self.check_key(token, key)?;
@@ -262,11 +260,11 @@ impl SSTableWriter {
         Ok(())
     }
 
-    /// Appends a whole partition whose values are where they were read, with the bytes that it has if its row is taken
-    /// apart. False if it is to be: nothing was appended then.
+    /// Adds a whole plain partition, encoded as if it was added row by row. False if it must be added row by row: then it was
+    /// not added.
     ///
     /// # Errors
-    /// As for [`SSTableWriter::begin_partition`].
+    /// Those of [`SSTableWriter::begin_partition`].
     pub fn add_plain(&mut self, token: &Token, partition: &PlainRow<'_>) -> Result<bool> {
         let at_once = partition.timestamp_micros;
         let Some(timestamp_micros) = at_once.filter(|_| !self.encoder.has_statics()) else {
@@ -313,7 +311,7 @@ impl SSTableWriter {
     /// Ends the partition.
     ///
     /// # Errors
-    /// As for [`SSTableWriter::begin_partition`].
+    /// Those of [`SSTableWriter::begin_partition`].
     pub fn finish_partition(&mut self) -> Result<()> {
         match &self.open {
             Some(open) if open.is_blank && self.span.is_empty() => {
@@ -324,7 +322,7 @@ impl SSTableWriter {
         }
     }
 
-    /// Ends the partition at hand, which has something in it.
+    /// Ends the current partition, which is not empty.
     #[inline(never)]
     fn end_partition(&mut self) -> Result<()> {
         let Some(open) = &self.open else {
@@ -362,7 +360,8 @@ impl SSTableWriter {
         self.flush_if_large()
     }
 
-    /// Takes back the partition at hand, of which only the head was appended, which is still in the buffer: only rows let it overflow.
+    /// Removes the current partition, of which only the head was appended. The head is still in the buffer, since only rows
+    /// flush it.
     #[cold]
     fn forget_head(&mut self, start: u64) {
         let kept = usize::try_from(start - self.data.position()).unwrap_or(usize::MAX);
@@ -370,17 +369,17 @@ impl SSTableWriter {
         self.open = None;
     }
 
-    /// Partitions so far.
+    /// Number of partitions so far.
     pub fn partitions(&self) -> u64 {
         self.partitions
     }
 
-    /// Uncompressed bytes of Data.db so far.
+    /// Uncompressed size of Data.db so far.
     pub fn data_bytes(&self) -> u64 {
         self.position()
     }
 
-    /// Bytes of Data.db on disk so far, about.
+    /// Approximate size of Data.db on disk so far.
     pub fn stored_bytes(&self) -> u64 {
         self.data.stored_length()
     }
@@ -388,8 +387,8 @@ impl SSTableWriter {
     /// Writes and syncs all components, TOC.txt last, and syncs the directory.
     ///
     /// # Errors
-    /// Refused if there is no partition (abandon the writer instead), or one is not finished; or the operating system
-    /// refused: remove the files then.
+    /// Refused if there is no partition (then abandon the writer), or if one is not finished; or a file cannot be written: then
+    /// remove the files.
     pub fn finish(mut self) -> Result<()> {
         let Some(first) = self.first_key.take() else {
             return Err(self.refuse("it has no partition"));
@@ -433,7 +432,7 @@ impl SSTableWriter {
                 stored_length: data.stored_length,
                 fingerprint: fingerprint_of(&statistics.stats),
             };
-            // Compat: not in TOC.txt, which Cassandra's tools compare with what they know.
+            // Compat: not in TOC.txt, which Cassandra's tools compare with their own list.
             tokens.finish(env, &whole)?;
         }
         let checksums = checksums.encode(Owner::of(data.stored_length, &statistics.stats));
@@ -444,7 +443,7 @@ impl SSTableWriter {
         Ok(env.sync_dir(&descriptor.directory)?)
     }
 
-    /// Removes what was written. What cannot be removed is removed by the transaction.
+    /// Removes the written files. The transaction removes those that cannot be removed here.
     pub fn abandon(self) {
         let (env, descriptor) = (self.env.clone(), self.descriptor.clone());
         drop(self);
@@ -493,7 +492,7 @@ fn check_writable(descriptor: &Descriptor) -> Result<()> {
     }
 }
 
-/// Tells what a partition covers. False if a deleted range is open at an end of it.
+/// Adds the clusterings of a partition to the statistics. False if a deleted range is open at one end.
 #[inline(never)]
 fn covers(stats: &mut MetadataCollector, reach: Reach) -> bool {
     match reach {

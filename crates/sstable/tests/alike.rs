@@ -1,4 +1,4 @@
-//! Rows that are laid out alike are shown many at once, and with the values that they have.
+//! Tests that rows with the same layout are shown in batches, with the right values.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -27,7 +27,7 @@ use support::write_all;
 const MICROS: i64 = 1_700_000_000_000_000;
 const ROWS: i32 = 2000;
 
-/// What a row has: the partition key, the clustering value (or none), when it was written, its int and its text.
+/// Partition key, clustering value (if any), timestamp, int and text of a row.
 type Shown = (Vec<u8>, Option<i32>, i64, i32, String);
 
 fn table(is_clustered: bool) -> Arc<TableSchema> {
@@ -59,7 +59,7 @@ fn row(table: &TableSchema, clustering: Option<i32>, number: i32, text: String) 
     }
 }
 
-/// A table of so many rows, in one partition or each in its own, and the rows in order.
+/// A table with this many rows, in one partition or each in its own, and the rows in order.
 fn written(
     env: &Arc<dyn Env>,
     table: &Arc<TableSchema>,
@@ -112,7 +112,7 @@ fn written(
     (Arc::new(sstable), shown)
 }
 
-/// Keeps what it is shown, and counts what came many at once. Every so many rows are left alone, or are the last for now.
+/// Keeps the rows that it is shown, and counts those in batches. Refuses some rows, and stops after some.
 #[derive(Default)]
 struct Visitor {
     shown: Vec<Shown>,
@@ -131,7 +131,7 @@ impl PlainVisitor for Visitor {
             int(row.cells[0].1),
             String::from_utf8(row.cells[1].1.to_vec()).unwrap(),
         ));
-        // The cells as they are stored: a flag before each, and the length of the text.
+        // The stored cells: each has a flag first, and the text its length.
         let text = row.cells[1].1.len();
         let len_len = if text < 0x80 { 1 } else { 2 };
         assert_eq!(row.stored.unwrap().len(), 6 + len_len + text);
@@ -170,7 +170,7 @@ fn rows_laid_out_alike_are_shown_many_at_once() {
         let env: Arc<dyn Env> = Arc::new(MemEnv::new(1));
         let table = table(is_clustered);
         let (sstable, rows) = written(&env, &table, word);
-        // The first row of other tables than wide ones was read as any is.
+        // Except in wide tables, the first row was read one by one.
         let rows = &rows[usize::from(!is_clustered)..];
         for every in [0, 1, 7, 100, 101] {
             let mut visitor = Visitor {
@@ -205,11 +205,11 @@ fn rows_of_any_length_are_shown_as_they_are() {
     let length = |number: i32| number.unsigned_abs() as usize;
     let texts: [&dyn Fn(i32) -> String; 4] = [
         &|number| "x".repeat(1 + length(number) * 7 % 13),
-        // Now and then one is longer, so that its length has two bytes.
+        // Some are longer, so that their length has two bytes.
         &|number| "x".repeat(if number % 50 == 49 { 200 } else { 20 }),
         // Two of each length.
         &|number| "x".repeat(1 + length(number) / 2 % 90),
-        // Among those of which the length of the row has two bytes, too.
+        // Also among rows whose size has two bytes.
         &|number| "x".repeat(60 + length(number) % 67),
     ];
     for is_clustered in [true, false] {
@@ -224,7 +224,7 @@ fn rows_of_any_length_are_shown_as_they_are() {
                 };
                 visit(&sstable, &table, None, &mut visitor);
                 assert_eq!(visitor.shown, rows[usize::from(!is_clustered)..]);
-                // In partitions with clustering all that differs is the last value.
+                // In partitions with clustering columns, only the last value differs in length.
                 let least = if is_clustered { rows.len() * 7 / 10 } else { 0 };
                 assert!(visitor.alike >= least, "{index}: {}", visitor.alike);
             }
@@ -260,7 +260,7 @@ fn what_comes_before_a_damaged_chunk_is_shown() {
     }
 }
 
-/// Rows of such a clustering are laid out alike, too, but not as rows are where each value is stored.
+/// Rows with such a clustering have the same layout, too, but not that of rows which store each value.
 #[test]
 fn rows_with_an_empty_or_null_clustering_value_are_shown_with_the_values_that_they_have() {
     for first in [

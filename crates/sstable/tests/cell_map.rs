@@ -1,4 +1,4 @@
-//! The cell map in its place: what a read of one column costs with it and without, and what becomes of a damaged one.
+//! Tests of the cell map: the cost of a read of one column with it and without, and the handling of a damaged one.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_env::account::{FileKind, IoEvent, begin_trace, finish_trace};
+use ilion_env::FileKind;
+use ilion_env::account::{IoEvent, begin_trace, finish_trace};
 use ilion_env::{Env, MemEnv, Seeded};
 use ilion_rows::{
     Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, ComplexColumn, Cursor, Data,
@@ -39,7 +40,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// A hundred blobs of 10,000 bytes a row.
+    /// A hundred blobs of 10,000 bytes per row.
     fn wide(version: Version) -> Self {
         Self {
             version,
@@ -108,7 +109,7 @@ impl Case {
         self.descriptor.path(&Component::Cells)
     }
 
-    /// Reads a column of every row, each time another one; returns how many bytes of values that were.
+    /// Reads a column of every row, another one each time; returns the number of bytes of values.
     fn read_columns(&self, sstable: &Arc<SSTable>, reversed: bool) -> u64 {
         let mut bytes = 0;
         for (index, partition) in self.partitions.iter().enumerate() {
@@ -218,7 +219,7 @@ fn partitions_of(table: &Arc<TableSchema>, shape: &Shape) -> Vec<Partition> {
     partitions
 }
 
-/// Bytes that were read of any file, and of Data.db.
+/// Number of bytes read of all files, and of Data.db.
 fn bytes_read<T>(read: impl FnOnce() -> T) -> (u64, u64) {
     begin_trace();
     read();
@@ -239,11 +240,11 @@ fn one_column_of_a_wide_row_costs_its_bytes_and_a_chunk() {
         let mut returned = 0;
         let (all, data) = bytes_read(|| returned = case.read_columns(&sstable, false));
         assert_eq!(returned, 10_000 * case.rows());
-        // Data.db: the chunks of the value and no other, whose CRCs are counted too.
+        // Of Data.db, only the chunks of the value, including their CRCs.
         let in_chunks = case.rows() * 2 * (CHUNK_BYTES + 128);
         assert!(data <= in_chunks, "{version:?}: {data} bytes");
         let bound = 2 * returned + case.rows() * CHUNK_BYTES;
-        // What is read of CompressionInfo.db when Data.db is opened is not of a row.
+        // The bytes of CompressionInfo.db that are read when Data.db is opened do not count.
         let opening = case
             .env
             .file_size(&case.descriptor.path(&Component::CompressionInfo));
@@ -252,7 +253,7 @@ fn one_column_of_a_wide_row_costs_its_bytes_and_a_chunk() {
     }
 }
 
-/// How many reads of Data.db there were.
+/// Number of reads of Data.db.
 fn data_reads_of<T>(read: impl FnOnce() -> T) -> usize {
     begin_trace();
     read();
@@ -272,7 +273,7 @@ fn one_column_of_a_hundred_takes_as_many_reads_as_a_blob_in_a_row_of_its_own() {
             let mut counts = Vec::new();
             for column in (0..case.table.regulars().count()).step_by(11) {
                 for partition in &case.partitions {
-                    // Nothing of Data.db is cached.
+                    // No chunk of Data.db is cached.
                     let sstable = case.open_without_cache();
                     sstable.cell_map_bytes().unwrap();
                     let filter = Arc::new(ClusteringFilter {
@@ -312,7 +313,7 @@ fn a_wide_row_among_others_costs_no_more_in_either_direction() {
         for reversed in [false, true] {
             let sstable = case.open();
             let (_, data) = bytes_read(|| case.read_columns(&sstable, reversed));
-            // The start of a partition is read once; a walk to the third row meets the starts of those before.
+            // The start of a partition is read once; a walk to the third row reads the starts of those before.
             let bound =
                 case.rows() * 2 * (CHUNK_BYTES + 128) + u64::from(PARTITIONS) * 3 * (CHUNK_BYTES + 128);
             assert!(data <= bound, "{version:?} {reversed}: {data} bytes");
@@ -534,7 +535,7 @@ fn verify_finds_every_damaged_byte_of_a_cell_map() {
     }
 }
 
-/// Gives every page of the body the CRC of what it has now.
+/// Recomputes the CRC of every page of the body.
 fn forge(bytes: &mut [u8]) {
     let body_length_at = bytes.len() - 57 + 29;
     let body_length = u64::from_le_bytes(*bytes[body_length_at..].first_chunk().unwrap());
@@ -584,7 +585,7 @@ fn a_map_that_lies_is_an_error_or_left_alone_and_never_a_panic() {
     }
 }
 
-/// Bytes of Data.db that a read of one row takes, nothing of which is cached.
+/// Number of bytes of Data.db that a read of one row takes, without a cache.
 fn data_bytes_of(case: &Case, partition: &Partition, filter: ClusteringFilter) -> (u64, Row) {
     let sstable = case.open_without_cache();
     sstable.cell_map_bytes().unwrap();
@@ -616,7 +617,7 @@ fn all_of_a_large_row_costs_that_row_whichever_are_before_it() {
             is_compressed,
             ..Shape::wide(version)
         });
-        // Its own chunks, whose CRCs are counted too.
+        // Its own chunks, including their CRCs.
         let chunks = value_bytes as u64 / CHUNK_BYTES + 2;
         for partition in &case.partitions {
             for (unfiltered, reversed) in partition
@@ -634,7 +635,7 @@ fn all_of_a_large_row_costs_that_row_whichever_are_before_it() {
                 };
                 let (data, found) = data_bytes_of(&case, partition, filter);
                 assert_eq!(found, *row);
-                // The row index of `da` has an entry for the end of the partition, where a walk backwards then looks first.
+                // The row index of `da` has an entry for the end of the partition, which a backward walk reads first.
                 let end_chunks = u64::from(reversed && version == Version::DA);
                 let bound = (chunks + end_chunks) * (CHUNK_BYTES + 128);
                 assert!(
@@ -697,7 +698,7 @@ fn rows_are_the_same_from_the_last_to_the_first() {
     }
 }
 
-/// What is given of a row of which this column is wanted, read with [`Unwanted::Newest`].
+/// What a read of this column returns of a row with [`Unwanted::Newest`].
 fn in_short(case: &Case, column: ColumnId) -> Row {
     let sstable = case.open();
     let partition = &case.partitions[0];

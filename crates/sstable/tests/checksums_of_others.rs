@@ -1,5 +1,5 @@
-//! SSTables that a Cassandra wrote, once they have Checksums.db: damage to what Cassandra has no checksums for is an error, or changes
-//! nothing.
+//! Tests with SSTables of Cassandra that got a Checksums.db: damage to components without checksums of their own is an error,
+//! or changes no result.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -14,7 +14,7 @@ use ilion_sstable::{Component, Descriptor, Finding, OpenOptions, SSTable, Scan};
 
 use support::{Case, small_cases, try_read_all};
 
-/// Flips of each component.
+/// Number of bit flips per component.
 const FLIPS: u64 = 12;
 const COVERED: [Component; 7] = [
     Component::Index,
@@ -62,7 +62,7 @@ impl Copied {
         SSTable::open(&self.env, &self.descriptor, &options)
     }
 
-    /// A scan, and the second half of some partitions, forward and backward.
+    /// A scan, and the second half of some partitions, forwards and backwards.
     fn answers(&self, finding: Finding, whole: &[Partition]) -> Answers {
         let Ok(sstable) = self.open(finding) else {
             return Vec::new();

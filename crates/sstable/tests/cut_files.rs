@@ -1,5 +1,5 @@
-//! Side components that are cut, or that the disk gives no more, while an SSTable is open: what is right, or an error. The process goes
-//! on.
+//! Tests with side components that are cut, or cannot be read, while an SSTable is open: the result is right, or an error. The
+//! process continues.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -23,7 +23,7 @@ use ilion_sstable::{
 use ilion_types::Partitioner;
 use support::{try_read_all, write_all};
 
-/// Token maps of these have many pages.
+/// Their token maps have many pages.
 const PARTITIONS: i32 = 12_000;
 
 struct Case {
@@ -69,7 +69,7 @@ impl Case {
         self.descriptor.path(component)
     }
 
-    /// Looks every 29th partition up: how many were right; the others were errors.
+    /// Looks up every 29th partition: returns how many were right; the others were errors.
     fn look_up(&self, sstable: &Arc<SSTable>) -> usize {
         let filter = Arc::new(ClusteringFilter::all());
         let mut right = 0;
@@ -135,13 +135,13 @@ fn a_side_component_that_is_cut_while_it_is_open_kills_nobody() {
             let sstable = case.open();
             let size = std::fs::metadata(case.path(&component)).unwrap().len();
             assert!(size > 30_000, "{component} has many pages: {size}");
-            // It is open, and one page of it was touched.
+            // It is open, and one page of it was read.
             let filter = Arc::new(ClusteringFilter::all());
             let key = &case.partitions[0].head.key;
             assert!(sstable.partition(&case.table, key, &filter).unwrap().is_some());
             assert!(sstable.cell_map_bytes().unwrap().is_some());
             cut(&case.path(&component), length);
-            // Without it the rest answers.
+            // Without it, lookups use the rest.
             assert_eq!(case.look_up(&sstable), case.looked_up(), "{component}");
         }
     }
@@ -158,7 +158,7 @@ fn what_the_disk_cannot_give_of_a_side_component_is_an_error_of_the_disk() {
             .unwrap();
         let right = case.look_up(&sstable);
         match component {
-            // The index answers.
+            // Lookups use the index.
             Component::Tokens => assert_eq!(right, case.looked_up()),
             _ => assert!(right <= case.looked_up()),
         }

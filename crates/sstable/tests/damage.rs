@@ -1,4 +1,4 @@
-//! Damaged files: a clear error or the rows that were there, and no panic.
+//! Tests with damaged files: a clear error or the right rows, and no panic.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -15,7 +15,7 @@ use support::{Case, small_cases, try_read_all};
 
 type Files = Vec<(Component, Vec<u8>)>;
 
-/// How many places of each component are damaged.
+/// Number of damaged bytes per component.
 const PLACES: u64 = 30;
 
 fn disk_with(files: &Files, descriptor: &Descriptor) -> Arc<dyn Env> {
@@ -46,7 +46,7 @@ fn scan(sstable: &Arc<SSTable>, table: &Arc<TableSchema>) -> Result<Vec<Partitio
     try_read_all(&mut sstable.cursor(table, KeyRange::all(), filter, Scan::Sequential))
 }
 
-/// Reads in every way; what comes out does not matter.
+/// Reads in every way, whatever the result.
 fn exercise(files: &Files, case: &Case, whole: &[Partition]) {
     let Ok((sstable, table)) = open(files, case) else {
         return;

@@ -1,8 +1,9 @@
-//! The law of damage: every byte of a small SSTable of ours flipped, and every component cut at every length or removed: the same
-//! rows or an error, however they are asked for. Uncompressed ones have CRC.db in the place of CompressionInfo.db; all have
-//! Tokens.db, Cells.db and Checksums.db.
+//! Tests that damage is found: every byte of a small SSTable is flipped, and every component cut at every length or removed.
+//! Every kind of read must return the same rows or an error. Uncompressed SSTables have CRC.db instead of CompressionInfo.db;
+//! all have Tokens.db, Cells.db and Checksums.db.
 //!
-//! Of every third byte one bit is flipped; with `ILION_ALL_FLIPS` set, all eight of every byte, and every length is tried.
+//! By default, one bit of every third byte is flipped. With `ILION_ALL_FLIPS` set: all eight bits of every byte, and every
+//! length.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -38,10 +39,10 @@ struct Small {
     partitions: Vec<Partition>,
 }
 
-/// How partitions are found.
+/// The ways to find partitions.
 const FINDINGS: [Finding; 2] = [Finding::TokenMap, Finding::Summary];
 
-/// What was read, of all columns and of one, of whole partitions and of slices; `None` where there was an error.
+/// Results of reads of all columns and of one, of whole partitions and of slices; `None` for an error.
 type Answers = Vec<Option<Vec<Partition>>>;
 
 impl Small {
@@ -126,7 +127,7 @@ impl Small {
     }
 }
 
-/// The rows from one number to another.
+/// The rows with numbers in a range.
 fn slice_of(from: i32, to: i32) -> ClusteringFilter {
     let bound = |kind, number: i32| {
         let value = Bytes::copy_from_slice(&number.to_be_bytes());
@@ -141,7 +142,7 @@ fn slice_of(from: i32, to: i32) -> ClusteringFilter {
     }
 }
 
-/// Partitions of one row, and of some: those have a row index.
+/// Partitions with one row, and with several: those have a row index.
 fn partitions(table: &TableSchema) -> Vec<Partition> {
     let comparator = ClusteringComparator::of(table);
     let mut keys: Vec<DecoratedKey> = (0..6_i32)
@@ -183,7 +184,7 @@ fn all() -> impl Iterator<Item = Small> {
     pairs.map(|(version, class)| Small::write(version, class))
 }
 
-/// Each answer is what it was, or an error.
+/// Each result must be the original one, or an error.
 fn check(small: &Small, whole: &Answers, what: &str) {
     for finding in FINDINGS {
         for (found, expected) in small.answers(finding).iter().zip(whole) {
@@ -200,7 +201,7 @@ fn flips_all() -> bool {
     std::env::var_os("ILION_ALL_FLIPS").is_some()
 }
 
-/// So many bytes are passed over.
+/// Number of bytes that are skipped between flips.
 fn step_of(component: &Component) -> usize {
     match component {
         _ if flips_all() => 1,
@@ -292,7 +293,7 @@ fn a_set_of_files_without_its_data_is_not_passed_over() {
         let opened = SSTable::open_found(&small.env, &found[0], &OpenOptions::default());
         let message = opened.unwrap_err().to_string();
         assert!(message.contains("Data.db"), "{message}");
-        // What a crash left before it was whole is.
+        // An incomplete file that a crash left is ignored.
         small
             .env
             .remove_file(&small.descriptor.path(&Component::Toc))
@@ -314,7 +315,7 @@ fn checksums_that_are_missing_or_damaged_are_made_again_and_then_protect_as_befo
             }
             let open = || SSTable::open(&small.env, &small.descriptor, &OpenOptions::default()).unwrap();
             let sstable = Arc::new(open());
-            // Damage is known when the data is opened.
+            // Damage is found when the data is opened.
             sstable.data_scan(&small.table).unwrap();
             assert!(sstable.wants_checksums());
             assert!(!sstable.make_checksums(&mut || false).unwrap());

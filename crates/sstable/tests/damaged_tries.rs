@@ -1,4 +1,4 @@
-//! Damaged and hostile Partitions.db and Rows.db: they have no checksums, so every byte of them may be anything.
+//! Tests with damaged and hostile Partitions.db and Rows.db. They have no checksums, so every byte may have any value.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -90,7 +90,7 @@ impl Small {
         Ok(Arc::new(sstable))
     }
 
-    /// Reads in every way: all that was given, and what was wrong.
+    /// Reads in every way: returns all results and errors.
     fn exercise(&self, sstable: &Arc<SSTable>) -> (Vec<Partition>, Vec<ReadError>) {
         let mut given = Vec::new();
         let mut errors = Vec::new();
@@ -112,7 +112,7 @@ impl Small {
         (given, errors)
     }
 
-    /// The bytes of one component are wrong: what is said about it.
+    /// Replaces the bytes of one component; returns the errors.
     fn check(&self, component: &Component, bytes: &[u8]) -> Vec<ReadError> {
         let errors = match self.open_with(component, bytes) {
             Ok(sstable) => self.exercise(&sstable).1,
@@ -120,7 +120,7 @@ impl Small {
         };
         for error in &errors {
             let ReadError::Corrupt { file, offset, .. } = error else {
-                // What was no row may look like one that is not supported.
+                // A damaged row may look like one that is not supported.
                 assert!(error.to_string().contains("Data.db: at byte"), "{error}");
                 continue;
             };
@@ -130,7 +130,7 @@ impl Small {
             } else {
                 self.bytes(&damaged).len()
             };
-            // A number that was read may name any place; those that were read from are in the file.
+            // An offset that was read may have any value; offsets that were read from are inside the file.
             assert!(
                 *offset <= len as u64 || error.to_string().contains("more bytes"),
                 "{error}"
@@ -236,7 +236,7 @@ fn every_truncation_is_told() {
         let whole = small.bytes(&component);
         for len in 0..whole.len() {
             let errors = small.check(&component, &whole[..len]);
-            // The last of an index's head is not needed to read.
+            // The last field of an index's header is not needed for reads.
             assert!(
                 !errors.is_empty() || len + 3 > whole.len(),
                 "{component}, {len} of {} bytes",
@@ -246,7 +246,7 @@ fn every_truncation_is_told() {
     }
 }
 
-/// A trie of which every node is the child of the next, twice: with 200 levels it has more paths than anyone can walk.
+/// A trie in which every node is the child of the next one, twice: with 200 levels, it has too many paths to walk.
 fn endless(leaf: &[u8]) -> (Vec<u8>, usize) {
     let mut bytes = leaf.to_vec();
     let mut root = 0;
@@ -261,7 +261,7 @@ fn endless(leaf: &[u8]) -> (Vec<u8>, usize) {
 #[test]
 fn a_trie_of_shared_nodes_does_not_hold_a_reader_up() {
     let small = Small::new();
-    // Payload of eight bits and more: a hash, then ~0.
+    // Payload with eight bits and more: a hash, then ~0.
     let (mut partitions, root) = endless(&[0x08, 0x00, 0xFF]);
     let keys_at = partitions.len() as u64;
     for key in [&small.whole[0], small.whole.last().unwrap()].map(|partition| &partition.head.key.key) {
@@ -285,7 +285,7 @@ fn a_row_index_of_shared_nodes_does_not_hold_a_reader_up() {
     let key = wide_key(&small);
     let sstable = small.open_with(&Component::Toc, &[]).unwrap();
     let position = sstable.position_of(&key).unwrap().unwrap();
-    // Key and deletion of the partition take seven bytes: there its first block is.
+    // Key and deletion of the partition take seven bytes; its first block is behind them.
     let (trie, root) = endless(&[0x01, 7]);
     let mut rows = trie;
     // The root has a payload too, for lower bounds: an offset of 0.

@@ -1,4 +1,4 @@
-//! Columns that the table does not have any more, or has again.
+//! Tests with columns that were dropped from the table, or dropped and added again.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

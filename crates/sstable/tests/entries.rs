@@ -1,4 +1,4 @@
-//! Entries of hidden tables go to an SSTable with the bytes that they have as rows.
+//! Tests that entries of hidden tables are written with the same bytes as rows.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

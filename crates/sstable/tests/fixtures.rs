@@ -1,7 +1,7 @@
-//! Files that Cassandra wrote, read and compared with what its own tools say is in them.
+//! Tests with files of Cassandra, compared with the output of Cassandra's own tools.
 //!
-//! Small cases lie in `testdata/`. The whole collection is tested where there is one: `ILION_FIXTURES` names its folder, or
-//! a folder above holds `shared/fixtures/cassandra-5.0`; else its tests say so and pass.
+//! Small cases are in `testdata/`. The whole collection is tested if it exists: `ILION_FIXTURES` is its folder, or a parent
+//! folder has `shared/fixtures/cassandra-5.0`. Without it, the tests print that they are skipped.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

@@ -1,5 +1,5 @@
-//! Files as Cassandra 3.0 to 4.0 wrote them: the same rows under the older names, with the components that differ
-//! rewritten as those versions had them.
+//! Tests with files as Cassandra 3.0 to 4.0 wrote them: the same rows with the older names, where components that differ are
+//! rewritten in the form of those versions.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -17,7 +17,7 @@ use ilion_sstable::{
 
 use support::{Case, scan_all, small_cases};
 
-/// The component as `version` had it.
+/// The component in the form of `version`.
 fn rewritten(component: &Component, bytes: Vec<u8>, from: &Descriptor, version: Version) -> Vec<u8> {
     let path = from.path(component);
     match component {
@@ -63,13 +63,13 @@ fn open_as(case: &Case, version: Version) -> Arc<SSTable> {
     let found = list_directory(env.as_ref(), &to.directory).unwrap();
     assert_eq!(found[0].descriptor, to);
     let verification = verify(env.as_ref(), &to, &mut |_| {}).unwrap();
-    // What TOC.txt names is there under the old names.
+    // The components that TOC.txt names exist with the old names.
     let findings = verification.findings.kept();
     assert!(findings.is_empty(), "{} as {version}: {findings:?}", case.name);
     Arc::new(SSTable::open(&env, &to, &options_of(case)).unwrap())
 }
 
-/// All partitions; `None` if there is an error.
+/// All partitions; `None` after an error.
 fn rows(env: &Arc<dyn Env>, descriptor: &Descriptor, case: &Case) -> Option<Vec<Partition>> {
     let sstable = SSTable::open(env, descriptor, &options_of(case)).ok()?;
     let table = sstable.header().to_table("fx", "fixture").ok()?;
@@ -79,8 +79,8 @@ fn rows(env: &Arc<dyn Env>, descriptor: &Descriptor, case: &Case) -> Option<Vec<
     all.collect::<Result<Vec<_>, _>>().ok()
 }
 
-/// In these versions Statistics.db has no checksums, and what rows are stored relative to is in it: it may not stop a reader, and
-/// that is all.
+/// In these versions, Statistics.db has no checksums, and has the minima that rows are relative to. So damage to it may only
+/// cause errors or other times, but never stop the reader.
 #[test]
 fn every_flipped_or_missing_byte_of_an_old_version_is_an_error_or_changes_nothing() {
     let cases = small_cases().into_iter();

@@ -1,5 +1,5 @@
-//! Plain partitions and rows, shown where they lie, are what the decoder of all rows makes of them: also of damaged ones that no
-//! checksum keeps from being read.
+//! Tests that plain partitions and rows, shown in place, are those that the general decoder returns, even for damaged rows that
+//! no checksum covers.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -21,7 +21,7 @@ use ilion_types::Partitioner;
 use shown::{compare, read, watch};
 use support::{read_all, write_all};
 
-/// A table, its partitions, and how many rows of these are plain.
+/// A table, its partitions, and the number of their plain rows.
 type Contents = (&'static str, &'static str, usize);
 
 const ONE_ROW_EACH: Contents = (
@@ -50,7 +50,7 @@ partition 'one more'
 partition 'and one'
   row live@5 a=2@5 b='z'@5 c='w'@5
 ",
-    // Not the first one, which is read when the cursor begins.
+    // Except the first one, which is read when the cursor starts.
     6,
 );
 
@@ -107,7 +107,7 @@ impl Small {
         env.create_dir_all(Path::new("d")).unwrap();
         let descriptor = Descriptor::new(Path::new("d"), version, SSTableId::Sequence(1), format);
         write_all(&env, &descriptor, &table, WriterOptions::default(), &partitions);
-        // Nothing says that it was there.
+        // TOC.txt does not name it.
         for component in [Component::Crc, Component::Toc, Component::Checksums] {
             env.remove_file(&descriptor.path(&component)).unwrap();
         }
@@ -133,7 +133,7 @@ impl Small {
         self.sstable.data_scan(&self.table).unwrap()
     }
 
-    /// Compares both ways to read, by the index and without it; returns how many rows were shown as plain ones.
+    /// Compares both ways to read, with the index and without; returns the number of rows that were shown.
     fn check(&self, what: &str) -> [usize; 2] {
         [shown(what, || self.cursor()), shown(what, || self.data_scan())]
     }
@@ -173,7 +173,7 @@ fn what_is_plain_is_shown_as_it_is() {
     for small in all() {
         assert_eq!(read_all(&mut small.cursor()), small.partitions);
         assert_eq!(read_all(&mut small.data_scan()), small.partitions);
-        // Without the index the first partition, too, is shown.
+        // Without the index, the first partition is shown, too.
         let first = usize::from(may_be_plain(&small.table));
         assert_eq!(small.check("whole"), [small.plain, small.plain + first]);
     }

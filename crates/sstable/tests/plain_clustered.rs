@@ -1,7 +1,7 @@
-//! Plain rows of partitions with clustering, shown where they lie, are those that any read finds: of one SSTable and of several merged,
-//! of all rows and of slices, with and without deletions around them.
+//! Tests that plain rows of partitions with clustering columns, shown in place, are those that row-by-row reads return: of one
+//! SSTable and of several merged, of all rows and of slices, with and without deletions around them.
 //!
-//! `SEEDS=1000` for more random tables; a failure prints its seed, `SEED=n` runs just that.
+//! `SEEDS=1000` runs more random tables. A failure prints its seed; `SEED=n` runs only that.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -112,7 +112,7 @@ fn random_partition(table: &TableSchema, dice: &mut Dice) -> PartitionUpdate {
     update
 }
 
-/// Partitions as a memtable has them: nothing that a deletion around it covers.
+/// Partitions as in a memtable: without what their own deletions cover.
 fn random_partitions(table: &Arc<TableSchema>, dice: &mut Dice) -> Vec<Partition> {
     let comparator = ClusteringComparator::of(table);
     let mut partitions = BTreeMap::new();
@@ -133,7 +133,7 @@ fn random_partitions(table: &Arc<TableSchema>, dice: &mut Dice) -> Vec<Partition
 struct Tables {
     table: Arc<TableSchema>,
     sources: Vec<Arc<SSTable>>,
-    /// Places of its rows.
+    /// Clusterings of its rows.
     places: Vec<Clustering>,
 }
 
@@ -151,7 +151,7 @@ impl Tables {
             ]);
             let descriptor = Descriptor::new(Path::new("d"), version, SSTableId::Sequence(id), format);
             let mut partitions = random_partitions(&table, dice);
-            // What these cannot hold, and nothing.
+            // Values that these types cannot have, and none.
             partitions.retain(|Partition { head, unfiltereds }| {
                 let is_live = head.deletion.is_live();
                 let can_be_held = version == Version::NB || head.deletion.marked_at_micros >= 0 || is_live;
@@ -253,7 +253,7 @@ impl Tables {
         }
     }
 
-    /// As a SELECT reads, or as a compaction does, or nothing being purged.
+    /// Purged as by a SELECT or by a compaction, or not purged.
     fn purged(&self, filter: &ClusteringFilter, scan: Scan, how: usize) -> Box<dyn Cursor> {
         let merged = self.merged(filter, scan);
         let law = ReadLaw {
@@ -275,7 +275,7 @@ impl Tables {
     }
 }
 
-/// Shows it to a visitor who sometimes has enough.
+/// Shows rows to a visitor that sometimes stops.
 fn watch_fitfully(cursor: &mut dyn Cursor, dice: &Dice) -> (Vec<Seen>, bool) {
     let mut flows = dice.clone();
     watch(cursor, || match flows.below(30) {
@@ -285,7 +285,7 @@ fn watch_fitfully(cursor: &mut dyn Cursor, dice: &Dice) -> (Vec<Seen>, bool) {
     })
 }
 
-/// Reads it twice; returns how many rows were shown.
+/// Reads it twice; returns the number of rows that were shown.
 fn check(seed: u64) -> usize {
     let mut dice = Dice::new(seed);
     let tables = Tables::random(&mut dice);
@@ -299,7 +299,7 @@ fn check(seed: u64) -> usize {
             0 => ClusteringFilter::all(),
             _ => tables.random_filter(&mut dice),
         };
-        // A compaction wants all.
+        // A compaction reads all rows.
         let how = match turn {
             0 => dice.below(3),
             _ => dice.below(2),

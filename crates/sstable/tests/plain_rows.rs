@@ -1,7 +1,7 @@
-//! Plain partitions and rows go from SSTables to an SSTable with the bytes that they have if rows are taken apart.
+//! Tests that plain partitions and rows are copied from SSTable to SSTable with the same bytes as row by row.
 //!
-//! Random histories of tables with and without clustering, in several SSTables, are merged twice: row by row, and with what is plain
-//! shown to the writer. `SEEDS=1000` for more of them; a failure prints its seed, `SEED=n` runs just that.
+//! Random histories of tables with and without clustering columns, in several SSTables, are merged twice: row by row, and with
+//! plain rows shown to the writer. `SEEDS=1000` runs more of them. A failure prints its seed; `SEED=n` runs only that.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -29,11 +29,11 @@ use random_tables::{EVEN, number_of, with_clustering};
 
 const SEEDS_DEFAULT: u64 = 40;
 const MICROS: i64 = NOW_SECS as i64 * 1_000_000;
-/// Keys of partitions of one row, and of others.
+/// Keys of partitions with one row, and of others.
 const KEYS: usize = 400;
 const WIDE_KEYS: usize = 10;
 
-/// Half of them with clustering. Without, they have simple columns only.
+/// Half of the tables have clustering columns; those without have simple columns only.
 fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
     let name = *dice.pick(&["t", "t", EVEN]);
     let mut table = TableBuilder::new("ks", name, TableId(Uuid::from_u128(1)));
@@ -42,7 +42,7 @@ fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
     if dice.one_in(2) {
         table = with_clustering(table, &types, dice);
     }
-    // The later columns may come from ALTER TABLE: their names may be before those of others.
+    // The later columns may come from ALTER TABLE, so their names may sort before others.
     let descends = dice.one_in(3);
     for index in 0..dice.below(6) {
         let name = match descends {
@@ -61,7 +61,7 @@ fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
     table.build()
 }
 
-/// The table as it is when the SSTables are merged: perhaps a column has come, was dropped, or was dropped and has come again.
+/// The table at the time of the merge: possibly with a column added, dropped, or dropped and added again.
 fn altered(table: &Arc<TableSchema>, dice: &mut Dice) -> Arc<TableSchema> {
     let mut builder = table.to_builder();
     if dice.one_in(4) {
@@ -169,11 +169,11 @@ struct Case {
     sources: Vec<Arc<SSTable>>,
     options: WriterOptions,
     version: Version,
-    /// Tombstones are purged that are older than what no other source has.
+    /// Purges tombstones that are older than the data of all other sources.
     purgeable_below_micros: i64,
 }
 
-/// How a merge goes on.
+/// How a merge is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     RowByRow,
@@ -246,7 +246,8 @@ impl Case {
         CompactionPurge::new(merged, NOW_SECS, gc_before_secs, Box::new(move |_| below)).of_table(&self.table)
     }
 
-    /// Merges into that directory and gives its files, how many partitions or rows were plain, and how many of these were alike.
+    /// Merges into a directory; returns its files, the number of plain partitions or rows, and how many of these came in
+    /// batches.
     fn merge(&self, directory: &str, way: Way) -> (Files, u64, u64) {
         self.env.create_dir_all(Path::new(directory)).unwrap();
         let descriptor = descriptor(directory, 1, self.version);
@@ -342,14 +343,14 @@ fn write_source(
     writer.finish().unwrap();
 }
 
-/// Has what is plain written as it lies; leaves some of it alone, and ends some runs.
+/// Writes plain rows as they are shown; refuses some of them, and stops some runs.
 struct Shown {
     writer: SSTableWriter,
     partitioner: Partitioner,
-    /// Of the partition whose rows are shown.
+    /// Key of the partition whose rows are shown.
     key: Option<DecoratedKey>,
     taken: u64,
-    /// How many of them were shown with others that are laid out alike.
+    /// Number of rows that were shown in batches.
     alike: u64,
     dice: Dice,
 }
@@ -411,7 +412,7 @@ fn what_is_plain_is_written_as_row_by_row() {
         Some(seed) => seed..seed + 1,
         None => 0..number_of("SEEDS").unwrap_or(SEEDS_DEFAULT),
     };
-    // Of tables without clustering, and with.
+    // Of tables without clustering columns, and with.
     let (mut taken, mut cases) = ([0, 0], [0, 0]);
     let mut alike = 0;
     for seed in seeds {

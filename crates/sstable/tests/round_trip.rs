@@ -1,6 +1,6 @@
-//! Random tables, written with random options and read again: whole, partition by partition, slice by slice, in both directions.
+//! Tests that write random tables with random options and read them: whole, by partition, by slice, in both directions.
 //!
-//! `SEEDS=1000` for more of them; a failure prints its seed, `SEED=n` runs just that.
+//! `SEEDS=1000` runs more of them. A failure prints its seed; `SEED=n` runs only that.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -46,7 +46,7 @@ fn seeds() -> Range<u64> {
     }
 }
 
-/// One SSTable and what was written to it.
+/// An SSTable, and what was written to it.
 struct Case {
     seed: u64,
     table: Arc<TableSchema>,
@@ -117,7 +117,7 @@ impl Case {
     }
 }
 
-/// Few keys an index sample, small chunks, every compressor: what makes files of few kilobytes have many parts.
+/// Few keys per index sample, small chunks, every compressor: then even files of a few kilobytes have many parts.
 fn with_options(table: &Arc<TableSchema>, dice: &mut Dice) -> Arc<TableSchema> {
     let mut builder = table.to_builder();
     let option = |key: &str, value: String| (key.to_owned(), value);
@@ -159,7 +159,7 @@ fn random_partitions(
         update.deletion = update
             .deletion
             .filter(|deletion| !cannot_hold(deletion.marked_at_micros));
-        // Partitions with nothing in them are not written.
+        // Empty partitions are not written.
         if update != PartitionUpdate::default() {
             partitions.insert(key.clone(), Partition::of(key, update, &comparator));
         }

@@ -1,4 +1,4 @@
-//! What a filter wants of real partitions: the same from the file, with its index, as from the whole partition in memory.
+//! Tests of filters on real partitions: reads of the file, with its index, return the same as the whole partition in memory.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -31,7 +31,7 @@ impl Dice {
         &choices[index]
     }
 
-    /// A place beside something of the partition, as a start.
+    /// A start bound beside an unfiltered of the partition.
     fn bound(&mut self, partition: &Partition) -> Bound {
         let kind = *self.pick(&[BoundKind::InclStart, BoundKind::ExclStart]);
         if partition.unfiltereds.is_empty() || self.0.one_in(8) {
@@ -62,7 +62,7 @@ impl Dice {
     }
 }
 
-/// What the filter wants of partitions in memory.
+/// What the filter selects of partitions in memory.
 fn filtered(
     partitions: Vec<Partition>,
     filter: &Arc<ClusteringFilter>,

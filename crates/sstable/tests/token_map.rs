@@ -1,4 +1,4 @@
-//! The token map in its place: what an SSTable reads with it and without, and what becomes of a damaged one.
+//! Tests of the token map: what an SSTable reads with it and without, and the handling of a damaged one.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_codec::{Reader, Writer};
-use ilion_env::account::{FileKind, begin_trace, finish_trace};
+use ilion_env::FileKind;
+use ilion_env::account::{begin_trace, finish_trace};
 use ilion_env::{Env, MemEnv};
 use ilion_rows::notation::parse_table;
 use ilion_rows::{
@@ -34,7 +35,7 @@ struct Case {
     keys: Vec<DecoratedKey>,
 }
 
-/// Every version, every partitioner: 1500 partitions, some of them with a row index.
+/// For every version and partitioner: 1500 partitions, some with a row index.
 fn cases() -> impl Iterator<Item = Case> {
     let versions = [Version::NB, Version::OA, Version::DA];
     let partitioners = [
@@ -139,7 +140,7 @@ fn all_rows() -> Arc<ClusteringFilter> {
     Arc::new(ClusteringFilter::all())
 }
 
-/// What the work read, by kind of file, each kind once.
+/// The kinds of files that `work` read.
 fn kinds_read(work: impl FnOnce()) -> Vec<FileKind> {
     begin_trace();
     work();
@@ -166,7 +167,7 @@ fn range(case: &Case, sstable: &Arc<SSTable>, range: KeyRange) -> Vec<Partition>
     read_all(&mut sstable.cursor(&case.table, range, all_rows(), Scan::Point))
 }
 
-/// The key of a partition that is not there.
+/// The key of a missing partition.
 fn absent(case: &Case, number: u32) -> DecoratedKey {
     DecoratedKey::new(
         case.partitioner,
@@ -238,7 +239,7 @@ fn a_partition_is_found_without_index_and_filter() {
     }
 }
 
-/// How many of 1500 absent keys the token map lets pass.
+/// How many of 1500 missing keys the token map lets pass.
 fn by_map_counts(case: &Case) -> usize {
     let sstable = case.open(Finding::TokenMap);
     (0..1500)
@@ -335,7 +336,7 @@ fn a_map_made_from_the_index_is_the_one_that_is_written_with_the_sstable() {
         case.env.remove_file(&case.tokens_path()).unwrap();
         let sstable = case.open(Finding::TokenMap);
         assert!(sstable.wants_token_map());
-        // Stopped, it leaves nothing.
+        // When stopped, it leaves no file.
         let is_stopped = !sstable.make_token_map(&mut || false).unwrap();
         assert!(!is_stopped || !case.env.exists(&case.tokens_path()));
         assert!(sstable.make_token_map(&mut || true).unwrap());
@@ -407,7 +408,7 @@ fn the_key_cache_remembers_what_the_index_was_asked_for() {
         assert_eq!(cache.keys(1)[0].descriptor, case.descriptor);
         drop(sstable);
         assert_eq!(cache.keys(10), []);
-        // A token map needs no key cache.
+        // Lookups with a token map do not use the key cache.
         let sstable = open(Finding::TokenMap);
         assert!(!sstable.load_key(known).unwrap());
         assert_eq!(partition(&case, &sstable, known, &all_rows()), expected);
@@ -415,7 +416,7 @@ fn the_key_cache_remembers_what_the_index_was_asked_for() {
     }
 }
 
-/// What the key cache has of an SSTable, as it is saved.
+/// The key cache's entries of an SSTable, in their saved form.
 fn saved_places(cache: &KeyCache, sstable: &SSTable) -> Vec<(Bytes, SavedPlace)> {
     let header = sstable.header();
     let types = header.clustering_types.iter().map(|class| &class.ty);
@@ -451,7 +452,7 @@ fn places_that_were_saved_are_used_without_asking_the_index_and_never_believed_b
             )
         };
         let (sstable, cache) = open();
-        // The first has a row index, the second has not.
+        // The first has a row index, the second has none.
         let (wide, narrow) = (&case.keys[40], &case.keys[41]);
         let slice = Arc::new(ClusteringFilter {
             slices: vec![Slice::exactly(&Clustering::of([Bytes::copy_from_slice(
@@ -470,7 +471,7 @@ fn places_that_were_saved_are_used_without_asking_the_index_and_never_believed_b
             let key = DecoratedKey::new(case.partitioner, key.clone());
             assert!(again.load_place(&key, *place).unwrap());
         }
-        // Saved before it was looked at: the same.
+        // Saved before it was checked: the same.
         let by_key = |mut places: Vec<(Bytes, SavedPlace)>| {
             places.sort_by(|a, b| a.0.cmp(&b.0));
             places
@@ -485,7 +486,7 @@ fn places_that_were_saved_are_used_without_asking_the_index_and_never_believed_b
             assert_eq!(partition(&case, &again, key, &all_rows()), expected.0);
         }
         assert_eq!((cache.hits(), cache.misses()), (5, 0));
-        // Of another file of the same name, which has something else there.
+        // From another file of the same name, which has another partition at this position.
         for (key, place) in [(wide, saved[0].1), (narrow, saved[1].1)]
             .into_iter()
             .flat_map(|(key, place)| wrong(place).map(|place| (key, place)))
@@ -503,17 +504,17 @@ fn places_that_were_saved_are_used_without_asking_the_index_and_never_believed_b
             );
             assert_eq!(cache.hits(), 2);
         }
-        let far = SavedPlace::Plain { position: 1 << 40 };
+        let far = SavedPlace::NotIndexed { position: 1 << 40 };
         assert!(!again.load_place(wide, far).unwrap());
     }
 }
 
 fn wrong(place: SavedPlace) -> [SavedPlace; 3] {
-    let (SavedPlace::Plain { position }
+    let (SavedPlace::NotIndexed { position }
     | SavedPlace::Indexed { position }
     | SavedPlace::Entry { position, .. }) = place;
     [
-        SavedPlace::Plain {
+        SavedPlace::NotIndexed {
             position: position + 1,
         },
         SavedPlace::Entry {

@@ -1,4 +1,4 @@
-//! `verify`: whole files are whole, and every flipped byte that can be found is found.
+//! Tests of `verify`: it reports no damage of whole files, and every flipped byte that can be found.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -31,7 +31,7 @@ fn verified(files: &Files, case: &Case) -> Verification {
     verify(env.as_ref(), descriptor, &mut |_| {}).unwrap()
 }
 
-/// All partitions, or `None` if there is an error.
+/// All partitions, or `None` after an error.
 fn rows(files: &Files, case: &Case) -> Option<Vec<Partition>> {
     let env = disk_with(files, &case.sstables[0]);
     let options = OpenOptions {
@@ -97,14 +97,14 @@ fn every_flipped_byte_is_found_or_changes_nothing() {
                 damaged[at].1[place] ^= 1 << (place % 8);
                 let is_found = !verified(&damaged, &case).findings.is_empty();
                 missed += usize::from(!is_found);
-                // Whether found or not: the same rows or an error, never others.
+                // Whether found or not: reads return the same rows or an error, never other rows.
                 match rows(&damaged, &case) {
                     Some(found) => assert_eq!(found, whole, "{}: {component}: byte {place}", case.name),
                     None => assert!(is_found, "{}: {component}: byte {place}", case.name),
                 }
             }
-            // Options that the compressor does not know, and a bound that no chunk reaches; the sampling level and the interval
-            // of a summary that is too short to tell.
+            // Options that the compressor ignores, and a limit that no chunk reaches; the sampling level and the interval of a
+            // summary that is too short to depend on them.
             let most = match component {
                 Component::CompressionInfo => 8,
                 Component::Summary => 8,

@@ -1,28 +1,28 @@
-//! The benchmarks: load over the socket against any CQL server, and the experiments that Cassandra became known by.
+//! Benchmarks: load over the socket against any CQL server, and experiments from published accounts of Cassandra.
 //!
-//! One thread for each connection, blocking sockets, and as many requests under way as `--in-flight` says: a thread reads
-//! what has arrived, judges every answer, and sends the next requests with one system call. The client is meant to cost a
-//! small part of what the server does; its own CPU is part of the result. The experiments also run embedded: the program
-//! that this is part of brings databases ([`Host`]).
+//! There is one thread with a blocking socket for each connection, and `--in-flight` requests under way on each. A thread reads
+//! what has arrived, checks every answer, and sends the next requests with one system call. The client should cost a small part
+//! of what the server costs; its CPU time is part of the result. The experiments also run embedded, on databases that the
+//! program provides ([`Host`]).
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `throughput` | `write`, `read`, `scan`: cassandra-stress's table |
-//! | `settings`, `work`, `write`, `read`, `scan`, `report` | its settings, what is sent, how answers are judged, the result |
+//! | `settings`, `work`, `write`, `read`, `scan`, `report` | its settings, requests, checks of answers, and result |
 //! | `e1` | the time of a start |
 //! | `e2` | writes with secondary indexes, and queries by them |
-//! | `e3` | where a key stands in the index |
+//! | `e3` | look-ups by the position of a key in the index |
 //! | `e4` | reads after a burst of writes |
 //! | `e5` | one column of many |
-//! | `store` | what an experiment runs against: a server, or a database in this process |
+//! | `store` | the target of an experiment: a server, or a database in this process |
 //! | `job`, `small_rows`, `drive` | a statement executed many times; the experiments' rows; all clients at once |
 //! | `files`, `process` | files and page cache of a table; CPU, memory and reads of a process |
-//! | `dataset` | the rows, made from a seed, and how to know them again |
-//! | `connection`, `template`, `load` | a socket; a request encoded once, filled in often; the loop of one client |
-//! | `table` | tables for people, JSON for programs |
+//! | `dataset` | rows that are a function of a seed, and checks of them |
+//! | `connection`, `template`, `load`, `tally` | a socket; a request encoded once; the loop of one client; its counts |
+//! | `table` | output: tables for people, JSON for programs |
 //!
-//! Every row that comes back is compared with the row that was written: a wrong or missing one is an error, and a run with
-//! errors fails.
+//! Every row of an answer is compared with the row that was written. A wrong or missing row is an error, and a run with errors
+//! fails.
 
 mod connection;
 mod dataset;
@@ -43,16 +43,17 @@ mod settings;
 mod small_rows;
 mod store;
 mod table;
+mod tally;
 mod template;
 mod throughput;
 mod work;
 mod write;
 
 pub use crate::bench::e1::E1Args;
-pub use crate::bench::e2::E2Args;
+pub use crate::bench::e2::args::E2Args;
 pub use crate::bench::e3::E3Args;
-pub use crate::bench::e4::E4Args;
-pub use crate::bench::e5::E5Args;
+pub use crate::bench::e4::args::E4Args;
+pub use crate::bench::e5::args::E5Args;
 pub use crate::bench::settings::{BenchArgs, Workload};
 pub use crate::bench::store::{Admin, Embedded, Host, Judge, Prepared};
 
@@ -61,26 +62,26 @@ pub use crate::bench::store::{Admin, Embedded, Host, Judge, Prepared};
 pub enum Command {
     /// INSERT of whole rows of cassandra-stress's table over the socket; creates keyspace and table first.
     Write(BenchArgs),
-    /// SELECT of whole rows by key, keys at random, that `write` has written with the same keys, seed and value size.
+    /// SELECT of whole rows by random keys; `write` must have run with the same keys, seed and value size.
     Read(BenchArgs),
     /// SELECT of the whole table by token ranges, paged.
     Scan(BenchArgs),
-    /// The time from exec to the first answered query, page cache dropped, with little data and with much.
+    /// The time from exec to the first answered query, with the page cache dropped, for several amounts of data.
     E1(E1Args),
     /// Writes with none, one and three secondary indexes, and queries while old entries are still there.
     E2(E2Args),
-    /// Lookups of keys that the index summary samples, and of keys far from a sample.
+    /// Look-ups of keys that the index summary samples, and of keys far from a sample.
     E3(E3Args),
-    /// Reads after a burst of writes: straight after, after a pause, after a major compaction.
+    /// Reads after a burst of writes: directly after it, after a pause, after a major compaction.
     E4(E4Args),
-    /// One column of rows of many blobs, and the same blobs in rows of their own: bytes read for each byte asked for.
+    /// Reads of one blob column of many, and of the same blobs in rows of their own: bytes read for each requested byte.
     E5(E5Args),
 }
 
-/// Measures, and prints what was found.
+/// Runs a benchmark and prints its result.
 ///
 /// # Errors
-/// The server cannot be reached, or an operation failed or brought back something that was not written.
+/// The server cannot be reached, or an operation failed or returned a wrong row.
 pub fn run(command: Command, host: &dyn Host) -> anyhow::Result<()> {
     let throughput = |args: BenchArgs, workload| throughput::run(&BenchArgs { workload, ..args });
     match command {

@@ -2,11 +2,11 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`mod@bench`] | load over the socket, against any CQL server: throughput, latency, the server's CPU and memory |
-//! | [`sstable`] | offline: looks into SSTables, checks them, makes new ones of them |
-//! | `median` | what several runs come to |
+//! | [`mod@bench`] | benchmarks of any CQL server over the socket, and of Ilion in this process |
+//! | [`sstable`] | offline tools: inspect, check, convert, merge, split and scrub SSTables |
+//! | `median` | the median of several runs |
 //!
-//! Tools talk to people, so errors here are `anyhow` with the action that failed.
+//! Errors here are for people: `anyhow` with the action that failed.
 
 pub mod bench;
 mod median;

@@ -1,6 +1,6 @@
-//! What several runs come to: one that was disturbed is not to move it.
+//! The median of several runs, which a disturbed run hardly changes.
 
-/// The value in the middle; the greater of two. Zero if there is none.
+/// The median; the greater of the two middle values. Zero without values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)

@@ -1,23 +1,23 @@
-//! Offline tools for SSTable files: no node and no schema is needed, a file's own header says what its rows are.
+//! Offline tools for SSTable files. They need no node and no schema: the header of a file describes its columns.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `source` | the files that the user names, opened |
 //! | `keys` | partition keys as text |
-//! | `annotate` | every byte of Data.db with its name |
+//! | `annotate` | every byte of Data.db with its meaning |
 //! | `dump` | partitions as JSON |
-//! | `metadata` | what Statistics.db says |
-//! | `verify` | an SSTable checked against itself |
-//! | `ordered` | a scan that refuses what is out of order |
+//! | `metadata` | the content of Statistics.db |
+//! | `verify` | checks of an SSTable |
+//! | `ordered` | a scan that fails if rows are out of order |
 //! | `rewrite` | new SSTables with the rows of old ones |
-//! | `outputs` | one of them after another, each told of |
-//! | `scrub` | what can be read of damaged ones, as new ones |
-//! | `bench` | what reading and writing costs |
-//! | `shape` | what new SSTables look like |
-//! | `target` | where they go |
-//! | `progress` | how far a long run is, for people |
+//! | `outputs` | the sequence of new SSTables |
+//! | `scrub` | new SSTables with the readable rows of damaged ones |
+//! | `bench` | the cost of reading and writing |
+//! | `shape` | table and options of new SSTables |
+//! | `target` | the directory of new SSTables |
+//! | `progress` | a progress bar |
 //!
-//! A file that is written to must not exist; input files are never changed.
+//! Tools never overwrite a file, and never change input files.
 
 mod annotate;
 mod bench;
@@ -55,23 +55,23 @@ pub use target::TargetFormat;
 pub enum Command {
     /// Prints partitions as JSON, as Cassandra's sstabledump does.
     Dump(DumpArguments),
-    /// Prints what Statistics.db says, as Cassandra's sstablemetadata does (dates in UTC).
+    /// Prints the content of Statistics.db, as Cassandra's sstablemetadata does (dates in UTC).
     Metadata(MetadataArguments),
-    /// Checks checksums, order, counts, and every component against the others; exit code 1 if something is damaged.
+    /// Checks checksums, order, counts, and every component against the others; exit code 1 if an SSTable is damaged.
     Verify(Files),
-    /// Writes each SSTable anew in another format.
+    /// Converts each SSTable to another format.
     Convert(ConvertArguments),
-    /// Writes the rows of several SSTables of one table as one, reconciled; nothing is purged.
+    /// Merges several SSTables of one table into one. Rows are reconciled, and no tombstones are purged.
     Merge(MergeArguments),
-    /// Writes the rows of one SSTable as several smaller ones.
+    /// Splits one SSTable into several smaller ones.
     Split(SplitArguments),
-    /// Writes what can be read of damaged SSTables as new ones, and says what is lost.
+    /// Writes the readable rows of damaged SSTables to new ones, and reports what is lost.
     Scrub(ScrubArguments),
-    /// Measures reading and writing of made-up tables beside compression alone.
+    /// Measures reading and writing of generated tables, in comparison with compression alone.
     Bench(BenchArguments),
 }
 
-/// SSTable files: any component of each, or directories of a table.
+/// SSTable files: a component of each, or directories of tables.
 #[derive(Args)]
 pub struct Files {
     /// A component of an SSTable (such as nb-1-big-Data.db), or a directory for all SSTables in it.
@@ -79,35 +79,35 @@ pub struct Files {
     pub files: Vec<PathBuf>,
 }
 
-/// What to print of the files.
+/// Arguments of `dump`.
 #[derive(Args)]
 pub struct DumpArguments {
     #[command(flatten)]
     pub files: Files,
-    /// Instead of JSON, every byte of the uncompressed Data.db: offset, length, bytes and what they are.
+    /// Instead of JSON, prints every byte of the uncompressed Data.db: offset, length, bytes and their meaning.
     #[arg(long, conflicts_with_all = ["lines", "raw_times", "keys_only", "excluded"])]
     pub annotate: bool,
-    /// Instead of JSON, a line for each row as Cassandra's own objects print themselves, timestamps and TTLs included.
+    /// Instead of JSON, prints a line for each row in the format of Cassandra's own objects, with timestamps and TTLs.
     #[arg(short = 'd', long = "debug", conflicts_with_all = ["annotate", "lines", "raw_times", "keys_only"])]
     pub debug: bool,
-    /// One partition a line.
+    /// Prints one partition per line.
     #[arg(short = 'l', long)]
     pub lines: bool,
-    /// Times as numbers, as they are stored.
+    /// Prints times as the stored numbers.
     #[arg(short = 't', long)]
     pub raw_times: bool,
-    /// Only the keys.
+    /// Prints only the keys.
     #[arg(short = 'e', long)]
     pub keys_only: bool,
-    /// Only this partition; may be repeated. Components of a key are joined by colons.
+    /// Prints only this partition; may be repeated. Components of a key are joined by colons.
     #[arg(short = 'k', long = "key", value_name = "KEY")]
     pub keys: Vec<String>,
-    /// All but this partition; may be repeated.
+    /// Leaves out this partition; may be repeated.
     #[arg(short = 'x', long = "exclude", value_name = "KEY")]
     pub excluded: Vec<String>,
 }
 
-/// Of which files to print the metadata.
+/// Arguments of `metadata`.
 #[derive(Args)]
 pub struct MetadataArguments {
     #[command(flatten)]
@@ -115,16 +115,16 @@ pub struct MetadataArguments {
     /// Grace period for the estimate of droppable tombstones.
     #[arg(short = 'g', long, default_value_t = 0, value_name = "SECONDS")]
     pub gc_grace_seconds: u64,
-    /// Reads all rows, and says how many there are and which partitions are the largest.
+    /// Reads all rows; prints their number and the largest partitions.
     #[arg(short = 's', long)]
     pub scan: bool,
-    /// With colors of a terminal.
+    /// Uses the colors of a terminal.
     #[arg(short = 'c', long)]
     pub colors: bool,
-    /// Histograms of finer bars, not of ASCII.
+    /// Draws histograms with Unicode instead of ASCII.
     #[arg(short = 'u', long)]
     pub unicode: bool,
-    /// What the writers of the rows took for the unit of timestamps.
+    /// The unit of the timestamps in the files.
     #[arg(
         short = 't',
         long,
@@ -136,39 +136,39 @@ pub struct MetadataArguments {
     pub timestamp_unit: TimestampUnit,
 }
 
-/// What to write in which format.
+/// Arguments of `convert`.
 #[derive(Args)]
 pub struct ConvertArguments {
     /// Format of the new SSTables.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: TargetFormat,
-    /// Directory of the new SSTables; made if it is not there.
+    /// Directory of the new SSTables; created if absent.
     #[arg(value_name = "OUT_DIR")]
     pub directory: PathBuf,
     #[command(flatten)]
     pub files: Files,
 }
 
-/// What to merge.
+/// Arguments of `merge`.
 #[derive(Args)]
 pub struct MergeArguments {
-    /// Format of the new SSTable; without it, the newest of the inputs'.
+    /// Format of the new SSTable [default: the newest of the inputs].
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Option<TargetFormat>,
-    /// Directory of the new SSTable; made if it is not there.
+    /// Directory of the new SSTable; created if absent.
     #[arg(value_name = "OUT_DIR")]
     pub directory: PathBuf,
     #[command(flatten)]
     pub files: Files,
 }
 
-/// What to split.
+/// Arguments of `split`.
 #[derive(Args)]
 pub struct SplitArguments {
-    /// Where one SSTable ends and the next begins: at so many MiB of its Data.db on disk, behind the partition that reaches them.
+    /// Size of Data.db on disk, in MiB, at which a new SSTable begins; partitions are not cut.
     #[arg(short = 's', long = "size", value_name = "MIB", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
     pub size_mib: u64,
-    /// Directory of the new SSTables; made if it is not there.
+    /// Directory of the new SSTables; created if absent.
     #[arg(value_name = "OUT_DIR")]
     pub directory: PathBuf,
     /// A component of the SSTable.
@@ -176,10 +176,10 @@ pub struct SplitArguments {
     pub file: PathBuf,
 }
 
-/// What to scrub.
+/// Arguments of `scrub`.
 #[derive(Args)]
 pub struct ScrubArguments {
-    /// Directory of the new SSTables; made if it is not there.
+    /// Directory of the new SSTables; created if absent.
     #[arg(value_name = "OUT_DIR")]
     pub directory: PathBuf,
     #[command(flatten)]
@@ -187,7 +187,7 @@ pub struct ScrubArguments {
 }
 
 impl Command {
-    /// True if it is run for what it prints alone, and not for its exit code or the files that it writes.
+    /// True for tools whose only purpose is their output, as opposed to their exit code or the files that they write.
     fn only_prints(&self) -> bool {
         match self {
             Self::Dump(_) | Self::Metadata(_) | Self::Bench(_) => true,
@@ -196,16 +196,16 @@ impl Command {
     }
 }
 
-/// Runs a tool; what it says goes to stdout.
+/// Runs a tool; its output goes to stdout.
 ///
 /// # Errors
-/// A file is damaged or cannot be read or written.
+/// A file is damaged, or cannot be read or written.
 pub fn run(command: &Command) -> anyhow::Result<()> {
     let env: Arc<dyn Env> = RealEnv::new();
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let outcome = run_with(&env, command, &mut out).and_then(|()| out.flush().context("writing to stdout"));
     match outcome {
-        // The reader of a pipe has seen enough.
+        // The reader of the pipe has closed it.
         Err(error) if command.only_prints() && is_broken_pipe(&error) => Ok(()),
         outcome => outcome,
     }

@@ -1,5 +1,5 @@
-//! Byte-comparable keys: values as bytes whose unsigned order is the order of the values (version OSS50), as the
-//! tries of the BTI format hold them.
+//! Byte-comparable keys: values as bytes whose unsigned order is the order of the values (version OSS50), as in the tries of
+//! the BTI format.
 //!
 //! ```text
 //! partition key := 40 token 40 escaped(key) 38
@@ -7,8 +7,8 @@
 //! sequence      := (40 value | 3E)* 38               (inside collections, tuples, user types, vectors)
 //! ```
 //!
-//! With the separator or terminator after it no encoding is a prefix of another. In a DESC column the bytes of the value are
-//! complemented, the separator is not. Not here: decoding, which readers of tries do not need; cutting keys to their
+//! With the separator or terminator after it, no encoding is a prefix of another. In a DESC column the bytes of the value are
+//! complemented, but not the separator. Not here: decoding, which readers of tries do not need; cutting keys to their
 //! distinguishing prefixes.
 
 use ilion_codec::Writer;
@@ -25,7 +25,7 @@ const SEPARATOR_NULL: u8 = 0x3E;
 const SEPARATOR_EMPTY: u8 = 0x3F;
 const SEPARATOR_EMPTY_REVERSED: u8 = 0x41;
 const SEQUENCE_END: u8 = 0x38;
-/// The bit of the first byte that negative numbers have.
+/// The sign bit in the first byte of a number.
 const SIGN: u8 = 0x80;
 
 /// Ends the clustering of a row.
@@ -34,7 +34,7 @@ pub const TERMINATOR_ROW: u8 = SEQUENCE_END;
 pub const TERMINATOR_BEFORE: u8 = 0x20;
 /// Ends a bound that sorts after every row with its prefix.
 pub const TERMINATOR_AFTER: u8 = 0x60;
-/// The clustering of a static row, all of it.
+/// The whole clustering of a static row.
 pub const STATIC_CLUSTERING: u8 = 0x18;
 
 /// Appends the byte-comparable form of a partition key.
@@ -80,7 +80,7 @@ impl CqlType {
         }
     }
 
-    /// How values of a few bytes are encoded; `None` if that takes more than turning some bits.
+    /// How values of fixed length are encoded; `None` if the encoding does more than flip bits.
     pub(crate) fn fixed_form(&self) -> Option<FixedForm> {
         let (value_len, turned) = match self {
             Self::TinyInt => (1, SIGN),
@@ -95,7 +95,7 @@ impl CqlType {
         Some(FixedForm { value_len, turned })
     }
 
-    /// Appends a value; false, and nothing appended, if it has no encoding: empty, or too short for its type.
+    /// Appends a value. Returns false, without appending, if it has no encoding: it is empty, or too short for its type.
     fn encode_comparable(&self, value: &[u8], out: &mut Vec<u8>) -> bool {
         match self {
             Self::Text | Self::Ascii | Self::Blob | Self::Inet | Self::Duration => encode_escaped(value, out),
@@ -154,7 +154,7 @@ impl CqlType {
         out.push(SEQUENCE_END);
     }
 
-    /// Components of a tuple or user type, without the nulls at the end.
+    /// The components of a tuple or user type, without trailing nulls.
     fn encode_components(&self, value: &[u8], out: &mut Vec<u8>) {
         let mut end = out.len();
         let components = tuple_components(value).map_while(Result::ok);
@@ -177,7 +177,7 @@ impl CqlType {
     }
 }
 
-/// The encoding of a type whose values have so many bytes, of which some bits of the first are turned.
+/// The encoding of a type with values of fixed length: some bits of the first byte are flipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FixedForm {
     value_len: usize,
@@ -185,7 +185,7 @@ pub(crate) struct FixedForm {
 }
 
 impl FixedForm {
-    /// As [`CqlType::encode_comparable_component`]; false, and nothing appended, if the value has another length.
+    /// Like [`CqlType::encode_comparable_component`]. Returns false, without appending, if the value has another length.
     #[inline]
     pub(crate) fn encode_component(self, value: &[u8], out: &mut Vec<u8>) -> bool {
         if value.len() != self.value_len {
@@ -204,7 +204,7 @@ impl FixedForm {
     }
 }
 
-/// Values of `N` bytes: signed ones with the sign bit flipped, floats so that negative ones sort backwards.
+/// Values of `N` bytes: integers with the sign bit flipped, floats so that negative ones sort in reverse.
 fn fixed<const N: usize>(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) -> bool {
     let Some(bytes) = value.first_chunk::<N>() else {
         return false;
@@ -237,7 +237,7 @@ fn encode_uuid(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Bytes in which every run of zeros is followed by a byte that tells whether the input goes on.
+/// Bytes in which every run of zeros is followed by a byte that shows whether the input continues.
 fn encode_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     out.reserve(bytes.len() + 2);
     if !bytes.contains(&0) {
@@ -257,7 +257,7 @@ fn encode_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(if in_zeros { 0xFE } else { 0 });
 }
 
-/// A signed integer: the leading bits that equal the first one tell the length, 1 to 9 bytes.
+/// A signed integer in 1 to 9 bytes: the number of leading bits that equal the first one gives the length.
 fn encode_variable(value: i64, out: &mut Vec<u8>) {
     let start = out.len();
     let magnitude = (if value < 0 { !value } else { value }).cast_unsigned();
@@ -281,7 +281,7 @@ fn encode_variable(value: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// An integer of any size: as [`encode_variable`] up to 48 bits, beyond them with its length in front.
+/// An integer of any size: like [`encode_variable`] up to 48 bits, longer ones with their length in front.
 fn encode_varint(value: &BigInt, out: &mut Vec<u8>) {
     const LIMIT: i64 = 1 << 48;
     if let Some(small) = value.to_i64().filter(|small| (-LIMIT..LIMIT).contains(small)) {
@@ -292,7 +292,7 @@ fn encode_varint(value: &BigInt, out: &mut Vec<u8>) {
     let sign_byte = if negative { 0xFF } else { 0 };
     let zeros = bytes.iter().take_while(|byte| **byte == sign_byte).count();
     let digits = &bytes[zeros..];
-    // A power of 256 below zero is all sign and zeros: its zeros are kept, and there are at least seven.
+    // A negative power of 256 is sign bits and zeros only: its zeros are kept, and there are at least seven.
     let mut len = Writer::new();
     len.uvint((digits.len() - 7) as u64);
     out.push(!sign_byte);
@@ -308,7 +308,7 @@ fn encode_decimal(decimal: &Decimal, out: &mut Vec<u8>) {
         out.push(0x80);
         return;
     }
-    // The value is 0.digits * 10^exponent; an odd exponent takes a zero in front to be even.
+    // The value is 0.digits * 10^exponent; with an odd exponent, a zero in front makes it even.
     let exponent = i64::try_from(text.len()).unwrap_or(i64::MAX / 2) - i64::from(decimal.scale);
     let negative = decimal.unscaled.sign() == Sign::Minus;
     let exponent100 = (exponent + 1).div_euclid(2);
@@ -319,7 +319,7 @@ fn encode_decimal(decimal: &Decimal, out: &mut Vec<u8>) {
     for (index, group) in groups.iter().enumerate() {
         out.push(match (negative, index) {
             (false, _) => 0x80 + group,
-            // Below zero only the first digit is negative; the rest is what it went too far.
+            // Only the first digit of a negative number is negative; the others are complements.
             (true, 0) => 0x80 - group - u8::from(last > 0),
             (true, _) => 0x80 + 99 - group + u8::from(index == last),
         });

@@ -8,9 +8,9 @@
 //! zone      := [' '] ('Z' | (+|-) hour [[':'] minute]) | ' ' name
 //! ```
 //!
-//! The calendar is the proleptic Gregorian one, as `java.time` has it. Of a timestamp, a day up to 31 that the month does not have
-//! is its last one, and 24:00 is the next midnight. Compat: a timestamp without a zone is UTC here, where Cassandra takes the
-//! server's zone; zones are known by offset and by the common abbreviations only.
+//! The calendar is the proleptic Gregorian one, as in `java.time`. In a timestamp, a day up to 31 that the month does not have
+//! is the month's last day, and 24:00 is the next midnight. Compat: a timestamp without a zone is in UTC here, but in the
+//! server's zone in Cassandra; zones are known by offset and by common abbreviations only.
 
 use std::fmt::Write as _;
 
@@ -39,7 +39,7 @@ pub(crate) fn print_time(nanos: i64, out: &mut String) {
     );
 }
 
-/// Appends a timestamp in UTC with milliseconds; `separator` stands between date and time.
+/// Appends a timestamp in UTC with milliseconds; `separator` is between date and time.
 pub(crate) fn print_timestamp(millis: i64, separator: char, out: &mut String) {
     print_day(millis.div_euclid(MILLIS_PER_DAY), out);
     let millis = millis.rem_euclid(MILLIS_PER_DAY);
@@ -64,7 +64,7 @@ fn print_day(day: i64, out: &mut String) {
     let _ = write!(out, "{sign}{:04}-{month:02}-{day:02}", year.unsigned_abs());
 }
 
-/// Reads a date: `yyyy-mm-dd`, or the raw day number.
+/// Parses a date: `yyyy-mm-dd`, or the raw day number.
 pub(crate) fn parse_date(text: &str) -> Result<u32, Error> {
     if is_number(text) {
         return text
@@ -86,7 +86,7 @@ pub(crate) fn parse_date(text: &str) -> Result<u32, Error> {
     })
 }
 
-/// Reads a time of day: `hh:mm:ss[.fffffffff]`, or nanoseconds.
+/// Parses a time of day: `hh:mm:ss[.fffffffff]`, or nanoseconds.
 pub(crate) fn parse_time(text: &str) -> Result<i64, Error> {
     let refused = || {
         Error::literal(format!(
@@ -106,7 +106,7 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, Error> {
     nanos.ok_or_else(refused)
 }
 
-/// Reads a timestamp in one of the forms of ISO 8601 that CQL takes, or milliseconds.
+/// Parses a timestamp: one of the forms of ISO 8601 that CQL accepts, or milliseconds.
 pub(crate) fn parse_timestamp(text: &str) -> Result<i64, Error> {
     if is_number(text) {
         return text
@@ -122,14 +122,14 @@ fn timestamp(text: &str) -> Option<i64> {
     let before = scanner.0;
     let nanos = match scanner.accept('T') || scanner.accept(' ') {
         true if scanner.0.starts_with(|c: char| c.is_ascii_digit()) => scanner.time_of_timestamp()?,
-        // A space may also stand before the zone.
+        // A space may also come before the zone.
         _ => {
             scanner.0 = before;
             0
         }
     };
     let offset_secs = zone_offset_secs(scanner.0)?;
-    // The sum may fit 64 bits where the product alone does not.
+    // The sum may fit 64 bits even if the product does not.
     let of_day = nanos / 1_000_000 - i64::from(offset_secs) * 1000;
     i64::try_from(i128::from(day) * i128::from(MILLIS_PER_DAY) + i128::from(of_day)).ok()
 }
@@ -139,7 +139,7 @@ fn is_number(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Abbreviations whose offset nobody disputes, in hours from UTC.
+/// Unambiguous abbreviations, in hours from UTC.
 const ZONES: [(&str, i32); 17] = [
     ("UTC", 0),
     ("GMT", 0),
@@ -160,7 +160,7 @@ const ZONES: [(&str, i32); 17] = [
     ("PDT", -7),
 ];
 
-/// No zone is further from UTC.
+/// The largest offset of a zone.
 const ZONE_SECS_MAX: i32 = 18 * 3600;
 
 fn zone_offset_secs(text: &str) -> Option<i32> {
@@ -195,7 +195,7 @@ fn zone_offset_secs(text: &str) -> Option<i32> {
     secs.map(|secs| sign * secs)
 }
 
-/// Year, month from 1 to 12 and day from 1 to 31, which the month may not have.
+/// Year, month from 1 to 12, and day from 1 to 31, even if the month is shorter.
 struct Date {
     year: i64,
     month: i64,
@@ -203,14 +203,14 @@ struct Date {
 }
 
 impl Date {
-    /// Days since 1970-01-01; `None` if the month does not have the day.
+    /// Days since 1970-01-01; `None` if the month does not have this day.
     fn exact(self) -> Option<i64> {
         let days = days_from_civil(self.year, self.month, self.day);
-        // A day that the month does not have comes back as another.
+        // A day that the month does not have is converted back to another date.
         (civil_from_days(days) == (self.year, self.month, self.day)).then_some(days)
     }
 
-    /// The same, of the month's last day if it does not have this one.
+    /// Days since 1970-01-01; of the month's last day if the month does not have this day.
     fn nearest(self) -> i64 {
         let days = days_from_civil(self.year, self.month, self.day);
         match civil_from_days(days) {
@@ -220,7 +220,7 @@ impl Date {
     }
 }
 
-/// The text not yet read.
+/// The rest of the text.
 struct Scanner<'a>(&'a str);
 
 impl Scanner<'_> {
@@ -292,7 +292,7 @@ impl Scanner<'_> {
         Some((hours * 3600 + minutes * 60 + seconds) * NANOS_PER_SEC + nanos)
     }
 
-    /// Nanoseconds of the day, or of midnight behind it.
+    /// Nanoseconds of the day; up to 24:00, the midnight after it.
     fn time_of_timestamp(&mut self) -> Option<i64> {
         let hours = self.number(24)?;
         self.expect(':')?;
@@ -308,18 +308,18 @@ impl Scanner<'_> {
         Some(nanos).filter(|nanos| *nanos <= NANOS_PER_DAY)
     }
 
-    /// Any number of digits.
+    /// A number with any number of digits.
     fn number(&mut self, max: i64) -> Option<i64> {
         self.digits(1, 18).filter(|value| *value <= max)
     }
 
-    /// The same; a plus is passed over.
+    /// Like [`Self::number`], with an optional sign.
     fn signed(&mut self, max: i64) -> Option<i64> {
         self.accept('+');
         self.number(max)
     }
 
-    /// Up to nine digits as billionths.
+    /// Up to nine digits, as billionths.
     fn fraction(&mut self, len_min: usize) -> Option<i64> {
         let len = self.0.bytes().take_while(u8::is_ascii_digit).count();
         if len == 0 && len_min == 0 {
@@ -332,7 +332,7 @@ impl Scanner<'_> {
 
 const DAYS_PER_ERA: i64 = 146_097;
 
-/// Year, month and day of a day number (0 is 1970-01-01). Years start in March here, so that the leap day comes last.
+/// Year, month and day of a day number (0 is 1970-01-01). Years start in March here, so that the leap day is the last day.
 pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(DAYS_PER_ERA);

@@ -1,4 +1,4 @@
-//! Class strings of types, as Statistics.db and the protocol's `custom` types hold them.
+//! Class strings of types, as in Statistics.db and in the protocol's `custom` types.
 //!
 //! ```text
 //! class := name [ '(' argument (',' argument)* ')' ]          argument := class | field | dimension
@@ -6,31 +6,30 @@
 //! UserType(keyspace, hex(name), hex(field):class, ...)        VectorType(class , dimension)
 //! ```
 //!
-//! Written forms have no spaces except around a vector's comma. `FrozenType` wraps a collection or user type only
-//! where nothing around it is frozen already. Not here: CQL type strings (`cql_name`).
+//! Printed forms have no spaces except around a vector's comma. `FrozenType` is around the outermost frozen collection or user
+//! type only. Not here: CQL type strings (`cql_name`).
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::custom::KnownClass;
 use crate::limits::TYPE_DEPTH_MAX;
 use crate::{CqlType, Error, Partitioner, UserType, hex};
 
 pub(crate) const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 
-/// Deepest nesting that is read: strings from disk or network must not exhaust the stack. `FrozenType` and `ReversedType`
-/// are levels here, and none in [`TYPE_DEPTH_MAX`].
+/// Deepest nesting that is parsed: strings from disk or network must not exhaust the stack. `FrozenType` and `ReversedType` are
+/// levels here, but not in [`TYPE_DEPTH_MAX`].
 const DEPTH_MAX: usize = 2 * TYPE_DEPTH_MAX + 2;
 
 impl CqlType {
-    /// The class string of this type, unreversed.
+    /// The class string of this type, ascending.
     pub fn to_class(&self) -> String {
         let mut text = String::new();
         self.write_class(&mut text, Around::Nothing);
         text
     }
 
-    /// The class string of a clustering column: `ReversedType` around it if it sorts descending.
+    /// The class string of a clustering column: inside `ReversedType` if it descends.
     pub fn to_clustering_class(&self, reversed: bool) -> String {
         let class = self.to_class();
         if reversed {
@@ -40,10 +39,10 @@ impl CqlType {
         }
     }
 
-    /// The type of a class string, and whether `ReversedType` was around it. Classes without a CQL name become
-    /// [`CqlType::Custom`]: with their full name if Ilion knows them (`custom`), else with the string as it was.
+    /// The type of a class string, and whether it is inside `ReversedType`. Classes without a CQL name become
+    /// [`CqlType::Custom`]: with their full name if Ilion knows them (`custom`), else with the unchanged string.
     ///
-    /// Compat: `DateType` and `LegacyTimeUUIDType` are what Cassandra calls `timestamp` and `timeuuid` in its schema.
+    /// Compat: `DateType` and `LegacyTimeUUIDType` are `timestamp` and `timeuuid` in Cassandra's schema.
     ///
     /// # Errors
     /// The string does not parse.
@@ -54,21 +53,7 @@ impl CqlType {
         Ok(parsed)
     }
 
-    /// The first class in it that Ilion does not know: neither how long its values are nor how they sort.
-    pub fn unknown_class(&self) -> Option<&str> {
-        match self {
-            Self::Custom(class) => KnownClass::of(class).is_none().then_some(class),
-            Self::List { element, .. } | Self::Set { element, .. } | Self::Vector { element, .. } => {
-                element.unknown_class()
-            }
-            Self::Map { key, value, .. } => key.unknown_class().or_else(|| value.unknown_class()),
-            Self::Tuple(types) => types.iter().find_map(Self::unknown_class),
-            Self::Udt { definition, .. } => definition.fields.iter().find_map(|(_, ty)| ty.unknown_class()),
-            _ => None,
-        }
-    }
-
-    /// The type of partition keys that are ordered as a partitioner orders them: the first clustering column of hidden tables.
+    /// The type of partition keys in a partitioner's order: the first clustering column of hidden tables.
     pub fn partition_keys(partitioner: Partitioner) -> Self {
         Self::Custom(format!("{PACKAGE}{PARTITIONER_ORDER}{})", partitioner.class_name()).into())
     }
@@ -124,7 +109,7 @@ impl CqlType {
         }
     }
 
-    /// True for the types that can carry `FrozenType`.
+    /// True for types that may be inside `FrozenType`.
     fn is_markable(&self) -> bool {
         self.is_collection() || matches!(self, Self::Udt { .. })
     }
@@ -134,7 +119,7 @@ impl CqlType {
     }
 }
 
-/// Whether a type stands inside a frozen one, where marks are left out.
+/// Whether a type is inside a frozen one, where `FrozenType` is omitted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Around {
     Nothing,
@@ -168,14 +153,14 @@ const SCALARS: [(&str, CqlType); 21] = [
 /// `PartitionerDefinedOrder(partitioner)`, or `(partitioner:class)`.
 const PARTITIONER_ORDER: &str = "PartitionerDefinedOrder(";
 
-/// The partitioner of a class that orders partition keys.
+/// The partitioner of a class for ordered partition keys.
 pub(crate) fn partitioner_of_order(class: &str) -> Option<Partitioner> {
     let rest = class.strip_prefix(PACKAGE)?.strip_prefix(PARTITIONER_ORDER)?;
     let end = rest.find([':', ')'])?;
     Partitioner::from_class(&rest[..end]).ok()
 }
 
-/// The same with the full names of both classes; as it was if that is not the whole of it.
+/// The class with the full names of both classes; unchanged if it has another form.
 fn full_order(class: &str) -> String {
     let full = match class.starts_with(PACKAGE) {
         true => class.to_owned(),
@@ -239,7 +224,7 @@ pub fn composite_class<'a>(components: impl IntoIterator<Item = &'a CqlType>) ->
     text
 }
 
-/// The component types of a partition key's class string: those of `CompositeType(...)`, or the one type itself.
+/// The component types of a partition key's class string: those of `CompositeType(...)`, or the single type.
 ///
 /// # Errors
 /// The string does not parse.
@@ -257,7 +242,7 @@ pub fn partition_key_types(class: &str) -> Result<Vec<CqlType>, Error> {
     Ok(types)
 }
 
-/// Reads class strings. Spaces are allowed between tokens.
+/// Parses class strings. Spaces are allowed between tokens.
 struct Parser<'a> {
     text: &'a str,
     at: usize,
@@ -361,7 +346,7 @@ impl<'a> Parser<'a> {
         while self.more()? {
             let field = self.hex_name()?;
             self.expect(':')?;
-            // Inside a user type everything is frozen, whether marked or not.
+            // Inside a user type everything is frozen, with or without `FrozenType`.
             fields.push((field, self.class(depth, Around::Frozen)?.0));
         }
         Ok(CqlType::Udt {
@@ -425,7 +410,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Keeps a class with its arguments as text; one that Ilion knows gets its full name.
+    /// Keeps a class with its arguments as text; a known class gets its full name.
     fn custom(&mut self, start: usize, simple: &str) -> Result<CqlType, Error> {
         if self.peek() == Some('(') {
             let mut open = 0usize;
@@ -453,7 +438,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// After an argument: true at a comma, false at the closing parenthesis; both are consumed.
+    /// Consumes the separator after an argument: true for a comma, false for the closing parenthesis.
     fn more(&mut self) -> Result<bool, Error> {
         self.skip_spaces();
         let found = match self.peek() {

@@ -1,8 +1,8 @@
-//! The order of values: what clusterings, sets and maps are sorted by.
+//! The order of values: for clusterings, sets and maps.
 //!
-//! Invariant: a total order on any bytes, valid or not, and no panic. An empty value sorts before every other.
-//! Short and malformed values fall back to the order of their bytes or of the parts that could be read.
-//! Not here: clustering direction (the caller reverses), null (the caller knows).
+//! Invariant: a total order on any bytes, valid or not, without panics. An empty value sorts before all others. Short and
+//! malformed values are ordered by their bytes, or by the parts that can be decoded. Not here: clustering direction and null,
+//! which are the caller's.
 
 use std::cmp::Ordering;
 
@@ -76,7 +76,7 @@ fn boolean_key(bytes: &[u8]) -> Option<bool> {
     bytes.first().map(|byte| *byte != 0)
 }
 
-/// Java's `Float.compare`: -0.0 below 0.0, every NaN equal and above infinity.
+/// Java's `Float.compare`: -0.0 is below 0.0; all NaNs are equal and above infinity.
 fn float_key(bytes: [u8; 4]) -> i32 {
     let value = f32::from_be_bytes(bytes);
     if value.is_nan() {
@@ -95,14 +95,14 @@ fn double_key(bytes: [u8; 8]) -> i64 {
     bits ^ ((bits >> 63) & i64::MAX)
 }
 
-/// The timestamp of a version 1 UUID with its version on top: time_hi, time_mid, time_low.
+/// The timestamp of a version 1 UUID with the version first: version, time_hi, time_mid, time_low.
 #[inline(always)]
 pub(crate) fn time_first(bits: u128) -> u64 {
     let msb = (bits >> 64) as u64;
     (msb << 48) | ((msb << 16) & 0xFFFF_0000_0000) | (msb >> 32)
 }
 
-/// Time first, then the remaining bytes each signed.
+/// The time, then the other bytes as signed bytes.
 #[inline(always)]
 fn time_uuid_key(bytes: [u8; 16]) -> (u64, u64) {
     let bits = u128::from_be_bytes(bytes);
@@ -111,7 +111,7 @@ fn time_uuid_key(bytes: [u8; 16]) -> (u64, u64) {
     (time_first(bits), lsb ^ 0x8080_8080_8080_8080)
 }
 
-/// Version first; version 1 by time; the rest by unsigned bytes.
+/// The version; for version 1 the time; then the unsigned bytes.
 fn uuid_key(bytes: [u8; 16]) -> (u8, u64, u128) {
     let bits = u128::from_be_bytes(bytes);
     let version = bytes[6] >> 4;
@@ -119,7 +119,7 @@ fn uuid_key(bytes: [u8; 16]) -> (u8, u64, u128) {
     (version, time, bits)
 }
 
-/// Element by element with the two types in turn, then shorter first.
+/// Element by element, with the two types in turn; a prefix sorts first.
 fn compare_parts<'a>(
     left: impl Iterator<Item = Result<&'a [u8], Error>>,
     right: impl Iterator<Item = Result<&'a [u8], Error>>,
@@ -141,7 +141,7 @@ fn compare_parts<'a>(
     Ordering::Equal
 }
 
-/// Component by component; null, and missing trailing ones, before any value.
+/// Component by component; null and missing trailing components sort before any value.
 fn compare_components<'t>(types: impl Iterator<Item = &'t CqlType>, a: &[u8], b: &[u8]) -> Ordering {
     let mut left = tuple_components(a).map_while(Result::ok);
     let mut right = tuple_components(b).map_while(Result::ok);

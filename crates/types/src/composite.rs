@@ -4,19 +4,19 @@
 //! key := component, component...      component := length: u16, bytes, 0: u8      (big-endian)
 //! ```
 //!
-//! A partition key of one column is that column's bytes alone.
+//! A partition key of one column has that column's bytes only.
 
 use ilion_codec::Reader;
 
 use crate::Error;
 
-/// Longest partition key, and longest component of one.
+/// Longest partition key, and longest component of a composite one.
 pub const KEY_LEN_MAX: usize = 65535;
 
 /// Appends the composite of `components`.
 ///
 /// # Errors
-/// A component or the whole is longer than 65535 bytes: the request is refused.
+/// A component or the key is longer than 65535 bytes.
 pub fn encode_composite<'a>(
     components: impl IntoIterator<Item = &'a [u8]>,
     out: &mut Vec<u8>,
@@ -43,7 +43,7 @@ fn too_long(len: usize) -> Error {
 /// The components of a composite key.
 ///
 /// # Errors
-/// The bytes are no composite.
+/// The bytes are not a composite.
 pub fn decode_composite(key: &[u8]) -> Result<Vec<&[u8]>, Error> {
     let mut reader = Reader::new(key);
     let mut components = Vec::new();

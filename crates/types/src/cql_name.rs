@@ -1,7 +1,7 @@
 //! CQL type strings: `int`, `frozen<list<int>>`, `map<text, int>`, `"Address"`, `vector<float, 3>`, `'custom class'`.
 //!
-//! Printed as `system_schema` and DESCRIBE hold them: comma and space, `frozen` at every frozen level, names quoted
-//! where they must be. Not here: class strings (`class`).
+//! Printed as in `system_schema` and DESCRIBE: comma and space, `frozen` at every frozen level, names quoted if necessary. Not
+//! here: class strings (`class`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::limits::TYPE_DEPTH_MAX;
 use crate::{CqlType, Error, UserType};
 
-/// Deepest nesting that is parsed: `frozen<...>` is a level here, and none in [`TYPE_DEPTH_MAX`].
+/// Deepest nesting that is parsed: `frozen<...>` is a level here, but not in [`TYPE_DEPTH_MAX`].
 const DEPTH_MAX: usize = 2 * TYPE_DEPTH_MAX;
 
 const SCALARS: [(&str, CqlType); 22] = [
@@ -37,7 +37,7 @@ const SCALARS: [(&str, CqlType); 22] = [
     ("varint", CqlType::Varint),
 ];
 
-/// Words that a name may not be without quotes (Cassandra 5.0's reserved keywords).
+/// Names that need quotes. Compat: `ReservedKeywords` of Cassandra 5.0, which differ from those of its grammar (`ilion_cql`).
 const RESERVED: [&str; 62] = [
     "add",
     "allow",
@@ -103,7 +103,7 @@ const RESERVED: [&str; 62] = [
     "with",
 ];
 
-/// The name as CQL has to spell it: quoted unless it is a lower-case identifier that is no reserved word.
+/// The name in CQL: quoted unless it is a lower-case identifier and not reserved.
 pub fn quote_name(name: &str) -> std::borrow::Cow<'_, str> {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name
@@ -117,7 +117,7 @@ pub fn quote_name(name: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Words that mean a type, or are kept for one, where the name of a type is read.
+/// Words that are types, or reserved for types, in the place of a type name.
 const TYPE_WORDS: [&str; 12] = [
     "bitstring",
     "byte",
@@ -133,9 +133,9 @@ const TYPE_WORDS: [&str; 12] = [
     "vector",
 ];
 
-/// The name of a user type as CQL has to spell it: as [`quote_name`], and quoted as well if it is the name of another type.
+/// The name of a user type in CQL: like [`quote_name`], and also quoted if it is the name of another type.
 ///
-/// Compat: Cassandra does not quote `"int"`, and takes the type for another one at its next start.
+/// Compat: Cassandra does not quote `"int"`, and reads it as the native type at its next start.
 pub fn quote_type_name(name: &str) -> std::borrow::Cow<'_, str> {
     if CqlType::scalar(name).is_some() || TYPE_WORDS.contains(&name) {
         return format!("\"{name}\"").into();
@@ -179,7 +179,7 @@ impl CqlType {
         SCALARS.iter().find(|(_, ty)| ty == self).map(|(name, _)| *name)
     }
 
-    /// The scalar type of a CQL name, in lower case.
+    /// The scalar type of a lower-case CQL name.
     pub fn scalar(name: &str) -> Option<CqlType> {
         SCALARS
             .iter()
@@ -187,12 +187,12 @@ impl CqlType {
             .map(|(_, ty)| ty.clone())
     }
 
-    /// Reads a CQL type string. `user_type` finds the user types of `keyspace` by name.
+    /// Parses a CQL type string. `user_type` finds the user types of `keyspace` by name.
     ///
-    /// Types inside `frozen`, tuples, vectors and user types come out frozen, also where the text does not say so.
+    /// Types inside `frozen`, tuples, vectors and user types are frozen, even if the text does not say so.
     ///
     /// # Errors
-    /// The text does not parse, or names an unknown type or another keyspace's.
+    /// The text does not parse, or names an unknown type or a type of another keyspace.
     pub fn parse_cql(
         text: &str,
         keyspace: &str,
@@ -253,7 +253,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A user type, perhaps after `keyspace.`.
+    /// A user type, possibly after `keyspace.`.
     fn user_type_named(&mut self, name: String) -> Result<CqlType, Error> {
         let mut name = name;
         if self.accept('.') {
@@ -340,7 +340,7 @@ impl Parser<'_> {
         Ok(word.to_ascii_lowercase())
     }
 
-    /// A text between quotes, where a doubled quote is one.
+    /// A quoted text, in which a doubled quote is one quote.
     fn quoted(&mut self, quote: char) -> Result<String, Error> {
         let mut name = String::new();
         let mut chars = self.rest.char_indices().skip(1).peekable();

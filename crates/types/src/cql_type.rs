@@ -1,8 +1,8 @@
 //! The tree of a CQL type.
 //!
-//! A collection or user type says itself whether it is frozen. Inside a frozen type everything is frozen; such inner
-//! types carry `frozen: true` as well, so that equality is structural. Tuples and vectors are always frozen and
-//! need no mark. Clustering direction is not part of the type (see `schema`).
+//! A collection or user type has a flag for frozen. Inside a frozen type everything is frozen; these inner types have `frozen:
+//! true` as well, so that equality is structural. Tuples and vectors are always frozen and need no flag. Clustering direction
+//! is not part of the type (see `schema`).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub enum CqlType {
     Blob,
     /// One byte.
     Boolean,
-    /// A distributed counter: a context in files, `i64` on the wire.
+    /// A distributed counter: a counter context in files, `i64` on the wire.
     Counter,
     /// Days since the epoch, shifted by 2^31.
     Date,
@@ -27,7 +27,7 @@ pub enum CqlType {
     Double,
     /// Months, days, nanoseconds.
     Duration,
-    /// No bytes at all (`EmptyType`; compact tables).
+    /// No bytes (`EmptyType`; compact tables).
     Empty,
     /// `f32`.
     Float,
@@ -55,14 +55,14 @@ pub enum CqlType {
     List {
         /// Element type.
         element: Arc<CqlType>,
-        /// Stored as one value.
+        /// True if stored as one value.
         frozen: bool,
     },
     /// `set<element>`.
     Set {
         /// Element type.
         element: Arc<CqlType>,
-        /// Stored as one value.
+        /// True if stored as one value.
         frozen: bool,
     },
     /// `map<key, value>`.
@@ -71,7 +71,7 @@ pub enum CqlType {
         key: Arc<CqlType>,
         /// Value type.
         value: Arc<CqlType>,
-        /// Stored as one value.
+        /// True if stored as one value.
         frozen: bool,
     },
     /// `tuple<...>`, always frozen.
@@ -80,7 +80,7 @@ pub enum CqlType {
     Udt {
         /// Its definition.
         definition: Arc<UserType>,
-        /// Stored as one value.
+        /// True if stored as one value.
         frozen: bool,
     },
     /// `vector<element, dimension>`, always frozen.
@@ -90,7 +90,7 @@ pub enum CqlType {
         /// Number of elements, at least 1.
         dimension: u32,
     },
-    /// A class without a CQL name, in full. Ilion knows some of them (`custom`); values of the others are opaque bytes in
+    /// A class without a CQL name, with its full name. Ilion knows some (`custom`); values of the others are opaque bytes in
     /// unsigned order.
     Custom(Arc<str>),
 }
@@ -98,16 +98,16 @@ pub enum CqlType {
 /// A user type (`CREATE TYPE`). Fields are in declaration order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UserType {
-    /// Keyspace that it belongs to.
+    /// Its keyspace.
     pub keyspace: String,
-    /// Its name, case as stored.
+    /// Its name, with its case.
     pub name: String,
     /// Field names and types.
     pub fields: Vec<(String, CqlType)>,
 }
 
 impl CqlType {
-    /// True if a column of this type is stored as many cells (an unfrozen collection or user type).
+    /// True if a column of this type is stored as several cells (an unfrozen collection or user type).
     #[inline]
     pub fn is_multi_cell(&self) -> bool {
         matches!(
@@ -124,7 +124,7 @@ impl CqlType {
         matches!(self, Self::List { .. } | Self::Set { .. } | Self::Map { .. })
     }
 
-    /// Bytes of every non-empty value of this type, if Cassandra stores it without a length
+    /// The length of all non-empty values of this type, if Cassandra stores them without a length
     /// (`AbstractType.valueLengthIfFixed`). Note that tinyint, smallint, date and time are not fixed.
     pub fn fixed_len(&self) -> Option<usize> {
         match self {
@@ -141,7 +141,7 @@ impl CqlType {
         }
     }
 
-    /// The same type as it is inside a frozen one: everything below is frozen too. What is frozen already is shared.
+    /// The same type inside a frozen one: all types in it are frozen. Shares parts that are already frozen.
     pub fn freeze(&self) -> CqlType {
         match self {
             Self::List { frozen: true, .. }
@@ -176,13 +176,13 @@ impl CqlType {
 }
 
 impl UserType {
-    /// The type of a field.
+    /// The index and type of a field.
     pub fn field(&self, name: &str) -> Option<(usize, &CqlType)> {
         let index = self.fields.iter().position(|(known, _)| known == name)?;
         Some((index, &self.fields[index].1))
     }
 
-    /// The same definition with every field frozen, shared if that changes nothing.
+    /// The same definition with all fields frozen; shared if they already are.
     pub(crate) fn with_frozen_fields(definition: &Arc<UserType>) -> Arc<UserType> {
         let fields: Vec<_> = definition
             .fields

@@ -1,4 +1,4 @@
-//! The classes of Cassandra that have no CQL name and that Ilion knows all the same: [`CqlType::Custom`].
+//! The classes of Cassandra without a CQL name that Ilion knows: [`CqlType::Custom`].
 //!
 //! | class | values | order |
 //! | --- | --- | --- |
@@ -12,11 +12,11 @@
 //! type      := 0x80 alias: u8 | length: u16, class                                   (dynamic composites only)
 //! ```
 //!
-//! As text a composite is `a:b:c`; `\:` is a colon inside a component, a last component `!` or `_` sets the last `end`
-//! to 1 or -1. Compat: `AbstractCompositeType`, `DynamicCompositeType`, `LexicalUUIDType`.
+//! As text a composite is `a:b:c`. `\:` is a colon inside a component; a last component `!` or `_` sets the last `end` to 1 or
+//! -1. Compat: `AbstractCompositeType`, `DynamicCompositeType`, `LexicalUUIDType`.
 //!
-//! A class is parsed each time that a value is compared or printed: columns of these types are too rare for more.
-//! Invariant: a total order on any bytes and no panic; malformed composites fall back to the order of their bytes.
+//! A class is parsed for each comparison and print: columns of these types are rare. Invariant: a total order on any bytes,
+//! without panics; malformed composites are ordered by their bytes.
 
 use std::cmp::Ordering;
 
@@ -24,6 +24,22 @@ use ilion_codec::Reader;
 
 use crate::class::{PACKAGE, partitioner_of_order};
 use crate::{CqlType, Error, Partitioner, hex};
+
+impl CqlType {
+    /// The first class in it that Ilion does not know, so that the lengths and the order of its values are unknown.
+    pub fn unknown_class(&self) -> Option<&str> {
+        match self {
+            Self::Custom(class) => KnownClass::of(class).is_none().then_some(class),
+            Self::List { element, .. } | Self::Set { element, .. } | Self::Vector { element, .. } => {
+                element.unknown_class()
+            }
+            Self::Map { key, value, .. } => key.unknown_class().or_else(|| value.unknown_class()),
+            Self::Tuple(types) => types.iter().find_map(Self::unknown_class),
+            Self::Udt { definition, .. } => definition.fields.iter().find_map(|(_, ty)| ty.unknown_class()),
+            _ => None,
+        }
+    }
+}
 
 /// A class that Ilion knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +51,7 @@ pub(crate) enum KnownClass {
 }
 
 impl KnownClass {
-    /// `None` for a class that Ilion does not know, or that names one that it does not know.
+    /// `None` for a class that is unknown or contains an unknown one.
     pub(crate) fn of(class: &str) -> Option<Self> {
         if let Some(partitioner) = partitioner_of_order(class) {
             return Some(Self::PartitionKeys(partitioner));
@@ -147,7 +163,7 @@ impl KnownClass {
         Ok(out)
     }
 
-    /// The type of a component that stands in a text, and the rest of it; what names the type in the value goes to `out`.
+    /// Parses the type of a component in a text, and returns the rest; the name of the type goes to `out`.
     fn parse_type<'t>(
         &self,
         index: usize,
@@ -250,7 +266,7 @@ impl KnownClass {
 /// A component of a composite.
 struct Component<'a> {
     ty: CqlType,
-    /// What the value calls its type; `None` where the class says it.
+    /// The name of its type in the value; `None` if the class has the type.
     name: Option<String>,
     bytes: &'a [u8],
     end: i8,
@@ -265,7 +281,7 @@ fn is_static(composite: &[u8]) -> bool {
     composite.starts_with(&[0xFF, 0xFF])
 }
 
-/// Components of different types are ordered by the simple names of their classes.
+/// Orders components of different types by the simple names of their classes.
 fn compare_types(a: &CqlType, b: &CqlType) -> Ordering {
     fn simple(class: &str) -> &str {
         let bare = class.split('(').next().unwrap_or(class);
@@ -277,7 +293,7 @@ fn compare_types(a: &CqlType, b: &CqlType) -> Ordering {
     simple(&a.to_class()).cmp(simple(&b.to_class()))
 }
 
-/// Two signed halves, as Java compares UUIDs.
+/// Compares two signed halves, as Java does for UUIDs.
 fn compare_lexical(a: &[u8], b: &[u8]) -> Ordering {
     let key = |bytes: &[u8]| {
         let bits = bytes.first_chunk().map(|bytes| u128::from_be_bytes(*bytes));
@@ -289,7 +305,7 @@ fn compare_lexical(a: &[u8], b: &[u8]) -> Ordering {
     })
 }
 
-/// At each `:` without a backslash before it.
+/// Splits at each `:` without a backslash before it.
 fn split(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
     let mut parts = Vec::new();

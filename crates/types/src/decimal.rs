@@ -1,7 +1,7 @@
 //! Decimals: `scale: i32`, then the unscaled value as a varint. The value is `unscaled * 10^-scale`.
 //!
-//! Scale is part of the bytes (1.0 and 1.00 differ) but not of the order (they compare equal). A scale can be huge,
-//! so nothing here computes `10^scale` before it knows that the result is no longer than its operands.
+//! The scale is part of the bytes (1.0 and 1.00 differ), but not of the order (they compare equal). A scale can be huge, so
+//! nothing here computes `10^scale` unless the result is no longer than the operands.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -17,19 +17,18 @@ use crate::Error;
 pub struct Decimal {
     /// The digits.
     pub unscaled: BigInt,
-    /// Digits after the point; negative for trailing zeros that are not written.
+    /// Digits after the point; if negative, the number of zeros after the digits.
     pub scale: i32,
 }
 
-/// Longest literal that is parsed, in digits. Compat: Cassandra has no limit; this one keeps a statement from
-/// taking quadratic time.
+/// Longest literal that is parsed, in digits. Compat: Cassandra has no limit; this one avoids quadratic time.
 const DIGITS_MAX: usize = 100_000;
 
 impl Decimal {
-    /// Reads the serialized form.
+    /// Decodes the serialized form.
     ///
     /// # Errors
-    /// Fewer than four bytes.
+    /// There are fewer than four bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         match bytes.split_first_chunk::<4>() {
             Some((scale, unscaled)) => Ok(Self {
@@ -50,7 +49,7 @@ impl Decimal {
     }
 }
 
-/// `[sign] digits [. digits] [e exponent]`, as `new BigDecimal(text)`.
+/// `[sign] digits [. digits] [e exponent]`, as in `new BigDecimal(text)`.
 impl FromStr for Decimal {
     type Err = Error;
 
@@ -86,7 +85,7 @@ fn parse(text: &str) -> Option<Decimal> {
     })
 }
 
-/// As `BigDecimal.toString`: plain while the scale is not negative and few zeros lead, otherwise scientific.
+/// As `BigDecimal.toString`: plain if the scale is not negative and there are few leading zeros, otherwise scientific.
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.unscaled.magnitude().to_string();
@@ -115,7 +114,7 @@ impl fmt::Display for Decimal {
 }
 
 fn write_plain(f: &mut fmt::Formatter<'_>, digits: &str, scale: u64) -> fmt::Result {
-    // Requires: at most six zeros lead, so `scale` is near the number of digits.
+    // Requires: at most six leading zeros, so `scale` is near the number of digits.
     let scale = usize::try_from(scale).unwrap_or(usize::MAX);
     match digits.len().checked_sub(scale) {
         None | Some(0) => write!(f, "0.{digits:0>scale$}"),
@@ -123,7 +122,7 @@ fn write_plain(f: &mut fmt::Formatter<'_>, digits: &str, scale: u64) -> fmt::Res
     }
 }
 
-/// Numeric order of serialized decimals, empty first.
+/// Numeric order of serialized decimals; empty ones are first.
 pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
     let (Some((scale_a, digits_a)), Some((scale_b, digits_b))) =
         (a.split_first_chunk::<4>(), b.split_first_chunk::<4>())
@@ -154,8 +153,8 @@ fn compare_values(a: &BigInt, scale_a: i32, b: &BigInt, scale_b: i32) -> Orderin
     }
 }
 
-/// Compares positive numbers. Only where their orders of magnitude overlap are they brought to one scale, and then
-/// the factor has no more digits than the longer of the two.
+/// Compares positive numbers. They get the same scale only if their orders of magnitude overlap; the factor then has no more
+/// digits than the longer one.
 fn compare_magnitudes(a: &BigInt, scale_a: i32, b: &BigInt, scale_b: i32) -> Ordering {
     let (low_a, high_a) = order_of_magnitude(a, scale_a);
     let (low_b, high_b) = order_of_magnitude(b, scale_b);

@@ -1,4 +1,4 @@
-//! Durations: months, days and nanoseconds, which do not convert into one another.
+//! Durations: months, days and nanoseconds, which cannot be converted into each other.
 //!
 //! ```text
 //! duration := months: svint, days: svint, nanoseconds: svint
@@ -17,7 +17,7 @@ pub struct Duration {
 }
 
 impl Duration {
-    /// A duration of parts that have one sign; `None` if signs differ.
+    /// A duration; `None` if the signs of its parts differ.
     pub fn new(months: i32, days: i32, nanos: i64) -> Option<Self> {
         let none_negative = months >= 0 && days >= 0 && nanos >= 0;
         let none_positive = months <= 0 && days <= 0 && nanos <= 0;
@@ -49,7 +49,7 @@ impl Duration {
     }
 }
 
-/// As Cassandra prints it: `-1y2mo3d4h5m6s7ms8us9ns`; no time at all prints nothing.
+/// As Cassandra prints it: `-1y2mo3d4h5m6s7ms8us9ns`; a zero duration prints nothing.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.months < 0 || self.days < 0 || self.nanos < 0 {

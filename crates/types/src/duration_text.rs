@@ -1,4 +1,4 @@
-//! Reading durations: `1y2mo3w4d5h6m7s8ms9us10ns`, `P1Y2M3DT4H5M6S`, `P3W`, `P0001-02-03T04:05:06`.
+//! Parsing durations: `1y2mo3w4d5h6m7s8ms9us10ns`, `P1Y2M3DT4H5M6S`, `P3W`, `P0001-02-03T04:05:06`.
 //!
 //! A leading minus negates all parts. Units come from large to small, each at most once.
 
@@ -6,26 +6,26 @@ use std::str::FromStr;
 
 use crate::{Duration, Error};
 
-/// What a unit adds to.
+/// The part of a duration that a unit counts in.
 #[derive(Clone, Copy)]
-enum Part {
+enum DurationPart {
     Months,
     Days,
     Nanos,
 }
 
-/// Units in their order: names (lower case), part, amount.
-const UNITS: [(&[&str], Part, i64); 10] = [
-    (&["y"], Part::Months, 12),
-    (&["mo"], Part::Months, 1),
-    (&["w"], Part::Days, 7),
-    (&["d"], Part::Days, 1),
-    (&["h"], Part::Nanos, 3_600_000_000_000),
-    (&["m"], Part::Nanos, 60_000_000_000),
-    (&["s"], Part::Nanos, 1_000_000_000),
-    (&["ms"], Part::Nanos, 1_000_000),
-    (&["us", "\u{b5}s", "\u{3bc}s"], Part::Nanos, 1_000),
-    (&["ns"], Part::Nanos, 1),
+/// The units in order: names (lower case), part, amount.
+const UNITS: [(&[&str], DurationPart, i64); 10] = [
+    (&["y"], DurationPart::Months, 12),
+    (&["mo"], DurationPart::Months, 1),
+    (&["w"], DurationPart::Days, 7),
+    (&["d"], DurationPart::Days, 1),
+    (&["h"], DurationPart::Nanos, 3_600_000_000_000),
+    (&["m"], DurationPart::Nanos, 60_000_000_000),
+    (&["s"], DurationPart::Nanos, 1_000_000_000),
+    (&["ms"], DurationPart::Nanos, 1_000_000),
+    (&["us", "\u{b5}s", "\u{3bc}s"], DurationPart::Nanos, 1_000),
+    (&["ns"], DurationPart::Nanos, 1),
 ];
 const YEAR: usize = 0;
 const MONTH: usize = 1;
@@ -34,7 +34,7 @@ const HOUR: usize = 4;
 const MINUTE: usize = 5;
 const SECOND: usize = 6;
 
-/// What units are called in messages.
+/// The names of units in messages.
 const UNIT_NAMES: [&str; UNITS.len()] = [
     "years",
     "months",
@@ -73,11 +73,11 @@ impl FromStr for Duration {
     }
 }
 
-/// Why a text is no duration.
+/// Why a text is not a duration.
 enum Odd {
     /// It has none of the forms.
     Form,
-    /// It breaks a rule, which is said.
+    /// It breaks the rule in the message.
     Rule(String),
 }
 
@@ -86,7 +86,7 @@ struct Sum {
     months: i64,
     days: i64,
     nanos: i64,
-    /// Number of the units that were passed: the next one has to come later.
+    /// Number of units so far in the order; the next one must come later.
     passed: usize,
 }
 
@@ -103,14 +103,14 @@ impl Sum {
         self.passed = unit + 1;
         let (_, part, size) = UNITS[unit];
         let (target, max, what) = match part {
-            Part::Months => (&mut self.months, i64::from(i32::MAX), "months"),
-            Part::Days => (&mut self.days, i64::from(i32::MAX), "days"),
-            Part::Nanos => (&mut self.nanos, i64::MAX, "nanoseconds"),
+            DurationPart::Months => (&mut self.months, i64::from(i32::MAX), "months"),
+            DurationPart::Days => (&mut self.days, i64::from(i32::MAX), "days"),
+            DurationPart::Nanos => (&mut self.nanos, i64::MAX, "nanoseconds"),
         };
         let sum = amount
             .checked_mul(size)
             .and_then(|more| more.checked_add(*target));
-        // Compat: of nanoseconds there may be more than the message says.
+        // Compat: the limit of nanoseconds is above the one in the message.
         *target = sum.filter(|sum| *sum <= max).ok_or_else(|| {
             Odd::Rule(format!(
                 "The total number of {what} must be less or equal to {}",
@@ -128,7 +128,7 @@ impl Sum {
     }
 }
 
-/// Splits digits from the front.
+/// Parses the digits at the start; returns the rest.
 fn number(text: &str) -> Result<(i64, &str), Odd> {
     let len = text.bytes().take_while(u8::is_ascii_digit).count();
     let number = text[..len].parse().map_err(|_| Odd::Form)?;

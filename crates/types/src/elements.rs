@@ -11,7 +11,7 @@ use ilion_codec::{Reader, Writer};
 
 use crate::{CqlType, Error};
 
-/// Elements of a serialized list or set; of a map: keys and values in turn.
+/// Elements of a serialized list or set; the keys and values of a map, in turn.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     reader: Reader<'a>,
@@ -47,12 +47,12 @@ fn elements(bytes: &[u8], parts: usize) -> Result<Elements<'_>, Error> {
 }
 
 impl<'a> Elements<'a> {
-    /// Elements not yet yielded (a map counts keys and values).
+    /// Number of elements left (for a map, of keys and values).
     pub fn remaining(&self) -> usize {
         self.left
     }
 
-    /// True if bytes follow the elements that were yielded so far.
+    /// True if there are bytes behind the elements so far.
     pub(crate) fn has_trailing_bytes(&self) -> bool {
         !self.reader.is_empty()
     }
@@ -92,7 +92,7 @@ impl<'a> Iterator for MapEntries<'a> {
     }
 }
 
-/// Components of a serialized tuple or user type; null is `None`. Missing trailing ones are not yielded.
+/// Components of a serialized tuple or user type; `None` is null. Missing trailing components are not yielded.
 #[derive(Clone, Debug)]
 pub struct Components<'a> {
     reader: Reader<'a>,
@@ -142,7 +142,7 @@ pub fn vector_elements<'a>(bytes: &'a [u8], element: &CqlType, dimension: u32) -
 }
 
 impl VectorElements<'_> {
-    /// Bytes that follow what was yielded so far.
+    /// Number of bytes behind the elements so far.
     pub(crate) fn trailing_len(&self) -> usize {
         self.reader.remaining()
     }
@@ -165,7 +165,7 @@ impl<'a> Iterator for VectorElements<'a> {
     }
 }
 
-/// Serializes a list, or a set whose elements come in order.
+/// Serializes a list, or a set from its sorted elements.
 pub fn encode_list<'a, I>(elements: I) -> Vec<u8>
 where
     I: IntoIterator<Item = &'a [u8]>,
@@ -180,7 +180,7 @@ where
     out.into_vec()
 }
 
-/// Serializes a map whose entries come in the order of their keys.
+/// Serializes a map from its entries in key order.
 pub fn encode_map<'a, I>(entries: I) -> Vec<u8>
 where
     I: IntoIterator<Item = (&'a [u8], &'a [u8])>,
@@ -196,8 +196,8 @@ where
     out.into_vec()
 }
 
-/// Writes the count over the first four bytes. Every element takes four bytes or more, so a count above `i32`
-/// would already have exceeded what a buffer of elements may hold.
+/// Writes the count over the first four bytes. Each element has at least four bytes, so the buffer would be full before the
+/// count exceeds `i32`.
 fn set_count(out: &mut Writer, count: usize) {
     let count = i32::try_from(count).unwrap_or(i32::MAX);
     out.as_mut_slice()[..4].copy_from_slice(&count.to_be_bytes());

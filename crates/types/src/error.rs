@@ -1,14 +1,14 @@
-//! Why a value or the name of a type was refused.
+//! Why a value or the name of a type is invalid.
 
 use std::borrow::Cow;
 
-/// What this crate refuses. The messages mean the same as Cassandra's, so that they can go to the client.
+/// The messages mean the same as Cassandra's, so that they can go to the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The bytes are no value of the type: an invalid request, or a corrupt file.
+    /// The bytes are not a value of the type: an invalid request, or a corrupt file.
     #[error("{0}")]
     InvalidBytes(Cow<'static, str>),
-    /// A text, literal or JSON value does not convert to the type: the statement has to change.
+    /// A text, literal or JSON value does not convert to the type: the statement must change.
     #[error("{0}")]
     InvalidLiteral(Cow<'static, str>),
     /// A type, class or partitioner is unknown or malformed.

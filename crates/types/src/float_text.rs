@@ -1,7 +1,7 @@
-//! Floating point numbers as Java prints and reads them.
+//! Floating point numbers as Java prints and parses them.
 //!
-//! The shortest digits that read back, but at least two; plain from 10^-3 to 10^7, otherwise `1.5E10`. Where two are as short
-//! and as near (502345.625 as a float), the even one.
+//! The shortest digits that parse to the same number, but at least two; plain from 10^-3 to 10^7, otherwise `1.5E10`. If two
+//! are equally short and near (502345.625 as a float), the even one.
 
 use std::fmt::{Display, LowerExp, Write as _};
 use std::str::FromStr;
@@ -47,7 +47,7 @@ fn print_scientific<F: LowerExp + FromStr + PartialEq>(value: &F, out: &mut Stri
     let fraction = shortest
         .split_once('.')
         .map_or(0, |(_, rest)| rest.find('e').unwrap_or(0));
-    // Java prefers the closest of two digits to a single one (4.9E-324, not 5E-324).
+    // Java prefers the closest two digits to a single one (4.9E-324, not 5E-324).
     let even = format!("{value:.*e}", fraction.max(1));
     let digits = if fraction == 0 || even.parse().is_ok_and(|read: F| read == *value) {
         even
@@ -57,7 +57,7 @@ fn print_scientific<F: LowerExp + FromStr + PartialEq>(value: &F, out: &mut Stri
     let _ = write!(out, "{}", digits.replace('e', "E"));
 }
 
-/// Reads a number as `Double.parseDouble` does what CQL can spell.
+/// Parses a number like `Double.parseDouble`, as far as CQL can spell it.
 pub(crate) fn parse_double(text: &str) -> Option<f64> {
     match text {
         "NaN" | "-NaN" => Some(f64::NAN),
@@ -68,7 +68,7 @@ pub(crate) fn parse_double(text: &str) -> Option<f64> {
     }
 }
 
-/// Reads a number as `Float.parseFloat` does what CQL can spell.
+/// Parses a number like `Float.parseFloat`, as far as CQL can spell it.
 pub(crate) fn parse_float(text: &str) -> Option<f32> {
     match text {
         "NaN" | "-NaN" => Some(f32::NAN),
@@ -79,7 +79,7 @@ pub(crate) fn parse_float(text: &str) -> Option<f32> {
     }
 }
 
-/// Rust also reads `inf`, `nan` and `infinity`; Java does not.
+/// Rust also parses `inf`, `nan` and `infinity`; Java does not.
 fn is_java_number(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E'))

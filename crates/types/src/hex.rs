@@ -1,14 +1,14 @@
-//! Hexadecimal text of bytes.
+//! Bytes as hexadecimal text.
 
-/// Lower-case digits, two a byte.
+/// Lower-case digits, two per byte.
 pub fn print(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     print_into(bytes, &mut text);
     text
 }
 
-/// Appends lower-case digits, two a byte.
-pub fn print_into(bytes: &[u8], text: &mut String) {
+/// Appends lower-case digits, two per byte.
+pub(crate) fn print_into(bytes: &[u8], text: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     text.reserve(2 * bytes.len());
     for byte in bytes {
@@ -17,7 +17,7 @@ pub fn print_into(bytes: &[u8], text: &mut String) {
     }
 }
 
-/// The bytes of an even number of digits of either case.
+/// The bytes of an even number of digits in upper or lower case.
 pub fn parse(text: &str) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
         return None;

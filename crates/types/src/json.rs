@@ -1,8 +1,8 @@
 //! JSON as Cassandra reads and writes it.
 //!
-//! `INSERT JSON`: [`Json::parse`] the text, take the members of the object ([`column_name`] says which column each
-//! names), and give each to [`CqlType::parse_json`](crate::CqlType::parse_json). `SELECT JSON`:
-//! [`CqlType::print_json`](crate::CqlType::print_json), with names by [`print_name`].
+//! `INSERT JSON`: [`Json::parse`] the text, find the column of each member of the object with [`column_name`], and pass each
+//! value to [`CqlType::parse_json`](crate::CqlType::parse_json). `SELECT JSON`:
+//! [`CqlType::print_json`](crate::CqlType::print_json), with names from [`print_name`].
 
 mod read;
 mod tree;

@@ -1,4 +1,4 @@
-//! The order of partition keys by their values, as hidden tables of indexes have it (Cassandra: `LocalPartitioner`).
+//! The order of partition keys by their values, for hidden tables of indexes (Cassandra: `LocalPartitioner`).
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,68 +6,68 @@ use crate::byte_comparable::FixedForm;
 use crate::composite::decode_composite;
 use crate::{CqlType, Token};
 
-/// What keys are ordered by. Each order is made once and kept for the life of the process, so that it is copied like a number:
-/// there are as many as there are types of indexed columns.
+/// How keys are ordered. Each order is created once and kept for the life of the process, so that it is `Copy`: there are as
+/// many as types of indexed columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct KeyOrder(&'static Parts);
+pub struct KeyOrder(&'static OrderedBy);
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Parts {
-    /// By one value; the other way round if the flag is set.
+enum OrderedBy {
+    /// By one value; in reverse if the flag is set.
     One(CqlType, bool),
-    /// By one value, ascending, of a type whose encoding is short.
+    /// By one value, ascending, of a type with fixed length.
     Fixed(CqlType, FixedForm),
     /// By the components of a composite.
     Composite(Vec<CqlType>),
 }
 
-/// Every order that was asked for.
-static KNOWN: Mutex<Vec<&'static Parts>> = Mutex::new(Vec::new());
+/// All orders created so far.
+static KNOWN: Mutex<Vec<&'static OrderedBy>> = Mutex::new(Vec::new());
 
 impl KeyOrder {
-    /// By values of a type; the other way round for a DESC column.
+    /// By values of a type; in reverse for a DESC column.
     pub fn of(ty: CqlType, is_reversed: bool) -> Self {
         Self::known(match ty.fixed_form().filter(|_| !is_reversed) {
-            Some(form) => Parts::Fixed(ty, form),
-            None => Parts::One(ty, is_reversed),
+            Some(form) => OrderedBy::Fixed(ty, form),
+            None => OrderedBy::One(ty, is_reversed),
         })
     }
 
     /// By the components of a composite key.
     pub fn of_composite(types: Vec<CqlType>) -> Self {
-        Self::known(Parts::Composite(types))
+        Self::known(OrderedBy::Composite(types))
     }
 
-    fn known(parts: Parts) -> Self {
+    fn known(parts: OrderedBy) -> Self {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.iter().find(|found| ***found == parts) {
             return Self(found);
         }
-        let kept: &'static Parts = Box::leak(Box::new(parts));
+        let kept: &'static OrderedBy = Box::leak(Box::new(parts));
         known.push(kept);
         Self(kept)
     }
 
-    /// Where a key stands.
+    /// The token of a key.
     pub(crate) fn token(self, key: &[u8]) -> Token {
         let mut out = Vec::with_capacity(key.len() + 4);
         self.encode(key, &mut out);
         Token::Comparable(out.into())
     }
 
-    /// Appends the bytes of the token of a key, a [`Token::Comparable`].
+    /// Appends the bytes of a key's token, a [`Token::Comparable`].
     #[inline]
     pub fn encode(self, key: &[u8], out: &mut Vec<u8>) {
         match self.0 {
-            Parts::Fixed(_, form) if form.encode_component(key, out) => {}
-            Parts::Fixed(ty, _) => ty.encode_comparable_component(Some(key), false, out),
-            Parts::One(ty, is_reversed) => ty.encode_comparable_component(Some(key), *is_reversed, out),
-            Parts::Composite(types) => encode_composite(types, key, out),
+            OrderedBy::Fixed(_, form) if form.encode_component(key, out) => {}
+            OrderedBy::Fixed(ty, _) => ty.encode_comparable_component(Some(key), false, out),
+            OrderedBy::One(ty, is_reversed) => ty.encode_comparable_component(Some(key), *is_reversed, out),
+            OrderedBy::Composite(types) => encode_composite(types, key, out),
         }
     }
 }
 
-/// As a tuple of the components. What is no composite stands behind all that are, by its bytes.
+/// Encodes the components like a tuple. Keys that are not composites come after all others, by their bytes.
 fn encode_composite(types: &[CqlType], key: &[u8], out: &mut Vec<u8>) {
     let Ok(components) = decode_composite(key) else {
         out.push(u8::MAX);
@@ -122,7 +122,7 @@ mod tests {
             CqlType::Text,
             CqlType::Uuid,
         ];
-        // Also of lengths that the types do not have.
+        // Also lengths that the types do not have.
         let bytes = [0x80, 0x7F, 0, 0xFF, 1, 0, 2, 0x90, 3];
         for (ty, reversed) in types.iter().flat_map(|ty| [(ty, false), (ty, true)]) {
             for value in (0..bytes.len()).flat_map(|len| [&bytes[..len], &bytes[bytes.len() - len..]]) {

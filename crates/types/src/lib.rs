@@ -1,4 +1,4 @@
-//! CQL values: what the bytes of a cell mean.
+//! CQL values: the meaning of a cell's bytes.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -7,13 +7,13 @@
 //! | `cql_name` | its CQL string (`system_schema`, DESCRIBE) |
 //! | `custom` | the classes without a CQL name that Ilion knows |
 //! | `limits` | how deep and how large a type may be |
-//! | `nesting` | types inside types: references, what may stand inside what |
+//! | `nesting` | types inside types: references, and which types may be nested |
 //! | `compare` | the order of serialized values |
 //! | `validate` | whether bytes are a value of a type |
 //! | `elements` | parts of serialized collections, tuples, vectors, without decoding them |
 //! | `composite` | composite partition keys |
 //! | `byte_comparable` | values and keys as bytes in their order, for tries |
-//! | `partitioner`, `token` | places on the ring |
+//! | `partitioner`, `token` | partitioners and tokens |
 //! | `key_order` | partition keys by their values |
 //! | `value` | decoded values |
 //! | `print` | values as plain text and as CQL literals |
@@ -74,7 +74,7 @@ pub use literal::ConstantKind;
 pub use partitioner::Partitioner;
 pub use time_uuid::{
     max_time_uuid, min_time_uuid, ticks_of_unix_micros, time_uuid_from_ticks, time_uuid_ticks,
-    time_uuid_unix_micros, time_uuid_unix_millis,
+    time_uuid_unix_millis,
 };
 pub use token::{RandomToken, Token};
 pub use uuid::Uuid;

@@ -1,20 +1,20 @@
-//! How deep and how large a type may be. One set of limits for statements, `system_schema` and the headers of files: what
-//! one of them takes, all can read back.
+//! How deep and how large a type may be. Statements, `system_schema` and the headers of files have the same limits: what one of
+//! them accepts, all can read.
 //!
-//! User types count with all that they are made of: a type that mentions another four times has four of it inside, and is
-//! written out so in every Statistics.db.
+//! User types count with their content: a type that uses another four times contains four of it, and is written like that in
+//! every Statistics.db.
 
 use std::sync::Arc;
 
 use crate::{CqlType, Error, UserType};
 
-/// Deepest nesting of types; `frozen` alone is no level.
+/// Deepest nesting of types; `frozen` does not count.
 pub const TYPE_DEPTH_MAX: usize = 128;
 
-/// Largest type, in bytes of its class string (about).
+/// Largest type: the approximate length of its class string, in bytes.
 pub const TYPE_CLASS_LEN_MAX: usize = 4 << 20;
 
-/// Bytes of a class name with its package and parentheses, about.
+/// Approximate length of a class name with its package and parentheses.
 const CLASS_LEN: usize = 48;
 
 impl CqlType {
@@ -26,18 +26,18 @@ impl CqlType {
         self.class_len_within(TYPE_CLASS_LEN_MAX).map(drop)
     }
 
-    /// The length of the class string, about.
+    /// The approximate length of the class string.
     ///
     /// # Errors
-    /// The type is nested deeper than [`TYPE_DEPTH_MAX`], or is larger than `len_max`; a larger one is not walked to its end.
+    /// The type is nested deeper than [`TYPE_DEPTH_MAX`] or larger than `len_max`; a larger one is not walked to its end.
     pub fn class_len_within(&self, len_max: usize) -> Result<usize, Error> {
         let mut rest = len_max;
         self.measure(1, &mut rest, len_max, None)?;
         Ok(len_max - rest)
     }
 
-    /// Checks the size that this type has once `new` stands wherever a user type of its name is used: before that is done,
-    /// since a type that is mentioned often makes the result as large as it is often there.
+    /// Checks the size that this type would have with `new` in place of the user type of that name. The check comes before the
+    /// replacement, since many uses of a type make the result as many times larger.
     ///
     /// # Errors
     /// The result is larger than [`TYPE_CLASS_LEN_MAX`].
@@ -100,7 +100,7 @@ mod tests {
         })
     }
 
-    /// A type with four of the one below it in each level.
+    /// A type with four types of the level below in each level.
     fn fourfold(levels: usize) -> CqlType {
         (0..levels).fold(CqlType::Int, |field, level| CqlType::Udt {
             definition: Arc::new(UserType {

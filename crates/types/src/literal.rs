@@ -1,7 +1,7 @@
-//! CQL constants to serialized bytes: which kind of constant a type takes, and what the text means to it.
+//! CQL constants to serialized bytes: the kinds of constants that a type accepts, and the value of their text.
 //!
-//! Not here: collection, tuple and user type literals, which the binder builds from these; the message that names the
-//! column, which it composes from [`ConstantKind::name`] and the error.
+//! Not here: literals of collections, tuples and user types, which the caller builds from these; the message with the column's
+//! name, which the caller builds from [`ConstantKind::name`] and the error.
 
 use std::net::IpAddr;
 
@@ -19,7 +19,7 @@ use crate::{CqlType, Decimal, Duration, Error, encode_varint, hex, tuple_text};
 pub enum ConstantKind {
     /// `'...'`
     String,
-    /// Digits.
+    /// Digits only.
     Integer,
     /// With a point or exponent; `NaN`, `Infinity`.
     Float,
@@ -34,7 +34,7 @@ pub enum ConstantKind {
 }
 
 impl ConstantKind {
-    /// The word for it in messages: `Invalid STRING constant (abc) for "v" of type int`.
+    /// The word in messages: `Invalid STRING constant (abc) for "v" of type int`.
     pub fn name(self) -> &'static str {
         match self {
             Self::String => "STRING",
@@ -46,27 +46,13 @@ impl ConstantKind {
             Self::Duration => "DURATION",
         }
     }
-
-    /// The type that a constant has where nothing else tells (`Constants.Literal.getExactTypeIfKnown` and the choice
-    /// of functions); integers and floats take the widest common one.
-    pub fn preferred_type(self) -> CqlType {
-        match self {
-            Self::String => CqlType::Text,
-            Self::Integer => CqlType::Int,
-            Self::Float => CqlType::Double,
-            Self::Boolean => CqlType::Boolean,
-            Self::Uuid => CqlType::Uuid,
-            Self::Hex => CqlType::Blob,
-            Self::Duration => CqlType::Duration,
-        }
-    }
 }
 
 /// Longest integer literal, in digits: parsing takes quadratic time.
 const VARINT_DIGITS_MAX: usize = 100_000;
 
 impl CqlType {
-    /// True if a constant of this kind may stand for a value of this type.
+    /// True if this type accepts a constant of this kind.
     pub fn accepts_constant(&self, kind: ConstantKind) -> bool {
         match kind {
             ConstantKind::String => matches!(
@@ -103,10 +89,10 @@ impl CqlType {
         }
     }
 
-    /// The serialized value that a constant means. `text` is without quotes; blobs are with or without `0x`.
+    /// The serialized value of a constant. `text` has no quotes; `0x` before a blob is optional.
     ///
     /// # Errors
-    /// The type does not take this kind, or not this text.
+    /// The type does not accept this kind, or not this text.
     pub fn parse_constant(&self, kind: ConstantKind, text: &str) -> Result<Vec<u8>, Error> {
         if !self.accepts_constant(kind) {
             return Err(Error::literal(format!(
@@ -117,10 +103,10 @@ impl CqlType {
         self.parse_plain(text)
     }
 
-    /// The serialized value of a scalar's text (`AbstractType.fromString`), as tools and CSV files have it.
+    /// The serialized value of a scalar's text (`AbstractType.fromString`), as in tools and CSV files.
     ///
     /// # Errors
-    /// The text is none of this type.
+    /// The text is not a value of this type.
     pub fn parse_plain(&self, text: &str) -> Result<Vec<u8>, Error> {
         match self {
             Self::Text => Ok(text.as_bytes().to_vec()),
@@ -219,7 +205,7 @@ fn parse_blob(text: &str) -> Result<Vec<u8>, Error> {
     hex::parse(digits).ok_or_else(|| Error::literal(format!("cannot parse '{text}' as hex bytes")))
 }
 
-/// Addresses only, never names: nothing here asks a DNS server. Compat: an IPv4-mapped IPv6 address becomes IPv4.
+/// Addresses only, never names: no DNS server is asked. Compat: an IPv4-mapped IPv6 address becomes IPv4.
 fn parse_inet(text: &str) -> Result<Vec<u8>, Error> {
     let address: IpAddr = text.parse().map_err(|_| unable("inet address", text))?;
     let mut out = Vec::new();

@@ -1,12 +1,12 @@
-//! Types inside types: which user types a type mentions, what may stand inside what, and how an altered user type
-//! reaches the columns that use it.
+//! Types inside types: the user types in a type, which types may be nested, and how an altered user type is replaced in the
+//! columns that use it.
 
 use std::sync::Arc;
 
 use crate::{CqlType, Error, UserType};
 
 impl CqlType {
-    /// The types directly inside this one. The fields of a user type count.
+    /// The types directly inside this one, including the fields of a user type.
     pub fn inner_types(&self) -> impl Iterator<Item = &CqlType> {
         let (one, two) = match self {
             Self::List { element, .. } | Self::Set { element, .. } | Self::Vector { element, .. } => {
@@ -19,12 +19,12 @@ impl CqlType {
         one.into_iter().chain(two).chain(components)
     }
 
-    /// True if this type or any inside it is one that `wanted` accepts.
+    /// True if `wanted` accepts this type or a type inside it.
     pub fn contains(&self, wanted: &dyn Fn(&CqlType) -> bool) -> bool {
         wanted(self) || self.inner_types().any(|inner| inner.contains(wanted))
     }
 
-    /// True if this type is, or has inside, the user type `name` of `keyspace`.
+    /// True if this type is or contains the user type `name` of `keyspace`.
     pub fn references_udt(&self, keyspace: &str, name: &str) -> bool {
         self.contains(&|ty| match ty {
             Self::Udt { definition, .. } => definition.keyspace == keyspace && definition.name == name,
@@ -32,27 +32,17 @@ impl CqlType {
         })
     }
 
-    /// True if this type is, or has inside, a counter.
-    pub fn contains_counter(&self) -> bool {
-        self.contains(&|ty| matches!(ty, Self::Counter))
-    }
-
-    /// True if this type is, or has inside, a duration: such a type cannot be a key, since durations have no order.
+    /// True if this type is or contains a duration. Durations have no order, so such a type cannot be a key.
     pub fn contains_duration(&self) -> bool {
         self.contains(&|ty| matches!(ty, Self::Duration))
     }
 
-    /// True if it is a vector or holds one.
+    /// True if this type is or contains a vector.
     pub fn contains_vector(&self) -> bool {
         self.contains(&|ty| matches!(ty, Self::Vector { .. }))
     }
 
-    /// True for what may be a primary key column: not a counter, not many cells, no durations.
-    pub fn may_be_key(&self) -> bool {
-        !self.is_multi_cell() && !self.contains_counter() && !self.contains_duration()
-    }
-
-    /// True for types that numbers are computed with.
+    /// True for types of numbers.
     pub fn is_numeric(&self) -> bool {
         matches!(
             self,
@@ -68,8 +58,8 @@ impl CqlType {
         )
     }
 
-    /// This type with every use of a user type replaced by its new definition (same keyspace and name), also inside
-    /// other user types. Where it is frozen its fields are frozen.
+    /// This type with all uses of a user type replaced by its new definition (same keyspace and name), also inside other user
+    /// types. If the use is frozen, so are the fields.
     pub fn with_udt(&self, new: &Arc<UserType>) -> CqlType {
         let inner = |ty: &Arc<CqlType>| Arc::new(ty.with_udt(new));
         match self {
@@ -111,11 +101,11 @@ impl CqlType {
         }
     }
 
-    /// Checks what may stand inside what, for the type of a column or field being created.
+    /// Checks the nesting of types in a new column or field.
     ///
     /// # Errors
-    /// An inner collection or user type is not frozen, a counter stands inside another type, a duration where order
-    /// is needed.
+    /// An inner collection or user type is not frozen, a counter is inside another type, or a duration is where an order is
+    /// needed.
     pub fn check_nesting(&self) -> Result<(), Error> {
         let refused = |what: &str| Err(Error::InvalidType(format!("{what}: {self}")));
         if let Self::Tuple(members) = self
@@ -161,7 +151,7 @@ fn is_unfrozen_udt(ty: &CqlType) -> bool {
 }
 
 impl UserType {
-    /// The definition with every use of another user type replaced by its new definition.
+    /// The definition with all uses of another user type replaced by its new definition.
     pub fn with_udt(&self, new: &Arc<UserType>) -> UserType {
         UserType {
             keyspace: self.keyspace.clone(),
@@ -236,7 +226,5 @@ mod tests {
         ] {
             assert!(parse(bad).check_nesting().is_err(), "{bad}");
         }
-        assert!(!parse("list<int>").may_be_key());
-        assert!(parse("frozen<list<int>>").may_be_key());
     }
 }

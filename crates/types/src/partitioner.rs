@@ -1,4 +1,4 @@
-//! Partitioners: from a partition key to its place on the ring.
+//! Partitioners: from a partition key to its token.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ pub enum Partitioner {
     ByteOrdered,
     /// By the MD5 of the key.
     Random,
-    /// Of virtual tables: by the bytes of the key. Compat: Cassandra's `LocalPartitioner` orders by the type of the key,
-    /// which is the same for text, blobs and addresses.
+    /// By the bytes of the key, for virtual tables. Compat: Cassandra's `LocalPartitioner` orders by the type of the key, which
+    /// is the same for text, blobs and addresses.
     Local,
-    /// Of hidden tables of indexes: by the values of the keys.
+    /// By the values of the keys, for hidden tables of indexes.
     Ordered(KeyOrder),
 }
 
@@ -30,7 +30,7 @@ impl Partitioner {
     /// The partitioner of a class name, simple or qualified.
     ///
     /// # Errors
-    /// The class is not one that Ilion has.
+    /// Ilion does not have the class.
     pub fn from_class(class: &str) -> Result<Self, Error> {
         match class.strip_prefix(PACKAGE).unwrap_or(class) {
             "Murmur3Partitioner" => Ok(Self::Murmur3),
@@ -43,7 +43,7 @@ impl Partitioner {
         }
     }
 
-    /// Qualified class name, as `system.local` and Statistics.db hold it.
+    /// The qualified class name, as in `system.local` and Statistics.db.
     pub fn class_name(self) -> &'static str {
         match self {
             Self::Murmur3 => "org.apache.cassandra.dht.Murmur3Partitioner",
@@ -82,15 +82,6 @@ impl Partitioner {
         }
     }
 
-    /// The greatest token, if the ring has one (byte order has none).
-    pub fn maximum_token(self) -> Option<Token> {
-        match self {
-            Self::Murmur3 => Some(Token::Murmur3(i64::MAX)),
-            Self::ByteOrdered | Self::Local | Self::Ordered(_) => None,
-            Self::Random => Some(Token::Random(RandomToken::from_value(1 << 127))),
-        }
-    }
-
     /// The type of CQL's `token()`.
     pub fn token_type(self) -> CqlType {
         match self {
@@ -100,10 +91,10 @@ impl Partitioner {
         }
     }
 
-    /// Reads a token as [`Token`]'s `Display` prints it.
+    /// Parses a token in the form of [`Token`]'s `Display`.
     ///
     /// # Errors
-    /// The text is no token of this partitioner.
+    /// The text is not a token of this partitioner.
     pub fn parse_token(self, text: &str) -> Result<Token, Error> {
         let refused = || Error::literal(format!("Invalid token '{text}' for {}", self.class_name()));
         match self {
@@ -122,10 +113,10 @@ impl Partitioner {
         }
     }
 
-    /// Reads a token from a CQL value of [`Partitioner::token_type`].
+    /// Decodes a token from a CQL value of [`Partitioner::token_type`].
     ///
     /// # Errors
-    /// The bytes are no token of this partitioner.
+    /// The bytes are not a token of this partitioner.
     pub fn token_from_bytes(self, bytes: &[u8]) -> Result<Token, Error> {
         let refused = || Error::bytes("Invalid token bytes");
         match self {

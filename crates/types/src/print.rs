@@ -1,6 +1,6 @@
-//! Values as text: plain (as `sstabledump` names a partition key) and as CQL literals (as DESCRIBE prints them).
+//! Values as text: plain (partition keys in `sstabledump`) and as CQL literals (in DESCRIBE).
 //!
-//! Compat: IPv6 addresses are spelled out as Java does (`2001:db8:0:0:0:0:0:1`), times have nine decimals.
+//! Compat: IPv6 addresses are written in full, like in Java (`2001:db8:0:0:0:0:0:1`), and times have nine decimals.
 //! Not here: JSON (`json`), which shares the scalars.
 
 use std::fmt::Write as _;
@@ -14,11 +14,11 @@ use crate::value::decode_inet;
 use crate::{CqlType, Decimal, Duration, Error, cql_name, decode_varint, hex};
 
 impl CqlType {
-    /// The value as plain text, without quotes and escapes; blobs, collections and vectors as bare hex. Empty values print
-    /// nothing.
+    /// The value as plain text, without quotes and escapes; blobs, collections and vectors are hex without a prefix. Empty
+    /// values are an empty text.
     ///
     /// # Errors
-    /// The bytes are no value of this type.
+    /// The bytes are not a value of this type.
     pub fn print_plain(&self, bytes: &[u8]) -> Result<String, Error> {
         self.validate(bytes)?;
         let mut out = String::new();
@@ -40,7 +40,7 @@ impl CqlType {
     /// The value as a CQL literal.
     ///
     /// # Errors
-    /// The bytes are no value of this type.
+    /// The bytes are not a value of this type.
     pub fn print_literal(&self, bytes: &[u8]) -> Result<String, Error> {
         self.validate(bytes)?;
         let mut out = String::new();
@@ -48,12 +48,12 @@ impl CqlType {
         Ok(out)
     }
 
-    /// True for types whose values are made of other values.
+    /// True for types whose values contain other values.
     pub(crate) fn is_compound(&self) -> bool {
         self.is_collection() || matches!(self, Self::Tuple(_) | Self::Udt { .. } | Self::Vector { .. })
     }
 
-    /// Appends a scalar without quotes. Requires: the bytes are valid and not empty unless they are text or a blob.
+    /// Appends a scalar without quotes. Requires: the bytes are valid, and not empty unless the type is text or blob.
     pub(crate) fn print_scalar(&self, bytes: &[u8], out: &mut String) {
         let _ = match self {
             Self::Ascii | Self::Text => {
@@ -164,7 +164,7 @@ impl CqlType {
         Ok(())
     }
 
-    /// `a:b`, with `@` for null and both escaped by `\` (`TupleType.getString`).
+    /// `a:b`; null is `@`, and both characters are escaped by `\` (`TupleType.getString`).
     fn print_components_plain(&self, bytes: &[u8], out: &mut String) -> Result<(), Error> {
         for ((index, component), (_, ty)) in tuple_components(bytes).enumerate().zip(self.components()) {
             if index > 0 {
@@ -181,7 +181,7 @@ impl CqlType {
         Ok(())
     }
 
-    /// Component types of a tuple or user type; fields have names.
+    /// The component types of a tuple or user type; fields also have names.
     pub(crate) fn components(&self) -> impl Iterator<Item = (Option<&str>, &CqlType)> {
         let (types, fields): (&[CqlType], &[(String, CqlType)]) = match self {
             Self::Tuple(types) => (types, &[]),
@@ -214,14 +214,14 @@ pub(crate) fn separate(index: usize, out: &mut String) {
     }
 }
 
-/// Appends a text in single quotes, doubling those inside.
+/// Appends a text in single quotes; quotes inside are doubled.
 fn print_quoted(text: &str, out: &mut String) {
     out.push('\'');
     out.push_str(&text.replace('\'', "''"));
     out.push('\'');
 }
 
-/// A value that failed to decode was refused by `validate` before.
+/// Writes a decoded value. `validate` has already refused values that do not decode.
 fn write_parsed<T: std::fmt::Display>(out: &mut String, parsed: Result<T, Error>) -> std::fmt::Result {
     parsed.map_or(Ok(()), |value| write!(out, "{value}"))
 }

@@ -1,6 +1,6 @@
-//! Version 1 UUIDs: the time inside them and the bounds of a time.
+//! Version 1 UUIDs: their time, and the bounds of a time.
 //!
-//! Time counts 100 nanoseconds since 1582-10-15. Not here: clock and node, which come from the environment.
+//! The unit of time is 100 nanoseconds since 1582-10-15. Not here: clock and node, which the environment has.
 
 use uuid::Uuid;
 
@@ -8,13 +8,13 @@ use uuid::Uuid;
 const EPOCH_TICKS: i64 = 0x01B2_1DD2_1381_4000;
 const TICKS_PER_MICRO: i64 = 10;
 const TICKS_PER_MILLI: i64 = 10_000;
-/// Clock sequence and node that sort first and last, since their bytes compare signed. The variant bits are those
-/// of Cassandra's `minTimeuuid` and `maxTimeuuid`.
+/// The clock sequences and nodes that sort first and last: their bytes are compared as signed. The variant bits are those of
+/// Cassandra's `minTimeuuid` and `maxTimeuuid`.
 const CLOCK_AND_NODE_MIN: u64 = 0x8080_8080_8080_8080;
 const CLOCK_AND_NODE_MAX: u64 = 0x7F7F_7F7F_7F7F_7F7F;
 
-/// A version 1 UUID of `ticks` (100 ns since 1582-10-15, 60 bits) and the raw lower half: variant and clock
-/// sequence in the upper 16 bits, node in the lower 48.
+/// A version 1 UUID of `ticks` (100 ns since 1582-10-15, 60 bits) and its lower half: variant and clock sequence in the upper
+/// 16 bits, node in the lower 48.
 pub fn time_uuid_from_ticks(ticks: u64, clock_and_node: u64) -> Uuid {
     let low = ticks & 0xFFFF_FFFF;
     let mid = (ticks >> 32) & 0xFFFF;
@@ -37,7 +37,7 @@ pub fn time_uuid_ticks(uuid: &Uuid) -> u64 {
 }
 
 /// Microseconds since 1970 of a version 1 UUID, rounded down.
-pub fn time_uuid_unix_micros(uuid: &Uuid) -> i64 {
+pub(crate) fn time_uuid_unix_micros(uuid: &Uuid) -> i64 {
     (time_uuid_ticks(uuid).cast_signed() - EPOCH_TICKS).div_euclid(TICKS_PER_MICRO)
 }
 
@@ -51,7 +51,7 @@ pub fn min_time_uuid(unix_millis: i64) -> Uuid {
     time_uuid_from_ticks(ticks_of_unix_millis(unix_millis), CLOCK_AND_NODE_MIN)
 }
 
-/// The greatest timeuuid of a millisecond (`maxTimeuuid`): its last tick.
+/// The greatest timeuuid of a millisecond (`maxTimeuuid`), in its last tick.
 pub fn max_time_uuid(unix_millis: i64) -> Uuid {
     let last = ticks_of_unix_millis(unix_millis.saturating_add(1)).wrapping_sub(1);
     time_uuid_from_ticks(last, CLOCK_AND_NODE_MAX)

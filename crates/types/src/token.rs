@@ -1,9 +1,9 @@
-//! Tokens: places on the ring.
+//! Tokens: the order of partitions.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The place of a partition on the ring. Tokens of different partitioners never meet.
+/// The token of a partition. Only tokens of the same partitioner are compared.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Token {
     /// Hash of `Murmur3Partitioner`.
@@ -12,27 +12,27 @@ pub enum Token {
     Bytes(Arc<[u8]>),
     /// Hash of `RandomPartitioner`.
     Random(RandomToken),
-    /// The byte-comparable form of a key that is ordered by its value, with a separator in front.
+    /// The byte-comparable form of a key that is ordered by its value, with a separator before it.
     Comparable(Arc<[u8]>),
 }
 
 /// A token of `RandomPartitioner`: -1 (the minimum) to 2^127.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RandomToken {
-    // The value plus one in two halves: unsigned order, and no 16-byte alignment for every token.
+    // The value plus one, in two halves: their unsigned order is the token's, and a `Token` does not need 16-byte alignment.
     high: u64,
     low: u64,
 }
 
-/// Turned in a number with a sign it gives one without that ascends with it.
+/// Flipping this bit of a signed number gives an unsigned one in the same order.
 const SIGN: u64 = 1 << 63;
 
 impl RandomToken {
-    /// What its code has not of it.
+    /// Number of low bits that the code omits.
     const CUT_BITS: u32 = 63;
 
     /// The minimum token, -1.
-    pub const MINIMUM: Self = Self { high: 0, low: 0 };
+    pub(crate) const MINIMUM: Self = Self { high: 0, low: 0 };
 
     pub(crate) fn from_value(value: u128) -> Self {
         let shifted = value + 1;
@@ -50,7 +50,7 @@ impl RandomToken {
 }
 
 impl Token {
-    /// True for the token before every key.
+    /// True for the token before all keys.
     #[inline]
     pub fn is_minimum(&self) -> bool {
         match self {
@@ -60,7 +60,7 @@ impl Token {
         }
     }
 
-    /// The hash of `Murmur3Partitioner`, if it is one.
+    /// The hash, for a token of `Murmur3Partitioner`.
     #[inline]
     pub fn murmur3(&self) -> Option<i64> {
         match self {
@@ -69,14 +69,14 @@ impl Token {
         }
     }
 
-    /// Eight bytes that ascend with the token, and are spread as evenly as tokens are. Those of Murmur3 are told by their code, others may have
-    /// the same one. Files have it, so it does not change.
+    /// Eight bytes that ascend with the token and are spread as evenly as tokens. The code of a Murmur3 token identifies it;
+    /// other tokens may share a code. Files contain codes, so they must not change.
     #[inline]
     pub fn code(&self) -> u64 {
         match self {
             Self::Murmur3(hash) => hash.cast_unsigned() ^ SIGN,
             Self::Random(random) => {
-                // From -1 to 2^127: without the low 63 bits of what is one more.
+                // From -1 to 2^127: the value plus one, without its low 63 bits.
                 let plus_one = random.value().map_or(0, |value| value + 1);
                 u64::try_from(plus_one >> RandomToken::CUT_BITS).unwrap_or(u64::MAX)
             }
@@ -89,7 +89,7 @@ impl Token {
         }
     }
 
-    /// The token of Murmur3 with that code.
+    /// The Murmur3 token with this code.
     #[inline]
     pub fn of_murmur3_code(code: u64) -> Self {
         Self::Murmur3((code ^ SIGN).cast_signed())
@@ -132,6 +132,9 @@ impl fmt::Debug for Token {
 mod tests {
     use crate::{Partitioner, Token};
 
+    /// 2^127, the greatest token of `RandomPartitioner`.
+    const GREATEST: &str = "170141183460469231731687303715884105728";
+
     #[test]
     fn tokens_print_and_parse_as_cassandra_does() {
         let cases = [
@@ -160,8 +163,7 @@ mod tests {
                 0x6162_6364_6566_6768,
             ),
             (Partitioner::Random.minimum_token(), 0),
-            // 2^127, of which no token is greater.
-            (Partitioner::Random.maximum_token().unwrap(), u64::MAX),
+            (Partitioner::Random.parse_token(GREATEST).unwrap(), u64::MAX),
         ];
         for (token, code) in known {
             assert_eq!(token.code(), code, "{token}");
@@ -198,10 +200,7 @@ mod tests {
             assert_eq!(partitioner.parse_token(&minimum.to_string()), Ok(minimum.clone()));
             assert_eq!(partitioner.token_from_bytes(&minimum.to_bytes()), Ok(minimum));
         }
-        let maximum = Partitioner::Random.maximum_token();
-        assert_eq!(
-            maximum.as_ref().map(Token::to_string).as_deref(),
-            Some("170141183460469231731687303715884105728")
-        );
+        let greatest = Partitioner::Random.parse_token(GREATEST).unwrap();
+        assert_eq!(greatest.to_string(), GREATEST);
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::{CqlType, Error, encode_tuple};
 
-/// The serialized value. Parts that are not there are left out of it.
+/// The serialized value. Missing parts are left out.
 pub(crate) fn parse(text: &str, tuple: &CqlType, types: &[CqlType]) -> Result<Vec<u8>, Error> {
     let parts = split(text);
     if parts.len() > types.len() {
@@ -27,7 +27,7 @@ pub(crate) fn parse(text: &str, tuple: &CqlType, types: &[CqlType]) -> Result<Ve
     Ok(encode_tuple(values.iter().map(Option::as_deref)))
 }
 
-/// The parts between colons that no backslash is before, as they are written.
+/// Splits at colons without a backslash before them; parts keep their backslashes.
 fn split(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut is_escaped = false;

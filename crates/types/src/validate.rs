@@ -1,4 +1,4 @@
-//! Whether bytes are a value of a type (`AbstractType.validate`). The messages mean what Cassandra's do.
+//! Whether bytes are a value of a type (`AbstractType.validate`). The messages mean the same as Cassandra's.
 
 use ilion_codec::Reader;
 
@@ -7,10 +7,10 @@ use crate::elements::{Elements, collection_elements, map_entries, tuple_componen
 use crate::{CqlType, Duration, Error};
 
 impl CqlType {
-    /// Checks a serialized value, as it comes from a client or a file. Empty values are legal for most types.
+    /// Checks a serialized value of a client or file. Empty values are valid for most types.
     ///
     /// # Errors
-    /// The bytes are no value of this type.
+    /// The bytes are not a value of this type.
     pub fn validate(&self, bytes: &[u8]) -> Result<(), Error> {
         match self {
             Self::Int => len_or_empty(bytes, 4, "Expected 4 or 0 byte int"),
@@ -162,7 +162,7 @@ fn validate_components<'t>(
 ) -> Result<(), Error> {
     let mut components = tuple_components(bytes);
     for ty in types {
-        // Fewer components than the type has are legal: fields are added by ALTER TYPE.
+        // Fewer components than the type has are valid, since ALTER TYPE adds fields.
         let Some(component) = components.next() else {
             return Ok(());
         };
@@ -179,10 +179,10 @@ fn validate_components<'t>(
 }
 
 impl Duration {
-    /// Reads the serialized form.
+    /// Decodes the serialized form.
     ///
     /// # Errors
-    /// Three vints are not there, months or days exceed 32 bits, or signs differ.
+    /// There are not three vints, months or days exceed 32 bits, or signs differ.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         if bytes.len() < 3 {
             return Err(wrong_len("Expected at least 3 bytes for a duration", bytes));

@@ -1,7 +1,7 @@
 //! Decoded values.
 //!
-//! Hot paths work on serialized bytes (`compare`, `validate`, `elements`); this is for functions, tests, tools and
-//! the library's callers. Invariant: decoding what was encoded gives the same value, up to the order of a set or map.
+//! Hot paths use serialized bytes (`compare`, `validate`, `elements`); this is for functions, tests, tools and callers of the
+//! library. Invariant: decoding an encoded value gives the same value, except for the order of a set or map.
 
 use std::net::IpAddr;
 
@@ -14,9 +14,9 @@ use crate::{CqlType, Decimal, Duration, Error, encode_list, encode_map, encode_t
 /// A CQL value of any type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// No value: a missing column, or null inside a tuple or user type.
+    /// A missing column, or null inside a tuple or user type.
     Null,
-    /// A value of no bytes, of a type whose values otherwise have some.
+    /// An empty value of a type whose values usually have bytes.
     Empty,
     /// `ascii` or `text`.
     Text(String),
@@ -78,10 +78,10 @@ fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Error> {
 }
 
 impl Value {
-    /// Reads a serialized value.
+    /// Decodes a serialized value.
     ///
     /// # Errors
-    /// The bytes are no value of `ty`.
+    /// The bytes are not a value of `ty`.
     pub fn decode(ty: &CqlType, bytes: &[u8]) -> Result<Value, Error> {
         ty.validate(bytes)?;
         let sized_by_content = matches!(
@@ -151,7 +151,7 @@ impl Value {
         }
     }
 
-    /// Appends the serialized form. Sets and maps are sorted, and of equal elements or keys the last is kept.
+    /// Appends the serialized form. Sets and maps are sorted; of equal elements or keys, the last one is kept.
     ///
     /// # Errors
     /// The value is null, or not of this type.
@@ -204,7 +204,7 @@ impl Value {
             {
                 encode_vector(slices(&encode_all(values, element)?), element)
             }
-            _ => return Err(Error::bytes(format!("{self:?} is no value of type {ty}"))),
+            _ => return Err(Error::bytes(format!("{self:?} is not a value of type {ty}"))),
         };
         out.extend_from_slice(&bytes);
         Ok(())
@@ -251,7 +251,7 @@ fn slices(parts: &[Vec<u8>]) -> impl Iterator<Item = &[u8]> {
 
 fn encode_entries(entries: &[(Value, Value)], key: &CqlType, value: &CqlType) -> Result<Vec<u8>, Error> {
     let mut parts = Vec::with_capacity(entries.len());
-    // Backwards, so that the stable sort puts the last of equal keys first.
+    // In reverse, so that the stable sort puts the last of equal keys first.
     for (k, v) in entries.iter().rev() {
         parts.push((k.to_bytes(key)?, v.to_bytes(value)?));
     }

@@ -1,12 +1,12 @@
-//! Integers of any size: two's complement, big-endian, as few bytes as hold the value.
+//! Integers of any size: two's complement, big-endian, in as few bytes as possible.
 //!
-//! Readers accept longer forms, as Cassandra does.
+//! Longer forms are decoded, too, as in Cassandra.
 
 use std::cmp::Ordering;
 
 use num_bigint::BigInt;
 
-/// The number that `bytes` are; no bytes are zero.
+/// The number in `bytes`; zero if there are none.
 pub fn decode_varint(bytes: &[u8]) -> BigInt {
     BigInt::from_signed_bytes_be(bytes)
 }
@@ -16,7 +16,7 @@ pub fn encode_varint(value: &BigInt) -> Vec<u8> {
     value.to_signed_bytes_be()
 }
 
-/// The shortest bytes of a number that fits 64 bits.
+/// The shortest bytes of a 64-bit number.
 pub fn encode_varint_i64(value: i64) -> Vec<u8> {
     minimal(&value.to_be_bytes()).to_vec()
 }
@@ -34,7 +34,7 @@ fn minimal(bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Numeric order, empty first, without building numbers.
+/// Numeric order; empty values are first. No number is built.
 pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
     let (a, b) = (minimal(a), minimal(b));
     let (Some(first_a), Some(first_b)) = (a.first(), b.first()) else {

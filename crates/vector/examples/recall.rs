@@ -1,12 +1,12 @@
-//! How many of the ten nearest vectors a search finds, what a build and a search cost.
+//! Measures how many of the ten nearest vectors a search finds, and the cost of builds and searches.
 //!
 //! ```text
 //! cargo run --release -p ilion-vector --example recall -- [VECTORS] [DIMENSIONS] [QUERIES] [THREADS]
 //! ```
 //!
-//! For random vectors, spread evenly or in clusters, and each similarity; for products, also of very different lengths.
-//! `BREADTH`, `SPREAD` and `SLACK` (one or several: `0.05,0.1`) of the environment override how far searches go, `ONLY` (such as
-//! `uniform/COSINE`) leaves the others out.
+//! Uses random vectors, spread evenly or in clusters, with each similarity; for dot products, also vectors of very different
+//! lengths. The environment variables `BREADTH`, `SPREAD` and `SLACK` (one value or several: `0.05,0.1`) override the extent of
+//! searches; `ONLY` (such as `uniform/COSINE`) selects one case.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -136,7 +136,7 @@ fn measure<G: Graph>(
     Ok(())
 }
 
-/// How long this thread has been on a processor; where that is not told, how late it is.
+/// CPU time of this thread; wall time where that is not available.
 fn busy() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanos = told.and_then(|text| text.split(' ').next()?.parse().ok());
@@ -148,7 +148,7 @@ fn number(name: &str) -> Option<f32> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// How far to search: what the options say, or what the environment does.
+/// The extents of searches: from the options, or from the environment.
 fn reaches(options: &Options) -> Vec<Reach> {
     let default = Reach::of(options);
     let breadth = number("BREADTH").map_or(default.breadth, |breadth| breadth as usize);

@@ -1,4 +1,4 @@
-//! A walk with a beam of fixed breadth: the upper levels of a search, and all levels of an insert.
+//! A walk with a beam of fixed breadth, for the upper levels of a search and all levels of an insert.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,11 +7,12 @@ use crate::Near;
 use crate::near::Best;
 use crate::node_set::NodeSet;
 
-/// Nodes that a search carries from one upper level to the next: with one alone it is caught by the first cluster that it meets.
+/// Number of nodes that a search takes from one upper level to the next. With one node, it would get stuck in the first
+/// cluster.
 pub(crate) const UPPER_BREADTH: usize = 8;
 
-/// The nearest nodes that a walk from `starts` comes to, nearest first. `expand` appends what a node is linked to and is
-/// new to the set, measured.
+/// The nearest nodes that a walk from `starts` reaches, nearest first. `expand` appends the measured neighbours of a node that
+/// are new to the set.
 pub(crate) fn beam<E>(
     starts: &[Near],
     breadth: usize,

@@ -1,19 +1,19 @@
-//! What can go wrong.
+//! Errors of vectors and graphs.
 
 use std::io;
 
-/// Why a vector was not taken, or a graph could not be read.
+/// Why a vector was refused, or a graph could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The caller's vector or option is not possible. Told to the client as it is.
+    /// The caller's vector or option is invalid. The message is for the client.
     #[error("{0}")]
     Refused(String),
-    /// The bytes are not what the format says. Reading again does not help: the index has to be built anew.
+    /// The bytes break the format. Retrying does not help: build the index again.
     #[error("the vector graph is damaged at byte {offset}: expected {expected}")]
     Corrupt {
-        /// Where in the file.
+        /// Offset in the file.
         offset: u64,
-        /// What should have been there.
+        /// What the format has at this offset.
         expected: &'static str,
     },
     /// The file could not be read or written.

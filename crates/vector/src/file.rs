@@ -12,9 +12,9 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `tail` | what the file says of itself; where its parts are |
-//! | `pages` | the body, checked page by page when it is first touched |
-//! | `write` | a graph in memory to a file |
+//! | `tail` | the tail of the file, and the layout that follows from it |
+//! | `pages` | the body; each page is checked when it is first read |
+//! | `write` | writes a graph in memory to a file |
 //! | `read` | [`FileGraph`] |
 
 mod pages;
@@ -27,23 +27,23 @@ use std::io;
 pub use read::FileGraph;
 pub use write::write;
 
-/// The bytes of a file that nobody changes any more.
+/// The bytes of a file that does not change any more.
 pub trait Source: Send + Sync {
-    /// How many there are.
+    /// Number of bytes.
     fn size_bytes(&self) -> u64;
 
-    /// Fills the buffer with the bytes from `offset` on.
+    /// Fills the buffer with the bytes from `offset`.
     ///
     /// # Errors
-    /// They cannot be read, or end before the buffer is full.
+    /// The bytes cannot be read, or end before the buffer is full.
     fn read_exact_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
 
-    /// The bytes from `start` to `end`, if all their pages are kept.
+    /// The bytes from `start` to `end`; `None` unless all their pages are kept.
     fn kept(&self, _start: usize, _end: usize) -> Option<&[u8]> {
         None
     }
 
-    /// Keeps a page of the body, which was checked, if there is memory for it. The last one may be short.
+    /// Keeps a checked page of the body, if there is memory for it. The last page may be short.
     fn keep(&self, _page: usize, _bytes: &[u8]) {}
 }
 

@@ -1,14 +1,14 @@
-//! Dot products and squared distances, as wide as the processor can.
+//! Dot products and squared distances, with the widest instructions of the processor.
 //!
-//! Sums are taken in lanes and the lanes added in one fixed order, without fused steps, so that every processor gives the same
-//! bits. The other vector may be bytes of a file (little-endian): they are numbers once they are in a register.
+//! Sums are computed in lanes, and the lanes are added in a fixed order, without fused operations, so that every processor
+//! returns the same bits. The second vector may be bytes of a file (little-endian), which are converted in registers.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, f32x16};
 
 const LANES: usize = 16;
 
-/// A component as it is stored.
+/// A stored component.
 pub(crate) trait Lane: Copy {
     fn number(self) -> f32;
 }
@@ -27,7 +27,7 @@ impl Lane for [u8; 4] {
     }
 }
 
-/// What the processor can do, found out once.
+/// The instructions of the processor, detected once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernel(Level);
 
@@ -36,7 +36,7 @@ impl Kernel {
         Self(Level::new())
     }
 
-    /// The sum of products. Of vectors of different lengths, the shorter counts.
+    /// The dot product. If the lengths differ, the shorter one counts.
     pub(crate) fn dot<L: Lane>(self, a: &[f32], b: &[L]) -> f32 {
         dispatch!(self.0, simd => sum(simd, a, b, Product))
     }
@@ -47,7 +47,7 @@ impl Kernel {
     }
 }
 
-/// One step of a sum.
+/// A term of a sum.
 trait Term: Copy {
     fn wide<S: Simd>(self, x: f32x16<S>, y: f32x16<S>) -> f32x16<S>;
     fn one(self, x: f32, y: f32) -> f32;
@@ -113,7 +113,7 @@ fn load<S: Simd, L: Lane>(simd: S, lanes: &[L; LANES]) -> f32x16<S> {
     f32x16::simd_from(simd, lanes.map(Lane::number))
 }
 
-/// The sum of the lanes, halves on halves.
+/// The sum of the lanes, always adding halves.
 #[inline(always)]
 fn added<S: Simd>(lanes: f32x16<S>) -> f32 {
     let (low, high) = lanes.split();

@@ -1,9 +1,9 @@
-//! Nearest vectors: which rows have the vectors that are most similar to a given one, nearly always right, without
-//! looking at all of them.
+//! Approximate nearest vectors: finds the rows whose vectors are most similar to a query, almost always correctly, without
+//! comparing all of them.
 //!
-//! Vectors are nodes of a graph (hierarchical navigable small worlds, after Malkov and Yashunin): each is linked to near
-//! ones in several directions. A search enters through a sparse upper level, walks towards the query, and goes on in the
-//! lowest level, which has all nodes, for as long as something nearer may turn up ([`Reach`]).
+//! Vectors are nodes of a graph (hierarchical navigable small worlds, after Malkov and Yashunin). Each is linked to near ones
+//! in several directions. A search enters through a sparse upper level, walks towards the query, and continues in the lowest
+//! level, which has all nodes, while a nearer node may still be found ([`Reach`]).
 //!
 //! 1. [`Options`] of the index say which [`Similarity`] counts and how densely nodes are linked.
 //! 2. A [`MemoryGraph`] takes vectors in, by many threads at once, and is searched meanwhile.
@@ -12,27 +12,27 @@
 //! 4. [`search`] gives the best few of either; [`Nearest`] goes on giving the next best; [`Merge`] unites those of
 //!    several graphs.
 //!
-//! A vector comes with an *ordinal*, the caller's number for its row. Equal vectors share a node. Nothing is taken out of a
-//! graph: whoever searches passes over ordinals that are not alive. Every ordinal is found in the end: what no link leads to is
-//! measured one by one once the walk has seen everything else.
+//! Each vector has an *ordinal*, the caller's number of its row. Equal vectors share a node. Vectors are never removed from a
+//! graph; searches skip ordinals that are not accepted. Every ordinal is found in the end: nodes that no link leads to are
+//! measured one by one after the walk.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `options` | [`Options`] of an index, under Cassandra's names |
 //! | `similarity` | [`Similarity`]: scores, and which vectors can be indexed |
 //! | `kernel` | dot products and squared distances |
-//! | `probe` | a vector to measure distances from |
-//! | `graph` | [`Graph`]: what a search needs of a graph |
-//! | `nearest` | the walk |
-//! | `plan` | [`Reach`]; walk or scan, as a pure decision |
+//! | `probe` | a vector that distances are measured from |
+//! | `graph` | [`Graph`]: the interface of a graph for searches |
+//! | `nearest` | the search |
+//! | `plan` | [`Reach`]; the decision between walk and scan |
 //! | `beam` | the simpler walk of upper levels and inserts |
-//! | `select` | which links a node keeps |
-//! | `memory` | [`MemoryGraph`]; one made of another |
+//! | `select` | chooses the links that a node keeps |
+//! | `memory` | [`MemoryGraph`]; adopting the links of another one |
 //! | `file` | [`write()`], [`FileGraph`] |
 //! | `merge` | [`Merge`] |
 //! | `node_set`, `near` | a set of nodes; a node with its distance |
 //!
-//! When you change what a record or the tail has, also change `docs/format/vector.md` and the version.
+//! When you change the content of a record or the tail, also change `docs/format/vector.md` and the version.
 
 mod beam;
 mod error;
@@ -62,5 +62,5 @@ pub use plan::{Reach, Way, choose};
 pub use probe::Probe;
 pub use similarity::Similarity;
 
-/// The most dimensions a vector may have here; Cassandra's limit is lower.
+/// Maximum dimension of a vector; Cassandra's limit is lower.
 pub const DIMENSION_MAX: u32 = 1 << 16;

@@ -1,8 +1,8 @@
-//! A graph in memory, which takes vectors in while it is searched.
+//! A graph in memory that is searched while vectors are inserted.
 //!
-//! A node is never moved nor taken out, so what reads it takes no lock but that of its links, for as long as it copies them. A node
-//! whose links are being made is *pending*: searches begin at pending nodes too, so a vector is found as soon as
-//! [`MemoryGraph::insert`] returns, whoever else is inserting it.
+//! A node is never moved or removed, so readers only lock its links, while they copy them. A node whose links are not complete
+//! is *pending*. Searches also start at pending nodes, so a vector is found as soon as [`MemoryGraph::insert`] returns, even if
+//! another thread is inserting it.
 
 mod adopt;
 mod entry;
@@ -30,15 +30,15 @@ const SHARDS: usize = 16;
 pub struct MemoryGraph {
     options: Options,
     kernel: Kernel,
-    /// Of the first vector; 0 before it.
+    /// Dimension of the first vector; 0 before it.
     dimension: AtomicU32,
     nodes: Slots<Node>,
     entry: Entry,
-    /// The greatest square of a vector's length so far, as bits (dot product only).
+    /// The greatest squared length of a vector so far, as bits (dot product only).
     reach: AtomicU32,
-    /// Nodes by their vectors. Held to look up or make a node, never while it is linked.
+    /// Nodes by their vectors. Held to find or add a node, never while it is linked.
     by_vector: [Mutex<HashTable<u32>>; SHARDS],
-    /// Nodes that are being linked.
+    /// Nodes whose links are not complete.
     pending: RwLock<Vec<u32>>,
     hasher: FixedState,
 }
@@ -59,11 +59,12 @@ impl MemoryGraph {
         }
     }
 
-    /// Takes a vector in under the caller's number for its row. It is found by every search that begins when this has returned.
-    /// Returns by how many bytes the graph grew.
+    /// Inserts a vector with an ordinal, the caller's number of its row. Every search that starts after this returned finds it.
+    /// Returns the growth of memory in bytes.
     ///
     /// # Errors
-    /// [`Error::Refused`] if the vector cannot be indexed ([`Similarity::check`]) or is of another dimension than the first one.
+    /// [`Error::Refused`] if the vector cannot be indexed ([`Similarity::check`]), or its dimension differs from the first
+    /// one's.
     pub fn insert(&self, ordinal: u32, vector: &[f32]) -> Result<usize, Error> {
         self.options.similarity.check(vector)?;
         self.check_dimension(vector)?;
@@ -76,7 +77,7 @@ impl MemoryGraph {
         }
         let weight = weight_of(self.options.similarity, vector);
         self.raise_reach(weight);
-        // Whoever finds the node in the table must find it pending, or linked.
+        // A thread that finds the node in the table must find it pending, or linked.
         let mut pending = self.pending.write();
         let (node, level) = self.make(ordinal, vector, weight)?;
         pending.push(node);
@@ -88,7 +89,8 @@ impl MemoryGraph {
         Ok(Node::size_bytes(&self.options, vector.len(), level))
     }
 
-    /// Takes ordinals from a vector: those that `is_gone` says. The vector stays, for others to be found by. Returns how many went.
+    /// Removes the ordinals of a vector for which `is_gone` is true. The vector stays, as a step on paths to others. Returns
+    /// the number of removed ordinals.
     pub fn remove(&self, vector: &[f32], is_gone: impl Fn(u32) -> bool) -> usize {
         let hash = self.hash(vector);
         let shard = self.shard_of(hash).lock();
@@ -102,7 +104,7 @@ impl MemoryGraph {
         before - ordinals.len()
     }
 
-    /// How many ordinals it has.
+    /// Number of ordinals.
     pub fn ordinal_count(&self) -> usize {
         let nodes = (0..self.nodes.len()).filter_map(|node| self.nodes.get(node));
         nodes.map(|node| node.ordinals.read().len()).sum()
@@ -129,7 +131,7 @@ impl MemoryGraph {
 
     fn raise_reach(&self, weight: f32) {
         if self.options.similarity == Similarity::DotProduct {
-            // Bits of numbers that are not negative sort as the numbers do.
+            // The bits of numbers that are not negative sort like the numbers.
             self.reach.fetch_max(weight.to_bits(), Relaxed);
         }
     }
@@ -142,14 +144,14 @@ impl MemoryGraph {
         }
     }
 
-    /// Begins to bring vectors from memory. One after another, each would be waited for.
+    /// Prefetches vectors into the cache: their cache misses overlap.
     #[inline]
     fn touch(&self, nodes: &[u32]) {
         let first = |id: &u32| self.nodes.get(*id)?.vector.first().map(|value| value.to_bits());
         std::hint::black_box(nodes.iter().filter_map(first).fold(0, |all, bits| all ^ bits));
     }
 
-    /// A graph without vectors that measures as this one does.
+    /// An empty graph with the same measure of distances.
     fn empty(&self) -> Self {
         let mut graph = Self::new(self.options);
         graph.dimension = self.dimension.load(Relaxed).into();
@@ -167,7 +169,7 @@ impl MemoryGraph {
             .is_some_and(|node| same(&node.vector, vector))
     }
 
-    /// Makes a node known by its vector.
+    /// Adds a node to the table of vectors.
     fn remember(&self, hash: u64, node: u32, shard: &mut HashTable<u32>) {
         let hash_of = |node: &u32| self.nodes.get(*node).map_or(0, |node| self.hash(&node.vector));
         shard.insert_unique(hash, node, hash_of);
@@ -191,7 +193,7 @@ impl MemoryGraph {
     }
 }
 
-/// Equal bits: 0 and -0 are different vectors here, which does no harm.
+/// Compares bits: 0 and -0 are different vectors here, which does no harm.
 fn same(a: &[f32], b: &[f32]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }

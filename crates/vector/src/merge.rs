@@ -1,14 +1,14 @@
-//! Results of several graphs as one.
+//! Merges the results of several graphs.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Unites what several sources give best first, best first. A source is asked again only when what it gave last is taken.
+/// Merges sources that return their results best first. A source is only called again when its last result was taken.
 pub struct Merge<S, T> {
     sources: Vec<S>,
     heads: BinaryHeap<Head<T>>,
-    /// Sources to ask before something is given.
-    unasked: Vec<usize>,
+    /// Sources to call before a result is returned.
+    unread: Vec<usize>,
 }
 
 struct Head<T> {
@@ -40,33 +40,33 @@ impl<T> PartialEq for Head<T> {
 impl<T> Eq for Head<T> {}
 
 impl<S, T> Merge<S, T> {
-    /// Unites these sources.
+    /// Merges these sources.
     pub fn of(sources: Vec<S>) -> Self {
         Self {
-            unasked: (0..sources.len()).collect(),
+            unread: (0..sources.len()).collect(),
             heads: BinaryHeap::with_capacity(sources.len()),
             sources,
         }
     }
 
-    /// The best that any source has. `ask` takes the next one of a source.
+    /// The best result of all sources. `ask` returns the next one of a source.
     ///
     /// # Errors
-    /// Those of `ask`; the source is asked again the next time.
+    /// Those of `ask`; the next call tries the source again.
     pub fn next<E>(
         &mut self,
         mut ask: impl FnMut(&mut S) -> Result<Option<(T, f32)>, E>,
     ) -> Result<Option<(T, f32)>, E> {
-        while let Some(source) = self.unasked.last().copied() {
+        while let Some(source) = self.unread.last().copied() {
             let asked = ask(&mut self.sources[source])?;
-            self.unasked.pop();
+            self.unread.pop();
             if let Some((item, score)) = asked {
                 self.heads.push(Head { score, source, item });
             }
         }
         let head = self.heads.pop();
         Ok(head.map(|head| {
-            self.unasked.push(head.source);
+            self.unread.push(head.source);
             (head.item, head.score)
         }))
     }

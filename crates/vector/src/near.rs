@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Something at a distance. The order is that of distances, the nearest first; equal ones by number.
+/// A number with a distance, ordered by distance, the nearest first, then by number.
 #[derive(Clone, Copy, Debug)]
 pub struct Near {
-    /// The smaller, the nearer; means something only beside others of the same probe.
+    /// A lower distance is nearer. Only comparable with distances from the same probe.
     pub distance: f32,
-    /// A node, or an ordinal.
+    /// The number of a node, or an ordinal.
     pub id: u32,
 }
 
@@ -36,14 +36,14 @@ impl PartialEq for Near {
 
 impl Eq for Near {}
 
-/// The nearest few of those that were shown to it.
+/// Keeps the nearest of the values added to it.
 pub(crate) struct Best {
     most: usize,
     kept: BinaryHeap<Near>,
 }
 
 impl Best {
-    /// Keeps at most `most`, which is at least 1.
+    /// Keeps at most `most`, and at least one.
     pub(crate) fn of(most: usize, shown: &[Near]) -> Self {
         let mut best = Self {
             most: most.max(1),
@@ -66,7 +66,7 @@ impl Best {
         }
     }
 
-    /// The distance of the farthest one kept, once it keeps as many as it may.
+    /// The distance of the farthest value kept; `None` until it is full.
     #[inline]
     pub(crate) fn limit(&self) -> Option<f32> {
         (self.kept.len() == self.most)
@@ -74,7 +74,7 @@ impl Best {
             .flatten()
     }
 
-    /// Those kept, nearest first.
+    /// The values kept, nearest first.
     pub(crate) fn into_sorted(self) -> Vec<Near> {
         self.kept.into_sorted_vec()
     }

@@ -1,8 +1,8 @@
-//! The walk: from near to nearer, and on to the next best.
+//! The search: it walks to the nearest vectors, then to the next ones.
 //!
-//! The *frontier* has the nodes that were measured and not yet looked at. The nearest of them is taken again and again: its ordinals
-//! are results if they are accepted, its links go to the frontier. Once the frontier's nearest is too far ([`Reach`]), as many
-//! results as were asked for are taken for the nearest. More are found by going on with the same frontier.
+//! The *frontier* has nodes that are measured but not visited. The nearest of these is visited again and again: its accepted
+//! ordinals are results, and its neighbours are added to the frontier. When the nearest node of the frontier is too far
+//! ([`Reach`]), the requested number of results counts as the nearest. To find more, the walk continues with the same frontier.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,19 +13,19 @@ use crate::node_set::NodeSet;
 use crate::plan::{farther, gives_up};
 use crate::{Error, Graph, Near, Probe, Reach, Way, choose};
 
-/// Nodes measured at once by a scan.
+/// Number of nodes that a scan measures at once.
 const SCAN_NODES: usize = 64;
 
-/// Nodes by which it is told how far vectors are in general.
+/// Number of nodes that are measured to estimate a typical distance.
 const SAMPLED: u32 = 16;
 
-/// Which ordinals may be results.
+/// True for ordinals that may be results.
 type Accept<'a> = &'a dyn Fn(u32) -> bool;
 
-/// The ordinals of the `limit` nearest accepted vectors with their scores, best first.
+/// The ordinals of the `limit` nearest accepted vectors and their scores, best first.
 ///
 /// # Errors
-/// The query cannot be measured; the file cannot be read.
+/// The query is invalid, or the file cannot be read.
 pub fn search<G: Graph>(
     graph: &G,
     query: &[f32],
@@ -44,30 +44,30 @@ pub fn search<G: Graph>(
     Ok(found)
 }
 
-/// Gives ordinals by nearness of their vectors, about best first, each once, until there are none left.
+/// Returns ordinals roughly in order of nearness, each once, until none are left.
 pub struct Nearest<R> {
     graph: R,
     probe: Probe,
     reach: Reach,
-    /// How far vectors are in general, in space.
+    /// Typical distance of vectors from the query, in space.
     typical: f32,
     way: Way,
-    /// Measured nodes; all of them are in `frontier`, `set_aside` or `seen`.
+    /// Measured nodes. Each is in `frontier`, `set_aside` or `seen`.
     known: NodeSet,
     known_count: usize,
     frontier: BinaryHeap<Reverse<Near>>,
-    /// Measured, and too far for the results that were asked for so far.
+    /// Measured nodes that are too far for the number of results requested so far.
     set_aside: Vec<Near>,
-    /// Nodes looked at.
+    /// Visited nodes.
     seen: Vec<Near>,
-    /// Results, those that were given among them.
+    /// All results, including those that were returned.
     found: Vec<Near>,
-    /// Results that were not given yet.
+    /// Results that were not returned yet.
     ready: BinaryHeap<Reverse<Near>>,
     given: usize,
-    /// How many results the walk has gone far enough for.
+    /// Number of results for which the walk has gone far enough.
     settled: usize,
-    /// How many it is to go for next.
+    /// Number of results that the next walk aims for.
     wanted: usize,
     is_complete: bool,
     scratch: Scratch,
@@ -81,11 +81,11 @@ struct Scratch {
 }
 
 impl<R: Deref<Target: Graph>> Nearest<R> {
-    /// Begins a search. `wanted` is how many results are probably taken; if it proves too few the walk goes on for twice as many.
-    /// `accepted` is how many ordinals pass the filter, as far as that is known.
+    /// Starts a search. `wanted` is the probable number of results; when they are used up, the walk continues for twice as
+    /// many. `accepted` is the number of accepted ordinals, if it is known.
     ///
     /// # Errors
-    /// The query has another dimension than the graph, or cannot be measured; the file cannot be read.
+    /// The query is invalid or has another dimension than the graph, or the file cannot be read.
     pub fn of(
         graph: R,
         query: &[f32],
@@ -133,7 +133,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
         Ok(nearest)
     }
 
-    /// The next best ordinal that is accepted, with its score.
+    /// The next best accepted ordinal and its score.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -148,12 +148,12 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
         Ok(Some((result.id, self.probe.score(result.distance))))
     }
 
-    /// How many vectors were measured so far.
+    /// Number of vectors measured so far.
     pub fn measured(&self) -> usize {
         self.known_count
     }
 
-    /// Goes far enough for `wanted` results.
+    /// Walks far enough for `wanted` results.
     fn settle(&mut self, accept: Accept<'_>) -> Result<(), Error> {
         if self.way == Way::Scan {
             return self.scan(accept);
@@ -187,7 +187,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
         Ok(())
     }
 
-    /// From where on nothing that is wanted is expected.
+    /// The distance from which on no wanted result is expected.
     fn bound(&self, results: &Best, beam: &Best) -> f32 {
         match (results.limit(), beam.limit()) {
             (Some(last), Some(beam)) => beam.max(self.farther(last)),
@@ -195,7 +195,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
         }
     }
 
-    /// How far a node that is looked at may be beside a result.
+    /// The maximum distance of a node to visit, for a result at this distance.
     fn farther(&self, result: f32) -> f32 {
         let distance = self.probe.squared(result).max(0.0).sqrt();
         let far = farther(distance, self.typical, self.reach);
@@ -214,7 +214,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
             .sqrt())
     }
 
-    /// The ordinals of a node that are accepted are results.
+    /// Visits a node: its accepted ordinals are results.
     fn take(&mut self, node: Near, accept: Accept<'_>, results: &mut Best) -> Result<(), Error> {
         self.seen.push(node);
         self.scratch.ordinals.clear();
@@ -231,7 +231,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
         Ok(())
     }
 
-    /// Measures what a node is linked to.
+    /// Measures the neighbours of a node.
     fn follow(&mut self, node: u32, bound: f32) -> Result<(), Error> {
         let Scratch { nodes, measured, .. } = &mut self.scratch;
         nodes.clear();
@@ -250,7 +250,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
         Ok(())
     }
 
-    /// Measures every accepted vector that was not looked at; then everything is known.
+    /// Measures all accepted vectors that were not visited; then the search is complete.
     fn scan(&mut self, accept: Accept<'_>) -> Result<(), Error> {
         let seen: NodeSet = self.seen.iter().map(|near| near.id).collect();
         let count = self.graph.node_count();
@@ -283,7 +283,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
         nodes.extend(batch.iter().map(|(node, _)| *node));
         self.known_count += nodes.len();
         self.graph.measure(&self.probe, nodes, measured)?;
-        // Nodes keep their order, and those without a vector have no ordinals.
+        // Nodes keep their order, and nodes without a vector have no ordinals.
         for (near, (_, ordinals)) in measured.iter().zip(batch.drain(..)) {
             for id in ordinals {
                 let result = Near {

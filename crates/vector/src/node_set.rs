@@ -1,16 +1,16 @@
-//! A set of nodes that costs little where it is sparse.
+//! A set of nodes that uses little memory if it is sparse.
 
 const PAGE_WORDS: usize = 64;
 const PAGE_NODES: usize = PAGE_WORDS * 64;
 
-/// Bits by node, in pages that come with their first node.
+/// A bit per node, in pages that are allocated with their first node.
 #[derive(Default)]
 pub(crate) struct NodeSet {
     pages: Vec<Option<Box<[u64; PAGE_WORDS]>>>,
 }
 
 impl NodeSet {
-    /// Adds a node; false if it was in.
+    /// Adds a node; false if it was in the set.
     #[inline]
     pub(crate) fn insert(&mut self, node: u32) -> bool {
         let (page, word, bit) = place(node);

@@ -1,4 +1,4 @@
-//! The options of a vector index, under the names and with the defaults that Cassandra's storage-attached index has.
+//! Options of a vector index, with the names and defaults of Cassandra's storage-attached index.
 
 use crate::{Error, Similarity};
 
@@ -7,13 +7,13 @@ const MAXIMUM_NODE_CONNECTIONS: &str = "maximum_node_connections";
 const CONSTRUCTION_BEAM_WIDTH: &str = "construction_beam_width";
 const OPTIMIZE_FOR: &str = "optimize_for";
 
-/// What searches are to be: quick, or nearly always right.
+/// Whether searches should be fast, or almost always right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OptimizeFor {
-    /// The default: at least 95 of 100 rows are those that a scan would give.
+    /// The default: at least 95 of 100 results are those of a scan.
     #[default]
     Latency,
-    /// Several times the work of a search, for the last few.
+    /// Several times the work per search, for the last few results.
     Recall,
 }
 
@@ -22,9 +22,9 @@ pub enum OptimizeFor {
 pub struct Options {
     /// `similarity_function`.
     pub similarity: Similarity,
-    /// `maximum_node_connections`: links that a node begins with; it keeps at most twice as many.
+    /// `maximum_node_connections`: number of links of a new node; it keeps at most twice as many.
     pub maximum_node_connections: u16,
-    /// `construction_beam_width`: how many near nodes are looked at before a node is linked.
+    /// `construction_beam_width`: number of near nodes that are visited before a node is linked.
     pub construction_beam_width: u16,
     /// `optimize_for`.
     pub optimize_for: OptimizeFor,
@@ -42,9 +42,9 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The most that `maximum_node_connections` may be.
+    /// Maximum of `maximum_node_connections`.
     pub const MAXIMUM_NODE_CONNECTIONS_MAX: u16 = 512;
-    /// The most that `construction_beam_width` may be.
+    /// Maximum of `construction_beam_width`.
     pub const CONSTRUCTION_BEAM_WIDTH_MAX: u16 = 3200;
 
     /// The names of all options.
@@ -55,10 +55,10 @@ impl Options {
         OPTIMIZE_FOR,
     ];
 
-    /// Reads the options of an index by name; those of other names are not looked at.
+    /// Parses the options of an index by name; ignores other names.
     ///
     /// # Errors
-    /// [`Error::Refused`] in Cassandra's words.
+    /// [`Error::Refused`] with Cassandra's message.
     pub fn parse<'o>(index: &str, option: impl Fn(&str) -> Option<&'o str>) -> Result<Self, Error> {
         let mut options = Self::default();
         if let Some(text) = option(MAXIMUM_NODE_CONNECTIONS) {
@@ -110,7 +110,7 @@ impl Options {
         Ok(options)
     }
 
-    /// How many links a node of a level keeps.
+    /// Number of links that a node keeps in a level.
     pub(crate) fn links_max(&self, level: u8) -> usize {
         let connections = usize::from(self.maximum_node_connections);
         if level == 0 { connections * 2 } else { connections }

@@ -1,24 +1,25 @@
-//! How far a search goes, and whether it walks the graph at all: pure decisions.
+//! Decides the extent of a search, and between walk and scan. Pure.
 
 use crate::{OptimizeFor, Options};
 
-/// How far a search goes on before it takes its results for the nearest.
+/// The extent of a search.
 ///
-/// It ends when the next node to look at is farther than the `breadth` nearest nodes seen, and farther, by `slack`, than the
-/// last wanted result. The breadth leads out of dead ends; the slack makes a search as long as its data are hard: among points
-/// that lie in clusters few are about as near as the tenth, among random ones many are.
+/// It ends when the next node to visit is farther than the `breadth` nearest nodes visited, and farther, by `slack`, than the
+/// last wanted result. The breadth leads out of dead ends. The slack makes a search longer if its data are harder: among
+/// clustered points, few are about as near as the tenth; among random ones, many are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reach {
-    /// How many nodes are looked at at least.
+    /// Minimum number of nodes to visit.
     pub breadth: usize,
-    /// The part by which a node that is still looked at may be farther than the last wanted result.
+    /// How much farther than the last wanted result a visited node may be, as a fraction of that distance.
     pub slack: f32,
-    /// The same as a part of the way from that result to any vector: where all are about as far, little slack is much.
+    /// The same as a fraction of the way from that result to a typical vector: if all vectors are about equally far, a small
+    /// slack is much.
     pub spread: f32,
 }
 
 impl Reach {
-    /// What the options of an index ask for.
+    /// The extent for the options of an index.
     pub fn of(options: &Options) -> Self {
         match options.optimize_for {
             OptimizeFor::Latency => Self {
@@ -35,21 +36,21 @@ impl Reach {
     }
 }
 
-/// How the nearest are found.
+/// How the nearest vectors are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Along the links.
+    /// By following links.
     Walk,
-    /// All that are accepted are measured.
+    /// By measuring all accepted vectors.
     Scan,
 }
 
-/// Nodes measured for each one that is looked at: its links, less those seen already.
+/// Number of nodes measured per visited node: its new neighbours.
 const MEASURED_PER_HOP: u64 = 12;
-/// What it costs to ask whether an ordinal is accepted, in parts of a distance.
+/// Calls of the filter that cost as much as one distance.
 const ASKED_PER_DISTANCE: u64 = 10;
 
-/// Walk or scan? `accepted` is how many ordinals pass the filter, as far as that is known; nothing: all.
+/// Decides between walk and scan. `accepted` is the number of accepted ordinals, if it is known; `None` means all.
 pub fn choose(nodes: u32, accepted: Option<u32>, limit: usize, reach: Reach) -> Way {
     let nodes = u64::from(nodes);
     let accepted = accepted.map_or(nodes, u64::from).min(nodes);
@@ -62,15 +63,15 @@ pub fn choose(nodes: u32, accepted: Option<u32>, limit: usize, reach: Reach) -> 
     }
 }
 
-/// How far a node that is still looked at may be, where the last wanted result is at `distance`, and any vector at `typical`.
+/// The maximum distance of a node to visit, if the last wanted result is at `distance`, and a typical vector at `typical`.
 pub(crate) fn farther(distance: f32, typical: f32, reach: Reach) -> f32 {
     let by_slack = distance * (1.0 + reach.slack);
     let by_spread = distance + (typical - distance).max(0.0) * reach.spread;
     by_slack.min(by_spread)
 }
 
-/// Whether a walk that has measured so many nodes is better ended by a scan, which measures one for half the cost. So a search
-/// never costs more than about two scans, whatever its data and its filter.
+/// True if a scan should end a walk that has measured this many nodes. A scan measures a node for half the cost, so a search
+/// never costs more than about two scans, whatever its data and filter.
 pub(crate) fn gives_up(measured: usize, nodes: u32) -> bool {
     measured as u64 * 2 > u64::from(nodes)
 }

@@ -1,6 +1,6 @@
-//! A vector to measure distances from.
+//! A vector that distances are measured from.
 //!
-//! Distances are the cheapest number that sorts as the similarity does:
+//! Distances are the cheapest numbers in the order of the similarity:
 //!
 //! ```text
 //! cosine       -(x . y) / (|x| |y|)
@@ -8,25 +8,25 @@
 //! euclidean    |x - y|^2
 //! ```
 //!
-//! A product is no distance: the nearest of a long vector is not itself, and long vectors are near to all. A graph linked by products
-//! leads through them to the largest products all the same, and far better than one of the same vectors made equally long by
-//! one more component (measured; compare ip-NSW of Morozov and Babenko). Where a distance in space is asked for, all
-//! vectors are taken to be as long as the longest (`reach` is the square of its length).
+//! A dot product is not a distance: the nearest vector of a long vector is not itself, and long vectors are near to all. Even
+//! so, a graph linked by products leads to the largest products, and far better than one of the same vectors made equally long
+//! by an extra component (measured; compare ip-NSW of Morozov and Babenko). Where a distance in space is needed, all vectors
+//! count as long as the longest (`reach` is its squared length).
 
 use crate::Similarity;
 use crate::kernel::{Kernel, Lane};
 
-/// How distances are measured among the vectors of a graph.
+/// The measure of distances among the vectors of a graph.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Space {
     pub(crate) similarity: Similarity,
     pub(crate) kernel: Kernel,
-    /// The greatest square of a vector's length (dot product only).
+    /// The greatest squared length of a vector (dot product only).
     pub(crate) reach: f32,
 }
 
 impl Space {
-    /// The distance of two vectors of the graph, squared as one in space.
+    /// The distance of two vectors of the graph, as a squared distance in space.
     #[inline]
     pub(crate) fn squared_between<L: Lane>(
         &self,
@@ -41,13 +41,13 @@ impl Space {
     }
 }
 
-/// A vector to measure from: a query, or a vector that is being linked.
+/// A vector that distances are measured from: a query, or a vector that is being linked.
 #[derive(Clone, Debug)]
 pub struct Probe {
     space: Space,
     vector: Box<[f32]>,
     weight: f32,
-    /// By how much a query's products are stretched to be those of a vector as long as the others.
+    /// Factor that scales a query's products to those of a vector of the common length.
     stretch: f32,
 }
 
@@ -76,7 +76,7 @@ impl Probe {
         }
     }
 
-    /// The distance of a stored vector with its weight.
+    /// The distance of a stored vector; `weight` is its weight.
     #[inline]
     pub(crate) fn distance<L: Lane>(&self, vector: &[L], weight: f32) -> f32 {
         let kernel = self.space.kernel;
@@ -85,7 +85,7 @@ impl Probe {
             Similarity::DotProduct => -kernel.dot(&self.vector, vector),
             Similarity::Euclidean => kernel.squared_distance(&self.vector, vector),
         };
-        // Only bytes that nobody checked make one that is no number.
+        // Only unchecked bytes can cause NaN.
         if distance.is_nan() {
             f32::INFINITY
         } else {
@@ -93,7 +93,7 @@ impl Probe {
         }
     }
 
-    /// The same as the square of a distance in space.
+    /// A distance as a squared distance in space.
     #[inline]
     pub(crate) fn squared(&self, distance: f32) -> f32 {
         match self.space.similarity {
@@ -103,14 +103,14 @@ impl Probe {
         }
     }
 
-    /// The distance of this square.
+    /// The distance that has this square in space.
     pub(crate) fn of_square(&self, squared: f32) -> f32 {
         match self.space.similarity {
             Similarity::Cosine => squared / 2.0 - 1.0,
             Similarity::DotProduct if self.stretch > 0.0 => {
                 (squared - 2.0 * self.space.reach) / (2.0 * self.stretch)
             }
-            // All products with a query without length are the same.
+            // All products with a zero query are equal.
             Similarity::DotProduct => 0.0,
             Similarity::Euclidean => squared,
         }
@@ -125,7 +125,7 @@ impl Probe {
     }
 }
 
-/// What a similarity needs to know of a vector beside its components.
+/// The precomputed weight of a vector for a similarity.
 pub(crate) fn weight_of(similarity: Similarity, vector: &[f32]) -> f32 {
     let square = square_of(vector);
     match similarity {

@@ -1,14 +1,15 @@
-//! Which links a node keeps: near ones, but not all in the same direction.
+//! Chooses the links that a node keeps: near ones, but in different directions.
 
 use crate::Near;
 
-/// By how much nearer to a kept node than to the linking one a candidate must be to be left out, in the second round.
+/// In the second round, a candidate must be nearer by this factor to a kept node than to the linking one to be left out.
 const RELAXED: f32 = 1.2;
 
 /// Chooses at most `most` of the candidates, which come nearest first.
 ///
-/// A candidate that is nearer to one already chosen than to the node itself is reached through that one. If few are left,
-/// a second round is less strict. `between` gives the squared distance of two candidates, `squared` that of a candidate from the node.
+/// A candidate that is nearer to a chosen one than to the node itself is reached through that one, so it is left out. If few
+/// are left, a second round is less strict. `between` returns the squared distance of two candidates, `squared` that of a
+/// candidate and the node.
 pub(crate) fn select(
     candidates: &[Near],
     most: usize,

@@ -1,25 +1,25 @@
-//! How alike two vectors are.
+//! Similarity functions of vectors.
 
 use crate::{DIMENSION_MAX, Error};
 
-/// A similarity function, as `similarity_function` of an index names it. Scores are those of the CQL functions
-/// `similarity_cosine`, `similarity_dot_product` and `similarity_euclidean`: the higher, the nearer.
+/// A similarity function, as in `similarity_function` of an index. Scores are those of the CQL functions `similarity_cosine`,
+/// `similarity_dot_product` and `similarity_euclidean`: a higher score is nearer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Similarity {
-    /// The angle counts, not the length.
+    /// The angle, independent of lengths.
     #[default]
     Cosine,
-    /// The product counts; meant for vectors of length 1, right for others as well.
+    /// The dot product; meant for vectors of length 1, but correct for others, too.
     DotProduct,
-    /// The distance counts.
+    /// The Euclidean distance.
     Euclidean,
 }
 
-/// Compat: Cassandra 5.0 takes no larger component.
+/// Compat: Cassandra 5.0 refuses larger components.
 const COMPONENT_MAX: f32 = 1e17;
 
 impl Similarity {
-    /// All of them, in Cassandra's order.
+    /// All functions, in Cassandra's order.
     pub const ALL: [Self; 3] = [Self::Euclidean, Self::DotProduct, Self::Cosine];
 
     /// Its name in the options of an index.
@@ -31,17 +31,18 @@ impl Similarity {
         }
     }
 
-    /// The function of that name, in whichever case.
+    /// The function with this name, compared without case.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|known| known.name().eq_ignore_ascii_case(name))
     }
 
-    /// Whether a vector can be indexed or asked for.
+    /// Checks that a vector can be indexed or searched for.
     ///
     /// # Errors
-    /// [`Error::Refused`] with Cassandra's words: a component that is no number or too large; no direction where only that counts.
+    /// [`Error::Refused`] with Cassandra's message: a component is not finite or too large, or a zero vector has no direction
+    /// for cosine.
     pub fn check(self, vector: &[f32]) -> Result<(), Error> {
         if vector.is_empty() || vector.len() > DIMENSION_MAX as usize {
             return Err(Error::Refused(format!(

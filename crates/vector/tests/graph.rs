@@ -1,4 +1,4 @@
-//! What whoever searches a graph relies on, in memory and in a file.
+//! Tests of the guarantees of a graph, in memory and in a file.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -44,7 +44,7 @@ fn file(graph: &MemoryGraph) -> FileGraph {
     file
 }
 
-/// Everything, in the order in which it is given.
+/// All results, in order.
 fn all<G: Graph>(graph: &G, query: &[f32], accept: &dyn Fn(u32) -> bool) -> Vec<(u32, f32)> {
     let mut nearest = Nearest::of(graph, query, 3, None, REACH).unwrap();
     std::iter::from_fn(|| nearest.next(accept).unwrap()).collect()
@@ -246,7 +246,7 @@ fn a_graph_of_the_same_vectors_is_the_same_file() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever the vectors, going on to the end gives what a look at all of them gives.
+    /// For any vectors, all results together are those of a scan.
     #[test]
     fn nothing_is_lost_and_nothing_invented(
         points in prop::collection::vec(prop::collection::vec(-2_i8..3, 3), 0..120),
@@ -276,7 +276,7 @@ proptest! {
     }
 }
 
-/// All ordinals by a walk, however few nodes there are.
+/// All ordinals by a walk, even of few nodes.
 fn given<G: Graph>(graph: &G, reach: Reach) -> Vec<u32> {
     let mut nearest = Nearest::of(graph, &[1.0, 0.5, -1.0], 1, None, reach).unwrap();
     std::iter::from_fn(|| nearest.next(&|_| true).unwrap().map(|(ordinal, _)| ordinal)).collect()

@@ -1,4 +1,4 @@
-//! Damaged files: an error or other results, never a panic, and no memory for what is not there.
+//! Tests with damaged files: an error or other results, never a panic or an excessive allocation.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -30,7 +30,7 @@ fn bytes(count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Opens and uses it; whether it came to the end.
+/// Opens and uses the file; an error if it could not be used to the end.
 fn try_all(bytes: Vec<u8>) -> Result<(), Error> {
     let file = FileGraph::open(Arc::new(bytes))?;
     let found = search(&file, &[0.1, 0.2, 0.3, 0.4, 0.5, -0.5], 20, &|_| true, REACH);
@@ -38,7 +38,7 @@ fn try_all(bytes: Vec<u8>) -> Result<(), Error> {
     found.map(drop)
 }
 
-/// Makes the CRCs fit again, so that the decoder meets what the CRCs would have caught.
+/// Recomputes the CRCs, so that the decoder meets damage that the CRCs would have caught.
 fn fit(bytes: &mut [u8]) {
     let end = bytes.len() - 16;
     let Some(tail) =
@@ -89,7 +89,7 @@ fn hostile_bytes_with_good_checksums_do_no_harm() {
     for round in 0..3000 {
         let mut damaged = whole.clone();
         for _ in 0..=random.next() % 4 {
-            // The tail in every other round: it is small and says where everything is.
+            // Every other round changes the tail: it is small and has all offsets.
             let from = if round % 2 == 0 { damaged.len() - 120 } else { 0 };
             let at = from + random.next() as usize % (damaged.len() - from);
             damaged[at] = random.next() as u8;
@@ -100,7 +100,7 @@ fn hostile_bytes_with_good_checksums_do_no_harm() {
     assert!(outcomes[0] > 100 && outcomes[1] > 100, "{outcomes:?}");
 }
 
-/// Reads without a map, and fails after so many reads.
+/// Keeps no pages, and fails after a number of reads.
 struct Failing {
     bytes: Vec<u8>,
     left: std::sync::atomic::AtomicU32,

@@ -1,4 +1,4 @@
-//! How many of the nearest vectors searches find: among random vectors, the hardest there are, and among clustered ones.
+//! Tests how many of the nearest vectors a search finds: among random vectors, the hardest case, and among clustered ones.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -79,7 +79,7 @@ func metadata(session *gocql.Session) {
 	equal(gocql.ColumnStatic, table.Columns["motto"].Kind)
 }
 
-// describe waits until the driver has heard of the table: it learns by an event.
+// describe waits until the driver knows the table: it learns of it by an event.
 func describe(session *gocql.Session, name string) *gocql.TableMetadata {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		keyspace, err := session.KeyspaceMetadata(keyspace)
@@ -146,7 +146,7 @@ type address struct {
 	Zip    int    `cql:"zip"`
 }
 
-// isCustom tells types that a server can only name by class in an old version, where this driver has no codec for them.
+// isCustom is true for types that old protocol versions name by class, for which this driver has no codec.
 func isCustom(name string, version int) bool {
 	switch name {
 	case "date", "time", "smallint", "tinyint":

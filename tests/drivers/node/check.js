@@ -84,7 +84,7 @@ async function batch(client) {
   assert.strictEqual(hits.toNumber(), 3);
 }
 
-// Types that a server can only name by class in v3, where this driver has no codec for them.
+// Types that v3 names by class, for which this driver has no codec.
 const CUSTOM_IN_V3 = ['date', 'time', 'smallint', 'tinyint'];
 
 async function allTypes(client, version) {

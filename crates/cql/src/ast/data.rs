@@ -1,4 +1,4 @@
-//! Changes of data, and the relations and conditions that say which.
+//! INSERT, UPDATE, DELETE and batches, with their relations and conditions.
 
 use super::{Identifier, QualifiedName, Term};
 
@@ -7,7 +7,7 @@ use super::{Identifier, QualifiedName, Term};
 pub struct Insert {
     /// The table.
     pub table: QualifiedName,
-    /// What is inserted.
+    /// The values.
     pub source: InsertSource,
     /// `IF NOT EXISTS`
     pub if_not_exists: bool,
@@ -18,7 +18,7 @@ pub struct Insert {
 /// The values of an `INSERT`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InsertSource {
-    /// `(a, b) VALUES (1, 2)`. Their counts may differ; that is for the planner to refuse.
+    /// `(a, b) VALUES (1, 2)`. The planner checks that both have the same length.
     Values {
         /// The columns, in order.
         columns: Vec<Identifier>,
@@ -29,7 +29,7 @@ pub enum InsertSource {
     Json {
         /// A string literal or a marker.
         value: Term,
-        /// `DEFAULT UNSET`: columns that are not in the JSON stay as they are, instead of becoming null.
+        /// `DEFAULT UNSET`: columns that are not in the JSON keep their values, instead of becoming null.
         default_unset: bool,
     },
 }
@@ -39,7 +39,7 @@ pub enum InsertSource {
 pub struct Using {
     /// Microseconds since the epoch.
     pub timestamp: Option<Term>,
-    /// Seconds to live. Never there on a `DELETE`.
+    /// Seconds to live. Always `None` in a `DELETE`.
     pub ttl: Option<Term>,
 }
 
@@ -63,16 +63,16 @@ pub struct Update {
 pub struct Assignment {
     /// The column.
     pub column: Identifier,
-    /// What happens to it.
+    /// The operation.
     pub operation: AssignmentOperation,
 }
 
-/// What `SET` does to a column.
+/// An operation of `SET` on a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AssignmentOperation {
     /// `c = value`
     Set(Term),
-    /// `c = c + value`, `c += value`; a counter also with `c = c - 1` written without a space
+    /// `c = c + value`, `c += value`; also `c = c -1` of a counter, which has no space after the minus
     Add(Term),
     /// `c = c - value`, `c -= value`
     Subtract(Term),
@@ -97,7 +97,7 @@ pub enum AssignmentOperation {
 /// `DELETE`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delete {
-    /// What is deleted of each row; the whole row if empty.
+    /// The parts of each row to delete; empty for the whole row.
     pub targets: Vec<ColumnPart>,
     /// The table.
     pub table: QualifiedName,
@@ -109,7 +109,7 @@ pub struct Delete {
     pub condition: IfClause,
 }
 
-/// A column or a part of it: what is deleted, or compared in a condition.
+/// A column or a part of it, in DELETE or in a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnPart {
     /// `c`
@@ -133,11 +133,11 @@ pub enum ColumnPart {
 /// `BEGIN BATCH .. APPLY BATCH`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// Logged unless written otherwise.
+    /// `Logged` if the text does not say.
     pub kind: BatchKind,
     /// `USING`
     pub using: Using,
-    /// The changes, in order; may be empty.
+    /// The members, in order; may be empty.
     pub modifications: Vec<Modification>,
 }
 
@@ -152,7 +152,7 @@ pub enum BatchKind {
     Counter,
 }
 
-/// A statement that may stand in a batch.
+/// A statement that is allowed in a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Modification {
     /// `INSERT`
@@ -178,28 +178,27 @@ pub enum IfClause {
 /// One condition of `IF`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// What is compared.
+    /// The left side.
     pub subject: ColumnPart,
     /// `=`, `<`, `<=`, `>`, `>=`, `!=`, `IN`, `CONTAINS` or `CONTAINS KEY`.
     pub operator: Operator,
-    /// What it is compared with.
+    /// The right side.
     pub operand: Operand,
 }
 
 /// One member of `WHERE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Relation {
-    /// What is restricted.
+    /// The left side.
     pub subject: Subject,
-    /// How.
     pub operator: Operator,
-    /// What it is compared with.
+    /// The right side.
     pub operand: Operand,
-    /// Where the relation was written.
+    /// The position of the relation in the text.
     pub span: Span,
 }
 
-/// What a relation restricts.
+/// The left side of a relation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Subject {
     /// `c`
@@ -217,11 +216,11 @@ pub enum Subject {
     },
     /// `expr(index, ..)`; the operator is `Operator::IndexExpression`
     Index(Identifier),
-    /// `a AND b OR c`: branches, one of which has to hold; the operator is `Operator::Or`. Not in Cassandra's grammar.
+    /// `a AND b OR c`: branches, one of which must hold; the operator is `Operator::Or`. Not in Cassandra's grammar.
     AnyOf(Vec<Vec<Relation>>),
 }
 
-/// How a relation or condition compares.
+/// The operator of a relation or condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// `=`
@@ -244,7 +243,7 @@ pub enum Operator {
     ContainsKey,
     /// `LIKE`
     Like,
-    /// `:`, a match by an index's analyzer
+    /// `:`, a match by the analyzer of an index
     AnalyzerMatches,
     /// `IS NOT NULL`; the operand is `Operand::None`
     IsNotNull,
@@ -257,17 +256,17 @@ pub enum Operator {
 /// The right side of a relation or condition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
-    /// One value. After `IN` it is a marker for the whole list.
+    /// One value; after `IN`, a marker for the whole list.
     Term(Term),
     /// `IN (a, b)`; may be empty. For several columns each member is a `Tuple` or a marker.
     List(Vec<Term>),
-    /// After `IS NOT NULL`.
+    /// No right side, after `IS NOT NULL`.
     None,
 }
 
 /// A range of bytes of the parsed text.
 ///
-/// Compares equal to any other span: where something was written does not change what it means.
+/// All spans are equal: a position does not change the meaning.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
     /// First byte.
@@ -277,7 +276,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The text of the span, if `text` is what was parsed.
+    /// The text of the span. `text` must be the parsed text.
     pub fn of(self, text: &str) -> Option<&str> {
         text.get(self.start..self.end)
     }

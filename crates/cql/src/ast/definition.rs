@@ -1,8 +1,8 @@
-//! Definitions of keyspaces, user types, indexes and triggers, and the properties that all of them take.
+//! Definitions of keyspaces, user types, indexes and triggers, and their properties.
 
 use super::{CqlTypeName, Identifier, QualifiedName};
 
-/// `WITH a = 1 AND b = {'c': 'd'}`, in the order of the text. No name is there twice.
+/// `WITH a = 1 AND b = {'c': 'd'}`, in the order of the text. Names are unique.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties(pub Vec<(Identifier, PropertyValue)>);
 
@@ -12,18 +12,18 @@ impl Properties {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// Whether nothing was set.
+    /// True if there are no properties.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// The value of a property. As in Cassandra, a number, boolean or word is its text.
+/// The value of a property. As in Cassandra, numbers, booleans and words are text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PropertyValue {
     /// `'text'`, `0.1`, `true`, `NaN`, an unreserved keyword
     Text(String),
-    /// `{'a': 1}`, keys and values as text. No key is there twice.
+    /// `{'a': 1}`, keys and values as text. Keys are unique.
     Map(Vec<(String, String)>),
 }
 
@@ -63,7 +63,7 @@ pub struct DropKeyspace {
 pub struct DropObject {
     /// `IF EXISTS`
     pub if_exists: bool,
-    /// What is dropped.
+    /// The object to drop.
     pub name: QualifiedName,
 }
 
@@ -89,7 +89,7 @@ pub struct AlterType {
     pub change: TypeChange,
 }
 
-/// What `ALTER TYPE` changes.
+/// The kinds of `ALTER TYPE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeChange {
     /// `ADD f t`
@@ -108,7 +108,7 @@ pub enum TypeChange {
         /// Old and new names, at least one pair.
         renames: Vec<(Identifier, Identifier)>,
     },
-    /// `ALTER f TYPE t`, which Cassandra parses only to refuse it
+    /// `ALTER f TYPE t`, which Cassandra parses and then refuses
     AlterField {
         /// The field.
         field: Identifier,
@@ -124,22 +124,22 @@ pub struct CreateIndex {
     pub is_custom: bool,
     /// `IF NOT EXISTS`
     pub if_not_exists: bool,
-    /// Absent where the index is to be named after table and column.
+    /// `None` if the name is to be derived from table and column.
     pub name: Option<Identifier>,
     /// The table.
     pub table: QualifiedName,
-    /// What is indexed; may be empty for a custom index.
+    /// The indexed columns; may be empty for a custom index.
     pub targets: Vec<IndexTarget>,
     /// `USING 'class'`
     pub using: Option<String>,
-    /// `WITH`, among them `options`
+    /// `WITH`, including `options`
     pub properties: Properties,
 }
 
-/// What an index is on.
+/// The target of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexTarget {
-    /// Which part of the column.
+    /// The indexed part of the column.
     pub kind: IndexTargetKind,
     /// The column.
     pub column: Identifier,

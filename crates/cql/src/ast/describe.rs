@@ -5,26 +5,26 @@ use super::{Identifier, QualifiedName};
 /// `DESCRIBE` or `DESC`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Describe {
-    /// What is described.
+    /// The object to describe.
     pub target: DescribeTarget,
     /// `WITH INTERNALS`: also ids and dropped columns.
     pub with_internals: bool,
 }
 
-/// What `DESCRIBE` describes.
+/// The objects of `DESCRIBE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DescribeTarget {
     /// `CLUSTER`
     Cluster,
-    /// `SCHEMA`: all but the system keyspaces
+    /// `SCHEMA`: all except the system keyspaces
     Schema,
-    /// `FULL SCHEMA`: the system keyspaces too
+    /// `FULL SCHEMA`: with the system keyspaces
     FullSchema,
     /// `KEYSPACES`: their names
     Keyspaces,
-    /// `KEYSPACE k`, with all that is in it; the session's if absent
+    /// `KEYSPACE k` with its content; `None` means the session's
     Keyspace(Option<Identifier>),
-    /// `ONLY KEYSPACE k`, without what is in it
+    /// `ONLY KEYSPACE k`, without its content
     OnlyKeyspace(Option<Identifier>),
     /// `TABLES`: their names
     Tables,
@@ -46,6 +46,6 @@ pub enum DescribeTarget {
     Aggregates,
     /// `AGGREGATE a`
     Aggregate(QualifiedName),
-    /// A name of a keyspace, table, view or index, whichever there is
+    /// A keyspace, table, view or index, whichever has this name
     Any(QualifiedName),
 }

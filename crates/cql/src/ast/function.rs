@@ -2,12 +2,12 @@
 
 use super::{CqlTypeName, Identifier, QualifiedName, Term};
 
-/// What happens if the thing to be created is there already.
+/// How to treat an object that already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CreateMode {
     /// `OR REPLACE`
     pub or_replace: bool,
-    /// `IF NOT EXISTS`. Both together are for the schema to refuse.
+    /// `IF NOT EXISTS`. The schema refuses both together.
     pub if_not_exists: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct DropFunction {
     pub if_exists: bool,
     /// The function.
     pub name: QualifiedName,
-    /// The argument types; absent where the name alone tells which is meant.
+    /// The argument types; `None` if the name alone must be unique.
     pub argument_types: Option<Vec<CqlTypeName>>,
 }
 

@@ -9,7 +9,7 @@ pub struct CreateRole {
     pub if_not_exists: bool,
     /// The role.
     pub role: Identifier,
-    /// `WITH`. `CREATE USER` sets `login`, and `superuser` to what was written or false.
+    /// `WITH`. `CREATE USER` sets `login`, and `superuser` to the given value or false.
     pub options: RoleOptions,
 }
 
@@ -24,7 +24,7 @@ pub struct AlterRole {
     pub options: RoleOptions,
 }
 
-/// What `WITH` sets on a role; what is absent was not written.
+/// The options after `WITH`; `None` if not in the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoleOptions {
     /// `PASSWORD = '..'` or `HASHED PASSWORD = '..'`
@@ -41,7 +41,7 @@ pub struct RoleOptions {
     pub cidr_groups: Option<Access>,
 }
 
-/// A password, as it is or hashed.
+/// A password, plain or hashed.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Password {
     /// The password itself.
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Password {
     }
 }
 
-/// Which datacenters or groups of addresses a role is confined to.
+/// The datacenters or address groups that a role is limited to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     /// `ALL`
@@ -81,20 +81,20 @@ pub struct DropRole {
 /// `GRANT` or `REVOKE` of permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PermissionChange {
-    /// What may be done.
+    /// The permissions.
     pub permissions: Permissions,
-    /// To what.
+    /// Their resource.
     pub resource: Resource,
-    /// By whom.
+    /// The role that gets or loses them.
     pub role: Identifier,
 }
 
 /// `GRANT role TO member` or `REVOKE role FROM member`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleMembership {
-    /// The role that is given or taken away.
+    /// The role to grant or revoke.
     pub role: Identifier,
-    /// Whom it is given to or taken from.
+    /// The role that becomes or ceases to be a member.
     pub member: Identifier,
 }
 
@@ -103,20 +103,20 @@ pub struct RoleMembership {
 pub struct ListRoles {
     /// `OF role`
     pub of: Option<Identifier>,
-    /// Also roles of roles; false after `NORECURSIVE`.
+    /// True to include roles of roles; false for `NORECURSIVE`.
     pub recursive: bool,
 }
 
 /// `LIST permissions`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListPermissions {
-    /// Which permissions.
+    /// The permissions.
     pub permissions: Permissions,
     /// `ON resource`
     pub resource: Option<Resource>,
     /// `OF role`
     pub of: Option<Identifier>,
-    /// Also what is inherited; false after `NORECURSIVE`.
+    /// True to include inherited permissions; false for `NORECURSIVE`.
     pub recursive: bool,
 }
 
@@ -129,7 +129,6 @@ pub enum Permissions {
     Only(Vec<Permission>),
 }
 
-/// What a role may be allowed to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each variant is the permission of that name")]
 pub enum Permission {
@@ -163,7 +162,7 @@ impl Permission {
     }
 }
 
-/// What permissions are about.
+/// The resource of permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// `ALL KEYSPACES`
@@ -218,7 +217,7 @@ pub struct DropIdentity {
 }
 
 impl Resource {
-    /// The permissions that mean something on this resource; `ALL` is these.
+    /// The permissions that apply to this resource; `ALL` means these.
     pub fn applicable_permissions(&self) -> &'static [Permission] {
         use Permission::*;
         match self {
@@ -243,7 +242,7 @@ impl Resource {
         }
     }
 
-    /// What Cassandra's messages call this sort of resource.
+    /// The kind of resource in Cassandra's messages.
     pub fn kind_name(&self) -> &'static str {
         match self {
             Self::AllKeyspaces | Self::Keyspace(_) | Self::AllTables(_) | Self::Table(_) => "DataResource",

@@ -1,14 +1,14 @@
-//! `SELECT`, and what a selection may compute.
+//! `SELECT` and selectors.
 
 use super::{
     ArithmeticOperator, BindMarker, CqlTypeName, Identifier, Literal, NativeType, QualifiedName, Relation,
     Term,
 };
 
-/// `EXPLAIN [ANALYZE] SELECT`: how a SELECT is carried out. Not a statement of Cassandra's.
+/// `EXPLAIN [ANALYZE] SELECT`: how a SELECT is executed. Not in Cassandra.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explain {
-    /// The SELECT is carried out, too, and what it cost is told.
+    /// True to execute the SELECT and report its cost.
     pub is_analyzed: bool,
     /// The SELECT.
     pub select: Box<Select>,
@@ -17,15 +17,15 @@ pub struct Explain {
 /// `SELECT`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
-    /// `SELECT JSON`: each row as one text column.
+    /// `SELECT JSON`: each row is one text column.
     pub json: bool,
     /// `SELECT DISTINCT`
     pub distinct: bool,
-    /// What is selected.
+    /// The selected columns.
     pub selection: Selection,
     /// The table or view.
     pub table: QualifiedName,
-    /// `WHERE`, joined by `AND`; empty if there is none.
+    /// `WHERE`; all must hold. May be empty.
     pub relations: Vec<Relation>,
     /// `GROUP BY`
     pub group_by: Vec<Selector>,
@@ -39,7 +39,7 @@ pub struct Select {
     pub allow_filtering: bool,
 }
 
-/// What a `SELECT` or a view selects.
+/// The selection of a `SELECT` or a view.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Selection {
     /// `*`
@@ -68,7 +68,7 @@ pub enum Selector {
     Bind(BindMarker),
     /// `count(*)`; `count(1)` is an ordinary `Function`
     CountRows,
-    /// `f(a, b)`, among them `token(a, b)` and aggregates
+    /// `f(a, b)`, including `token(a, b)` and aggregates
     Function {
         /// The function's name.
         name: QualifiedName,
@@ -88,7 +88,7 @@ pub enum Selector {
         /// The type to convert to.
         native_type: NativeType,
     },
-    /// `(int) a`: says which type is meant, converts nothing
+    /// `(int) a`: declares the type, without a conversion
     TypeHint {
         /// The type that the value is declared to have.
         type_name: CqlTypeName,
@@ -102,13 +102,13 @@ pub enum Selector {
         /// The key or index.
         key: Term,
     },
-    /// `a[from..to]`, both ends inclusive and at least one present
+    /// `a[from..to]`, with both ends included and at least one given
     Slice {
         /// The collection.
         of: Box<Selector>,
-        /// First key, or the collection's first.
+        /// First key; `None` is unbounded.
         from: Option<Term>,
-        /// Last key, or the collection's last.
+        /// Last key; `None` is unbounded.
         to: Option<Term>,
     },
     /// `a.f`
@@ -122,20 +122,20 @@ pub enum Selector {
     Arithmetic {
         /// The operator.
         operator: ArithmeticOperator,
-        /// What stands before it.
+        /// The left operand.
         left: Box<Selector>,
-        /// What stands after it.
+        /// The right operand.
         right: Box<Selector>,
     },
     /// `-a`
     Negate(Box<Selector>),
     /// `[a, b]`
     List(Vec<Selector>),
-    /// `{a, b}`; the empty one may also be meant as a map
+    /// `{a, b}`; the empty one may also be a map
     Set(Vec<Selector>),
-    /// `{a: b}`: a map, or a user type if all keys are columns and the receiver is one
+    /// `{a: b}`: a map, or a user type if all keys are columns and the receiver is a user type
     MapOrUserType(Vec<(Selector, Selector)>),
-    /// `(a, b)` with two elements or more; parentheses around one only group
+    /// `(a, b)` with at least two elements; parentheses around one element only group
     Tuple(Vec<Selector>),
 }
 
@@ -144,9 +144,9 @@ pub enum Selector {
 pub struct Ordering {
     /// The column.
     pub column: Identifier,
-    /// `ANN OF term`: order by distance from this vector instead of by value.
+    /// `ANN OF term`: orders by the distance from this vector instead of by value.
     pub ann_of: Option<Term>,
-    /// `ASC` unless written otherwise.
+    /// `Ascending` if the text does not say.
     pub direction: Direction,
 }
 

@@ -1,4 +1,4 @@
-//! `CREATE TABLE` and `ALTER TABLE`, and views, which share most of their clauses.
+//! `CREATE TABLE`, `ALTER TABLE`, and views, which share most clauses.
 
 use super::{CqlTypeName, Direction, Identifier, Properties, QualifiedName, Relation, Selection, Term};
 
@@ -9,15 +9,15 @@ pub struct CreateTable {
     pub if_not_exists: bool,
     /// The table.
     pub table: QualifiedName,
-    /// The columns, in the order of the text. A name may be there twice; that is for the schema to refuse.
+    /// The columns, in the order of the text. The schema refuses repeated names.
     pub columns: Vec<ColumnDefinition>,
-    /// `PRIMARY KEY`, wherever it was written; absent if it was not.
+    /// `PRIMARY KEY`, from any place in the text.
     pub primary_key: Option<PrimaryKey>,
     /// `WITH CLUSTERING ORDER BY`, as written
     pub clustering_order: Vec<(Identifier, Direction)>,
     /// `WITH COMPACT STORAGE`
     pub compact_storage: bool,
-    /// The other properties, among them `id`.
+    /// The other properties, including `id`.
     pub properties: Properties,
 }
 
@@ -59,7 +59,7 @@ pub struct CreateTableLike {
     pub if_not_exists: bool,
     /// The new table.
     pub table: QualifiedName,
-    /// The table whose structure is taken.
+    /// The table whose structure is copied.
     pub source: QualifiedName,
     /// `WITH INDEXES`
     pub with_indexes: bool,
@@ -78,7 +78,7 @@ pub struct AlterTable {
     pub change: TableChange,
 }
 
-/// What `ALTER TABLE` changes.
+/// The kinds of `ALTER TABLE`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableChange {
     /// `ADD`
@@ -104,7 +104,7 @@ pub enum TableChange {
         /// Old and new names, at least one pair.
         renames: Vec<(Identifier, Identifier)>,
     },
-    /// `ALTER c TYPE t`, which Cassandra parses only to refuse it
+    /// `ALTER c TYPE t`, which Cassandra parses and then refuses
     AlterColumnType {
         /// The column.
         column: Identifier,
@@ -117,7 +117,7 @@ pub enum TableChange {
         if_exists: bool,
         /// The column.
         column: Identifier,
-        /// The new mask; none to drop it.
+        /// The new mask; `None` to drop it.
         mask: Option<ColumnMask>,
     },
     /// `DROP COMPACT STORAGE`
@@ -133,11 +133,11 @@ pub struct CreateView {
     pub if_not_exists: bool,
     /// The view.
     pub view: QualifiedName,
-    /// What is kept of the base table.
+    /// The columns of the view.
     pub selection: Selection,
     /// The base table.
     pub base: QualifiedName,
-    /// `WHERE`; empty if there is none.
+    /// `WHERE`; may be empty.
     pub relations: Vec<Relation>,
     /// `PRIMARY KEY`
     pub primary_key: PrimaryKey,

@@ -1,19 +1,19 @@
-//! Terms: what may stand for a value outside of a selection.
+//! Terms: values outside of a selection.
 
 use super::{CqlTypeName, Identifier, QualifiedName};
 
-/// A constant, with the text that was written where the type is still to be decided by the receiver.
+/// A constant. It is text if its receiver decides the type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Literal {
     /// `null`
     Null,
-    /// A string without its quotes, and with doubled quotes made single.
+    /// A string without its quotes; doubled quotes are single.
     String(String),
-    /// Decimal digits with an optional minus, of any length.
+    /// Decimal digits of any number, with an optional minus.
     Integer(String),
     /// A decimal with a point or an exponent, as written.
     Float(String),
-    /// `NaN` or `-NaN`, which are the same
+    /// `NaN` or `-NaN`, which are equal
     NaN,
     /// `Infinity`
     Infinity,
@@ -23,18 +23,18 @@ pub enum Literal {
     Boolean(bool),
     /// The 36 characters of a UUID, as written.
     Uuid(String),
-    /// The hex digits of a blob, without the `0x`; their count may be odd.
+    /// The hex digits of a blob, without `0x`; may be an odd number.
     Blob(String),
     /// A duration, as written (`1y2mo`, `P1Y2M`, `P0001-02-03T04:05:06`).
     Duration(String),
 }
 
-/// A place for a value that comes with the execution.
+/// A placeholder for a value that comes with the execution.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BindMarker {
-    /// Position in the list of markers of the whole statement, from 0.
+    /// Index in the list of all markers of the statement, from 0.
     pub index: usize,
-    /// The name in `:name`; absent for `?`.
+    /// The name in `:name`; `None` for `?`.
     pub name: Option<Identifier>,
 }
 
@@ -65,7 +65,7 @@ impl ArithmeticOperator {
         }
     }
 
-    /// Whether it binds stronger than addition.
+    /// True if it binds more strongly than addition.
     pub fn is_multiplicative(self) -> bool {
         !matches!(self, Self::Add | Self::Subtract)
     }
@@ -80,13 +80,13 @@ pub enum Term {
     Bind(BindMarker),
     /// `[a, b]`: a list, or a vector if the receiver is one
     List(Vec<Term>),
-    /// `{a, b}`; the empty one may also be meant as a map
+    /// `{a, b}`; the empty one may also be a map
     Set(Vec<Term>),
     /// `{a: b}`
     Map(Vec<(Term, Term)>),
     /// `{field: value}`
     UserType(Vec<(Identifier, Term)>),
-    /// `(a, b)`, with one element or more
+    /// `(a, b)`, with at least one element
     Tuple(Vec<Term>),
     /// `f(a, b)`
     Function {
@@ -95,7 +95,7 @@ pub enum Term {
         /// The arguments, in order.
         arguments: Vec<Term>,
     },
-    /// `(int) a`: says which type is meant, converts nothing
+    /// `(int) a`: declares the type, without a conversion
     TypeHint {
         /// The type that the value is declared to have.
         type_name: CqlTypeName,
@@ -113,9 +113,9 @@ pub enum Term {
     Arithmetic {
         /// The operator.
         operator: ArithmeticOperator,
-        /// What stands before it.
+        /// The left operand.
         left: Box<Term>,
-        /// What stands after it.
+        /// The right operand.
         right: Box<Term>,
     },
     /// `-a`; a number with a sign is a literal instead
@@ -126,7 +126,7 @@ impl Term {
     /// The null literal.
     pub const NULL: Self = Self::Literal(Literal::Null);
 
-    /// The marker, if the whole term is one.
+    /// The marker, if the term is just that.
     pub fn as_bind_marker(&self) -> Option<&BindMarker> {
         match self {
             Self::Bind(marker) => Some(marker),

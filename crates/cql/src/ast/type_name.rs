@@ -2,7 +2,7 @@
 
 use super::QualifiedName;
 
-/// The types that every node knows, without parameters.
+/// The built-in types without parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each variant is the CQL type of that name")]
 pub enum NativeType {
@@ -30,7 +30,7 @@ pub enum NativeType {
 }
 
 impl NativeType {
-    /// Every native type, in the order of their names.
+    /// Every native type, by name.
     pub const ALL: [Self; 21] = [
         Self::Ascii,
         Self::Bigint,
@@ -83,7 +83,7 @@ impl NativeType {
     }
 }
 
-/// A type as it is written in CQL.
+/// A type in CQL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CqlTypeName {
     /// `int` and the like

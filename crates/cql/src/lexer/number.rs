@@ -1,4 +1,4 @@
-//! Tokens that begin with a digit, or look like a number.
+//! Tokens that start with a digit, or look like a number.
 //!
 //! ```text
 //! integer  := '-'? digit+
@@ -16,15 +16,15 @@ use crate::token::Kind;
 
 /// Characters of a UUID.
 pub(super) const UUID_LENGTH: usize = 36;
-/// Where its hyphens are.
+/// The positions of its hyphens.
 const UUID_HYPHENS: [usize; 4] = [8, 13, 18, 23];
 /// The pattern of the ISO 8601 alternative format, after the `P`; `0` is any digit.
 const ISO_ALTERNATIVE: &[u8] = b"0000-00-00T00:00:00";
 
 impl Lexer<'_> {
-    /// Whether a UUID begins here.
+    /// True if a UUID starts here.
     pub(super) fn is_uuid(&self) -> bool {
-        // The hyphen first: nearly everything else fails there.
+        // The hyphen is checked first, since most texts fail there.
         self.peek(UUID_HYPHENS[0]) == Some(b'-')
             && self
                 .bytes
@@ -55,7 +55,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The end of the digits that begin `ahead`.
+    /// The end of the digits that start `ahead`.
     fn digits(&self, ahead: usize) -> usize {
         let mut end = ahead;
         while self.peek(end).is_some_and(|byte| byte.is_ascii_digit()) {
@@ -87,7 +87,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Takes an exponent if there is one at `at`; without it the number is a `plain`.
+    /// Takes an exponent if there is one at `at`; otherwise the number is a `plain`.
     fn exponent(&mut self, at: usize, plain: Kind) -> Kind {
         if !matches!(self.peek(at), Some(b'e' | b'E')) {
             return self.take(at, plain);
@@ -114,7 +114,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The end of the unit of time that begins `ahead`, the longest that fits.
+    /// The end of the longest unit of time that starts `ahead`.
     fn unit(&self, ahead: usize) -> Option<usize> {
         let next = self.peek(ahead + 1).map(|byte| byte.to_ascii_lowercase());
         match self.peek(ahead)?.to_ascii_lowercase() {
@@ -129,7 +129,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The length of the ISO 8601 duration whose `P` stands before `ahead`.
+    /// The length of the ISO 8601 duration whose `P` is before `ahead`.
     pub(super) fn iso_duration(&self, ahead: usize) -> Option<usize> {
         if self.is_iso_alternative(ahead) {
             return Some(ahead + ISO_ALTERNATIVE.len());
@@ -163,7 +163,7 @@ impl Lexer<'_> {
             })
     }
 
-    /// The end of the numbers with these designators, in order, that begin `ahead`.
+    /// The end of the numbers with these designators, in order, that start `ahead`.
     fn iso_parts(&self, ahead: usize, designators: &[u8]) -> usize {
         let mut end = ahead;
         for designator in designators {

@@ -57,7 +57,7 @@ impl Parser<'_> {
         Ok(InsertSource::Json { value, default_unset })
     }
 
-    /// `USING`, if it is there. Compat: what is written last counts. Unlike in Cassandra, no marker may be overwritten so,
+    /// An optional `USING`. Compat: the last of repeated options counts. Unlike in Cassandra, a marker may not be overwritten,
     /// since its value would be sent for nothing.
     fn optional_using(&mut self) -> Result<Using> {
         let mut using = Using::default();
@@ -136,7 +136,7 @@ impl Parser<'_> {
         Ok(Assignment { column, operation })
     }
 
-    /// What stands after `column =`.
+    /// The text after `column =`.
     fn set_column(&mut self, column: &str) -> Result<AssignmentOperation> {
         if self.is_bare_column(0) {
             return self.change_of_column(column);
@@ -208,7 +208,7 @@ impl Parser<'_> {
     }
 
     fn deleted(&mut self) -> Result<ColumnPart> {
-        // Compat: what follows is looked at before the column is taken.
+        // Compat: the following token is checked before the column is taken.
         let is_followed_well = matches!(
             self.peek(1),
             Kind::Comma | Kind::OpenBracket | Kind::Dot | Kind::Keyword(Keyword::From)
@@ -240,7 +240,7 @@ impl Parser<'_> {
         if !self.eat_word(Keyword::If) {
             return Ok(IfClause::None);
         }
-        // A column may be called `exists`, too.
+        // A column may be named `exists`.
         let is_existence = self.at_word(Keyword::Exists)
             && matches!(
                 self.peek(1),
@@ -313,12 +313,12 @@ fn not_the_same_column(integer: &str) -> Fault {
     ))
 }
 
-/// Compat: setting a column twice is refused by the grammar, and so is setting it and changing it.
+/// Compat: the grammar refuses two assignments to a column, and an assignment beside another change of it.
 fn refuse_incompatible(assignments: &[Assignment]) -> Result<()> {
     if assignments.len() < 2 {
         return Ok(());
     }
-    // Sorted, since a statement may set very many columns; stable, since the order of the two matters.
+    // Sorted, since a statement may have very many assignments; stable, since the order of two matters.
     let mut order: Vec<usize> = (0..assignments.len()).collect();
     order.sort_by_key(|index| {
         assignments
@@ -340,7 +340,7 @@ fn refuse_incompatible(assignments: &[Assignment]) -> Result<()> {
     Ok(())
 }
 
-/// Whether one statement may do both to the same column.
+/// True if one statement may do both to the same column.
 fn are_compatible(first: &AssignmentOperation, second: &AssignmentOperation) -> bool {
     use AssignmentOperation::{Set, SetField};
     match (first, second) {

@@ -58,7 +58,7 @@ impl Parser<'_> {
                 }
                 self.described(Self::table_name).map(DescribeTarget::View)
             }
-            // These three may also be names of what is described.
+            // These three may also be names of objects.
             Keyword::Type if self.peek(1).is_name() => {
                 self.described(Self::user_type_name).map(DescribeTarget::Type)
             }

@@ -1,7 +1,7 @@
 //! `EXPLAIN SELECT` and `EXPLAIN ANALYZE SELECT`, which Cassandra does not have.
 //!
-//! Neither word is a keyword: they mean something at the beginning of a statement only, and only if a SELECT follows, so that
-//! every other text is taken or refused as in Cassandra.
+//! Neither word is a keyword. They have a meaning only at the start of a statement and before a SELECT, so all other texts are
+//! parsed as in Cassandra.
 
 use super::Parser;
 use crate::ast::{Explain, Statement};
@@ -10,7 +10,7 @@ use crate::parser::Result;
 use crate::token::Kind;
 
 impl Parser<'_> {
-    /// The statement, if an EXPLAIN begins here.
+    /// The statement, if an EXPLAIN starts here.
     pub(super) fn explain(&mut self) -> Result<Option<Statement>> {
         if !self.at_plain_word(0, "explain") {
             return Ok(None);

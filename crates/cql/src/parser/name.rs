@@ -8,14 +8,14 @@ use crate::lexer::unquoted;
 use crate::token::{Kind, Token};
 
 impl<'a> Parser<'a> {
-    /// What a token says, as it was written.
+    /// The text of a token.
     pub(super) fn slice(&self, token: Token) -> &'a str {
         self.text
             .get(token.start as usize..token.end as usize)
             .unwrap_or_default()
     }
 
-    /// The name in a token that can be one.
+    /// The name in a token, case-folded.
     pub(super) fn folded(&self, token: Token) -> Identifier {
         match token.kind {
             Kind::QuotedName | Kind::EmptyQuotedName => unquoted_name(self.text, token),
@@ -23,7 +23,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A name of a column in a definition, of a field, or of an alias.
+    /// The name of a column in a definition, of a field, or of an alias.
     pub(super) fn identifier(&mut self) -> Result<Identifier> {
         if !self.kind().is_name() {
             return self.unexpected();
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
         Ok(self.folded(token))
     }
 
-    /// A name of a column; `""` is one, too, in tables that came from Thrift.
+    /// The name of a column; may be `""`, in tables from Thrift.
     pub(super) fn column(&mut self) -> Result<Identifier> {
         if self.eat(Kind::EmptyQuotedName) {
             return Ok(Identifier::new());
@@ -76,7 +76,7 @@ impl<'a> Parser<'a> {
         Ok(QualifiedName { keyspace: None, name })
     }
 
-    /// Whether the token `ahead` is a name of a table, function or whatever else.
+    /// True if the token `ahead` is a name of any kind of object.
     pub(super) fn is_any_name(&self, ahead: usize) -> bool {
         self.peek(ahead).is_name() || self.peek(ahead).is_function_name()
     }
@@ -88,7 +88,7 @@ impl<'a> Parser<'a> {
             keyspace = Some(self.keyspace()?);
             self.advance();
         } else if self.kind().is_name() && !self.kind().is_function_name() {
-            // Such a word could only be a keyspace.
+            // Such a word can only be a keyspace.
             self.advance();
             self.expect(Kind::Dot)?;
         }
@@ -107,8 +107,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether a name of a table may be followed by this, anywhere. Compat: Cassandra looks at it to tell a table from a
-/// keyspace, and so blames it on the name.
+/// True if this token may follow the name of a table. Compat: Cassandra looks at it to distinguish a table from a keyspace, so
+/// its message is about the name.
 fn ends_table_name(kind: Kind) -> bool {
     match kind {
         Kind::Keyword(word) => matches!(

@@ -30,7 +30,8 @@ impl Parser<'_> {
             .map(Statement::RevokePermissions)
     }
 
-    /// Compat: what follows `ALL` is looked at to tell roles from permissions, and so blamed on the whole statement.
+    /// Compat: the token after `ALL` is checked to distinguish roles from permissions, so the message is about the whole
+    /// statement.
     fn refuse_all_of_nothing(&self, word: Keyword) -> Result<()> {
         let can_follow = self.peek_word(2, Keyword::On)
             || self.peek_word(2, Keyword::Permissions)
@@ -41,7 +42,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Whether a role stands here, not permissions.
+    /// True if a role starts here, not permissions.
     fn is_role_before(&self, word: Keyword) -> bool {
         self.permission(0).is_none() && !self.at_word(Keyword::All) || self.peek_word(1, word)
     }
@@ -69,7 +70,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The permission that the token `ahead` names.
+    /// The permission in the token `ahead`.
     fn permission(&self, ahead: usize) -> Option<Permission> {
         let Kind::Keyword(word) = self.peek(ahead) else {
             return None;
@@ -153,7 +154,7 @@ impl Parser<'_> {
         self.is_string(ahead) || self.is_any_name(ahead)
     }
 
-    /// What follows `ALL`.
+    /// The text after `ALL`.
     fn all_resources(&mut self) -> Result<Resource> {
         let word = self.advance().kind;
         Ok(match word {

@@ -15,7 +15,7 @@ impl Parser<'_> {
         Ok(properties)
     }
 
-    /// `WITH ..`, if it is there.
+    /// An optional `WITH ..`.
     pub(super) fn optional_properties(&mut self) -> Result<Properties> {
         if self.at_word(Keyword::With) {
             self.required_properties()
@@ -26,7 +26,7 @@ impl Parser<'_> {
 
     /// `name = value`
     pub(super) fn property(&mut self, properties: &mut Properties) -> Result<()> {
-        // Compat: name, sign and the first token of the value are looked at together.
+        // Compat: name, sign and the first token of the value are checked together.
         if self.kind().is_name() && self.peek(1) != Kind::Equal {
             return self.unexpected_at(1);
         }
@@ -136,7 +136,7 @@ fn constant_text(term: &Term) -> Option<String> {
     }
 }
 
-/// The text of a constant as a property; null is none.
+/// The text of a constant as a property; `None` for null.
 fn raw_text(literal: Literal) -> Option<String> {
     Some(match literal {
         Literal::Null => return None,

@@ -6,7 +6,7 @@ use crate::keyword::Keyword;
 use crate::token::Kind;
 
 impl Parser<'_> {
-    /// `WHERE`, if it is there.
+    /// An optional `WHERE`.
     pub(super) fn optional_where(&mut self) -> Result<Vec<Relation>> {
         if !self.eat_word(Keyword::Where) {
             return Ok(Vec::new());
@@ -14,13 +14,13 @@ impl Parser<'_> {
         self.alternatives()
     }
 
-    /// `WHERE`, which must be there.
+    /// A required `WHERE`.
     pub(super) fn required_where(&mut self) -> Result<Vec<Relation>> {
         self.expect_word(Keyword::Where)?;
         self.alternatives()
     }
 
-    /// Relations joined by `AND` and `OR`, which binds less.
+    /// Relations joined by `AND` and by `OR`, which binds more weakly.
     fn alternatives(&mut self) -> Result<Vec<Relation>> {
         let start = self.token(0).start as usize;
         let first = self.conjunction()?;
@@ -84,7 +84,7 @@ impl Parser<'_> {
         Ok(relations)
     }
 
-    /// Whether the parenthesis here opens `(a, b)` or `(a)`, not a relation.
+    /// True if the parenthesis here opens `(a, b)` or `(a)`, not a relation.
     fn is_tuple_of_columns(&self) -> bool {
         (self.peek(1).is_name() || self.peek(1) == Kind::EmptyQuotedName)
             && matches!(self.peek(2), Kind::Comma | Kind::CloseParen)
@@ -115,7 +115,7 @@ impl Parser<'_> {
         if self.eat_word(Keyword::In) {
             return Ok((subject, Operator::In, self.tuples_in()?));
         }
-        // Compat: what follows is looked at before the operator is taken.
+        // Compat: the following token is checked before the operator is taken.
         if !matches!(self.peek(1), Kind::OpenParen | Kind::Question | Kind::Colon) {
             self.comparison_at(0)?;
             return self.unexpected_at(1);
@@ -124,7 +124,7 @@ impl Parser<'_> {
         Ok((subject, operator, Operand::Term(self.tuple_or_marker()?)))
     }
 
-    /// What may follow `(a, b) IN`: a marker, or a list of tuples only or of markers only.
+    /// The right side of `(a, b) IN`: a marker, or a list with only tuples or only markers.
     fn tuples_in(&mut self) -> Result<Operand> {
         if !self.at(Kind::OpenParen) {
             return self.marker().map(|marker| Operand::Term(Term::Bind(marker)));
@@ -184,7 +184,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Compat: Cassandra looks at what follows the column before it takes the column, and so blames it on the column.
+    /// Compat: Cassandra checks the token after the column before it takes the column, so its message is about the column.
     fn is_followed_by_operator(&self) -> bool {
         let is_column = self.kind().is_name() || self.at(Kind::EmptyQuotedName);
         !is_column
@@ -213,7 +213,7 @@ impl Parser<'_> {
         ))
     }
 
-    /// `CONTAINS`, `CONTAINS KEY`, `IN` or a comparison, with what follows it.
+    /// `CONTAINS`, `CONTAINS KEY`, `IN` or a comparison, with its right side.
     pub(super) fn comparison_or_membership(&mut self) -> Result<(Operator, Operand)> {
         if self.at_word(Keyword::In) {
             return self.membership();
@@ -230,7 +230,7 @@ impl Parser<'_> {
         Ok((operator, Operand::Term(self.term()?)))
     }
 
-    /// `IN` or a comparison, with what follows it.
+    /// `IN` or a comparison, with its right side.
     pub(super) fn comparison_or_in(&mut self) -> Result<(Operator, Operand)> {
         if self.at_word(Keyword::In) {
             return self.membership();

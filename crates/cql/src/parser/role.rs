@@ -15,7 +15,7 @@ const QUOTED_USER: &str =
 const QUOTED_IDENTITY: &str = "Quoted strings are are not supported for identity";
 
 impl Parser<'_> {
-    /// A role: a name, or a string that is taken as it is.
+    /// A role: a name, or a string without case folding.
     pub(super) fn role(&mut self) -> Result<Identifier> {
         if self.at_string() {
             return self.string();
@@ -23,7 +23,7 @@ impl Parser<'_> {
         self.name_of("role")
     }
 
-    /// A user or identity: as it is written, in either case of letters.
+    /// A user or identity, without case folding.
     fn bare_word_or_string(&mut self, refuse_quoted: &str) -> Result<String> {
         match self.kind() {
             Kind::Identifier | Kind::String | Kind::DollarString => {
@@ -178,7 +178,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `= true` or `= false`, after the word here.
+    /// `= true` or `= false`, after the current word.
     fn boolean_option(&mut self) -> Result<bool> {
         self.advance();
         self.expect(Kind::Equal)?;
@@ -189,7 +189,7 @@ impl Parser<'_> {
         Ok(is_true)
     }
 
-    /// `ACCESS TO [ALL] DATACENTERS ..` or `ACCESS FROM [ALL] CIDRS ..`; several add up.
+    /// `ACCESS TO [ALL] DATACENTERS ..` or `ACCESS FROM [ALL] CIDRS ..`; several are combined.
     fn access_option(&mut self, options: &mut RoleOptions) -> Result<()> {
         self.advance();
         let (slot, what) = match self.kind() {

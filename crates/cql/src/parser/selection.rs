@@ -70,12 +70,12 @@ impl Parser<'_> {
         if !matches!(self.kind(), Kind::Dot | Kind::OpenBracket) {
             return Ok(primary);
         }
-        // Compat: where a part of it cannot be read, it is read without its parts.
+        // Compat: if a part of it cannot be parsed, it is parsed without parts.
         let whole = primary.clone();
         Ok(self.attempt(|parser| parser.modified(primary))?.unwrap_or(whole))
     }
 
-    /// Elements, slices and fields of what was just parsed.
+    /// Elements, slices and fields of the selector before.
     fn modified(&mut self, mut selector: Selector) -> Result<Selector> {
         loop {
             if self.eat(Kind::Dot) {
@@ -150,7 +150,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A keyword before a parenthesis: one of the special forms, or an ordinary function of that name.
+    /// A keyword before a parenthesis: a special form, or a function of that name.
     fn keyword_call(&mut self, word: Keyword) -> Result<Selector> {
         match word {
             Keyword::Count if self.peek(2) == Kind::Star => {
@@ -205,7 +205,7 @@ impl Parser<'_> {
         Ok(arguments)
     }
 
-    /// Selectors, or none if `end` or anything else stands here that begins none.
+    /// Selectors up to `end`; none if no selector starts here.
     fn selectors_before(&mut self, end: Kind) -> Result<Vec<Selector>> {
         let is_there = self.begins_primary(0) || self.at(Kind::Minus) || self.at_word(Keyword::As);
         if is_there && !self.at(end) {
@@ -230,7 +230,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A type hint, if the parentheses here hold a type and are followed by what it could be a hint for.
+    /// A type hint, if the parentheses contain a type and a value follows them.
     fn selector_hint(&mut self) -> Result<Option<Selector>> {
         let could_be_type = matches!(self.peek(1), Kind::String | Kind::DollarString)
             || self.peek_word(1, Keyword::Set)
@@ -250,11 +250,11 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether the token `ahead` begins a selector other than a negation.
+    /// True if the token `ahead` starts a selector other than a negation.
     pub(super) fn begins_primary(&self, ahead: usize) -> bool {
         match self.peek(ahead) {
             Kind::Question | Kind::Colon | Kind::OpenParen | Kind::OpenBracket | Kind::OpenBrace => true,
-            // `(a) AS b`: an alias, although a column might be called `as`.
+            // `(a) AS b` has an alias, although a column may be named `as`.
             Kind::Keyword(Keyword::As) => matches!(self.peek(ahead + 1), Kind::OpenParen | Kind::Dot),
             Kind::Keyword(Keyword::Token) => true,
             kind => kind.is_literal() || kind.is_name(),
@@ -298,8 +298,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a column in a selector may be followed by this, anywhere. Compat: Cassandra looks at it to tell a column from a
-/// call.
+/// True if this token may follow a column in a selector. Compat: Cassandra looks at it to distinguish a column from a call.
 fn ends_selected_column(kind: Kind) -> bool {
     match kind {
         Kind::Keyword(word) => matches!(

@@ -1,4 +1,4 @@
-//! Which statement it is, by its first words.
+//! Chooses the statement by its first words.
 
 use super::{Parser, Result};
 use crate::ast::{DropKeyspace, DropObject, QualifiedName, Statement};
@@ -6,7 +6,7 @@ use crate::keyword::Keyword;
 use crate::token::Kind;
 
 impl Parser<'_> {
-    /// One statement, without what ends it.
+    /// One statement, without the end of the text.
     pub(crate) fn statement(&mut self) -> Result<Statement> {
         let Kind::Keyword(word) = self.kind() else {
             return match self.explain()? {
@@ -111,7 +111,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The rest of a `DROP` whose verb and kind are the two tokens here.
+    /// The rest of a `DROP`, whose verb and kind are the next two tokens.
     fn dropped(&mut self, name: impl Fn(&mut Self) -> Result<QualifiedName>) -> Result<DropObject> {
         self.advance();
         self.advance();

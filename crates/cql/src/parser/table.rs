@@ -65,7 +65,7 @@ impl Parser<'_> {
         Ok(Statement::CreateTableLike(Box::new(like)))
     }
 
-    /// Takes `INDEXES`, which is no keyword yet in this version of the language.
+    /// Takes `INDEXES`, which is not a keyword in this version of CQL.
     fn eat_indexes(&mut self) -> bool {
         let found = self.at(Kind::Identifier)
             && self.slice(self.token(0)).eq_ignore_ascii_case("indexes")

@@ -10,7 +10,7 @@ use crate::token::Kind;
 impl Parser<'_> {
     /// `product (('+' | '-') product)*`
     pub(crate) fn term(&mut self) -> Result<Term> {
-        // Nearly all terms are one token, for which the descent below would only cost time.
+        // Most terms are one token; for these the descent below is skipped.
         if matches!(
             self.peek(1),
             Kind::Comma | Kind::CloseParen | Kind::End | Kind::Keyword(Keyword::And | Keyword::Or)
@@ -24,7 +24,7 @@ impl Parser<'_> {
         let outer_height = std::mem::take(&mut self.height);
         let mut term = self.term_product()?;
         while let Some(operator) = self.additive_operator() {
-            // In `SET l = [1] + l` the sum ends before the column; nothing else in a term begins like one.
+            // In `SET l = [1] + l` the sum ends before the column; no term starts with a column.
             if operator == ArithmeticOperator::Add && self.is_bare_column(1) {
                 match self.peek(2) {
                     Kind::Comma | Kind::Keyword(Keyword::Where) => break,
@@ -63,7 +63,7 @@ impl Parser<'_> {
             .map(|term| Term::Negate(Box::new(term)))
     }
 
-    /// The operator here, if it adds or subtracts.
+    /// The operator here, if it is `+` or `-`.
     pub(super) fn additive_operator(&self) -> Option<ArithmeticOperator> {
         match self.kind() {
             Kind::Plus => Some(ArithmeticOperator::Add),
@@ -72,7 +72,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The operator here, if it multiplies or divides.
+    /// The operator here, if it is `*`, `/` or `%`.
     pub(super) fn multiplicative_operator(&self) -> Option<ArithmeticOperator> {
         match self.kind() {
             Kind::Star => Some(ArithmeticOperator::Multiply),
@@ -82,7 +82,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the token `ahead` is a name that stands for a column, not the beginning of a call.
+    /// True if the token `ahead` is a column's name, not the start of a call.
     pub(super) fn is_bare_column(&self, ahead: usize) -> bool {
         let kind = self.peek(ahead);
         kind == Kind::EmptyQuotedName
@@ -144,7 +144,7 @@ impl Parser<'_> {
         Ok(BindMarker { index, name })
     }
 
-    /// An integer or a marker, as `LIMIT` and `USING` take them.
+    /// An integer or a marker, for `LIMIT` and `USING`.
     pub(super) fn integer_or_marker(&mut self) -> Result<Term> {
         match self.kind() {
             Kind::Integer => self.literal().map(Term::Literal),
@@ -215,7 +215,7 @@ impl Parser<'_> {
             .map(Term::Tuple)
     }
 
-    /// Whether the parenthesis here opens a type hint, not a tuple.
+    /// True if the parenthesis here opens a type hint, not a tuple.
     fn is_type_hint(&self) -> bool {
         match self.peek(1) {
             Kind::String | Kind::DollarString => self.peek(2) == Kind::CloseParen && self.begins_term(3),
@@ -231,7 +231,7 @@ impl Parser<'_> {
 
     fn begins_term(&self, ahead: usize) -> bool {
         match self.peek(ahead) {
-            // Or else the colon of a map, with what could be no marker's name.
+            // Otherwise the colon of a map, before a word that cannot be a marker's name.
             Kind::Colon => self.is_bare_column(ahead + 1),
             Kind::Question | Kind::OpenBracket | Kind::OpenBrace | Kind::OpenParen => true,
             kind => kind.is_literal() || self.is_any_name(ahead) && !self.is_bare_column(ahead),
@@ -273,8 +273,8 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a term may be followed by this, anywhere. Compat: Cassandra looks at it while it still reads the term, and so
-/// names no token that it would rather have.
+/// True if this token may follow a term. Compat: Cassandra looks at it while it still reads the term, so its message names no
+/// expected token.
 fn ends_term(kind: Kind) -> bool {
     match kind {
         Kind::Keyword(word) => matches!(

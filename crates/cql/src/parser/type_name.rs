@@ -6,13 +6,13 @@ use crate::fault::Fault;
 use crate::keyword::{Class, Keyword};
 use crate::token::Kind;
 
-/// Names that no user type may have unquoted, beside those of the native types.
+/// Words that are not allowed as unquoted names of user types, beside native types.
 pub(crate) const RESERVED_TYPE_NAMES: [&str; 6] =
     ["byte", "complex", "enum", "interval", "macaddr", "bitstring"];
 
 impl Parser<'_> {
-    /// Any type. `frozen` is no level of its own: the limits of types do not count it either, so that a type may be as deep in a
-    /// statement as it may be at all. `frozen` of `frozen` is one, or a text of nothing else would have no end.
+    /// Any type. `frozen` does not count as a level, as in the limits of types, so that a statement may have the deepest type
+    /// that is allowed. `frozen` of `frozen` counts, otherwise a text of nothing else would have no bound.
     pub(crate) fn type_name(&mut self) -> Result<CqlTypeName> {
         let is_frozen =
             |at: usize| self.peek(at) == Kind::Keyword(Keyword::Frozen) && self.peek(at + 1) == Kind::Less;
@@ -87,7 +87,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The name of a user type, where no other type may stand.
+    /// The name of a user type, where other types are not allowed.
     pub(super) fn user_type_name(&mut self) -> Result<QualifiedName> {
         if self.peek(1) == Kind::Dot {
             let keyspace = self.identifier()?;
@@ -101,7 +101,7 @@ impl Parser<'_> {
             && word.is_name()
             && !word.is_type_name()
         {
-            // Such a word could only be a keyspace.
+            // Such a word can only be a keyspace.
             self.advance();
             self.expect(Kind::Dot)?;
         }
@@ -123,7 +123,7 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    /// A type without parameters, as `CAST` takes it.
+    /// A type without parameters, for `CAST`.
     pub(super) fn native_type(&mut self) -> Result<NativeType> {
         if let Kind::Keyword(word) = self.kind()
             && let Class::Native(native) = word.class()
@@ -135,7 +135,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a type may be followed by this, anywhere. Compat: Cassandra looks at it to tell a native type from a keyspace.
+/// True if this token may follow a type. Compat: Cassandra looks at it to distinguish a native type from a keyspace.
 fn ends_type(kind: Kind) -> bool {
     match kind {
         Kind::Keyword(word) => matches!(

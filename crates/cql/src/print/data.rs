@@ -1,4 +1,4 @@
-//! Prints changes of data, relations and conditions.
+//! Prints INSERT, UPDATE, DELETE, batches, relations and conditions.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -29,7 +29,7 @@ impl Display for InsertSource {
 }
 
 impl Display for Using {
-    /// With a space in front, and nothing at all if there is nothing.
+    /// With a space in front; empty if there are no options.
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         let mut parts: Vec<(&str, &Term)> = Vec::new();
         parts.extend(self.timestamp.as_ref().map(|term| ("TIMESTAMP", term)));
@@ -123,7 +123,7 @@ impl Display for Modification {
 }
 
 impl Display for IfClause {
-    /// With a space in front, and nothing at all if there is no condition.
+    /// With a space in front; empty if there is no condition.
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
             Self::None => Ok(()),
@@ -142,7 +142,7 @@ impl Display for Condition {
     }
 }
 
-/// ` WHERE ..`, if there is any relation.
+/// ` WHERE ..`; empty if there are no relations.
 pub(super) fn where_clause(out: &mut Formatter<'_>, relations: &[Relation]) -> Result {
     if relations.is_empty() {
         return Ok(());
@@ -204,7 +204,7 @@ impl Display for Operator {
 }
 
 impl Display for Operand {
-    /// With a space in front, and nothing at all if there is no operand.
+    /// With a space in front; empty if there is no operand.
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
             Self::Term(term) => write!(out, " {term}"),

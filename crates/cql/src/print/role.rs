@@ -30,7 +30,7 @@ impl Display for AlterRole {
 }
 
 impl Display for RoleOptions {
-    /// With ` WITH` in front, and nothing at all if there are none.
+    /// With ` WITH` in front; empty if there are no options.
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         let mut lead = " WITH ";
         let mut next = || std::mem::replace(&mut lead, " AND ");

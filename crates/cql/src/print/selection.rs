@@ -70,7 +70,7 @@ impl Display for Direction {
     }
 }
 
-/// How strongly the outermost part of a selector binds.
+/// How strongly the outermost operator of a selector binds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
     Sum,
@@ -90,7 +90,7 @@ fn binding(selector: &Selector) -> Binding {
     }
 }
 
-/// Whether the last token of a primary is a number, which a dot would become part of.
+/// True if the last token of a primary is a number, which would include a following dot.
 fn ends_with_number(selector: &Selector) -> bool {
     match selector {
         Selector::Literal(Literal::Integer(_) | Literal::Float(_)) => true,
@@ -99,16 +99,16 @@ fn ends_with_number(selector: &Selector) -> bool {
     }
 }
 
-/// A selector where only such will do that bind at least so strongly.
+/// A selector in a place that requires at least this binding.
 struct Bound<'a>(&'a Selector, Binding);
 
 impl Display for Bound<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
-        // `7.f` would begin with the number `7.`.
+        // `7.f` would start with the number `7.`.
         if self.1 == Binding::Modifier && ends_with_number(self.0) {
             return write!(out, "({})", self.0);
         }
-        // `(a.b)` alone could be read as a hint at the type `a.b`.
+        // `(a.b)` alone could be parsed as a hint of the type `a.b`.
         if self.1 == Binding::Primary && matches!(self.0, Selector::Field { .. }) {
             return write!(out, "(({}))", self.0);
         }

@@ -1,4 +1,4 @@
-//! Prints statements, and those that are too small for a file of their own.
+//! Prints statements, including those that are too small for a file of their own.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -143,7 +143,7 @@ fn described_keyspace(out: &mut Formatter<'_>, what: &str, keyspace: Option<&Ide
     }
 }
 
-/// A name that must not be taken for a sort of thing to describe.
+/// A name that must not be parsed as a kind of object.
 fn any_name(out: &mut Formatter<'_>, name: &QualifiedName) -> Result {
     if let Some(keyspace) = &name.keyspace {
         write!(out, "{}.", SafeName(keyspace))?;

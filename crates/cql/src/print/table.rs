@@ -33,7 +33,7 @@ impl Display for CreateTable {
     }
 }
 
-/// ` WITH ..`, if there is anything to say.
+/// ` WITH ..`; empty if there are no clauses.
 fn with_clauses(
     out: &mut Formatter<'_>,
     compact_storage: bool,

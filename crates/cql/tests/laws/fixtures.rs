@@ -1,4 +1,4 @@
-//! Statements that a real Cassandra 5 took, and schemas as it printed them.
+//! Statements that a real Cassandra 5 accepted, and schemas as it printed them.
 
 use std::fs;
 use std::io::Read;
@@ -15,7 +15,7 @@ fn fixtures() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Every file below `folder` that `wanted` accepts, unpacked.
+/// Every file below `folder` that `wanted` accepts, decompressed.
 fn texts(folder: &Path, wanted: &dyn Fn(&str) -> bool, found: &mut Vec<(PathBuf, String)>) {
     for entry in fs::read_dir(folder).expect("a readable folder") {
         let path = entry.expect("a readable entry").path();
@@ -41,7 +41,7 @@ fn texts(folder: &Path, wanted: &dyn Fn(&str) -> bool, found: &mut Vec<(PathBuf,
     }
 }
 
-/// Parses every statement, and prints and parses some again. Gives their number.
+/// Parses all statements, and prints and parses some again. Returns their number.
 fn check(files: &[(PathBuf, String)]) -> usize {
     let mut count = 0;
     for (path, text) in files {

@@ -1,4 +1,4 @@
-//! Random trees, such as the parser can make.
+//! Random trees of the kind that the parser produces.
 
 mod data;
 mod definition;
@@ -13,7 +13,7 @@ use ilion_cql::ast::{
 
 use crate::random::Random;
 
-/// Names that are plain, keywords of each sort, or in need of quotes.
+/// Names that are plain, keywords of each class, or need quotes.
 pub const NAMES: &[&str] = &[
     "a",
     "b",
@@ -99,11 +99,11 @@ const STRINGS: &[&str] = &[
     "*",
 ];
 
-/// A seed's trees, with the markers in the current one.
+/// A generator of trees, with the markers of the current one.
 pub struct Generator {
     random: Random,
     pub markers: Vec<Marker>,
-    /// How many more nodes may be made; keeps trees small.
+    /// Number of further nodes; keeps trees small.
     budget: usize,
 }
 
@@ -137,7 +137,7 @@ impl Generator {
         (*self.random.pick(NAMES)).into()
     }
 
-    /// A name of a column where the empty one may stand.
+    /// A column's name, where the empty one is allowed.
     fn column(&mut self) -> String {
         if self.random.once_in(30) {
             String::new()

@@ -1,11 +1,11 @@
-//! What users of the crate may rely on.
+//! The guarantees of this crate.
 //!
 //! | file | |
 //! | --- | --- |
 //! | `statements` | `testdata/*.txt`: CQL in, printed tree or error out; `REWRITE=1` writes the answers |
-//! | `round_trip` | any tree, printed and parsed, is the same tree |
+//! | `round_trip` | a printed tree parses to the same tree |
 //! | `robustness` | no text panics or hangs, however mangled or nested |
-//! | `fixtures` | what a real Cassandra took and printed is parsed |
+//! | `fixtures` | statements that a real Cassandra accepted or printed are parsed |
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 

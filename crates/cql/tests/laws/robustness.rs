@@ -5,7 +5,7 @@ use ilion_cql::{parse, parse_term, parse_type, split_statements};
 use crate::generator::Generator;
 use crate::random::Random;
 
-/// Characters that matter to the lexer, and some that do not.
+/// Characters with a meaning for the lexer, and some without.
 const ALPHABET: &str = "abePyT019 '\"$()[]{}<>,;:.?*+-/%=!_\n\t#\u{b5}\u{e9}\u{1F600}";
 const WORDS: [&str; 14] = [
     "SELECT", "FROM", "WHERE", "AND", "NULL", "IN", "IF", "NaN", "$$", "--", "/*", "0x", "1y2mo", "expr(",
@@ -19,7 +19,7 @@ fn mangled_statements_give_trees_or_errors() {
         let text = Generator::new(seed).statement().to_string();
         for _ in 0..4 {
             let mangled = mangle(&text, &alphabet, &mut random);
-            // A tree that comes out all the same must print and parse as any other.
+            // A tree that is parsed all the same must print and parse like any other.
             if let Ok(parsed) = parse(&mangled) {
                 let printed = parsed.statement.to_string();
                 assert_eq!(

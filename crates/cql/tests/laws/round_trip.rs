@@ -1,4 +1,4 @@
-//! Any tree, printed and parsed, is the same tree.
+//! A printed tree parses to the same tree.
 
 use ilion_cql::{Parsed, parse, parse_term, parse_type, quote_identifier};
 

@@ -11,7 +11,7 @@ pub(super) struct Joined(Arc<[AtomicU64]>);
 
 impl Joined {
     /// For a compaction of so many inputs.
-    pub fn of_inputs(inputs: usize) -> Self {
+    pub(crate) fn of_inputs(inputs: usize) -> Self {
         Self((0..inputs).map(|_| AtomicU64::new(0)).collect())
     }
 

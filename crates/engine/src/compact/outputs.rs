@@ -108,7 +108,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Writes files of attached indexes, too.
-    pub(crate) fn telling(mut self, indexes: Arc<TableIndexes>) -> Self {
+    pub(crate) fn with_indexes(mut self, indexes: Arc<TableIndexes>) -> Self {
         self.indexes = indexes;
         self
     }

@@ -1,11 +1,11 @@
-//! Whether a table can hold what an SSTable says it holds. Pure.
+//! Whether the columns of an SSTable fit a table. Pure.
 
 use ilion_schema::{ColumnKind, TableSchema, is_serialization_compatible};
 use ilion_sstable::{HeaderColumn, Statistics};
 use ilion_types::{CqlType, Partitioner};
 
-/// Refuses an SSTable of another table: keys, clusterings or columns that this one does not have, or has with types that
-/// cannot read them. Columns that the table has dropped are fine.
+/// Refuses an SSTable of another table: one with keys, clusterings or columns that this table does not have, or has with types
+/// that cannot read them. Columns that the table has dropped are accepted.
 pub(super) fn check(
     statistics: &Statistics,
     table: &TableSchema,
@@ -48,7 +48,7 @@ fn check_partitioner(statistics: &Statistics, partitioner: Partitioner) -> Resul
     Ok(())
 }
 
-/// Keys and clusterings must mean the same and sort the same.
+/// Keys and clusterings must have the same values in the same order.
 fn check_types<'t, O: PartialEq>(
     what: &str,
     file: impl Iterator<Item = (&'t CqlType, O)>,

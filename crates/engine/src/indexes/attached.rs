@@ -1,26 +1,20 @@
-//! Indexes beside SSTables: written with them, opened with them, built for those that lack them.
+//! Attached indexes, which have files beside each SSTable: written with it, opened with it, built if they are missing.
 //!
-//! Law: an SSTable that comes into a view has every attached index that its table has. Whoever brings it sees to that while
-//! it holds the table's files (`maintenance`), and so does the end of a build: what was begun before an index was made cannot
-//! slip in behind it.
+//! Invariant: an SSTable that is added to a view has every attached index of its table. The caller that adds it makes sure of that
+//! while it holds the table's files (`maintenance`), as a build does at its end. So an SSTable that was begun before an index was
+//! created gets the index, too.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use ilion_compaction::{Sink, Watched};
+use ilion_compaction::Watched;
 use ilion_env::Env;
-use ilion_index::{Attached, RowNumbers, RowNumbersFile, RowNumbersWriter, SSTableIndexWriter, Storage};
-use ilion_memtable::Observed;
-use ilion_rows::{
-    Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, EntryRow, KeyRange, Liveness,
-    NO_TIMESTAMP, PartitionHead, PlainRow, Row, Unfiltered, may_be_plain, rows_may_be_plain,
-};
+use ilion_index::{RowNumbers, RowNumbersFile};
+use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Row, Unfiltered};
 use ilion_schema::TableSchema;
-use ilion_sstable::{Descriptor, SSTableWriter, Scan, WriterOptions};
-use ilion_types::{Partitioner, Token};
+use ilion_sstable::{Descriptor, Scan};
 
-use crate::large::LargeWatch;
+use super::indexed_writer::{AttachedWriters, attached_of, base_of, begin};
 use crate::pace::Pace;
 use crate::shared::Shared;
 use crate::source::scan;
@@ -28,280 +22,11 @@ use crate::table_store::{LiveIndex, TableIndexes, TableStore};
 use crate::view::LiveSSTable;
 use crate::{Error, Result};
 
-/// What the names of an SSTable's files begin with.
-pub(super) fn base_of(descriptor: &Descriptor) -> String {
-    let path = descriptor.directory.join(descriptor.base_name());
-    format!("{}-", path.display())
-}
-
-fn attached_of(live: &LiveIndex) -> Option<&dyn Attached> {
-    match live.index.storage() {
-        Storage::Attached(attached) => Some(attached),
-        Storage::HiddenTable(_) => None,
-    }
-}
-
-impl TableIndexes {
-    fn attached(&self) -> impl Iterator<Item = (&Arc<LiveIndex>, &dyn Attached)> {
-        self.0.iter().filter_map(|live| Some((live, attached_of(live)?)))
-    }
-}
-
-/// What attached indexes are told while an SSTable is written or read.
-struct Telling {
-    /// `None` if the numbers are known already.
-    rows: Option<RowNumbersWriter>,
-    writers: Vec<Box<dyn SSTableIndexWriter>>,
-    number: u32,
-}
-
-impl Telling {
-    fn add(&mut self, key: &DecoratedKey, row: &Row) -> std::result::Result<(), ilion_index::Error> {
-        // A row that says nothing is not written.
-        if row.is_empty() {
-            return Ok(());
-        }
-        if let Some(rows) = &mut self.rows {
-            rows.add(key, row)?;
-        }
-        for writer in &mut self.writers {
-            writer.add(self.number, key, row)?;
-        }
-        self.number = self.number.saturating_add(1);
-        Ok(())
-    }
-
-    /// As [`Self::add`], a plain partition with its token.
-    fn add_plain(
-        &mut self,
-        token: &Token,
-        partition: &PlainRow<'_>,
-        observed: &Observed,
-    ) -> std::result::Result<(), ilion_index::Error> {
-        if let Some(rows) = &mut self.rows {
-            rows.add_plain(token, partition.key)?;
-        }
-        let mut copied: Option<(DecoratedKey, Row)> = None;
-        for writer in &mut self.writers {
-            if !writer.add_plain(self.number, partition)? {
-                let (key, row) = copied.get_or_insert_with(|| {
-                    let key = DecoratedKey {
-                        token: token.clone(),
-                        key: Bytes::copy_from_slice(partition.key),
-                    };
-                    (key, copy_of(partition, observed))
-                });
-                writer.add(self.number, key, row)?;
-            }
-        }
-        self.number = self.number.saturating_add(1);
-        Ok(())
-    }
-
-    fn finish(self) -> std::result::Result<(), ilion_index::Error> {
-        self.rows.map_or(Ok(()), RowNumbersWriter::finish)?;
-        self.writers.into_iter().try_for_each(|writer| writer.finish())
-    }
-
-    fn abandon(self) {
-        if let Some(rows) = self.rows {
-            rows.abandon();
-        }
-        self.writers.into_iter().for_each(|writer| writer.abandon());
-    }
-}
-
-/// An SSTable that is written together with its attached indexes.
-pub(crate) struct IndexedWriter {
-    writer: SSTableWriter,
-    telling: Option<Telling>,
-    key: Option<DecoratedKey>,
-    /// What attached indexes look at.
-    observed: Observed,
-    watch: LargeWatch,
-}
-
-impl IndexedWriter {
-    /// Creates the files.
-    pub(crate) fn new(
-        shared: &Shared,
-        indexes: &TableIndexes,
-        descriptor: &Descriptor,
-        table: &Arc<TableSchema>,
-        options: WriterOptions,
-    ) -> Result<Self> {
-        let partitioner = options.partitioner;
-        let writer = SSTableWriter::new(&shared.env, descriptor, table, options)?;
-        let chosen: Vec<&dyn Attached> = indexes.attached().map(|(_, attached)| attached).collect();
-        let telling = match chosen.is_empty() {
-            true => None,
-            false => shared.keep(begin(shared, &chosen, descriptor, table, Some(partitioner)))?,
-        };
-        Ok(Self {
-            writer,
-            telling,
-            key: None,
-            observed: indexes.observed(),
-            watch: LargeWatch::new(shared.options.large, table),
-        })
-    }
-
-    fn tell(&mut self, row: &Row) -> Result<()> {
-        let (Some(telling), Some(key)) = (&mut self.telling, &self.key) else {
-            return Ok(());
-        };
-        let told = telling.add(key, row);
-        self.go_on(told)
-    }
-
-    /// Without the indexes, if they cannot be written.
-    fn go_on(&mut self, told: std::result::Result<(), ilion_index::Error>) -> Result<()> {
-        if let Err(error) = told
-            && let Some(telling) = self.telling.take()
-        {
-            telling.abandon();
-            return give_up(error);
-        }
-        Ok(())
-    }
-
-    pub(crate) fn partitions(&self) -> u64 {
-        self.writer.partitions()
-    }
-
-    pub(crate) fn stored_bytes(&self) -> u64 {
-        self.writer.stored_bytes()
-    }
-
-    /// Completes the indexes and then the SSTable.
-    pub(crate) fn finish(self) -> Result<()> {
-        self.watch.finish();
-        if let Some(Err(error)) = self.telling.map(Telling::finish) {
-            give_up(error)?;
-        }
-        Ok(self.writer.finish()?)
-    }
-
-    pub(crate) fn abandon(self) {
-        if let Some(telling) = self.telling {
-            telling.abandon();
-        }
-        self.writer.abandon();
-    }
-}
-
-/// A plain row, as far as somebody looks at it.
-fn copy_of(row: &PlainRow<'_>, observed: &Observed) -> Row {
-    // Only rows that were written at once are written where they lie.
-    let micros = row.timestamp_micros.unwrap_or(NO_TIMESTAMP);
-    let clustering = row.clustering.iter();
-    let clustering = clustering.map(|value| value.map(Bytes::copy_from_slice));
-    let cells = row.cells.iter();
-    let columns = cells
-        .filter(|(column, _)| observed.has(*column))
-        .map(|(column, value)| ColumnData {
-            column: *column,
-            data: Data::Simple(Cell::live(micros, Bytes::copy_from_slice(value))),
-        });
-    Row {
-        liveness: Liveness::live(micros),
-        columns: columns.collect(),
-        ..Row::empty(Clustering::new(clustering.collect()))
-    }
-}
-
-impl Sink for IndexedWriter {
-    type Error = Error;
-
-    fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
-        self.watch.begin_partition(head, self.writer.data_bytes());
-        self.writer.begin_partition(head)?;
-        if self.telling.is_some() {
-            self.key = Some(head.key.clone());
-            if let Some(row) = &head.static_row {
-                self.tell(row)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn unfiltered(&mut self, unfiltered: &Unfiltered) -> Result<()> {
-        let before = self.writer.data_bytes();
-        self.writer.add(unfiltered)?;
-        self.watch
-            .unfiltered(unfiltered, self.writer.data_bytes() - before);
-        match unfiltered {
-            Unfiltered::Row(row) => self.tell(row),
-            Unfiltered::Marker(_) => Ok(()),
-        }
-    }
-
-    fn entry(&mut self, entry: &EntryRow<'_>) -> Result<()> {
-        if self.telling.is_some() {
-            return self.unfiltered(&Unfiltered::Row(entry.to_row()));
-        }
-        let before = self.writer.data_bytes();
-        self.writer.add_entry(entry)?;
-        self.watch.entry(entry, self.writer.data_bytes() - before);
-        Ok(())
-    }
-
-    fn end_partition(&mut self) -> Result<()> {
-        self.writer.finish_partition()?;
-        self.watch.end_partition(self.writer.data_bytes());
-        Ok(())
-    }
-
-    fn takes_plain(&self) -> bool {
-        may_be_plain(self.watch.table())
-    }
-
-    /// Only with its token.
-    fn plain_partition(&mut self, partition: &PlainRow<'_>) -> Result<bool> {
-        let Some(token) = partition.token.filter(|_| self.watch.passes_over(partition)) else {
-            return Ok(false);
-        };
-        let is_written = self.writer.add_plain(token, partition)?;
-        if is_written && let Some(telling) = &mut self.telling {
-            let told = telling.add_plain(token, partition, &self.observed);
-            self.go_on(told)?;
-        }
-        Ok(is_written)
-    }
-
-    fn takes_plain_rows(&self) -> bool {
-        rows_may_be_plain(self.watch.table())
-    }
-
-    #[inline]
-    fn plain_row(&mut self, row: &PlainRow<'_>) -> Result<bool> {
-        if !self.watch.passes_over(row) {
-            return Ok(false);
-        }
-        let is_written = self.writer.add_plain_row(row)?;
-        if is_written && self.telling.is_some() {
-            self.tell(&copy_of(row, &self.observed))?;
-        }
-        Ok(is_written)
-    }
-}
-
-/// A component that cannot be used is made again; but one that cannot be opened since something is used up is as good as before.
+/// `Ok(Err)` for a component that must be made again; `Err` if it may be sound, but something is used up now.
 fn usable<T>(opened: std::result::Result<T, ilion_index::Error>) -> Result<std::result::Result<T, Error>> {
     match opened.map_err(Error::from) {
         Err(error) if error.is_shortage() => Err(error),
         opened => Ok(opened),
-    }
-}
-
-/// The system's refusals end what is being done; anything else ends the index of this SSTable.
-fn give_up(error: ilion_index::Error) -> Result<()> {
-    match error {
-        ilion_index::Error::Env(error) => Err(error.into()),
-        error => {
-            tracing::error!(%error, "an SSTable is written without its indexes; rebuild them");
-            Ok(())
-        }
     }
 }
 
@@ -317,36 +42,8 @@ pub(super) fn files_beside(env: &dyn Env, descriptor: &Descriptor, index: &str) 
     Ok(files.into_iter().filter(is_of_index).collect())
 }
 
-/// Begins to write attached indexes, and the numbers of rows if a partitioner is given.
-fn begin(
-    shared: &Shared,
-    chosen: &[&dyn Attached],
-    descriptor: &Descriptor,
-    table: &Arc<TableSchema>,
-    partitioner: Option<Partitioner>,
-) -> std::result::Result<Telling, ilion_index::Error> {
-    let base = base_of(descriptor);
-    let rows = partitioner.map(|of| RowNumbersWriter::create(&shared.env, &base, table, of));
-    let writers = chosen
-        .iter()
-        .map(|attached| attached.begin_sstable(&shared.env, &base));
-    Ok(Telling {
-        writers: writers.collect::<std::result::Result<_, _>>()?,
-        rows: rows.transpose()?,
-        number: 0,
-    })
-}
-
 impl Shared {
-    /// Nothing in place of an error that only concerns an index.
-    fn keep<T>(&self, made: std::result::Result<T, ilion_index::Error>) -> Result<Option<T>> {
-        match made {
-            Ok(made) => Ok(Some(made)),
-            Err(error) => give_up(error).map(|()| None),
-        }
-    }
-
-    /// Opens what there is of attached indexes beside an SSTable.
+    /// Opens the attached indexes that an SSTable has.
     pub(crate) fn open_attached(
         &self,
         table: &Arc<TableSchema>,
@@ -388,8 +85,8 @@ impl Shared {
         }
     }
 
-    /// Opens the indexes of an SSTable that is about to come into the view, and makes those that it lacks since they were made
-    /// after it was begun. `written` is what it was written with.
+    /// Opens the indexes of an SSTable before it is added to the view, and builds those that were created after the SSTable was
+    /// begun. `written` are the indexes that it was written with.
     ///
     /// Requires: the table's files are held (`maintenance`).
     pub(crate) fn attach(
@@ -427,7 +124,7 @@ impl Shared {
             .all(|sstable| sstable.index(live.name()).is_some())
     }
 
-    /// Builds an attached index for every SSTable that lacks it. False if it was stopped.
+    /// Builds an attached index for every SSTable without it. Returns false if it was stopped.
     pub(crate) fn build_attached(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) -> Result<bool> {
         loop {
             let view = store.view().clone();
@@ -467,25 +164,28 @@ impl Shared {
         let only = TableIndexes(vec![live.clone()]);
         let known = self.open_row_numbers(&table, &only, sstable)?;
         if known.is_none() {
-            // Damaged, or of another table.
+            // Files of the index that are damaged, or of another table.
             let rows = PathBuf::from(format!("{}{}", base_of(descriptor), RowNumbersFile::NAME));
             if self.env.exists(&rows) {
                 self.env.remove_file(&rows)?;
             }
         }
         let numbering = known.is_none().then_some(partitioner);
-        let mut telling = begin(self, &[attached], descriptor, &table, numbering)?;
-        if let Err(error) = self.each_row(store, live, sstable, &mut |key, row| telling.add(key, row)) {
-            telling.abandon();
+        let mut index_writers = begin(self, &[attached], descriptor, &table, numbering)?;
+        if let Err(error) = self.each_row(store, live, sstable, &mut |key, row| index_writers.add(key, row)) {
+            index_writers.abandon();
             return Err(error);
         }
-        if known.as_ref().is_some_and(|rows| rows.len() != telling.number) {
-            telling.abandon();
+        if known
+            .as_ref()
+            .is_some_and(|rows| rows.len() != index_writers.number)
+        {
+            index_writers.abandon();
             return Err(Error::Refused(format!(
                 "{descriptor}: its rows are not those that were numbered; remove its Index+Rows.db"
             )));
         }
-        telling.finish()?;
+        index_writers.finish()?;
         self.env.sync_dir(&descriptor.directory)?;
         self.open_attached(&table, &only, sstable)?;
         match sstable.index(live.name()) {
@@ -496,7 +196,7 @@ impl Shared {
         }
     }
 
-    /// Shows all rows of an SSTable, static ones too.
+    /// Calls `show` for all rows of an SSTable, static ones included.
     fn each_row(
         &self,
         store: &Arc<TableStore>,
@@ -529,7 +229,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes an attached index away from all SSTables.
+    /// Removes an attached index from all SSTables.
     pub(crate) fn detach(&self, store: &TableStore, index: &str) -> Result<()> {
         let view = store.view().clone();
         for sstable in &view.sstables {
@@ -547,8 +247,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Compares an index with the rows of an SSTable: how many there are, and whether it has what they say. `None` if the index is
-    /// compared by its files.
+    /// Compares an index with the rows of an SSTable: returns the number of rows, and whether the index is right. `None` if the index
+    /// must be compared by its files.
     pub(super) fn compare_rows(
         &self,
         store: &Arc<TableStore>,
@@ -572,7 +272,7 @@ impl Shared {
         Ok(Some((u64::from(number), comparison.is_same())))
     }
 
-    /// Writes an index from the rows of an SSTable, with `prefix` before the names of its files; returns how many rows there are.
+    /// Writes an index from the rows of an SSTable, with `prefix` before the names of its files; returns the number of rows.
     pub(super) fn write_beside(
         &self,
         store: &Arc<TableStore>,
@@ -586,17 +286,17 @@ impl Shared {
         let descriptor = sstable.descriptor();
         let name = format!("{prefix}{}-", descriptor.base_name());
         let base = descriptor.directory.join(name).display().to_string();
-        let mut telling = Telling {
+        let mut index_writers = AttachedWriters {
             writers: vec![attached.begin_sstable(&self.env, &base)?],
             rows: None,
             number: 0,
         };
-        if let Err(error) = self.each_row(store, live, sstable, &mut |key, row| telling.add(key, row)) {
-            telling.abandon();
+        if let Err(error) = self.each_row(store, live, sstable, &mut |key, row| index_writers.add(key, row)) {
+            index_writers.abandon();
             return Err(error);
         }
-        let rows = u64::from(telling.number);
-        telling.finish()?;
+        let rows = u64::from(index_writers.number);
+        index_writers.finish()?;
         Ok(rows)
     }
 }

@@ -1,4 +1,4 @@
-//! Entries of a hidden table that were found to be missing or stale, written beside the memtable of its table. No log has them.
+//! Writes missing entries into a hidden table, and removes stale ones, without a change of its table. They are not logged.
 
 use ilion_index::{EntryMark, HiddenTable};
 use ilion_rows::Mutation;
@@ -16,17 +16,17 @@ pub(super) struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    /// Writes an entry.
+    /// Adds an entry.
     pub(super) fn add(&self, entry: &Mutation) {
-        // Held so that the hidden memtable is the one beside the table's.
+        // Held so that the hidden memtable is not frozen apart from the table's.
         let _active = self.store.active.read();
         self.apply(entry);
     }
 
-    /// Removes entries whose rows were not there; none, and false, if the rows may have been about to be imported.
+    /// Removes entries that had no row. Returns false and removes none if the rows may be in an import that was running.
     pub(super) fn remove(&self, index: &dyn HiddenTable, stale: &[EntryMark]) -> bool {
         let now_secs = self.shared.now_secs();
-        // Held as above, and so that no import begins.
+        // Held for the same reason, and so that no import begins.
         let _active = self.store.active.read();
         let are_settled = self.store.are_settled(self.since);
         if are_settled {

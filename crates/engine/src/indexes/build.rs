@@ -1,8 +1,8 @@
-//! Building an index over the SSTables that its table has.
+//! Building an index over existing data.
 //!
-//! An index takes every write from its birth on: the memtable is frozen when it is made. What is older is flushed, and then read
-//! once, in the order of the table, into memtables of the build's own, which become SSTables of the hidden table. After each the place that was
-//! reached is written down, so that a build goes on after a restart. What the index gets twice does no harm.
+//! An index receives every write after its creation, at which the memtable is frozen. Older data is flushed, and then read
+//! once, in the order of the table, into memtables of the build, which become SSTables of the hidden table. After each of these the
+//! last complete partition is saved, so that a build continues after a restart. An entry that is written twice does no harm.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,24 +31,24 @@ use crate::view::{Frozen, LiveSSTable};
 use crate::work::Work;
 use crate::{Error, Result};
 
-/// What a build gathers in memory before it writes.
+/// Memory of entries from which on a build writes an SSTable.
 const GATHERED_BYTES_MAX: usize = 32 << 20;
-/// Holds the partition key up to which a build has come.
+/// The file with the key of the last complete partition of a build.
 const PROGRESS_FILE: &str = "build-progress";
 const PROGRESS_BYTES_MAX: u64 = 1 << 17;
-/// As it is told of with compactions. Compat: `OperationType.INDEX_BUILD`.
+/// Its kind in the list of compactions. Compat: `OperationType.INDEX_BUILD`.
 const KIND: &str = "Secondary index build";
 
 /// How a build ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BuildEnd {
     Built,
-    /// The index was dropped, or the engine ends.
+    /// The index was dropped, or the engine is closing.
     Stopped,
 }
 
 impl Shared {
-    /// At the start: tells which indexes are built, and has the others built.
+    /// At the start: marks the indexes that are built, and requests builds of the others.
     pub(crate) fn resume_builds(&self) -> Result<()> {
         self.remove_index_leftovers()?;
         let built = self.built_indexes()?;
@@ -69,7 +69,7 @@ impl Shared {
                     .as_ref()
                     .and_then(|store| store.indexes().named(&index.name).cloned());
                 let name = (keyspace.name.clone(), index.name.clone());
-                // It is as it was when its table is opened again.
+                // The table is set aside: its indexes stay as they are until it can be opened again.
                 if store
                     .as_ref()
                     .is_some_and(|store| store.set_aside_reason().is_some())
@@ -86,7 +86,7 @@ impl Shared {
                         }
                         self.ask_to_build(&store, &live);
                     }
-                    // Nobody tells it of writes from now on.
+                    // Its class is unknown, so it misses the writes from now on.
                     _ if built.contains(&name) => self.set_built(&name, false)?,
                     _ => {}
                 }
@@ -95,7 +95,7 @@ impl Shared {
         Ok(())
     }
 
-    /// True if nothing of a built index was lost: files beside SSTables can be.
+    /// True if no file of a built index is missing or damaged.
     fn is_complete(&self, store: &TableStore, live: &LiveIndex) -> bool {
         match &live.hidden {
             Some(hidden) => !hidden.is_damaged.load(Ordering::Acquire),
@@ -103,7 +103,7 @@ impl Shared {
         }
     }
 
-    /// Has the indexes built that a change of the schema has made.
+    /// Requests builds of the indexes that a change of the schema has created.
     pub(crate) fn build_new(&self) -> Result<()> {
         let tables = self.tables.load_full();
         for store in tables.values().filter(|store| store.set_aside_reason().is_none()) {
@@ -114,7 +114,7 @@ impl Shared {
                 }
                 match store.is_empty() {
                     true => match self.finish_build(live) {
-                        // The background tries it until there is enough again.
+                        // The background tries it until it succeeds.
                         Err(error) if error.is_shortage() => self.ask_to_build(store, live),
                         finished => finished?,
                     },
@@ -132,7 +132,7 @@ impl Shared {
         }
     }
 
-    /// Builds an index in the background. A failure is told: the index stays unbuilt.
+    /// Builds an index in the background. A failure is logged, and the index stays unbuilt.
     pub(crate) fn build_asked(&self, store: &Arc<TableStore>, index: &str) {
         let Some(live) = store.indexes().named(index).cloned() else {
             return;
@@ -140,12 +140,12 @@ impl Shared {
         match self.build_index(store, &live) {
             Ok(BuildEnd::Built) => tracing::info!(?store, index, "the index is built"),
             Ok(BuildEnd::Stopped) => tracing::info!(?store, index, "the build of the index was stopped"),
-            // Its files went while they were written.
+            // Its files were removed meanwhile.
             Err(error) if live.is_dropped() => {
                 tracing::info!(?store, index, %error, "the build of the index ended, since it was dropped");
             }
             Err(error) if self.build_failed(store, index, &error) => {
-                tracing::warn!(?store, index, %error, "the index cannot be built for now; this is tried again by itself");
+                tracing::warn!(?store, index, %error, "the index cannot be built for now; this is tried again automatically");
             }
             Err(error) => tracing::error!(?store, index, %error, "the index cannot be built; rebuild it"),
         }
@@ -173,7 +173,7 @@ impl Shared {
             _ => BuildEnd::Stopped,
         };
         if end == BuildEnd::Built {
-            // No change of the schema drops it meanwhile: it would be listed as built for ever.
+            // Locked so that no change of the schema drops the index meanwhile, which would leave it listed as built.
             let _change = self.schema_change.lock();
             if live.is_dropped() {
                 return Ok(BuildEnd::Stopped);
@@ -183,7 +183,7 @@ impl Shared {
         Ok(end)
     }
 
-    /// An index may be asked before it is listed as built, so that who finds it listed may ask it. After a crash in between it is
+    /// Marks an index as built, and then lists it: a client that finds it listed can use it. After a crash in between it is
     /// built again.
     ///
     /// Requires: `schema_change` is held.
@@ -198,7 +198,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes an index empty and builds it anew.
+    /// Empties an index and builds it again.
     pub(crate) fn rebuild(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) -> Result<()> {
         self.check_writable()?;
         {
@@ -224,8 +224,8 @@ impl Shared {
         }
     }
 
-    /// Drops all entries. The table's memtable is frozen at the same moment, so that the build finds on disk whatever lost its
-    /// entry in memory.
+    /// Drops all entries. The table's memtable is frozen at the same moment, so that the build finds all rows on disk whose entries
+    /// were dropped from memory.
     fn empty_hidden(&self, store: &Arc<TableStore>, hidden: &Arc<TableStore>) -> Result<()> {
         let gone = {
             let _maintenance = store.maintenance.alone();
@@ -241,7 +241,7 @@ impl Shared {
                 true => list_directory(&*self.env, &hidden.directory)?,
                 false => Vec::new(),
             };
-            // What could not be opened.
+            // SSTables that could not be opened at the start.
             for listed in there {
                 if !gone
                     .iter()
@@ -277,7 +277,7 @@ impl Shared {
         }
     }
 
-    /// Puts what SSTables hold into hidden tables, before they are taken into their table.
+    /// Adds the entries of SSTables to hidden tables, before the SSTables are added to their table.
     ///
     /// Requires: the table's files are held (`maintenance`).
     pub(crate) fn index_imported(&self, store: &Arc<TableStore>, taken: &[Arc<LiveSSTable>]) -> Result<()> {
@@ -293,7 +293,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Shows the build every row of the SSTables.
+    /// Adds every row of the SSTables to the build.
     fn read_for_build(
         &self,
         store: &Arc<TableStore>,
@@ -354,7 +354,7 @@ impl Shared {
         self.tasks.begin(self.env.time_uuid(), job)
     }
 
-    /// The partition up to which an earlier build has come.
+    /// The last complete partition of an earlier build.
     fn progress(&self, hidden: &TableStore, store: &TableStore) -> Result<Option<DecoratedKey>> {
         let path = hidden.directory.join(PROGRESS_FILE);
         if !self.env.exists(&path) {
@@ -376,7 +376,7 @@ impl Shared {
         }
     }
 
-    /// The builds that go on.
+    /// The running builds.
     pub(crate) fn build_facts(&self) -> Vec<IndexBuildFacts> {
         let running = self.tasks.list();
         let builds = running.iter().filter(|task| task.job.kind == KIND);
@@ -395,17 +395,17 @@ impl Shared {
     }
 }
 
-/// Gathers entries and writes them.
+/// Collects entries and writes them.
 struct HiddenBuild<'a> {
     shared: &'a Shared,
     index: &'a dyn HiddenTable,
     hidden: &'a Arc<TableStore>,
     gathered: Arc<Memtable>,
-    /// Memory for an entry being made.
+    /// A buffer to reuse.
     scratch: Vec<u8>,
-    /// The last partition that was read to its end.
+    /// The last complete partition.
     complete: Option<DecoratedKey>,
-    /// Where that is written down.
+    /// The file where it is saved.
     progress: Option<PathBuf>,
 }
 
@@ -448,10 +448,10 @@ impl<'a> HiddenBuild<'a> {
         }
     }
 
-    /// Makes what was gathered an SSTable, and then writes down how far it goes.
+    /// Writes the collected entries as an SSTable, and then saves the progress.
     fn flush(&mut self) -> Result<()> {
         let next = Arc::new(Memtable::new(self.hidden.schema(), 1));
-        // A truncation that was logged before it lets it be.
+        // An empty stretch of the log at this moment, so that the replay of an earlier truncation keeps the SSTable.
         let now = self.shared.barrier();
         let frozen = Arc::new(Frozen {
             memtable: std::mem::replace(&mut self.gathered, next),
@@ -464,7 +464,7 @@ impl<'a> HiddenBuild<'a> {
             if self.hidden.is_dropped.load(Ordering::Acquire) {
                 return Err(Error::Read(ReadError::Aborted("the index was dropped")));
             }
-            // It is no part of the memory that writers share.
+            // The build's memtable was not counted before; the flush subtracts it.
             let bytes = frozen.size_bytes();
             self.shared.budget.grow(bytes.cast_signed());
             let pace = FlushPace::begin(self.shared, [&self.hidden.maintenance; 2], Haste::Now, bytes);

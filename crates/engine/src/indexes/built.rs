@@ -1,4 +1,4 @@
-//! Which indexes are built, as `system."IndexInfo"` has it. Compat: `SystemKeyspace.setIndexBuilt`; the column `table_name` holds
+//! `system."IndexInfo"`: the list of built indexes. Compat: `SystemKeyspace.setIndexBuilt`; the column `table_name` holds
 //! the keyspace.
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ impl Shared {
             .ok_or_else(|| Error::Refused("system.\"IndexInfo\" is not there".to_owned()))
     }
 
-    /// The indexes that are built.
+    /// The list of built indexes.
     pub(crate) fn built_indexes(&self) -> Result<BTreeSet<IndexName>> {
         let store = self.built_store()?;
         let table = store.schema();
@@ -46,7 +46,7 @@ impl Shared {
         Ok(built)
     }
 
-    /// An index is built, or is not any more; durable when it returns.
+    /// Adds an index to the list or removes it; durable when it returns.
     pub(crate) fn set_built(&self, name: &IndexName, is_built: bool) -> Result<()> {
         let mutation = self.built_mutation(name, is_built)?;
         self.write(Kind::Mutation, &[mutation])?;
@@ -76,8 +76,8 @@ impl Shared {
         })
     }
 
-    /// What a change of the schema says of indexes that are made or dropped by it: none of them is built. It belongs into the
-    /// record of the change, so that an index that is made under the name of a dropped one is never taken for it.
+    /// Mutations that remove the indexes from the list which a change of the schema creates or drops. They are in the
+    /// record of the change, so that a new index never counts as built because of a dropped one with its name.
     pub(crate) fn forget_built(&self, diffs: &[Diff]) -> Result<Vec<Mutation>> {
         let names: BTreeSet<IndexName> = diffs
             .iter()

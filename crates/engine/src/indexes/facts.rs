@@ -1,4 +1,4 @@
-//! What attached indexes have of SSTables, for operators.
+//! Files of attached indexes, for operators.
 
 use std::path::PathBuf;
 
@@ -7,36 +7,37 @@ use ilion_schema::TableId;
 use ilion_sstable::Component;
 use ilion_types::Token;
 
-use super::attached::{base_of, files_beside};
+use super::attached::files_beside;
+use super::indexed_writer::base_of;
 use crate::Engine;
 
-/// What an attached index has of one SSTable.
+/// An attached index of one SSTable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SSTableIndexFacts {
     /// The SSTable's Data.db.
     pub data_file: PathBuf,
     /// Rows of the SSTable, indexed or not.
     pub rows: u64,
-    /// Terms of rows: a row counts for each.
+    /// Pairs of a row and a term.
     pub cells: u64,
     /// Token of the first partition.
     pub first_token: Token,
     /// Token of the last partition.
     pub last_token: Token,
-    /// Files of the index, and their bytes.
+    /// Bytes of the files of the index.
     pub files: Vec<(PathBuf, u64)>,
-    /// Bytes of what all attached indexes of the SSTable share.
+    /// Bytes of the files that all attached indexes of the SSTable share.
     pub shared_bytes: u64,
 }
 
 impl Engine {
-    /// What an attached index has, SSTable by SSTable; those that lack it are left out.
+    /// Facts about an attached index for each SSTable that has it.
     pub fn sstable_indexes(&self, table: TableId, index: &str) -> Vec<SSTableIndexFacts> {
         let Some(store) = self.shared.table(table) else {
             return Vec::new();
         };
         let env = &*self.shared.env;
-        // A file that is removed meanwhile has no bytes any more.
+        // A file that was removed meanwhile counts 0 bytes.
         let size = |path: PathBuf| {
             let bytes = env.file_size(&path).unwrap_or(0);
             (path, bytes)

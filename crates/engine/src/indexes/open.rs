@@ -1,4 +1,4 @@
-//! Indexes as the schema has them: opened, opened anew after an ALTER, dropped.
+//! Opening and dropping indexes as the schema changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) fn directory_of(table: &Path, index: &str) -> PathBuf {
 }
 
 impl Shared {
-    /// Gives a table the indexes that the schema has. SSTables of hidden tables that are there at the start are added to `found`.
+    /// Gives a table the indexes of the schema. At the start, SSTables of hidden tables are added to `found`.
     pub(crate) fn adopt_indexes(
         &self,
         keyspace: &Keyspace,
@@ -61,7 +61,7 @@ impl Shared {
         }
     }
 
-    /// Forgets an index that the schema has no more, and removes its files.
+    /// Drops an index that the schema no longer has, and removes its files.
     pub(crate) fn close_index(&self, store: &TableStore, live: &LiveIndex) -> Result<()> {
         live.state.is_dropped.store(true, Ordering::Release);
         match &live.hidden {
@@ -70,8 +70,8 @@ impl Shared {
         }
     }
 
-    /// Forgets an index of which the log says that it was dropped, and leaves its files: they may be those of one that was made
-    /// under the same name later, which the log comes to. If not, they are removed after the replay.
+    /// Drops an index during a replay, and leaves its files: they may belong to one that was created with the same name later. If
+    /// not, they are removed after the replay.
     fn forget_index(&self, live: &LiveIndex) {
         live.state.is_dropped.store(true, Ordering::Release);
         if let Some(hidden) = &live.hidden {
@@ -83,7 +83,7 @@ impl Shared {
         }
     }
 
-    /// Removes directories of indexes that the schema has not. Requires: the log is replayed.
+    /// Removes directories of indexes that the schema does not have. Requires: the log is replayed.
     pub(crate) fn remove_index_leftovers(&self) -> Result<()> {
         let schema = self.schema.load_full();
         for store in self.tables.load().values() {
@@ -116,16 +116,16 @@ impl Shared {
     ) -> Result<Option<Arc<LiveIndex>>> {
         let index = match self.make_index(schema, table) {
             Ok(index) => index,
-            // The directory of somebody who has other classes is opened all the same.
+            // A directory of a program with other classes of indexes can be opened, too.
             Err(reason) => {
                 let (keyspace, name) = (&table.keyspace, &schema.name);
-                tracing::warn!(%keyspace, index = %name, %reason, "an index is not kept: it cannot be asked until it is made anew");
+                tracing::warn!(%keyspace, index = %name, %reason, "an index is not opened and misses writes: it cannot be used until it is created again");
                 return Ok(None);
             }
         };
         let hidden = match (index.storage(), old.and_then(|old| old.hidden.as_ref())) {
             (Storage::Attached(_), _) => {
-                // What a dropped one of the same name left.
+                // Files of a dropped index with the same name.
                 if old.is_none() && self.log.get().is_some() {
                     self.detach(store, &schema.name)?;
                 }
@@ -161,8 +161,8 @@ impl Shared {
             .map_err(|error| error.to_string())
     }
 
-    /// The hidden table of an index. At the start it has the files that are there; of one that is being created they are of a
-    /// dropped one with the same name, and are removed.
+    /// The hidden table of an index. At the start it has the files in its directory. If the index is being created, files are those
+    /// of a dropped one with the same name, and are removed.
     fn find_hidden(
         &self,
         table: &Arc<TableSchema>,

@@ -18,13 +18,13 @@ use crate::shared::Shared;
 use crate::table_store::{LiveIndex, TableStore};
 use crate::{Error, Result};
 
-/// Candidates that are passed over one by one before a cursor is opened at the place that is sought.
+/// Candidates that are skipped one by one before a cursor is opened at the place to skip to.
 const STEPS_MAX: usize = 16;
-/// Stale entries that are remembered before they are removed.
+/// Stale entries that are collected before they are removed.
 const STALE_MAX: usize = 1024;
 
 impl Shared {
-    /// Rows that may match, by a hidden table.
+    /// Rows that may match, from a hidden table.
     pub(crate) fn search_hidden(
         self: &Arc<Self>,
         store: &Arc<TableStore>,
@@ -59,7 +59,7 @@ impl Shared {
         })
     }
 
-    /// About how many rows a search in a hidden table gives.
+    /// About how many rows a search in a hidden table returns.
     pub(crate) fn estimate_hidden(&self, live: &LiveIndex, predicate: &Predicate) -> Result<Estimate> {
         let (index, hidden) = hidden_of(live)?;
         let mut estimate = Estimate::default();
@@ -84,8 +84,8 @@ impl Shared {
         Ok(estimate)
     }
 
-    /// Removes entries that were seen to be stale, unless the index is gone or changed meanwhile, or their rows were about
-    /// to be imported: they will be met again.
+    /// Removes entries that were found to be stale, unless the index was dropped or changed meanwhile, or their rows may be in a
+    /// running import: then a later search finds them again.
     fn remove_entries(&self, store: &TableStore, live: &LiveIndex, since: u64, stale: &mut Vec<EntryMark>) {
         let Ok((index, hidden)) = hidden_of(live) else {
             return;
@@ -134,7 +134,7 @@ fn ranges_of(index: &dyn HiddenTable, predicate: &Predicate) -> Result<Vec<KeyRa
         .ok_or_else(|| Error::Refused("the index does not serve the restriction".to_owned()))
 }
 
-/// The partitions to look into. Ranges are of few partitions: values that are equal and spelled in several ways.
+/// The partitions to read. A range has few partitions: equal values with different bytes.
 fn keys_of(index: &dyn HiddenTable, hidden: &TableStore, predicate: &Predicate) -> Result<Vec<DecoratedKey>> {
     let mut keys = Vec::new();
     for range in ranges_of(index, predicate)? {
@@ -162,13 +162,13 @@ struct HiddenSearch {
     /// Of the table of the index.
     comparator: ClusteringComparator,
     key: DecoratedKey,
-    /// Begun when the first entry is asked for.
+    /// `None` until the first entry is read.
     cursor: Option<ReadPurge<Box<dyn Cursor>>>,
-    /// The last place given: several entries may lead to one row.
+    /// The last place that was returned: several entries may lead to one row.
     given: Option<Place>,
-    /// Read, and not given yet.
+    /// Read, and not returned yet.
     waiting: Option<Candidate>,
-    /// Of the table, when the search began.
+    /// [`TableStore::import_mark`] of the table when the search began.
     since: u64,
     stale: Vec<EntryMark>,
 }
@@ -181,7 +181,7 @@ impl HiddenSearch {
         }
     }
 
-    /// Reads from a bound on.
+    /// Opens a cursor at a bound.
     fn open(&mut self, start: Bound) -> std::result::Result<(), ReadError> {
         let slice = Slice {
             start,
@@ -201,7 +201,7 @@ impl HiddenSearch {
         Ok(())
     }
 
-    /// The next entry, whatever was given before.
+    /// The next entry, which may lead to the same row as the last one.
     fn read(&mut self) -> std::result::Result<Option<Candidate>, ReadError> {
         if let Some(waiting) = self.waiting.take() {
             return Ok(Some(waiting));
@@ -220,7 +220,7 @@ impl HiddenSearch {
         Ok(None)
     }
 
-    /// True if a place was given that stands for this one.
+    /// True if the row of this place was returned already.
     fn is_given(&self, place: &Place) -> bool {
         self.given.as_ref().is_some_and(|given| {
             given.key == place.key

@@ -14,9 +14,9 @@ use crate::table_store::{LiveIndex, TableStore};
 use crate::view::View;
 use crate::{Error, Result};
 
-/// What an index has of the sources of one view.
+/// The parts of an index for the sources of one view.
 pub(crate) struct AttachedSources {
-    /// Keeps files from being removed.
+    /// Held so that its files are not removed.
     _view: View,
     memtables: Vec<Arc<dyn MemtableIndex>>,
     sstables: Vec<Arc<dyn SSTableIndex>>,
@@ -94,7 +94,7 @@ impl AttachedSources {
     }
 }
 
-/// Candidates, and the view that they are of.
+/// Candidates, with the view that they come from.
 struct Holding {
     candidates: Union,
     _sources: AttachedSources,
@@ -110,10 +110,10 @@ impl Candidates for Holding {
     }
 }
 
-/// The best of each source, the best of all first.
+/// The next row of each source, the nearest of all first.
 struct MergedRanks {
     heads: BinaryHeap<Head>,
-    /// Sources whose next place is to be asked for.
+    /// Sources whose next row is not read yet.
     unasked: Vec<usize>,
     inputs: Vec<Box<dyn Ranked>>,
     _sources: AttachedSources,

@@ -1,7 +1,7 @@
 //! Compares an index with its table, row by row and entry by entry, while both are in use.
 //!
-//! A row that has changed since it was read is read again before it counts, so what is counted is wrong for good. Entries
-//! too many are no error: searches meet them and remove them.
+//! A row that seems wrong is read again before it is counted, since it may have changed meanwhile. Stale entries
+//! are no error: searches find and remove them.
 
 use std::sync::Arc;
 
@@ -18,37 +18,37 @@ use crate::shared::Shared;
 use crate::table_store::{LiveIndex, TableStore};
 use crate::{Engine, Result};
 
-/// What becomes of what is wrong.
+/// What to do with wrong entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexRepair {
-    /// It is counted.
+    /// They are counted.
     #[default]
     None,
-    /// It is put right.
+    /// They are repaired.
     Repair,
 }
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexVerification {
-    /// Rows of the table that were looked at.
+    /// Rows of the table that were compared.
     pub rows: u64,
-    /// Entries of the index that were looked at; of an attached index the SSTables that have it.
+    /// Entries of the index that were compared; for an attached index, SSTables that have it.
     pub entries: u64,
-    /// Entries that should be there and are not; of an attached index, SSTables that lack it.
+    /// Entries that are missing; for an attached index, SSTables without it.
     pub missing: u64,
-    /// Entries of rows that do not have the value any more; of an attached index, SSTables of which it does not have what their
-    /// rows say.
+    /// Entries of rows that do not have the value any more; for an attached index, SSTables whose index does not match their
+    /// rows.
     pub stale: u64,
-    /// How many of the missing and the stale were put right.
+    /// How many of the missing and stale ones were repaired.
     pub repaired: u64,
 }
 
 impl Engine {
-    /// Compares an index with its table; of an attached index its files, which is what each SSTable has of it.
+    /// Compares an index with its table; for an attached index, its files with each SSTable.
     ///
     /// # Errors
-    /// There is no such index, it is not built, or something cannot be read.
+    /// There is no such index, it is not built, or a file cannot be read.
     pub fn verify_index(
         &self,
         table: &Arc<TableSchema>,
@@ -88,7 +88,7 @@ struct Verifier<'a> {
     hidden: &'a Arc<TableStore>,
     index: &'a dyn HiddenTable,
     repair: IndexRepair,
-    /// Of the table, when it began.
+    /// [`TableStore::import_mark`] of the table when the verification began.
     since: u64,
 }
 
@@ -98,7 +98,7 @@ impl Verifier<'_> {
         self.look_for_missing(&mut found)?;
         self.look_for_stale(&mut found)?;
         if found.repaired > 0 {
-            // No log has what was put right.
+            // Repairs are not logged.
             self.shared.flush_table(self.store)?;
         }
         Ok(found)
@@ -161,7 +161,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Entries of a row that the index has not.
+    /// Entries of a row that the index does not have.
     fn missing(&self, key: &DecoratedKey, row: &Row) -> Result<Vec<Mutation>> {
         let change = RowChange {
             before: None,
@@ -196,7 +196,7 @@ impl Verifier<'_> {
         Ok(rows.next_partition()?.is_some() && rows.next_unfiltered()?.is_some())
     }
 
-    /// The row as it lives now.
+    /// The row as it is now.
     fn row_at(&self, place: &Place) -> Result<Option<Row>> {
         let table = self.store.schema();
         let slices = match &place.row {

@@ -1,8 +1,7 @@
-//! Compares an attached index with its table: what is beside each SSTable is written once more from its rows, under names that nobody
-//! looks for, and compared byte by byte.
+//! Compares an attached index with its table: its files beside each SSTable are written once more from the rows, under other names,
+//! and compared byte by byte.
 //!
-//! An index of vectors is a graph, of which there are many for the same rows: it is asked for its vectors, which are compared with those
-//! of the rows.
+//! An index of vectors is a graph. Many graphs are right for the same rows, so its vectors are compared with those of the rows.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,20 +15,20 @@ use crate::shared::Shared;
 use crate::table_store::{LiveIndex, TableStore};
 use crate::view::LiveSSTable;
 
-/// What the names of the files begin with that are written to be compared.
+/// The beginning of the names of files that are written to be compared.
 const WRITTEN_ANEW: &str = "verify-";
 /// Bytes that are compared at once.
 const COMPARED_BYTES: usize = 1 << 18;
 
 impl Shared {
-    /// Looks at the files of an attached index beside each SSTable.
+    /// Compares the files of an attached index beside each SSTable.
     pub(super) fn verify_attached(
         &self,
         store: &Arc<TableStore>,
         live: &Arc<LiveIndex>,
         repair: IndexRepair,
     ) -> Result<IndexVerification> {
-        // Who builds removes files of the same names.
+        // A build removes files of the same names.
         let _building = live.state.building.lock();
         let mut found = IndexVerification::default();
         let view = store.view().clone();
@@ -58,7 +57,7 @@ impl Shared {
         Ok(found)
     }
 
-    /// How many rows there are, and whether the index is what they make.
+    /// The number of rows, and whether the index matches them.
     fn compare_beside(
         &self,
         store: &Arc<TableStore>,
@@ -68,7 +67,7 @@ impl Shared {
         let descriptor = sstable.descriptor();
         let prefix = format!("{WRITTEN_ANEW}{}-Index+{}+", descriptor.base_name(), live.name());
         let written = || self.named(&descriptor.directory, &prefix);
-        // Those of a verification that did not end.
+        // Files of a verification that was interrupted.
         self.remove_all(&written()?)?;
         let compared = self
             .write_beside(store, live, sstable, WRITTEN_ANEW)
@@ -90,7 +89,7 @@ impl Shared {
         Ok(())
     }
 
-    /// True if the files of the index are those that were written anew.
+    /// True if the files of the index have the bytes of those that were written now.
     fn are_same(&self, descriptor: &Descriptor, index: &str, anew: &[PathBuf]) -> Result<bool> {
         let beside = files_beside(&*self.env, descriptor, index)?;
         if beside.len() != anew.len() {

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::file::{Files, SavedTable, Tables};
 
-/// Entries being gathered.
+/// Entries that are collected.
 #[derive(Default)]
 pub(super) struct Draft {
     tables: Tables,
@@ -24,7 +24,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Adds a partition, and of a counter its cell.
+    /// Adds a partition, and for a counter its cell.
     pub(super) fn add(&mut self, table: TableId, key: &[u8], cell: Option<&[u8]>) {
         let ordinal = self.tables.ordinal(table, "");
         self.entries.uvint(ordinal);
@@ -34,7 +34,7 @@ impl Draft {
         }
     }
 
-    /// Writes the three files; none, and the old ones are gone, if there are no entries.
+    /// Writes the three files. Without entries, removes the old ones instead.
     pub(super) fn write(
         self,
         env: &dyn Env,
@@ -57,15 +57,15 @@ impl Draft {
 pub(super) struct SavedEntry {
     pub(super) table: TableId,
     pub(super) key: Bytes,
-    /// Of a counter.
+    /// `None` for a row.
     pub(super) cell: Option<Bytes>,
 }
 
-/// What was saved.
+/// A saved cache that was read.
 #[derive(Debug, Default)]
 pub(super) struct Saved {
     pub(super) entries: Vec<SavedEntry>,
-    /// Why not all, or none, of it is used; for the operator.
+    /// Why not all of it is used, for the operator.
     pub(super) complaint: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Saved {
         }
     }
 
-    /// Reads the files of a cache; what cannot be used is left out with a complaint.
+    /// Reads the files of a cache; leaves out what cannot be used.
     pub(super) fn read(env: &dyn Env, directory: &Path, cache: &str, has_cells: bool) -> Self {
         let contents = match Files::of(env, directory, cache).read() {
             None => return Self::default(),
@@ -106,7 +106,7 @@ impl Saved {
     }
 }
 
-/// An entry; nothing inside if it is of a hidden table. `None` at all if it is damaged.
+/// An entry: `None` if it is damaged, `Some(None)` if it is one of a hidden table.
 fn decode_entry(
     input: &mut Reader<'_>,
     whole: &Bytes,

@@ -4,11 +4,11 @@
 //! <Cache>-g.db       := schema_version:uuid entry*                 see `schema_digest`, `entries`, `keys`
 //! <Cache>-g.crc      := chunk_length:i32 crc:u32*                  as CRC.db of an SSTable
 //! <Cache>-g.metadata := tables:uvint (table:uuid index:string16)*  index is empty for a table
-//!                       and of the key cache what `keys` says
+//!                       for the key cache, more behind it: see `keys`
 //! ```
 //!
-//! Other versions than `g` are left alone. Entries up to the first damaged chunk are used. Compat: Cassandra leaves a file alone
-//! that was saved with another schema; here every entry is looked at by itself, so it is used.
+//! Other versions than `g` are ignored. Entries up to the first damaged chunk are used. Compat: Cassandra ignores a file
+//! that was saved with another schema; here each entry is checked by itself, so the file is used.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use ilion_schema::TableId;
 use ilion_sstable::crc_file::{CRC_CHUNK_LENGTH, CrcFile};
 use uuid::Uuid;
 
-/// A larger file is not ours.
+/// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 const TABLES_MAX: usize = 1 << 16;
 const VERSION_BYTES: usize = 16;
@@ -28,7 +28,7 @@ const VERSION_BYTES: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SavedTable {
     pub(super) id: TableId,
-    /// Of the index; empty for the table.
+    /// Name of the index; empty for the table.
     pub(super) index: String,
 }
 
@@ -78,12 +78,12 @@ pub(super) struct Files<'e> {
     metadata: PathBuf,
 }
 
-/// What they hold.
+/// Their contents.
 pub(super) struct Contents {
     pub(super) metadata: Vec<u8>,
-    /// As far as they are whole.
+    /// Entries before the first damaged chunk.
     pub(super) entries: Bytes,
-    /// Why those are not all.
+    /// Why these are not all entries.
     pub(super) complaint: Option<String>,
 }
 
@@ -122,14 +122,14 @@ impl<'e> Files<'e> {
         if let Some(directory) = self.entries.parent() {
             self.env.create_dir_all(directory)?;
         }
-        // Without its entries, the rest is passed over: a crash in between leaves no wrong cache.
+        // Without the entries the other files are ignored, so a crash in between leaves no wrong cache.
         self.remove()?;
         self.env.write_atomically(&self.crc, &crcs.encode())?;
         self.env.write_atomically(&self.metadata, metadata.as_slice())?;
         self.env.write_atomically(&self.entries, &entries)
     }
 
-    /// `None` if the cache was not saved; else what was, or why it cannot be used.
+    /// `None` if the cache was not saved; else its contents, or why they cannot be used.
     pub(super) fn read(&self) -> Option<Result<Contents, String>> {
         self.env.exists(&self.entries).then(|| self.read_saved())
     }

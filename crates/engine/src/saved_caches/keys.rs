@@ -1,12 +1,12 @@
-//! The saved key cache: where partitions of which SSTables are.
+//! The saved key cache: positions of partitions in SSTables.
 //!
 //! ```text
 //! metadata := tables, then sstables:uvint (table:uvint format:string16 version:string16 id:bytes16)*
-//! entry    := sstable:uvint key:bytes32 place                      its number in the metadata; place: `ilion_sstable::SavedPlace`
+//! entry    := sstable:uvint key:bytes32 place                      sstable: its number in the metadata; place: `ilion_sstable::SavedPlace`
 //! ```
 //!
-//! It is loaded without I/O on SSTables but for small promoted indexes that a Cassandra saved whole: of those the index is asked.
-//! Entries of SSTables that are gone are passed over.
+//! It is loaded without I/O on SSTables, with one exception: small promoted indexes that Cassandra saved whole are read from the
+//! index. Entries of SSTables that no longer exist are skipped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ const SSTABLES_MAX: usize = 1 << 20;
 /// An SSTable of a table or of a hidden table.
 struct Known {
     table: TableId,
-    /// Empty for a table.
+    /// Name of the index; empty for a table.
     index: String,
     partitioner: Partitioner,
     sstable: Arc<SSTable>,
 }
 
-/// Entries being gathered.
+/// Entries that are collected.
 #[derive(Default)]
 struct Draft {
     tables: Tables,
@@ -66,21 +66,21 @@ impl Draft {
     }
 }
 
-/// What an entry's SSTable is now.
+/// The SSTable of an entry.
 struct SavedSSTable {
     known: Option<Known>,
     form: IndexForm,
 }
 
 impl Shared {
-    /// Saves where partitions are.
+    /// Saves the key cache.
     pub(super) fn save_keys(&self, keys_max: usize) -> Result<()> {
         let known = self.known_sstables();
         let mut draft = Draft::default();
         for cached in self.key_cache.keys(keys_max) {
             if let Some(known) = known
                 .get(&cached.descriptor)
-                .filter(|known| known.sstable.asks_key_cache())
+                .filter(|known| known.sstable.uses_key_cache())
             {
                 draft.add(known, &cached)?;
             }
@@ -96,7 +96,7 @@ impl Shared {
         Ok(files.write(self.schema_version_of_cassandra()?, &metadata, &draft.entries)?)
     }
 
-    /// Loads what was saved: how many entries there were, and how many are in the cache now. Tells of what cannot be used.
+    /// Loads the key cache. Returns the number of entries, how many of them are in the cache now, and why not all could be used.
     pub(super) fn load_keys(&self, go_on: &dyn Fn() -> bool) -> (usize, usize, Option<String>) {
         let files = Files::of(&*self.env, &self.options.saved_caches_dir, KEYS);
         let contents = match files.read() {
@@ -191,7 +191,7 @@ impl Shared {
         Some(sstables)
     }
 
-    /// Of an SSTable that is gone, whose entries have to be passed over.
+    /// An SSTable that no longer exists; its entries are skipped.
     fn form_of_gone(&self, version: Version, table: &SavedTable) -> IndexForm {
         let store = self.table(table.id);
         let store = match table.index.as_str() {

@@ -1,7 +1,7 @@
-//! The version that Cassandra 5.0 gives the schema, which it wants in front of saved caches to use them.
+//! The version of the schema by the rules of Cassandra 5.0, which uses a saved cache only with this version in front.
 //!
 //! ```text
-//! version    := UUID v3 of MD5(MD5(partition*))   table after table, as in `TABLES`; keyspaces but for the node's own
+//! version    := UUID v3 of MD5(MD5(partition*))   table after table, as in `TABLES`; without the node's own keyspaces
 //! partition  := key column_name* 1:u8 static_row row*
 //! static_row := 0:u8 3:u8 times                   no table has static columns
 //! row        := 0:u8 clustering_value* 4:u8 times cell*
@@ -9,7 +9,7 @@
 //! cell       := value timestamp_micros:i64 ttl_secs:i32 1:u8
 //! ```
 //!
-//! Values have no lengths; numbers are big-endian. What is dead is left out. Compat: `SchemaKeyspace.calculateSchemaDigest`.
+//! Values have no lengths; numbers are big-endian. Dead data is left out. Compat: `SchemaKeyspace.calculateSchemaDigest`.
 
 use ilion_rows::{ClusteringFilter, Cursor, Data, KeyRange, NO_TIMESTAMP, ReadPurge, Row, Unfiltered};
 use ilion_schema::{Column, LOCAL_KEYSPACES, TableId, TableSchema};
@@ -37,11 +37,11 @@ const TABLES: [&str; 11] = [
 const ROW: u8 = 0;
 const STATIC_CLUSTERING: u8 = 3;
 const CLUSTERING: u8 = 4;
-/// A boolean, as a digest has it.
+/// A boolean in the digest.
 const FALSE: u8 = 1;
 
 impl Shared {
-    /// The version of the schema that is stored now.
+    /// The version of the stored schema.
     pub(super) fn schema_version_of_cassandra(&self) -> Result<Uuid> {
         let mut md5 = Md5::new();
         for name in TABLES {
@@ -116,7 +116,7 @@ fn encode_row(row: &Row, columns: &[&Column], out: &mut Vec<u8>) {
     }
 }
 
-/// Of a row that is not deleted.
+/// The times of a row that is not deleted.
 fn encode_times(inserted_micros: i64, out: &mut Vec<u8>) {
     out.extend(NO_TIMESTAMP.to_be_bytes());
     out.push(FALSE);

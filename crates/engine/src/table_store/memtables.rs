@@ -12,14 +12,14 @@ use super::{Active, TableIndexes, TableStore};
 use crate::view::{Frozen, LiveSSTable, View};
 
 impl TableStore {
-    /// Gives the table another schema; the memtable is frozen first, since its rows are of the old one.
+    /// Gives the table another schema. Freezes the memtable, since its rows belong to the old one.
     pub(crate) fn alter(&self, env: &dyn Env, schema: Arc<TableSchema>, barrier: impl FnOnce() -> Position) {
         let mut active = self.active.write();
         self.schema.store(schema);
         self.freeze_locked(env, &mut active, barrier());
     }
 
-    /// Gives the table other indexes; the memtable is frozen first, so that each has all of one or nothing.
+    /// Gives the table other indexes. Freezes the memtable, so that each index has all rows of a memtable or none.
     pub(crate) fn set_indexes(
         &self,
         env: &dyn Env,
@@ -34,7 +34,7 @@ impl TableStore {
         self.freeze_locked(env, &mut active, barrier());
     }
 
-    /// Puts a new memtable in place of the one that takes the writes, unless that one is empty.
+    /// Freezes the active memtable, unless it is empty.
     pub(crate) fn freeze(&self, env: &dyn Env, barrier: impl FnOnce() -> Position) {
         let mut active = self.active.write();
         self.is_flush_asked.store(false, Ordering::Release);
@@ -43,7 +43,7 @@ impl TableStore {
         }
     }
 
-    /// Requires: `active` is this table's and held exclusively, so that every record below `upto` is applied.
+    /// Freezes the memtable. Requires: `active` is this table's and held exclusively, so that every record below `upto` is applied.
     pub(super) fn freeze_locked(&self, env: &dyn Env, active: &mut Active, upto: Position) {
         let next = Arc::new(Memtable::new(self.schema(), self.shards));
         let next_indexes = self.indexes.load().begin_memtable();
@@ -72,13 +72,13 @@ impl TableStore {
     }
 
     /// The lowest log position whose record is only in memory; `None` if all is on disk.
-    /// Waits for writers between log and memtable, so what the log had before the call is seen.
+    /// Waits for writers between log and memtable, so that it includes all records from before the call.
     pub(crate) fn first_unflushed(&self) -> Option<Position> {
         drop(self.active.write());
         let view = self.view();
         let first = |memtable: &Arc<Memtable>| memtable.statistics().log.map(|(first, _)| first);
         let lowest = view.memtables.iter().filter_map(first).min()?;
-        // Offsets of the log are 32 bits wide; the memtable keeps them wider.
+        // Offsets of the log have 32 bits.
         let offset = u32::try_from(lowest.offset).unwrap_or(u32::MAX);
         Some(Position::new(lowest.segment, offset))
     }

@@ -1,4 +1,4 @@
-//! Fault rules and their text.
+//! Fault rules and their syntax.
 //!
 //! ```text
 //! rule      := effect operation pattern [when]
@@ -13,31 +13,31 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What a rule does to the call.
+/// What a rule does to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// EIO, nothing done.
+    /// EIO; the operation is not executed.
     Fail,
-    /// ENOSPC, nothing done.
+    /// ENOSPC; the operation is not executed.
     NoSpace,
-    /// EMFILE, nothing done. Bends calls that need a new descriptor, and counts no others.
+    /// EMFILE; the operation is not executed. Applies only to calls that need a new descriptor, and counts only these.
     NoDescriptors,
-    /// ENOMEM, nothing done.
+    /// ENOMEM; the operation is not executed.
     NoMemory,
     /// The first half is written, then EIO.
     ShortWrite,
     /// The first half is written, then ENOSPC.
     FullMidway,
-    /// One bit of what is read or written is changed, without an error.
+    /// Changes one bit of the bytes that are read or written; returns no error.
     BitFlip,
-    /// Sleeps, then goes on.
+    /// Sleeps, then executes the operation.
     Delay {
-        /// How long.
+        /// Duration.
         millis: u64,
     },
 }
 
-/// The calls that rules tell apart.
+/// The operations that rules distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Opening a file that exists.
@@ -88,17 +88,17 @@ const OPERATIONS: [(&str, Operation); 12] = [
     ("preallocate", Operation::Preallocate),
 ];
 
-/// The text is no rule.
+/// The text is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a fault rule: `{text}`: {reason}")]
 pub struct RuleError {
-    /// The rule as given.
+    /// The given text.
     pub text: String,
     /// What is wrong with it.
     pub reason: &'static str,
 }
 
-/// One fault: which calls it matches, which of those it bends, and how.
+/// One fault: which calls it matches, which of these it affects, and how.
 #[derive(Debug)]
 pub struct Rule {
     effect: Effect,
@@ -111,7 +111,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Reads a rule such as `fail write "*-Index.db" at 3`; the grammar stands on top of this file.
+    /// Parses a rule such as `fail write "*-Index.db" at 3`; see the grammar at the top of this file.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         let fail = |reason| RuleError {
             text: text.to_owned(),
@@ -152,7 +152,7 @@ impl Rule {
         })
     }
 
-    /// Counts the call if it matches, and returns the effect if this is a call to bend.
+    /// Counts the call if it matches, and returns the effect if the call is affected.
     pub(super) fn hit(&self, operation: Operation, path: &Path) -> Option<Effect> {
         if self.operation.is_some_and(|wanted| wanted != operation) || !path_matches(&self.pattern, path) {
             return None;
@@ -205,7 +205,7 @@ fn path_matches(pattern: &str, path: &Path) -> bool {
     glob_matches(pattern.as_bytes(), subject.as_bytes())
 }
 
-/// Greedy matching with one point of return: the last star.
+/// Greedy matching that backtracks only to the last star.
 fn glob_matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut pos) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -7,15 +7,15 @@ use super::disk::{Change, Disk, Node, ROOT, Tree};
 use super::file::{AtRisk, Image, MemFile, PAGE_BYTES, Page, SECTOR_BYTES};
 use crate::Seeded;
 
-/// What happens to that which was not synced.
+/// What a power loss does to unsynced data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashRule {
     /// All of it is lost.
     LoseUnsynced,
-    /// None of it is lost: what kill -9 leaves.
+    /// All of it is kept: what kill -9 leaves.
     KeepAll,
-    /// Each page is lost, kept or torn at sector borders, and a prefix or any subset of the changed names
-    /// survives, as the seed has it.
+    /// The seed decides: each page is lost, kept or torn at sector borders, and a prefix or any subset of the changed names
+    /// survives.
     Seeded(u64),
 }
 
@@ -47,7 +47,7 @@ pub(super) fn survivors(disk: &Disk, rule: CrashRule) -> Disk {
                             &mut seeded,
                         )))
                     };
-                    // Hard links stay names of one file.
+                    // Hard links stay names of the same file.
                     let survivor = Arc::clone(files.entry(Arc::as_ptr(file)).or_insert_with(survive));
                     *node = Node::File(survivor);
                 }
@@ -62,7 +62,7 @@ fn surviving_changes(pending: &[Change], rule: CrashRule, seeded: &mut Seeded) -
     match rule {
         CrashRule::LoseUnsynced => Vec::new(),
         CrashRule::KeepAll => pending.to_vec(),
-        // What a metadata journal does.
+        // As with a metadata journal: a prefix survives.
         CrashRule::Seeded(_) if seeded.one_in(2) => {
             let count = seeded.below(pending.len() as u64 + 1);
             pending
@@ -71,7 +71,7 @@ fn surviving_changes(pending: &[Change], rule: CrashRule, seeded: &mut Seeded) -
                 .map(|(change, _)| change.clone())
                 .collect()
         }
-        // What POSIX allows.
+        // As POSIX allows: any subset survives.
         CrashRule::Seeded(_) => pending.iter().filter(|_| seeded.one_in(2)).cloned().collect(),
     }
 }
@@ -88,7 +88,7 @@ fn seeded_image(file: AtRisk, seeded: &mut Seeded) -> Image {
     let mut image = file.durable;
     image.size_bytes = surviving_size(image.size_bytes, file.live.size_bytes, seeded);
     let zeros: Page = [0; PAGE_BYTES];
-    // Often everything of a file is on its way or nothing; mixtures are only one case of several.
+    // In reality, often all pages of a file or no page was written; a mixture is only one of several cases.
     let temper = seeded.below(4);
     for number in file.dirty {
         let old = image.pages.get(&number).map_or(zeros, |page| **page);
@@ -126,7 +126,7 @@ fn torn_page(old: Page, new: Page, seeded: &mut Seeded) -> Page {
     page
 }
 
-/// Beyond the end there is nothing: if the file grows later, it grows with zeros.
+/// Removes bytes beyond the end, so that a file that grows later grows with zeros.
 fn cut(image: &mut Image) {
     let whole_pages = image.size_bytes.div_ceil(PAGE_BYTES as u64);
     image.pages.split_off(&whole_pages);

@@ -1,4 +1,4 @@
-//! The directory tree: as it is, as it was synced, and the changes in between.
+//! The directory tree: the current one, the synced one, and the changes between them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
@@ -28,7 +28,7 @@ impl Node {
     }
 }
 
-/// The names in each directory. A directory that no name leads to is garbage.
+/// The names in each directory. A directory without a name is garbage.
 #[derive(Clone)]
 pub(super) struct Tree {
     pub dirs: HashMap<DirId, BTreeMap<String, Node>>,
@@ -104,7 +104,7 @@ impl Change {
 }
 
 impl Disk {
-    /// A disk on which everything is durable.
+    /// A disk whose tree is durable.
     pub(super) fn survived(tree: Tree, next_dir: DirId) -> Self {
         Self {
             live: tree.clone(),
@@ -138,7 +138,7 @@ impl Disk {
         }
     }
 
-    /// The directory that holds (or would hold) the path's last name.
+    /// The directory of the path's last name, and that name.
     fn place(&self, path: &Path) -> Outcome<(DirId, String)> {
         let name = names(path)?.last().ok_or(ErrorKind::InvalidInput)?.to_owned();
         let dir = self.find_dir(path.parent().unwrap_or(Path::new("")))?;
@@ -189,7 +189,7 @@ impl Disk {
         match (self.find(to), &node) {
             (Err(ErrorKind::NotFound), _) => {}
             (Err(kind), _) => return Err(kind),
-            // Renaming a name onto another name of the same file does nothing, as POSIX has it.
+            // Compat: POSIX; renaming a name to another name of the same file has no effect.
             (Ok(target), _) if target.is_same(&node) => return Ok(()),
             (Ok(Node::File(_)), Node::File(_)) => {}
             (Ok(Node::Dir(dir)), Node::Dir(_)) if self.live.dirs[&dir].is_empty() => {}
@@ -223,7 +223,7 @@ impl Disk {
         self.unlink(path)
     }
 
-    /// Name by name, children first, as `rm -r` does it: a crash may leave any part.
+    /// Removes name by name, children first, like `rm -r`: a crash may leave any part.
     pub(super) fn remove_dir_all(&mut self, path: &Path) -> Outcome<()> {
         let dir = self.find_dir(path)?;
         let children: Vec<(String, Node)> = self.live.dirs[&dir]
@@ -251,7 +251,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Durable at once: that is the contract of `create_dir_all`.
+    /// Durable at once, as `create_dir_all` guarantees.
     fn add_dir(&mut self, parent: DirId, name: &str) -> DirId {
         let id = self.next_dir;
         self.next_dir += 1;

@@ -1,4 +1,4 @@
-//! One file's pages: as written, and as synced.
+//! The pages of a file: as written, and as synced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 pub(super) const PAGE_BYTES: usize = 4096;
-/// A disk writes whole sectors; what is in a page reaches it sector by sector.
+/// A disk writes whole sectors; a page reaches it sector by sector.
 pub(super) const SECTOR_BYTES: usize = 512;
 
 pub(super) type Page = [u8; PAGE_BYTES];
 
-/// Pages by number; one that is absent is zeros.
+/// Pages by number; a missing page is all zeros.
 #[derive(Clone, Default)]
 pub(super) struct Image {
     pub size_bytes: u64,
     pub pages: BTreeMap<u64, Arc<Page>>,
 }
 
-/// A file's content, shared by its names and handles.
+/// The content of a file, shared by its names and handles.
 #[derive(Default)]
 pub(super) struct MemFile {
     state: Mutex<State>,
@@ -28,11 +28,11 @@ pub(super) struct MemFile {
 struct State {
     live: Image,
     durable: Image,
-    /// Pages that may differ between the two.
+    /// Numbers of the pages that may differ between `live` and `durable`.
     dirty: BTreeSet<u64>,
 }
 
-/// What a crash has to choose from.
+/// The versions of a file that a crash chooses from.
 pub(super) struct AtRisk {
     pub live: Image,
     pub durable: Image,
@@ -40,7 +40,7 @@ pub(super) struct AtRisk {
 }
 
 impl MemFile {
-    /// A file of which everything is durable.
+    /// A file whose content is durable.
     pub(super) fn survived(image: Image) -> Self {
         Self {
             state: Mutex::new(State {
@@ -146,7 +146,7 @@ fn page_of(offset: u64) -> (u64, usize) {
     (offset / PAGE_BYTES as u64, (offset % PAGE_BYTES as u64) as usize)
 }
 
-/// Cuts a range of the file at page borders: page number, range within the page, where it starts in the buffer.
+/// Cuts a range of the file at page borders: page number, range within the page, and offset in the buffer.
 fn page_parts(offset: u64, count: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>, usize)> {
     let mut done = 0;
     std::iter::from_fn(move || {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::file::MemFile;
 use super::{MemEnv, Served};
-use crate::account::{FileTag, Place, Timer};
+use crate::account::{FileTag, IoTarget, Timer};
 use crate::door::{ReadFile, SyncFile, WriteFile};
 use crate::{Error, Result};
 
@@ -40,7 +40,7 @@ impl ReadFile for MemReadFile {
         self.served.reads.fetch_add(1, Relaxed);
         self.served.bytes.fetch_add(count as u64, Relaxed);
         timer.read_done(
-            Place {
+            IoTarget {
                 file: self.file_tag,
                 path: &self.path,
                 offset,
@@ -58,7 +58,7 @@ impl ReadFile for MemReadFile {
         &self.path
     }
 
-    /// By blocks, as file systems have them.
+    /// Works on blocks, as file systems do.
     fn data_from(&self, offset: u64) -> Result<Option<u64>> {
         let mut block = [0; BLOCK_BYTES];
         let mut at = offset - offset % BLOCK_BYTES as u64;
@@ -113,7 +113,7 @@ impl WriteFile for MemWriteFile {
         self.needs_space(offset + bytes.len() as u64, "write")?;
         self.env.changing(|| self.file.write_at(offset, bytes));
         timer.write_done(
-            Place {
+            IoTarget {
                 file: self.file_tag,
                 path: &self.path,
                 offset,

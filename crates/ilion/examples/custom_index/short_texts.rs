@@ -1,5 +1,5 @@
-//! An index written outside: the table index, but for texts up to a length that its option says. Longer ones are refused when they are
-//! written, as an application may want of names that it looks up.
+//! An index of an application: the table index for texts up to the length in its option. Writes of longer texts are refused, as
+//! an application may want for names that it looks up.
 
 use std::sync::Arc;
 

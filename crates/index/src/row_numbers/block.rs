@@ -1,4 +1,4 @@
-//! Rows of a block: each one tells in what it differs from the one before. A block is readable on its own.
+//! The rows of a block, each encoded as its difference to the one before. A block is decoded without other blocks.
 
 use bytes::Bytes;
 use ilion_codec::{Reader, Writer};
@@ -10,16 +10,16 @@ const NEW_PARTITION: u8 = 1;
 const STATIC: u8 = 2;
 const SAME_LEN: u8 = 4;
 const SHARED_SHIFT: u32 = 3;
-/// The shared length does not fit the head.
+/// Marks a shared length that does not fit the head.
 const SHARED_LONG: usize = 31;
 
-/// Rows that will be a block.
+/// A block under construction.
 #[derive(Default)]
 pub(super) struct Draft {
     out: Writer,
     key: Vec<u8>,
     clustering: Vec<u8>,
-    /// The clustering being added.
+    /// The clustering of the row that is being added.
     next: Vec<u8>,
     count: u32,
 }
@@ -29,25 +29,25 @@ impl Draft {
         self.count
     }
 
-    /// Adds a row; `clustering` is nothing for a static row.
+    /// Adds a row; `clustering` is `None` for a static row.
     pub(super) fn add(&mut self, key: &[u8], is_new: bool, clustering: Option<&Clustering>) {
         let is_new = is_new || self.count == 0;
         if is_new {
             let kind = if clustering.is_none() { STATIC } else { 0 };
-            write_part(&mut self.out, NEW_PARTITION | kind, &self.key, key);
+            write_suffix(&mut self.out, NEW_PARTITION | kind, &self.key, key);
             self.key.clear();
             self.key.extend_from_slice(key);
         }
         if let Some(clustering) = clustering.filter(|clustering| !clustering.is_empty()) {
             self.next.clear();
             encode_clustering(clustering, &mut self.next);
-            write_part(&mut self.out, 0, &self.clustering, &self.next);
+            write_suffix(&mut self.out, 0, &self.clustering, &self.next);
             std::mem::swap(&mut self.clustering, &mut self.next);
         }
         self.count += 1;
     }
 
-    /// The block, which is empty again after this.
+    /// Returns the block, and starts the next one.
     pub(super) fn take(&mut self) -> Vec<u8> {
         let out = std::mem::take(&mut self.out).into_vec();
         self.key.clear();
@@ -57,7 +57,7 @@ impl Draft {
     }
 }
 
-fn write_part(out: &mut Writer, flags: u8, last: &[u8], next: &[u8]) {
+fn write_suffix(out: &mut Writer, flags: u8, last: &[u8], next: &[u8]) {
     let shared = last.iter().zip(next).take_while(|(a, b)| a == b).count();
     let is_same_len = last.len() == next.len();
     let in_head = u8::try_from(shared.min(SHARED_LONG)).unwrap_or(0);
@@ -87,7 +87,7 @@ fn encode_clustering(clustering: &Clustering, out: &mut Vec<u8>) {
     *out = writer.into_vec();
 }
 
-/// The values of an encoded clustering. Ends at what makes no sense.
+/// The values of an encoded clustering. Stops at the first bytes that cannot be decoded.
 #[derive(Clone)]
 pub(super) struct ValuesOf<'b>(Reader<'b>);
 
@@ -113,9 +113,9 @@ impl<'b> Iterator for ValuesOf<'b> {
     }
 }
 
-/// One part of a row: what it shares with the part before, and where its rest is in the block.
+/// A key or clustering: the length that it shares with the one before, and the range of its own bytes in the block.
 #[derive(Clone, Copy, Debug, Default)]
-struct Part {
+struct Suffix {
     shared: u32,
     at: u32,
     rest: u32,
@@ -124,31 +124,31 @@ struct Part {
 const ROWS: usize = BLOCK_ROWS as usize;
 const IS_STATIC: u8 = u8::MAX;
 
-/// Parts of one kind.
-struct Parts {
-    parts: [Part; ROWS],
+/// The keys, or the clusterings, of a block.
+struct Suffixes {
+    suffixes: [Suffix; ROWS],
     count: usize,
-    /// Bytes of the last one.
+    /// Length of the last one.
     last_len: u32,
 }
 
-/// The rows of a block, each as places in it: nothing is copied until a row is asked for.
+/// The rows of a block, as ranges of it: no bytes are copied until a row is read.
 pub(super) struct Rows<'b> {
     block: &'b [u8],
     has_clustering: bool,
-    keys: Parts,
-    clusterings: Parts,
-    /// Of each row which key and which clustering.
+    keys: Suffixes,
+    clusterings: Suffixes,
+    /// The indexes of each row's key and clustering.
     rows: [(u8, u8); ROWS],
     count: usize,
 }
 
-/// The block is not one.
+/// The bytes are not a block.
 pub(super) struct Damaged;
 
-impl Parts {
+impl Suffixes {
     const NONE: Self = Self {
-        parts: [Part {
+        suffixes: [Suffix {
             shared: 0,
             at: 0,
             rest: 0,
@@ -157,7 +157,7 @@ impl Parts {
         last_len: 0,
     };
 
-    /// Reads the next part; `None` if it is none.
+    /// Reads the next suffix; `None` if it cannot be decoded.
     #[inline]
     fn read(&mut self, block: &[u8], at: &mut usize) -> Option<()> {
         let head = *block.get(*at)?;
@@ -175,7 +175,7 @@ impl Parts {
         let start = u32::try_from(*at).ok()?;
         *at = at.checked_add(rest as usize).filter(|end| *end <= block.len())?;
         self.last_len = shared.checked_add(rest)?;
-        *self.parts.get_mut(self.count)? = Part {
+        *self.suffixes.get_mut(self.count)? = Suffix {
             shared,
             at: start,
             rest,
@@ -184,18 +184,18 @@ impl Parts {
         Some(())
     }
 
-    /// Puts a part together, from its end to its start.
+    /// Restores the whole key or clustering, from its end to its start.
     fn copy(&self, index: usize, block: &[u8], out: &mut Vec<u8>) {
         out.clear();
-        let Some(last) = self.parts[..self.count].get(index) else {
+        let Some(last) = self.suffixes[..self.count].get(index) else {
             return;
         };
         let mut end = (last.shared + last.rest) as usize;
         out.resize(end, 0);
-        for part in self.parts[..=index].iter().rev() {
-            let shared = part.shared as usize;
+        for suffix in self.suffixes[..=index].iter().rev() {
+            let shared = suffix.shared as usize;
             if shared < end {
-                let at = part.at as usize;
+                let at = suffix.at as usize;
                 out[shared..end].copy_from_slice(&block[at..at + (end - shared)]);
                 end = shared;
             }
@@ -207,20 +207,20 @@ impl Parts {
 }
 
 impl<'b> Rows<'b> {
-    /// Of a block, none of them read.
+    /// The rows of a block; none is decoded yet.
     #[inline]
     pub(super) fn of(block: &'b [u8], has_clustering: bool) -> Self {
         Self {
             block,
             has_clustering,
-            keys: Parts::NONE,
-            clusterings: Parts::NONE,
+            keys: Suffixes::NONE,
+            clusterings: Suffixes::NONE,
             rows: [(0, 0); ROWS],
             count: 0,
         }
     }
 
-    /// Reads the first `count` rows, no more than a block has.
+    /// Decodes the first `count` rows, at most those of a block.
     pub(super) fn read(&mut self, count: usize) -> Result<(), Damaged> {
         let mut at = 0;
         for row in 0..count.min(ROWS) {
@@ -245,11 +245,11 @@ impl<'b> Rows<'b> {
             self.clusterings.read(self.block, at)?;
             return Some((key, u8::try_from(self.clusterings.count - 1).ok()?));
         }
-        // Without clustering columns all rows have the same clustering, which is empty.
+        // Without clustering columns, all rows have the empty clustering.
         Some((key, if self.has_clustering { IS_STATIC } else { 0 }))
     }
 
-    /// Rows that were read.
+    /// Number of decoded rows.
     pub(super) fn len(&self) -> usize {
         self.count
     }
@@ -283,7 +283,7 @@ fn read_uvint(block: &[u8], at: &mut usize) -> Option<u32> {
     Some(number)
 }
 
-/// The values of an encoded clustering.
+/// Decodes a clustering.
 pub(super) fn decode_clustering(bytes: &[u8]) -> Clustering {
     let copied = |value: Option<&[u8]>| value.map(Bytes::copy_from_slice);
     Clustering::new(ValuesOf::of(bytes).map(copied).collect())

@@ -1,4 +1,4 @@
-//! Look-ups of rows by number, and of numbers by place.
+//! Finds rows by number, and numbers by place.
 
 use std::cmp::Ordering;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use super::{BLOCK_ROWS, MAGIC, NAME};
 use crate::paged::{PagedFile, u64_at, unusable};
 use crate::{Error, Place, RowNumbers, RowPart};
 
-/// Bytes of the directory for one block.
+/// Bytes of a directory entry, which describes one block.
 const ENTRY_LEN: usize = 16;
 
-/// The rows of an SSTable by number, read from its file as they are asked for.
+/// The rows of an SSTable by number. Its file is read on demand.
 pub struct RowNumbersFile {
     file: PagedFile,
     tail: Tail,
@@ -30,13 +30,13 @@ pub struct RowNumbersFile {
 }
 
 impl RowNumbersFile {
-    /// What follows the base of an SSTable's components in its name.
+    /// The name of the file behind the base of an SSTable's components.
     pub const NAME: &str = NAME;
 
-    /// Opens the file of an SSTable whose components begin with `base` (`.../nb-1-big-`). Reads its end only.
+    /// Opens the file of an SSTable whose components begin with `base` (`.../nb-1-big-`). Reads only its tail.
     ///
     /// # Errors
-    /// [`Error::Unusable`] if it has to be written anew.
+    /// [`Error::Unusable`] if it must be written again.
     pub fn open(
         env: &Arc<dyn Env>,
         base: &str,
@@ -45,14 +45,14 @@ impl RowNumbersFile {
     ) -> Result<Self, Error> {
         let path = PathBuf::from(format!("{base}{NAME}"));
         let (file, fields) = PagedFile::open(env, &path, MAGIC)?;
-        let tail = Tail::decode(&fields).ok_or_else(|| unusable(&path, "its tail makes no sense"))?;
+        let tail = Tail::decode(&fields).ok_or_else(|| unusable(&path, "its tail is invalid"))?;
         let clusterings = Clusterings::of(table);
         if tail.order != order_byte(partitioner) || tail.has_clustering == clusterings.is_empty() {
-            return Err(unusable(&path, "it is of another table or partitioner"));
+            return Err(unusable(&path, "it belongs to another table or partitioner"));
         }
         let directory_len = u64::from(tail.rows.div_ceil(BLOCK_ROWS)) * ENTRY_LEN as u64;
         if tail.directory_at.checked_add(directory_len) != Some(file.body_length()) {
-            return Err(unusable(&path, "its directory is not where it should be"));
+            return Err(unusable(&path, "its directory has a wrong offset"));
         }
         Ok(Self {
             file,
@@ -62,12 +62,12 @@ impl RowNumbersFile {
         })
     }
 
-    /// Bytes of the file.
+    /// Size of the file.
     pub fn size_bytes(&self) -> u64 {
         self.file.size_bytes()
     }
 
-    /// The keys of the first and the last row, to tell whose rows they are.
+    /// The keys of the first and the last row, to check that the file belongs to an SSTable.
     pub fn ends(&self) -> (&Bytes, &Bytes) {
         (&self.tail.first_key, &self.tail.last_key)
     }
@@ -76,7 +76,7 @@ impl RowNumbersFile {
         self.tail.rows.div_ceil(BLOCK_ROWS)
     }
 
-    /// The code of the first row's token, and where the block starts.
+    /// The code of the first row's token, and the block's offset.
     #[inline]
     fn entry(&self, block: u32) -> Result<(u64, u64), ReadError> {
         let at = self.tail.directory_at + u64::from(block) * ENTRY_LEN as u64;
@@ -84,7 +84,7 @@ impl RowNumbersFile {
         Ok((u64_at(&bytes, 0), u64_at(&bytes, 8)))
     }
 
-    /// The bytes of a block of rows, and where it starts.
+    /// The bytes of a block, and its offset.
     #[inline]
     fn block(&self, block: u32) -> Result<(PageBytes<'_>, u64), ReadError> {
         let (_, start) = self.entry(block)?;
@@ -98,7 +98,7 @@ impl RowNumbersFile {
         Ok((self.file.bytes(start, len)?, start))
     }
 
-    /// The rows of a block, none of them read.
+    /// The rows of a block; none is decoded yet.
     #[inline]
     fn rows<'b>(&self, bytes: &'b [u8]) -> Rows<'b> {
         Rows::of(bytes, !self.clusterings.is_empty())
@@ -109,7 +109,7 @@ impl RowNumbersFile {
             .map_err(|_| self.file.corrupt(start, "a block of rows"))
     }
 
-    /// Where a row stands to a place.
+    /// Compares a row with a place.
     fn compare(&self, rows: &Rows<'_>, row: usize, place: &Place, buffer: &mut Vec<u8>) -> Ordering {
         rows.key(row, buffer);
         if *buffer != place.key.key {
@@ -125,7 +125,7 @@ impl RowNumbersFile {
         }
     }
 
-    /// True if the first row of a block is below a place.
+    /// True if the first row of a block is before a place.
     fn starts_below(&self, block: u32, code: u64, place: &Place) -> Result<bool, ReadError> {
         let (head, _) = self.entry(block)?;
         if head != code {
@@ -137,7 +137,7 @@ impl RowNumbersFile {
         Ok(self.compare(&rows, 0, place, &mut Vec::new()).is_lt())
     }
 
-    /// The first row of a block that is not below a place, counted from the block's start.
+    /// The index in its block of the first row that is not before a place.
     fn number_in(&self, block: u32, place: &Place) -> Result<u32, ReadError> {
         let count = (self.tail.rows - block * BLOCK_ROWS).min(BLOCK_ROWS);
         let (bytes, start) = self.block(block)?;
@@ -192,7 +192,7 @@ impl RowNumbers for RowNumbersFile {
                 high = middle;
             }
         }
-        // The block before the first that starts at the place or after it may have the row.
+        // The block before the first one that starts at the place or after it may have the row.
         match low.checked_sub(1) {
             None => Ok(0),
             Some(block) => Ok(block * BLOCK_ROWS + self.number_in(block, place)?),

@@ -1,4 +1,4 @@
-//! How rows of the file compare with a place.
+//! The order of encoded rows and places.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use ilion_types::{CqlType, Partitioner};
 
 use super::block::ValuesOf;
 
-/// The partitioner as the tail names it.
+/// The partitioner's byte in the tail.
 pub(super) fn order_byte(partitioner: Partitioner) -> u8 {
     match partitioner {
         Partitioner::Murmur3 => 1,
@@ -18,7 +18,7 @@ pub(super) fn order_byte(partitioner: Partitioner) -> u8 {
     }
 }
 
-/// The order of clusterings, of which one is encoded.
+/// Compares encoded clusterings with others.
 pub(super) struct Clusterings(Vec<(CqlType, ClusteringOrder)>);
 
 impl Clusterings {
@@ -35,7 +35,7 @@ impl Clusterings {
         self.0.is_empty()
     }
 
-    /// Compares as `ClusteringComparator` does.
+    /// The same order as `ClusteringComparator`.
     #[inline]
     pub(super) fn compare(&self, encoded: &[u8], clustering: &Clustering) -> Ordering {
         let values = ValuesOf::of(encoded).zip(clustering.values());

@@ -1,4 +1,4 @@
-//! The laws of row numbers, against a sorted list of places.
+//! Tests of row numbers against a sorted list of places.
 
 use std::path::Path;
 use std::sync::Arc;

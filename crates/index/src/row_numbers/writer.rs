@@ -1,4 +1,4 @@
-//! Writes the numbers of rows while their SSTable is written: memory grows by 16 bytes for every 32 rows.
+//! Writes the row numbers of an SSTable that is being written. Memory grows by 16 bytes per 32 rows.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::{BLOCK_ROWS, MAGIC, NAME};
 use crate::Error;
 use crate::paged::{PagedWriter, unusable};
 
-/// Gives the rows of an SSTable their numbers and writes which is which.
+/// Numbers the rows of an SSTable, and writes their keys and clusterings.
 pub struct RowNumbersWriter {
     file: PagedWriter,
     path: PathBuf,
@@ -29,10 +29,10 @@ pub struct RowNumbersWriter {
 }
 
 impl RowNumbersWriter {
-    /// Begins for an SSTable whose components begin with `base` (`.../nb-1-big-`).
+    /// Starts for an SSTable whose components begin with `base` (`.../nb-1-big-`).
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub fn create(
         env: &Arc<dyn Env>,
         base: &str,
@@ -53,25 +53,25 @@ impl RowNumbersWriter {
         })
     }
 
-    /// The next row in table order, static rows among them. Returns its number.
+    /// Adds the next row in table order, static rows included. Returns its number.
     ///
     /// # Errors
-    /// The file cannot be written, or there are more rows than numbers.
+    /// The file cannot be written, or there are more than 2^32 - 1 rows.
     pub fn add(&mut self, key: &DecoratedKey, row: &Row) -> Result<u32, Error> {
         let is_static = self.has_clustering && row.clustering.is_empty();
         let clustering = (!is_static).then_some(&row.clustering);
         self.add_at(&key.token, &key.key, clustering)
     }
 
-    /// As [`Self::add`], the only row of a partition of a table without clustering columns.
+    /// Like [`Self::add`], for the only row of a partition in a table without clustering columns.
     ///
     /// # Errors
-    /// As for [`Self::add`].
+    /// Those of [`Self::add`].
     pub fn add_plain(&mut self, token: &Token, key: &[u8]) -> Result<u32, Error> {
         self.add_at(token, key, Some(&Clustering::empty()))
     }
 
-    /// Nothing for the clustering of a static row.
+    /// `clustering` is `None` for a static row.
     fn add_at(&mut self, token: &Token, key: &[u8], clustering: Option<&Clustering>) -> Result<u32, Error> {
         let number = self.rows;
         let Some(rows) = number.checked_add(1) else {
@@ -101,7 +101,7 @@ impl RowNumbersWriter {
         self.file.append(&block)
     }
 
-    /// Completes and syncs the file. The directory is synced by the caller.
+    /// Completes and syncs the file. The caller syncs the directory.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -123,13 +123,13 @@ impl RowNumbersWriter {
         self.file.finish(&tail.encode(), MAGIC)
     }
 
-    /// Removes what was written.
+    /// Removes the file.
     pub fn abandon(self) {
         self.file.abandon();
     }
 }
 
-/// What the file says of itself.
+/// The fields of the tail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tail {
     pub(super) order: u8,

@@ -1,45 +1,44 @@
-//! Text as the tokens that an index compares: letters of one case, one form of composed characters, without accents; split.
-//! Pure.
+//! Splits text into the tokens that an index compares, and normalizes them: case, composed characters, accents. Pure.
 
 use std::borrow::Cow;
 
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-/// What becomes of letters.
+/// What happens to the case of letters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Case {
-    /// As they are.
+    /// Unchanged.
     #[default]
     Kept,
     Lower,
     Upper,
 }
 
-/// What is done to a text, in this order.
+/// Normalizations of a text, applied in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Filters {
     pub(super) case: Case,
-    /// Unicode's composed form.
+    /// Convert to Unicode's composed form (NFC).
     pub(super) is_normalized: bool,
-    /// Letters with accents, ligatures and the like become what ASCII has for them.
+    /// Replace letters with accents, ligatures and the like by ASCII.
     pub(super) is_ascii: bool,
 }
 
-/// How a text becomes tokens.
+/// How a text is split into tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Analyzer {
-    /// A value is its term.
+    /// Not analyzed: the term is the value.
     None,
-    /// A text is one token.
+    /// One token: the whole text.
     Whole(Filters),
-    /// It is cut at a character.
+    /// Split at a character.
     Delimited(char, Filters),
-    /// It is cut at white space.
+    /// Split at white space.
     Spaced(Filters),
-    /// Its words: letters and digits.
+    /// The words of the text: sequences of letters and digits.
     Words(Filters),
-    /// Its words: letters.
+    /// The words of the text: sequences of letters.
     Letters(Filters),
 }
 
@@ -56,7 +55,7 @@ impl Analyzer {
         )
     }
 
-    /// Tells the tokens of a value in order. What is no text is a token as it is.
+    /// Passes the tokens of a value to `take`, in order. A value that is not UTF-8 is one token, unchanged.
     pub(super) fn each_token<E>(
         &self,
         value: &[u8],
@@ -95,12 +94,12 @@ impl Analyzer {
         tokens
     }
 
-    /// The token that is likely met least often.
+    /// The longest token, which is probably the rarest.
     pub(super) fn longest_token(&self, value: &[u8]) -> Option<Vec<u8>> {
         self.tokens(value).into_iter().max_by_key(Vec::len)
     }
 
-    /// True if a value has every token of the wanted one.
+    /// True if `value` has every token of `wanted`.
     pub(super) fn is_same(&self, wanted: &[u8], value: &[u8]) -> bool {
         let (wanted, tokens) = (self.tokens(wanted), self.tokens(value));
         !wanted.is_empty() && wanted.iter().all(|token| tokens.contains(token))
@@ -124,7 +123,7 @@ impl Filters {
     }
 }
 
-/// Compat: as Lucene's `ASCIIFoldingFilter` folds the letters of Latin scripts; it knows some rarer ones more.
+/// Compat: Lucene's `ASCIIFoldingFilter`, for letters of Latin scripts; that filter also knows some rarer letters.
 fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -144,7 +143,7 @@ fn fold(text: &str) -> String {
     out
 }
 
-/// Letters and signs that Unicode does not take apart.
+/// Letters and signs that Unicode does not decompose.
 fn folded(c: char) -> Option<&'static str> {
     Some(match c {
         '\u{C6}' => "AE",
@@ -216,7 +215,7 @@ mod tests {
             text(&ascii, "\u{C9}l\u{E8}ve \u{D8}re stra\u{DF}e \u{FF21}"),
             "Eleve Ore strasse A"
         );
-        // What is not Latin stays.
+        // Letters of other scripts stay.
         assert_eq!(text(&ascii, "\u{3B1}\u{4E2D}"), "\u{3B1}\u{4E2D}");
     }
 

@@ -1,11 +1,11 @@
-//! An entry of a memtable's index: a term and the place of a row, as bytes that are compared without being decoded.
+//! An entry of a memtable's index: a term and the place of a row, encoded so that entries compare without decoding.
 //!
 //! ```text
 //! record     := token:u64  term_len:u32  order_len:u32  key_len:u32  rest of the term  order  key  clustering  is_there:u8
 //! clustering := (len + 1:uvint  bytes) *              null is 0
 //! ```
-//! little-endian; the head of a record is the first eight bytes of its term. A clustering is there twice, as bytes in its order and as
-//! it is. Of records that are equal but for `is_there` the last one holds.
+//! Numbers are little-endian. The head of a record is the first eight bytes of its term. The clustering is stored twice: in the
+//! order of its bytes (`order`), and to be decoded. Of records that differ only in `is_there`, the last one counts.
 
 use std::cmp::Ordering;
 
@@ -19,10 +19,10 @@ use ilion_types::{CqlType, Partitioner, STATIC_CLUSTERING};
 use crate::{Place, RowPart};
 
 const TERM_HEAD_LEN: usize = 8;
-/// Token and lengths.
+/// Length of the token and the lengths.
 const HEADER: usize = 20;
 
-/// The order of entries: term, then place.
+/// The order of entries: by term, then by place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TermOrder;
 
@@ -33,7 +33,7 @@ impl Order for TermOrder {
         a.compare_tails(&b).then_with(|| a.compare_places(&b))
     }
 
-    /// The length of a term that the head holds, then what fits of the token; longer terms stand behind.
+    /// The length of a term that fits the head, then the leading bits of the token; longer terms come last.
     #[inline]
     fn second(&self, record: &[u8]) -> u64 {
         let entry = Entry {
@@ -125,23 +125,23 @@ impl<'r> Entry<'r> {
         &self.bytes[self.key_at() + self.len_at(16)..self.bytes.len() - 1]
     }
 
-    /// False if the row has the term no more.
+    /// False if the row no longer has the term.
     pub(super) fn is_there(&self) -> bool {
         self.bytes.last() == Some(&1)
     }
 
-    /// Orders two entries by what follows the heads of their terms.
+    /// Orders two entries with equal heads.
     #[inline]
     fn compare_tails(&self, other: &Entry<'_>) -> Ordering {
         let lens = (self.term_len(), other.term_len());
         if lens.0 <= TERM_HEAD_LEN && lens.1 <= TERM_HEAD_LEN {
-            // Heads of short terms have zeros in place of nothing.
+            // The heads of short terms are padded with zeros, so equal heads may have different lengths.
             return lens.0.cmp(&lens.1);
         }
         self.tail().cmp(other.tail()).then_with(|| lens.0.cmp(&lens.1))
     }
 
-    /// Orders two entries by their places alone.
+    /// Orders two entries by their places only.
     #[inline]
     pub(super) fn compare_places(&self, other: &Entry<'_>) -> Ordering {
         self.token()
@@ -157,7 +157,7 @@ impl<'r> Entry<'r> {
         heads.then_with(|| TermOrder.compare(self.bytes, other.bytes))
     }
 
-    /// Where it is.
+    /// Its place.
     pub(super) fn place(&self, partitioner: Partitioner) -> Place {
         let key = DecoratedKey::new(partitioner, Bytes::copy_from_slice(self.key()));
         let row = if self.order() == [STATIC_CLUSTERING] {
@@ -168,7 +168,7 @@ impl<'r> Entry<'r> {
         Place { key, row }
     }
 
-    /// The same with memory of its own.
+    /// A copy that owns its bytes.
     pub(super) fn to_kept(self) -> KeptEntry {
         KeptEntry {
             head: self.head,
@@ -177,7 +177,7 @@ impl<'r> Entry<'r> {
     }
 }
 
-/// An entry with memory of its own.
+/// An entry that owns its bytes.
 #[derive(Clone, Debug)]
 pub(super) struct KeptEntry {
     head: u64,
@@ -193,7 +193,7 @@ impl KeptEntry {
     }
 }
 
-/// An entry in the order of places.
+/// An entry, ordered by its place.
 #[derive(Clone, Debug)]
 pub(super) struct ByPlace(pub(super) KeptEntry);
 
@@ -217,22 +217,22 @@ impl PartialEq for ByPlace {
 
 impl Eq for ByPlace {}
 
-/// What entries of a row begin with, but for the length of their terms.
+/// The header of all entries of a row, without the length of their terms.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlaceHeader {
-    /// The token, and the length of the order in the highest 32 bits.
+    /// The token, and the length of `order` in the highest 32 bits.
     words: u128,
     key_len: u32,
 }
 
 impl PlaceHeader {
-    /// How long the entry of a term is.
+    /// The length of an entry.
     #[inline]
     pub(super) fn entry_len(term: &[u8], place: &[u8]) -> usize {
         HEADER + term.len().saturating_sub(TERM_HEAD_LEN) + place.len() + 1
     }
 
-    /// Appends the entry of a term and the encoded place that this is of.
+    /// Appends the entry of a term; `place` is the encoded place that belongs to this header.
     #[inline]
     pub(super) fn encode(self, term: &[u8], place: &[u8], is_there: bool, mut append: impl FnMut(&[u8])) {
         let words = self.words | u128::from(number32(term.len())) << 64;
@@ -246,10 +246,10 @@ impl PlaceHeader {
     }
 }
 
-/// Makes the entries of a table.
+/// Encodes the entries of a table.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// Types of clustering columns, and whether they are DESC.
+    /// Types of the clustering columns, and whether they are DESC.
     clusterings: Vec<(CqlType, bool)>,
 }
 
@@ -263,12 +263,12 @@ impl Layout {
         }
     }
 
-    /// True if a row without a clustering is a static one.
+    /// True if the table has clustering columns: then a row without a clustering is static.
     pub(super) fn has_clusterings(&self) -> bool {
         !self.clusterings.is_empty()
     }
 
-    /// Appends a row as the entries of all its terms have it; nothing for the clustering: the static row.
+    /// Appends the place of a row, which all its entries share; `row` is `None` for the static row.
     #[inline]
     pub(super) fn encode_place(
         &self,
@@ -293,7 +293,7 @@ impl Layout {
         }
     }
 
-    /// Just before every entry of a term.
+    /// The position just before all entries of a term.
     pub(super) fn before_term(term: &[u8]) -> KeptEntry {
         let mut bytes = vec![0; 8];
         bytes.extend_from_slice(&number32(term.len()).to_le_bytes());
@@ -306,7 +306,7 @@ impl Layout {
         }
     }
 
-    /// The entry of a term at a place, whether it is there or not.
+    /// The entry of a term at a place, for comparisons.
     pub(super) fn at(&self, term: &[u8], place: &Place) -> KeptEntry {
         let row = match &place.row {
             RowPart::Static => None,
@@ -331,7 +331,7 @@ impl Layout {
     }
 }
 
-/// Every NaN is the same to CQL, and has many bytes.
+/// CQL treats all NaN values as equal, but they have different bytes.
 fn not_a_number(ty: &CqlType, value: &[u8]) -> Option<Vec<u8>> {
     match ty {
         CqlType::Float => {

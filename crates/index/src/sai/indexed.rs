@@ -1,4 +1,4 @@
-//! What of a row is indexed, and what a predicate looks up. Pure.
+//! The terms of a row, and the ranges of terms that a predicate needs. Pure.
 
 use ilion_rows::{Cell, ColumnData, Data, DecoratedKey, Row};
 use ilion_schema::{ColumnId, ColumnKind, IndexPart};
@@ -12,10 +12,10 @@ use super::sasi;
 use super::term::{TermType, cut, encode_entry, encode_entry_key};
 use crate::{Definition, Limit, Predicate};
 
-/// Where the terms of a row come from.
+/// The source of a row's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// A part of the partition key; `None`: the key has one column.
+    /// A component of the partition key; `None` if the key has one column.
     PartitionKey(Option<usize>),
     Clustering(usize),
     /// The value of a cell.
@@ -26,7 +26,7 @@ enum Source {
     Keys,
     /// The values of the cells: elements of a list, values of a map.
     Values,
-    /// Both.
+    /// Keys and values of a map, together.
     Entries,
 }
 
@@ -36,20 +36,20 @@ pub(super) struct Indexed {
     source: Source,
     column: ColumnId,
     is_static: bool,
-    /// Of keys of entries.
+    /// The type of the keys of entries.
     key_type: TermType,
-    /// Of values.
+    /// The type of values.
     ty: TermType,
-    /// True if values have an order that CQL asks for.
+    /// True if the index serves ranges of values.
     is_ordered: bool,
-    /// True if texts are found by their tokens, with `:`, and by nothing else.
+    /// True if texts are only found by their tokens, with `:`.
     is_matching: bool,
     analyzer: Analyzer,
     patterns: Patterns,
 }
 
 impl Indexed {
-    /// What a storage-attached index of Cassandra has.
+    /// For a storage-attached index.
     pub(super) fn of(definition: &Definition, analyzer: Analyzer, patterns: Patterns) -> Self {
         let column = &definition.column;
         let (source, ty) = match (column.kind, &column.ty) {
@@ -78,7 +78,7 @@ impl Indexed {
         }
     }
 
-    /// What a SASI index has: any type in order, unless it is literal text.
+    /// For a SASI index: all types are ordered, except literal text.
     pub(super) fn of_sasi(definition: &Definition, options: &sasi::Options) -> Self {
         let indexed = Self::of(definition, options.analyzer.clone(), options.patterns);
         Self {
@@ -92,7 +92,7 @@ impl Indexed {
         matches!(self.source, Source::PartitionKey(_))
     }
 
-    /// True if a row has one term at most.
+    /// True if a row has at most one term.
     pub(super) fn has_one_term(&self) -> bool {
         matches!(
             self.source,
@@ -101,7 +101,7 @@ impl Indexed {
             && self.patterns == Patterns::None
     }
 
-    /// The column whose only cell is the only term of a row, as its bytes are; `None` if terms come from elsewhere.
+    /// The column whose cell has the only term of a row, unanalyzed; `None` if terms have another source.
     #[inline]
     pub(super) fn only_cell(&self) -> Option<ColumnId> {
         (self.source == Source::Cell && self.has_one_term()).then_some(self.column)
@@ -118,7 +118,7 @@ impl Indexed {
         self.is_static
     }
 
-    /// In words, to tell other terms by: a file with other words is made again.
+    /// A description of the terms. A file with another description is built again.
     pub(super) fn words(&self) -> String {
         let Self {
             source,
@@ -131,7 +131,7 @@ impl Indexed {
         format!("{source:?} {key_type:?} {ty:?} {analyzer:?} {patterns:?}")
     }
 
-    /// The cells that may have terms; `None` if the index does not look at the row.
+    /// The cells that may have terms; `None` if the index does not cover the row.
     fn data<'r>(&self, row: &'r Row) -> Option<&'r Data> {
         let index = row
             .columns
@@ -140,7 +140,7 @@ impl Indexed {
         Some(&row.columns[index].data)
     }
 
-    /// True if two states of a row surely have the same terms.
+    /// True if two versions of a row certainly have the same terms.
     #[inline]
     pub(super) fn is_same(&self, before: &Row, after: &Row) -> bool {
         match self.source {
@@ -150,7 +150,7 @@ impl Indexed {
         }
     }
 
-    /// Tells every term of a row, some more than once. `buffer` is memory to use.
+    /// Passes every term of a row to `take`; a term may come more than once. `buffer` is memory to use.
     #[inline]
     pub(super) fn each_term<E>(
         &self,
@@ -223,7 +223,7 @@ impl Indexed {
         })
     }
 
-    /// The ranges of terms that rows for a predicate have one of; `None` if it is not served.
+    /// The ranges of terms that every matching row has a term in; `None` if the predicate is not served.
     pub(super) fn lookup(&self, predicate: &Predicate) -> Option<Vec<TermRange>> {
         let is_simple = matches!(
             self.source,
@@ -259,7 +259,7 @@ impl Indexed {
         }
     }
 
-    /// Terms of a value; of several tokens any one does, since rows that have them all have that one.
+    /// Looks up a value. Of several tokens, any one is enough, since a matching row has all of them.
     fn equal(&self, value: &[u8]) -> Vec<TermRange> {
         if self.analyzer.is_none() && self.patterns == Patterns::None {
             let mut term = Vec::new();
@@ -286,7 +286,7 @@ impl Indexed {
         )
     }
 
-    /// Whether a value passes, if that is not as CQL compares.
+    /// Whether a value matches; `None` means CQL's comparison.
     pub(super) fn passes(&self, predicate: &Predicate, value: &[u8]) -> Option<bool> {
         if self.is_matching {
             return match predicate {
@@ -308,7 +308,7 @@ impl Indexed {
     }
 }
 
-/// Where the terms of a column that is no part of the key come from, and their type.
+/// The source and type of the terms of a column that is not part of the primary key.
 fn source_of(ty: &CqlType, part: IndexPart) -> (Source, &CqlType) {
     match (ty, part) {
         (
@@ -347,7 +347,7 @@ fn source_of(ty: &CqlType, part: IndexPart) -> (Source, &CqlType) {
     }
 }
 
-/// Compat: `IndexTermType` of Cassandra 5.0: text, booleans, UUIDs and frozen values are looked up by equality only.
+/// Compat: `IndexTermType` of Cassandra 5.0: text, booleans, UUIDs and frozen values only serve equality.
 fn is_ordered(ty: &CqlType) -> bool {
     !matches!(
         ty,
@@ -359,7 +359,7 @@ fn is_ordered(ty: &CqlType) -> bool {
         )
 }
 
-/// True if the row may live: it has more than a deletion.
+/// True if the row may be live: it has more than a deletion.
 fn has_content(row: &Row) -> bool {
     !row.liveness.is_none() || !row.columns.is_empty()
 }

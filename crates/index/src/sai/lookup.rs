@@ -1,18 +1,18 @@
-//! What is looked up: ranges of terms. Pure.
+//! Ranges of terms. Pure.
 
 use super::term::TERM_LEN_MAX;
 
-/// Terms from one on, up to another that does not belong to it.
+/// A range of terms; the end is exclusive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TermRange {
-    /// The least term.
+    /// The first term.
     pub(super) from: Vec<u8>,
-    /// The least term above; `None`: all that follow.
+    /// The first term behind the range; `None` if the range has no end.
     pub(super) to: Option<Vec<u8>>,
 }
 
 impl TermRange {
-    /// One term, cut if it is too long.
+    /// One term, cut to the maximum length.
     pub(super) fn one(mut term: Vec<u8>) -> Self {
         term.truncate(TERM_LEN_MAX);
         Self {
@@ -21,7 +21,7 @@ impl TermRange {
         }
     }
 
-    /// Terms that begin with these bytes.
+    /// All terms with this prefix.
     pub(super) fn starting_with(mut prefix: Vec<u8>) -> Self {
         prefix.truncate(TERM_LEN_MAX);
         Self {
@@ -30,7 +30,7 @@ impl TermRange {
         }
     }
 
-    /// Between limits: bytes, and whether they belong to it. Limits that are cut do.
+    /// The terms between two limits; the flag says whether the limit is inclusive. A cut limit is always inclusive.
     pub(super) fn between(from: Option<(Vec<u8>, bool)>, to: Option<(Vec<u8>, bool)>) -> Self {
         let from = from.map_or_else(Vec::new, |(mut term, is_inclusive)| {
             let is_cut = term.len() > TERM_LEN_MAX;
@@ -53,7 +53,7 @@ impl TermRange {
         Self { from, to }
     }
 
-    /// The only term that it can have, if there is but one.
+    /// The term of a range that can only have one.
     pub(super) fn only(&self) -> Option<&[u8]> {
         let to = self.to.as_ref()?;
         let (last, rest) = to.split_last()?;
@@ -64,12 +64,12 @@ impl TermRange {
         self.to.as_ref().is_some_and(|to| *to <= self.from)
     }
 
-    /// True if the term is before the range.
+    /// True if the range starts after the term.
     pub(super) fn is_after(&self, term: &[u8]) -> bool {
         term < &self.from[..]
     }
 
-    /// True if the term is behind the range.
+    /// True if the range ends before the term.
     pub(super) fn is_before(&self, term: &[u8]) -> bool {
         self.to.as_ref().is_some_and(|to| term >= &to[..])
     }
@@ -80,12 +80,12 @@ impl TermRange {
     }
 }
 
-/// The least term above.
+/// The next possible term.
 fn next_of(term: &[u8]) -> Vec<u8> {
     [term, &[0]].concat()
 }
 
-/// The least term above all that begin with `prefix`, if there is one.
+/// The first term above all that begin with `prefix`; `None` if there is none.
 pub(super) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let kept = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
     let mut after = prefix[..=kept].to_vec();

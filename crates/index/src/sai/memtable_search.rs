@@ -1,4 +1,4 @@
-//! Searches in the terms of a memtable, in the order of places.
+//! Searches of the terms of a memtable, in the order of places.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use ilion_runs::{Run, Walk};
 
 use super::entry::{ByPlace, Entry, KeptEntry, TermOrder};
 use super::lookup::TermRange;
-use super::memtable::{Ends, Shards};
+use super::memtable_runs::{Ends, Shards};
 use crate::{Candidate, Candidates, Place};
 
-/// Places of a first pass, and at most.
+/// Number of places of the first pass, and the maximum of a pass.
 const PASS_PLACES: usize = 256;
 const PASS_PLACES_MAX: usize = 1 << 16;
 
-/// The places of one term, which each run has in order.
+/// The places of one term: each run has them in order.
 pub(super) struct ByTerm {
     shards: Arc<Shards>,
     term: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct ByTerm {
 }
 
 impl ByTerm {
-    /// Requires: the range has one term.
+    /// Requires: the range has only one term.
     pub(super) fn new(shards: Arc<Shards>, range: &TermRange) -> Self {
         let ends = Ends::of(range);
         let walk = Walk::between(&TermOrder, shards.runs(range, &ends), &ends);
@@ -60,21 +60,21 @@ impl Candidates for ByTerm {
     }
 }
 
-/// Where the places of a pass begin.
+/// Where a pass starts.
 enum From {
     Start,
     After(KeptEntry),
     At(KeptEntry),
 }
 
-/// The places of many terms: each pass over them takes the least that have not been given, more each time.
+/// The places of many terms. Each pass scans the runs for the next places in order; passes grow.
 ///
-/// An entry that was removed is given all the same while the run that says so is another one.
+/// An entry that was removed by a record in another run is still returned.
 pub(super) struct ByPasses {
     shards: Arc<Shards>,
     stretches: Vec<(Arc<Run>, std::ops::Range<usize>)>,
     taken: VecDeque<KeptEntry>,
-    /// Where the next pass goes on. Nothing: there is no more.
+    /// The start of the next pass; `None` at the end.
     from: Option<From>,
     places: usize,
 }

@@ -1,4 +1,4 @@
-//! Lists of row numbers united: each number once, ascending, block by block as they are asked for.
+//! The union of lists of row numbers, ascending without duplicates. Lists are read block by block on demand.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,20 +8,20 @@ use ilion_rows::ReadError;
 use super::postings::{ListAt, ListCursor};
 use crate::paged::PagedFile;
 
-/// What a look-up found: numbers at hand and lists to read.
+/// The result of a lookup: single numbers, and lists to read.
 #[derive(Default)]
 pub(super) struct Found {
-    /// In any order, some more than once.
+    /// In any order, possibly with duplicates.
     pub(super) numbers: Vec<u32>,
     pub(super) lists: Vec<ListAt>,
 }
 
-/// The numbers of a look-up.
+/// The row numbers of a lookup.
 pub(super) struct Numbers {
     at_hand: Vec<u32>,
     index: usize,
     lists: Vec<ListCursor>,
-    /// The head of each list that has one, and which list it is.
+    /// The next number of each list that is not at its end, and the list's index.
     heads: BinaryHeap<Reverse<(u32, usize)>>,
     is_begun: bool,
 }
@@ -80,7 +80,7 @@ impl Numbers {
         Ok(Some(least))
     }
 
-    /// Passes over all numbers below.
+    /// Skips all lower numbers.
     pub(super) fn seek(&mut self, file: &PagedFile, number: u32) -> Result<(), ReadError> {
         self.index += self.at_hand[self.index..].partition_point(|known| *known < number);
         if !self.is_begun {

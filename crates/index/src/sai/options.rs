@@ -1,4 +1,4 @@
-//! Options of storage-attached indexes, checked as Cassandra 5.0 checks them. Pure.
+//! Options of storage-attached indexes, with the checks of Cassandra 5.0. Pure.
 
 use ilion_types::CqlType;
 
@@ -6,10 +6,10 @@ use super::analyzer::{Analyzer, Case, Filters};
 use crate::vectors::VectorIndex;
 use crate::{Definition, Error};
 
-/// What any index has.
+/// Options of every index.
 pub(super) const COMMON: [&str; 2] = ["class_name", "target"];
 const ANALYSIS: [&str; 3] = ["ascii", "case_sensitive", "normalize"];
-/// Ilion's own.
+/// Ilion's own option.
 pub(super) const INDEX_ANALYZER: &str = "index_analyzer";
 const VECTORS: [&str; 4] = [
     "maximum_node_connections",
@@ -18,10 +18,10 @@ const VECTORS: [&str; 4] = [
     "optimize_for",
 ];
 
-/// Checks options and type, gives how values are analyzed.
+/// Checks options and type; returns the analyzer.
 ///
 /// # Errors
-/// What the client is told.
+/// With the message for the client.
 pub(super) fn check(definition: &Definition) -> Result<Analyzer, Error> {
     refuse_unknown(
         definition,
@@ -82,7 +82,7 @@ pub(super) fn refuse_unknown(definition: &Definition, class: &str, known: &[&[&s
     ))
 }
 
-/// The analyzers of `index_analyzer`, by the names that the SAI of DataStax has for them.
+/// The analyzers of `index_analyzer`, with the names of DataStax's SAI.
 fn index_analyzer(name: &str) -> Result<Analyzer, Error> {
     let lower = Filters {
         case: Case::Lower,
@@ -128,7 +128,7 @@ fn analyzer_of(definition: &Definition) -> Result<Analyzer, Error> {
         is_normalized: flag("normalize", false)?,
         is_ascii: flag("ascii", false)?,
     };
-    // Compat: options that change nothing make no analyzer.
+    // Compat: options with their default values make no analyzer.
     Ok(if filters == Filters::default() {
         Analyzer::None
     } else {
@@ -145,7 +145,7 @@ pub(super) fn parse_bool(name: &str, text: &str) -> Result<bool, Error> {
     }
 }
 
-/// The types whose values become terms: of an entry of a map, that of the key and that of the value.
+/// The types whose values become terms; for entries of a map, the types of key and value.
 pub(super) fn indexed_types(definition: &Definition) -> Vec<&CqlType> {
     use ilion_schema::IndexPart::{Entries, Keys};
     match (&definition.column.ty, definition.part) {
@@ -184,7 +184,7 @@ pub(super) fn indexed_types(definition: &Definition) -> Vec<&CqlType> {
     }
 }
 
-/// Compat: `StorageAttachedIndex.SUPPORTED_TYPES`, and anything frozen.
+/// Compat: `StorageAttachedIndex.SUPPORTED_TYPES`, and all frozen types.
 fn is_supported(ty: &CqlType) -> bool {
     !matches!(
         ty,

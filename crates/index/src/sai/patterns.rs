@@ -1,34 +1,34 @@
-//! Which parts of a text are terms, so that LIKE finds it. Pure.
+//! Terms of texts for LIKE. Pure.
 //!
-//! For `LIKE '%abc%'` every suffix of a text is a term, cut to [`SUFFIX_LEN_MAX`]. Whole texts are told from suffixes by their
-//! first byte.
+//! For `LIKE '%abc%'`, every suffix of a text is a term, cut to [`SUFFIX_LEN_MAX`]. The first byte of a term distinguishes
+//! whole texts from suffixes.
 
 use super::analyzer::Analyzer;
 use super::lookup::TermRange;
 use super::term::TERM_LEN_MAX;
 use crate::Predicate;
 
-/// The rest of a longer suffix is left out.
+/// Longer suffixes are cut.
 const SUFFIX_LEN_MAX: usize = 64;
 const WHOLE: u8 = 1;
 const SUFFIX: u8 = 2;
 
-/// Whether a token has a part where it is wanted.
+/// True if a token has a part at the required position.
 type Compares = fn(&[u8], &[u8]) -> bool;
 
-/// Which LIKE an index serves.
+/// The LIKE patterns that an index serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patterns {
-    /// None at all.
+    /// None.
     None,
     /// `'abc'` and `'abc%'`.
     Prefix,
-    /// Those, `'%abc'` and `'%abc%'`.
+    /// `'abc'`, `'abc%'`, `'%abc'` and `'%abc%'`.
     Contains,
 }
 
 impl Patterns {
-    /// Tells the terms of a token.
+    /// Passes the terms of a token to `take`.
     pub(super) fn each_term<E>(
         self,
         token: &[u8],
@@ -61,7 +61,7 @@ impl Patterns {
         }
     }
 
-    /// What a LIKE looks up; `None` if it is not served.
+    /// The terms that a LIKE needs; `None` if it is not served.
     pub(super) fn lookup(self, like: &Predicate, analyzer: &Analyzer) -> Option<Vec<TermRange>> {
         let (pattern, is_inner) = match like {
             Predicate::LikePrefix(pattern) | Predicate::LikeEqual(pattern) => (pattern, false),
@@ -71,7 +71,7 @@ impl Patterns {
         if self == Self::None || (is_inner && self == Self::Prefix) {
             return None;
         }
-        // Compat: SASI does not tell where in a text a token was.
+        // Compat: SASI does not record where in a text a token was.
         if self == Self::Contains && analyzer.splits() && matches!(like, Predicate::LikePrefix(_)) {
             return None;
         }
@@ -95,7 +95,8 @@ impl Patterns {
         })
     }
 
-    /// Whether a text that is analyzed passes a LIKE: each token of the pattern one of the text; `None` if it is no LIKE.
+    /// Whether an analyzed text matches a LIKE: each token of the pattern matches a token of the text. `None` if `like` is
+    /// another predicate.
     pub(super) fn passes(self, like: &Predicate, value: &[u8], analyzer: &Analyzer) -> Option<bool> {
         let (pattern, has): (_, Compares) = match like {
             Predicate::LikePrefix(pattern) => (pattern, |token, part| token.starts_with(part)),

@@ -1,4 +1,4 @@
-//! Lists of row numbers, ascending, in blocks of 128.
+//! Ascending lists of row numbers, in blocks of 128.
 //!
 //! ```text
 //! block := first:u32  width:u8  (number less the one before, less one) * , `width` bits each, low bits first
@@ -10,19 +10,19 @@ use ilion_rows::ReadError;
 use crate::Error;
 use crate::paged::{PagedFile, PagedWriter, u64_at};
 
-/// Numbers of a block; the last one may have fewer.
+/// Numbers per block; the last block may have fewer.
 pub(super) const BLOCK_NUMBERS: usize = 128;
 const HEAD_LEN: usize = 5;
 const SKIP_LEN: usize = 8;
 
-/// Where a list is.
+/// The location of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ListAt {
     /// Where its first block starts.
     pub(super) start: u64,
-    /// Bytes of all its blocks.
+    /// Bytes of all blocks.
     pub(super) blocks_len: u32,
-    /// Numbers.
+    /// Number of numbers.
     pub(super) count: u32,
 }
 
@@ -49,14 +49,14 @@ pub(super) fn encode_block(numbers: &[u32], out: &mut Vec<u8>) {
     out.extend_from_slice(&bits.to_le_bytes()[..last_len]);
 }
 
-/// Bytes of a block with so many numbers that starts with these bytes; `None` if it cannot be one.
+/// The length of a block with `count` numbers that begins with these bytes; `None` if they are not a block.
 pub(super) fn block_len(bytes: &[u8], count: usize) -> Option<usize> {
     let width = usize::from(*bytes.get(HEAD_LEN - 1)?);
     let gaps = count.checked_sub(1)?;
     (width <= 32).then(|| HEAD_LEN + (gaps * width).div_ceil(8))
 }
 
-/// Appends the numbers of a block; `None` if the bytes are none.
+/// Appends the numbers of a block; `None` if the bytes are not a block.
 pub(super) fn decode_block(bytes: &[u8], count: usize, out: &mut Vec<u32>) -> Option<()> {
     let bytes = bytes.get(..block_len(bytes, count)?)?;
     let (first, rest) = bytes.split_first_chunk()?;
@@ -74,11 +74,11 @@ pub(super) fn decode_block(bytes: &[u8], count: usize, out: &mut Vec<u32>) -> Op
     Some(())
 }
 
-/// Writes a list.
+/// Writes lists.
 #[derive(Default)]
 pub(super) struct ListWriter {
     start: Option<u64>,
-    /// Numbers that will be the next block.
+    /// Numbers of the next block.
     pending: Vec<u32>,
     skips: Vec<u8>,
     block: Vec<u8>,
@@ -86,7 +86,7 @@ pub(super) struct ListWriter {
 }
 
 impl ListWriter {
-    /// Adds numbers, which ascend and are above those before.
+    /// Adds numbers. Requires: they ascend, and are above those added before.
     pub(super) fn add(&mut self, mut numbers: &[u32], file: &mut PagedWriter) -> Result<(), Error> {
         if !self.pending.is_empty() {
             let missing = numbers.len().min(BLOCK_NUMBERS - self.pending.len());
@@ -124,7 +124,7 @@ impl ListWriter {
         file.append(&self.block)
     }
 
-    /// Writes what is left; the writer is new again.
+    /// Writes the rest, and starts the next list.
     pub(super) fn finish(&mut self, file: &mut PagedWriter) -> Result<ListAt, Error> {
         if !self.pending.is_empty() {
             self.end_pending(file)?;
@@ -147,11 +147,11 @@ impl ListWriter {
 /// Reads a list block by block.
 pub(super) struct ListCursor {
     at: ListAt,
-    /// Numbers of the current block.
+    /// The current block.
     numbers: Vec<u32>,
-    /// The next number of them.
+    /// Index of the next number in it.
     index: usize,
-    /// The block after the current one.
+    /// Index of the block after the current one.
     next_block: u32,
 }
 
@@ -169,7 +169,7 @@ impl ListCursor {
         self.at.count.div_ceil(BLOCK_NUMBERS as u32)
     }
 
-    /// The next number, which stays.
+    /// The next number; the cursor does not move.
     #[inline]
     pub(super) fn head(&mut self, file: &PagedFile) -> Result<Option<u32>, ReadError> {
         if self.index == self.numbers.len() {
@@ -181,7 +181,7 @@ impl ListCursor {
         Ok(self.numbers.get(self.index).copied())
     }
 
-    /// Passes over the head.
+    /// Skips the next number.
     #[inline]
     pub(super) fn pass(&mut self) {
         self.index = (self.index + 1).min(self.numbers.len());
@@ -215,10 +215,10 @@ impl ListCursor {
         decode_block(&bytes, count, &mut self.numbers).ok_or_else(damaged)
     }
 
-    /// Passes over all numbers below.
+    /// Skips all lower numbers.
     pub(super) fn seek(&mut self, file: &PagedFile, number: u32) -> Result<(), ReadError> {
         if self.numbers.last().is_none_or(|last| *last < number) {
-            // The last block that starts at the number or before, among those not seen.
+            // Finds the last unread block that starts at or below the number.
             let (mut low, mut high) = (self.next_block, self.blocks());
             while low < high {
                 let middle = low + (high - low) / 2;
@@ -255,7 +255,7 @@ mod tests {
         let mut file = PagedWriter::create(&env, PathBuf::from("list")).unwrap();
         file.append(b"before").unwrap();
         let mut writer = ListWriter::default();
-        // In parts of any length.
+        // In slices of any length.
         for part in numbers.chunk_by(|before, _| before % 7 > 0) {
             writer.add(part, &mut file).unwrap();
         }

@@ -1,7 +1,7 @@
-//! Options of SASI indexes, checked as Cassandra checks them, and what they make of an index. Pure.
+//! Options of SASI indexes, with the checks of Cassandra, and their meaning. Pure.
 //!
-//! Served by the terms of storage-attached indexes: `mode` says which LIKE there is, the analyzer what the terms of a text are.
-//! Not here: stemming and lists of words to leave out.
+//! SASI uses the terms of storage-attached indexes: `mode` selects the LIKE patterns, the analyzer the terms of a text. Not
+//! here: stemming and stop words.
 
 use ilion_schema::ColumnKind;
 use ilion_types::CqlType;
@@ -32,20 +32,20 @@ const ANALYSIS: [&str; 9] = [
 ];
 const ANALYZERS: &str = "org.apache.cassandra.index.sasi.analyzer.";
 
-/// What the options make of an index.
+/// The parsed options.
 pub(super) struct Options {
     pub(super) analyzer: Analyzer,
     pub(super) patterns: Patterns,
-    /// Texts are told apart by LIKE, not put in order.
+    /// Texts are not ordered: LIKE and equality only.
     pub(super) is_literal: bool,
-    /// For terms while an SSTable is written.
+    /// Memory for terms while an SSTable is written.
     pub(super) memory_bytes: usize,
 }
 
 /// Checks options and column.
 ///
 /// # Errors
-/// What the client is told.
+/// With the message for the client.
 pub(super) fn check(definition: &Definition) -> Result<Options, Error> {
     refuse_unknown(definition, "SASIIndex", &[&OWN, &ANALYSIS])?;
     let column = &definition.column;
@@ -71,7 +71,7 @@ pub(super) fn check(definition: &Definition) -> Result<Options, Error> {
     let memory_bytes = match megabytes.map(str::parse::<usize>) {
         None => MEMORY_BYTES,
         Some(Ok(megabytes)) => megabytes.clamp(1, 1 << 10) << 20,
-        Some(Err(_)) => return config("max_compaction_flush_memory_in_mb is no number of megabytes"),
+        Some(Err(_)) => return config("max_compaction_flush_memory_in_mb is not a number of megabytes"),
     };
     Ok(Options {
         analyzer,
@@ -88,7 +88,7 @@ fn is_true(text: &str) -> bool {
 fn analyzer_of(definition: &Definition, is_text: bool) -> Result<Analyzer, Error> {
     let is_on = |name: &str| definition.option(name).is_some_and(is_true);
     let Some(class) = definition.option("analyzer_class") else {
-        // Compat: texts that are analyzed by nothing in particular are taken apart into words.
+        // Compat: `analyzed` without an analyzer class splits texts into words.
         return if is_text && is_on("analyzed") {
             words(definition)
         } else {

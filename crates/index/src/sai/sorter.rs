@@ -1,6 +1,6 @@
-//! Terms with their row numbers, in any order of terms, sorted: in memory, and where that is too much, by runs in files.
+//! Sorts terms with their row numbers: in memory, or through runs in files if there are too many.
 //!
-//! Requires: row numbers come in ascending order, so that runs hold them one after another.
+//! Requires: row numbers are added in ascending order, so that consecutive runs have ascending numbers.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -21,33 +21,33 @@ pub(super) const MEMORY_BYTES: usize = 32 << 20;
 const APPEND_BYTES: usize = 256 << 10;
 const READ_BYTES: usize = 64 << 10;
 const HEAD_LEN: usize = 8;
-/// Rows of a term that are gathered from runs before they are told.
+/// Rows of a term that are collected from runs before `take` is called.
 const NUMBERS_AT_ONCE: usize = 4096;
-/// Long terms that are remembered.
+/// Number of recent long terms that are remembered.
 const MET: usize = 2048;
 
-/// A term and a row, the first bytes of the term at hand.
+/// A term and a row; the first bytes of the term are stored inline.
 #[derive(Clone, Copy)]
 struct Entry {
     head: u64,
     number: u32,
-    /// The length of a term that the head holds; else where it is in the arena, plus [`HEAD_LEN`] and one.
+    /// The length of a term that fits the head; for a longer term, its offset in the arena plus [`HEAD_LEN`] plus one.
     at: u32,
 }
 
-/// Who is told terms and some of their rows, both in order.
+/// Called with each term and some of its rows, both in order.
 type Take<'t> = &'t mut dyn FnMut(&[u8], &[u32]) -> Result<(), Error>;
 
-/// Takes terms and gives them sorted.
+/// Collects terms and returns them sorted.
 pub(super) struct Sorter {
     env: Arc<dyn Env>,
-    /// What the names of runs begin with.
+    /// The start of the file names of runs.
     base: String,
     memory_bytes: usize,
     entries: Vec<Entry>,
     /// Long terms without their heads: length and bytes.
     arena: Vec<u8>,
-    /// Where some that were met lately are, by what they look like.
+    /// Arena offsets of recent long terms, by a hash.
     met: Box<[u32; MET]>,
     runs: Vec<PathBuf>,
 }
@@ -68,7 +68,7 @@ impl Sorter {
     /// Adds a term of a row. Requires: the term is shorter than 64 KiB.
     #[inline]
     pub(super) fn add(&mut self, term: &[u8], number: u32) -> Result<(), Error> {
-        // Twice, since to sort them takes as much once more.
+        // Twice, since sorting takes the same amount again.
         let held = 2 * self.entries.len() * size_of::<Entry>() + self.arena.len();
         if held > self.memory_bytes {
             self.write_run()?;
@@ -86,7 +86,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Puts the tail of a long term into the arena, unless it was met lately.
+    /// Adds the tail of a long term to the arena, unless it is among the recent ones.
     fn keep_tail(&mut self, tail: &[u8]) -> usize {
         let end = tail.len().saturating_sub(HEAD_LEN);
         let mixed = head_of(&tail[end..]) ^ head_of(tail).rotate_left(29) ^ tail.len() as u64;
@@ -113,7 +113,7 @@ impl Sorter {
             sort_by_heads(entries, arena);
             return;
         }
-        // All begin alike: what follows tells them apart sooner.
+        // All heads are equal, so the next bytes, which differ, decide sooner.
         let of_first = term_tail(arena, &first);
         let common = entries
             .iter()
@@ -127,7 +127,7 @@ impl Sorter {
         entries.iter_mut().for_each(|entry| entry.head = first.head);
     }
 
-    /// Gives all terms in order to `take`, each with its rows, perhaps some at a time.
+    /// Passes all terms to `take` in order, each with its rows, possibly in several calls.
     pub(super) fn drain(&mut self, take: Take<'_>) -> Result<(), Error> {
         if self.runs.is_empty() {
             self.sort();
@@ -153,7 +153,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Writes what is in memory as a run: `(len:uvint  term  count:uvint  gap:uvint *) *`.
+    /// Writes the terms in memory as a run: `(len:uvint  term  count:uvint  gap:uvint *) *`.
     fn write_run(&mut self) -> Result<(), Error> {
         self.sort();
         let path = PathBuf::from(format!("{}+Run{}.db.tmp", self.base, self.runs.len()));
@@ -182,7 +182,7 @@ impl Sorter {
     fn remove_runs(&mut self) {
         for run in std::mem::take(&mut self.runs) {
             if let Err(error) = self.env.remove_file(&run) {
-                tracing::warn!(%error, "a file that nobody needs stays");
+                tracing::warn!(%error, "cannot remove an unused file");
             }
         }
     }
@@ -202,7 +202,7 @@ fn flush(out: &mut Writer, file: &mut dyn WriteFile, least_bytes: usize) -> Resu
     Ok(())
 }
 
-/// Sorts by heads, and what has the same by the rest of the terms. Rows of a term stay in order.
+/// Sorts by heads, and terms with equal heads by their tails. The rows of a term stay in order.
 fn sort_by_heads(entries: &mut Vec<Entry>, arena: &[u8]) {
     radix::sort_by_key(entries, &mut Vec::new(), |entry| entry.head);
     for alike in entries.chunk_by_mut(|a, b| a.head == b.head) {
@@ -213,7 +213,7 @@ fn sort_by_heads(entries: &mut Vec<Entry>, arena: &[u8]) {
     }
 }
 
-/// What follows the head of a term.
+/// The rest of a term behind its head.
 fn term_tail<'a>(arena: &'a [u8], entry: &Entry) -> &'a [u8] {
     if entry.at as usize <= HEAD_LEN {
         return &[];
@@ -234,7 +234,7 @@ fn compare(arena: &[u8], a: &Entry, b: &Entry) -> Ordering {
             return Ordering::Equal;
         }
         let of_tails = term_tail(arena, a).cmp(term_tail(arena, b));
-        // Heads of short terms have zeros in place of nothing.
+        // The heads of short terms are padded with zeros, so equal heads may have different lengths.
         let short = |entry: &Entry| (entry.at as usize).min(HEAD_LEN + 1);
         of_tails.then_with(|| short(a).cmp(&short(b)))
     })
@@ -247,16 +247,16 @@ fn copy_term(arena: &[u8], entry: &Entry, term: &mut Vec<u8>) {
     term.extend_from_slice(term_tail(arena, entry));
 }
 
-/// Reads a run from its start.
+/// Reads a run from start to end.
 struct Run {
     file: Arc<dyn ReadFile>,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that are used up.
+    /// Number of consumed bytes of the buffer.
     used: usize,
-    /// Where the bytes after the buffer are.
+    /// File offset of the bytes after the buffer.
     next_at: u64,
     term: Vec<u8>,
-    /// Numbers of the term that are not read.
+    /// Numbers of the term that are not read yet.
     left: u64,
     number: u32,
 }
@@ -286,7 +286,7 @@ impl Run {
         })
     }
 
-    /// Has at least so many bytes at hand, if the file has.
+    /// Reads until at least `len` bytes are in the buffer, or the file ends.
     fn fill(&mut self, len: usize) -> Result<(), Error> {
         if self.buffer.len() - self.used >= len {
             return Ok(());
@@ -314,7 +314,7 @@ impl Run {
         Ok(number)
     }
 
-    /// Goes to the next pair; false at the end.
+    /// Reads the next pair; false at the end.
     fn advance(&mut self) -> Result<bool, Error> {
         if self.left == 0 {
             self.fill(1)?;
@@ -343,13 +343,13 @@ impl Run {
     }
 }
 
-/// Merges runs, of which the earlier ones have the lower numbers.
+/// Merges runs. Requires: earlier runs have lower numbers.
 fn merge(env: &dyn Env, paths: &[PathBuf], take: Take<'_>) -> Result<(), Error> {
     let mut runs = Vec::with_capacity(paths.len());
     for path in paths {
         runs.extend(Run::open(env, path)?);
     }
-    // The term that each run stands at; of equal terms the earliest run comes first.
+    // The current term of each run; for equal terms, the earliest run comes first.
     let mut heads: BinaryHeap<Reverse<(Vec<u8>, usize)>> = runs
         .iter_mut()
         .enumerate()
@@ -383,7 +383,7 @@ fn merge(env: &dyn Env, paths: &[PathBuf], take: Take<'_>) -> Result<(), Error> 
     give(&term, &mut numbers, take)
 }
 
-/// Gives the rows of a term that were gathered.
+/// Passes the collected rows of a term to `take`.
 fn give(term: &[u8], numbers: &mut Vec<u32>, take: Take<'_>) -> Result<(), Error> {
     if !numbers.is_empty() {
         take(term, numbers)?;

@@ -1,4 +1,4 @@
-//! The terms of one SSTable: written with its rows, searched by number.
+//! The terms of one SSTable: written together with its rows, searched by row number.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::{
     RowNumbers, RowPart, SSTableIndex, SSTableIndexWriter,
 };
 
-/// The file of an index, for SSTable components that begin with `base`.
+/// The file of an index; `base` is the start of the SSTable's component paths.
 pub(super) fn path_of(base: &str, index: &str) -> PathBuf {
     PathBuf::from(format!("{base}Index+{index}+Terms.db"))
 }
 
-/// Gathers the terms of the rows and writes them sorted.
+/// Collects the terms of the rows, and writes them sorted.
 pub(super) struct Writer {
     env: Arc<dyn Env>,
     path: PathBuf,
     indexed: Arc<Indexed>,
     has_clusterings: bool,
     sorter: Sorter,
-    /// The last row's key, if partitions are indexed.
+    /// If partitions are indexed: the key of the last row.
     key: Option<DecoratedKey>,
     rows: u32,
     buffer: Vec<u8>,
@@ -121,7 +121,7 @@ impl SSTableIndexWriter for Writer {
     }
 
     fn abandon(self: Box<Self>) {
-        // Nothing has its name yet, and runs go with the sorter.
+        // No file has its final name yet; the sorter removes its runs.
     }
 }
 
@@ -143,10 +143,10 @@ impl Terms {
         let path = path_of(base, name);
         let tree = TreeFile::open(env, &path)?;
         if tree.tail.definition != indexed.words().as_bytes() {
-            return Err(unusable(&path, "it is of another definition of the index"));
+            return Err(unusable(&path, "it belongs to another definition of the index"));
         }
         if tree.tail.sstable_rows != rows.len() {
-            return Err(unusable(&path, "it is of other rows"));
+            return Err(unusable(&path, "it belongs to other rows"));
         }
         Ok(Self {
             tree,
@@ -199,11 +199,11 @@ impl SSTableIndex for Terms {
     }
 }
 
-/// Rows by their numbers; where each one is, is read when it is given.
+/// A search. The place of a row is read only when the row is returned.
 struct Search {
     terms: Arc<Terms>,
     numbers: Numbers,
-    /// The partition that a seek went into, if partitions are indexed: it is not given any more.
+    /// If partitions are indexed: the partition that a seek went into. It is not returned again.
     passed: Option<DecoratedKey>,
 }
 
@@ -224,7 +224,7 @@ impl Candidates for Search {
 
     fn seek(&mut self, place: &Place) -> Result<(), ReadError> {
         if self.terms.indexed.is_of_partitions() && place.row != RowPart::Static {
-            // What stands for a partition has the number of any of its rows, perhaps a later one.
+            // The number of an indexed partition is that of any of its rows, perhaps a later one.
             self.passed = Some(place.key.clone());
         }
         let number = self.terms.rows.number_from(place)?;

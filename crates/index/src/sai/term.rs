@@ -1,28 +1,28 @@
-//! Values as terms: bytes whose unsigned order is the order of the values.
+//! Terms of values: bytes whose unsigned order is the order of the values.
 //!
-//! Equal values have equal terms. The other way round it need not hold: a term longer than [`TERM_LEN_MAX`] is cut, and values
-//! that are none of their type are all the empty term, which sorts first. Candidates need not be exact.
-//! Not here: decoding, which nobody needs.
+//! Equal values have equal terms. Different values may have equal terms: a term longer than [`TERM_LEN_MAX`] is cut, and values
+//! that are invalid for their type all have the empty term, which sorts first. Candidates need not be exact. Terms are never
+//! decoded.
 
 use ilion_types::CqlType;
 
-/// The rest of a longer term is left out.
+/// Longer terms are cut.
 pub(super) const TERM_LEN_MAX: usize = 1024;
 
-/// How the values of a type become terms.
+/// How values of a type are encoded.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TermType {
-    /// The bytes are in order: text, blobs, addresses, dates, times.
+    /// Unchanged, since the bytes are in order: text, blobs, addresses, dates, times.
     Bytes,
-    /// So many bytes (1, 2, 4 or 8), the first bit is the sign.
+    /// Signed integers of 1, 2, 4 or 8 bytes: the first bit is inverted.
     Signed(usize),
-    /// Four bytes, negative ones sort backwards; every NaN is the same.
+    /// Four bytes. The order of negative numbers is reversed, and all NaN values are equal.
     Float,
-    /// Eight bytes.
+    /// Eight bytes, like `Float`.
     Double,
-    /// One byte that is zero or not.
+    /// One byte, zero or not.
     Boolean,
-    /// As tries have it.
+    /// The byte-comparable encoding of BTI tries.
     Comparable(CqlType),
 }
 
@@ -47,7 +47,7 @@ impl TermType {
         }
     }
 
-    /// Appends the term of a value, whole.
+    /// Appends the whole term of a value.
     #[inline]
     pub(super) fn encode(&self, value: &[u8], out: &mut Vec<u8>) {
         match self {
@@ -87,7 +87,7 @@ fn encode_signed<const N: usize>(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// A value as tries have it, without the separator that tells an empty one.
+/// The byte-comparable encoding of a value, without its leading separator.
 fn encode_comparable(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) {
     const SEPARATOR: u8 = 0x40;
     let start = out.len();
@@ -99,7 +99,7 @@ fn encode_comparable(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what the terms of all entries with a key begin with. No such beginning is a prefix of another.
+/// Appends the prefix of the terms of all entries with a key. No such prefix is a prefix of another one.
 pub(super) fn encode_entry_key(ty: &TermType, key: &[u8], out: &mut Vec<u8>) {
     let mut term = Vec::new();
     ty.encode(key, &mut term);
@@ -118,7 +118,7 @@ pub(super) fn encode_entry(key_type: &TermType, key: &[u8], ty: &TermType, value
     ty.encode(value, out);
 }
 
-/// The part of a term that is kept.
+/// A term, cut to the maximum length.
 #[inline]
 pub(super) fn cut(term: &[u8]) -> &[u8] {
     &term[..term.len().min(TERM_LEN_MAX)]

@@ -1,4 +1,4 @@
-//! Storage-attached indexes against a plain list of rows: every kind of column, every predicate, in memory and in files.
+//! Tests of storage-attached indexes against a list of rows: every kind of column, every predicate, in memory and in files.
 
 mod hostile;
 mod model;
@@ -29,7 +29,7 @@ fn attached(index: &dyn SecondaryIndex) -> &dyn Attached {
     }
 }
 
-/// Writes the rows of a model and their index, sorted in little memory.
+/// Writes the rows of a model and their index, with little memory for sorting.
 fn write_sstable(model: &Model, target: &Target, env: &Arc<dyn Env>, memory_bytes: usize) {
     let places: Vec<Place> = model.rows.iter().map(|(place, _)| place.clone()).collect();
     write_places(env, &model.table, Partitioner::Murmur3, &places);
@@ -56,7 +56,7 @@ fn places_of(candidates: &mut dyn Candidates) -> Vec<Place> {
     places
 }
 
-/// All that a search gives, and what it gives after seeks, is what the model has.
+/// Checks all results of a search, and its results after seeks, against the model.
 fn check_search(
     model: &Model,
     expected: &[Place],
@@ -132,7 +132,7 @@ fn an_estimate_counts_the_rows() {
             let rows = model.matching(&target, &predicate).len() as u64;
             let estimate = index.estimate(&predicate);
             assert!(estimate.rows >= rows, "{target:?} {predicate:?}");
-            // Rows with several terms of the range are counted for each.
+            // A row with several terms in the range counts for each of them.
             assert!(
                 estimate.rows <= rows * 4,
                 "{target:?} {predicate:?} {estimate:?} {rows}"
@@ -237,7 +237,7 @@ fn searches_go_on_while_rows_are_written() {
     let comparator = ClusteringComparator::of(&model.table);
     assert!(found.is_sorted_by(|a, b| a.compare(b, &comparator).is_lt()));
     for place in before.iter().filter(|place| after.contains(place)) {
-        // Some left and came again meanwhile.
+        // Some rows were removed and written again meanwhile.
         let is_touched = changes.iter().any(|(changed, ..)| changed == place);
         assert!(is_touched || found.contains(place));
     }

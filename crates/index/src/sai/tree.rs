@@ -1,4 +1,4 @@
-//! The file of an index: terms in order with their rows, and a tree above them.
+//! The term file of an index: terms in order with their rows, and a tree above them.
 //!
 //! ```text
 //! body  := (leaf | list) *  node *                   lists stand before the leaf or the group that names them
@@ -11,22 +11,23 @@
 //!          [start:uvint  blocks_len:uvint]           the rows of all below, united
 //! ```
 //!
-//! Leaves are gathered into groups of about 4096 rows, those into groups of about 262144, so that a range of terms is read as
-//! few united lists and the leaves at its two ends. A term with more rows than a group is a group of its own, whose list
-//! is the term's. A child's separator is above every term of the child before it and not above its own first.
+//! Leaves are collected into groups of about 4096 rows, and these into groups of about 262144 rows. So a range of terms is read
+//! as a few united lists, and the leaves at its two ends. A term with more rows than a group is a group of its own; the list of
+//! the group is that of the term. A child's separator is above every term of the child before it, and not above its own first
+//! term.
 
 use super::postings::ListAt;
 use crate::paged::Magic;
 
 /// The last character is the version.
 pub(super) const MAGIC: &Magic = b"ILTERMS1";
-/// A leaf ends when it has so many terms,
+/// Maximum number of terms in a leaf.
 pub(super) const LEAF_TERMS: usize = 128;
-/// or so many bytes.
+/// Maximum size of a leaf.
 pub(super) const LEAF_BYTES: usize = 1536;
-/// Rows of a group of leaves, and of a group of those.
+/// Rows of a group of leaves, and of a group of such groups.
 pub(super) const GROUP_ROWS: [u64; 2] = [1 << 12, 1 << 18];
-/// Children of a node at most; of groups as well.
+/// Maximum number of children of a node or group.
 pub(super) const FANOUT: usize = 64;
 /// More levels than 2^32 rows need.
 pub(super) const LEVELS_MAX: u8 = 12;
@@ -36,32 +37,32 @@ pub(super) const REST_SHIFT: u32 = 4;
 pub(super) const REST_LONG: usize = 7;
 pub(super) const MANY: u8 = 128;
 
-/// What a node says of a child.
+/// The description of a child in its node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Child {
     pub(super) at: u64,
     pub(super) len: u32,
-    /// Rows of its terms, one after another.
+    /// Number of pairs of term and row below the child.
     pub(super) rows: u64,
     /// All its rows, united.
     pub(super) list: Option<ListAt>,
 }
 
-/// What the file says of itself.
+/// The fields of the tail.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tail {
-    /// Rows of the SSTable, indexed or not.
+    /// Number of rows of the SSTable, indexed or not.
     pub(super) sstable_rows: u32,
-    /// Bytes of a number in a leaf.
+    /// Bytes of a row number in a leaf.
     pub(super) number_len: u8,
-    /// Levels of nodes above the leaves; none: there are no terms.
+    /// Levels of nodes above the leaves; zero if there are no terms.
     pub(super) levels: u8,
     pub(super) root_at: u64,
     pub(super) root_len: u32,
     pub(super) terms: u64,
-    /// Pairs of term and row.
+    /// Number of pairs of term and row.
     pub(super) rows: u64,
-    /// What the terms are, in the words of the index: another definition makes other terms.
+    /// The description of the terms ([`super::indexed::Indexed::words`]): another definition makes other terms.
     pub(super) definition: Vec<u8>,
     pub(super) first_term: Vec<u8>,
     pub(super) last_term: Vec<u8>,
@@ -116,7 +117,7 @@ fn split_bytes(bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     Some((bytes.to_vec(), rest))
 }
 
-/// How many bytes two terms have in common at their start.
+/// The length of the common prefix of two terms.
 pub(super) fn common_len(left: &[u8], right: &[u8]) -> usize {
     left.iter().zip(right).take_while(|(a, b)| a == b).count()
 }

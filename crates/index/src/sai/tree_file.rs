@@ -1,4 +1,4 @@
-//! Look-ups in the file of an index.
+//! Reads the term file of an index.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -22,26 +22,26 @@ pub(super) struct TreeFile {
     pub(super) tail: Tail,
 }
 
-/// A node or leaf, seen by a range.
+/// A node or leaf, compared with a range.
 #[derive(Clone, Copy)]
-struct Part {
+struct Subtree {
     child: Child,
-    /// No term of it is before the range.
+    /// True if none of its terms is before the range.
     is_start_inside: bool,
-    /// No term of it is behind the range.
+    /// True if none of its terms is behind the range.
     is_end_inside: bool,
 }
 
-impl Part {
+impl Subtree {
     fn is_whole(&self) -> bool {
         self.is_start_inside && self.is_end_inside
     }
 }
 
-/// One look-up.
+/// A traversal of the tree for one range.
 struct Walk<'r> {
     range: &'r TermRange,
-    /// Bytes of nodes and leaves that it may still read: no part of a tree is met twice, whatever damage says.
+    /// Number of bytes that may still be read. Each node is visited at most once, so damage cannot cause a longer traversal.
     left: u64,
 }
 
@@ -62,7 +62,7 @@ impl Rows<'_> {
     }
 }
 
-/// The bytes are no leaf or node.
+/// The bytes are not a leaf or node.
 struct Damaged;
 
 impl From<ilion_codec::Error> for Damaged {
@@ -74,12 +74,12 @@ impl From<ilion_codec::Error> for Damaged {
 impl TreeFile {
     pub(super) fn open(env: &Arc<dyn Env>, path: &Path) -> Result<Self, Error> {
         let (file, fields) = PagedFile::open(env, path, MAGIC)?;
-        let tail = Tail::decode(&fields).ok_or_else(|| unusable(path, "its tail makes no sense"))?;
+        let tail = Tail::decode(&fields).ok_or_else(|| unusable(path, "its tail is invalid"))?;
         Ok(Self { file, tail })
     }
 
-    fn root(&self, range: &TermRange) -> Part {
-        Part {
+    fn root(&self, range: &TermRange) -> Subtree {
+        Subtree {
             child: Child {
                 at: self.tail.root_at,
                 len: self.tail.root_len,
@@ -91,7 +91,7 @@ impl TreeFile {
         }
     }
 
-    /// True if no term of the file lies in the range, known without I/O.
+    /// True if no term of the file lies in the range. Costs no I/O.
     fn is_outside(&self, range: &TermRange) -> bool {
         self.tail.levels == 0
             || range.is_empty()
@@ -99,7 +99,7 @@ impl TreeFile {
             || range.is_after(&self.tail.last_term)
     }
 
-    /// The same range without limits that every term of the file is inside of.
+    /// The range without the limits that do not exclude any term of the file.
     fn widened(&self, range: &TermRange) -> TermRange {
         let mut range = range.clone();
         if !range.is_after(&self.tail.first_term) {
@@ -123,24 +123,24 @@ impl TreeFile {
 
     fn find_in(
         &self,
-        part: Part,
+        subtree: Subtree,
         level: u8,
         walk: &mut Walk<'_>,
         found: &mut Found,
     ) -> Result<(), ReadError> {
         if level == 0 {
-            return self.each_term(part.child, walk, &mut |rows| add_rows(&rows, found));
+            return self.each_term(subtree.child, walk, &mut |rows| add_rows(&rows, found));
         }
-        for part in self.parts(part, walk)? {
-            match part.child.list.filter(|_| part.is_whole()) {
+        for subtree in self.subtrees(subtree, walk)? {
+            match subtree.child.list.filter(|_| subtree.is_whole()) {
                 Some(list) => found.lists.push(list),
-                None => self.find_in(part, level - 1, walk, found)?,
+                None => self.find_in(subtree, level - 1, walk, found)?,
             }
         }
         Ok(())
     }
 
-    /// How many rows the terms of a range have, a row counted for each of them.
+    /// The number of pairs of term and row in a range.
     pub(super) fn count(&self, range: &TermRange) -> Result<u64, ReadError> {
         if self.is_outside(range) {
             return Ok(0);
@@ -150,20 +150,20 @@ impl TreeFile {
         self.count_in(self.root(&range), self.tail.levels, &mut walk)
     }
 
-    fn count_in(&self, part: Part, level: u8, walk: &mut Walk<'_>) -> Result<u64, ReadError> {
-        if part.is_whole() {
-            return Ok(part.child.rows);
+    fn count_in(&self, subtree: Subtree, level: u8, walk: &mut Walk<'_>) -> Result<u64, ReadError> {
+        if subtree.is_whole() {
+            return Ok(subtree.child.rows);
         }
         let mut count = 0_u64;
         if level == 0 {
-            self.each_term(part.child, walk, &mut |rows| {
+            self.each_term(subtree.child, walk, &mut |rows| {
                 count = count.saturating_add(rows.count());
                 Some(())
             })?;
             return Ok(count);
         }
-        for part in self.parts(part, walk)? {
-            count = count.saturating_add(self.count_in(part, level - 1, walk)?);
+        for subtree in self.subtrees(subtree, walk)? {
+            count = count.saturating_add(self.count_in(subtree, level - 1, walk)?);
         }
         Ok(count)
     }
@@ -180,21 +180,21 @@ impl TreeFile {
         let left = walk.left.checked_sub(u64::from(child.len));
         walk.left = left.ok_or_else(|| {
             self.file
-                .corrupt(child.at, "a tree, each part of which is met once")
+                .corrupt(child.at, "a tree in which each node has one parent")
         })?;
         self.file.bytes(child.at, child.len as usize)
     }
 
-    /// The children of a node that may have terms of a range.
-    fn parts(&self, node: Part, walk: &mut Walk<'_>) -> Result<Vec<Part>, ReadError> {
+    /// The children of a node that may have terms of the range.
+    fn subtrees(&self, node: Subtree, walk: &mut Walk<'_>) -> Result<Vec<Subtree>, ReadError> {
         let range = walk.range;
         let damaged = || self.file.corrupt(node.child.at, "a node of the index");
         let bytes = self.bytes_of(node.child, walk)?;
         let mut input = Reader::new(&bytes);
-        let mut parts: Vec<Part> = Vec::new();
+        let mut subtrees: Vec<Subtree> = Vec::new();
         let mut separator = Vec::new();
         // The child before, which ends where the next one starts.
-        let mut pending: Option<Part> = None;
+        let mut pending: Option<Subtree> = None;
         while !input.is_empty() {
             let child = read_child(&mut input, &mut separator).map_err(|_| damaged())?;
             if child.at >= node.child.at {
@@ -204,19 +204,19 @@ impl TreeFile {
                 && range.from < separator
             {
                 before.is_end_inside = range.to.as_ref().is_none_or(|to| separator <= *to);
-                parts.push(before);
+                subtrees.push(before);
             }
             if range.is_before(&separator) {
-                return Ok(parts);
+                return Ok(subtrees);
             }
-            pending = Some(Part {
+            pending = Some(Subtree {
                 child,
                 is_start_inside: range.from <= separator,
                 is_end_inside: node.is_end_inside,
             });
         }
-        parts.extend(pending);
-        Ok(parts)
+        subtrees.extend(pending);
+        Ok(subtrees)
     }
 
     fn each_term(

@@ -1,6 +1,6 @@
-//! Writes the file of an index, told its terms and rows in order.
+//! Writes the term file of an index. Terms and rows are added in order.
 //!
-//! Memory: the rows of one group of a quarter million, and the nodes above the leaves.
+//! Memory: the rows of one group of about 262144 rows, and the nodes above the leaves.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,29 +16,29 @@ use super::tree::{
 use crate::Error;
 use crate::paged::PagedWriter;
 
-/// A child with the separator before it.
+/// A child and the separator before it.
 type Separated = (Vec<u8>, Child);
 
-/// Children that will be a node, and the rows below.
+/// Children of a node under construction, and the rows below it.
 #[derive(Default)]
 struct Group {
     children: Vec<Separated>,
     rows: u64,
     numbers: Vec<u32>,
-    /// The list of the only term, if it has one.
+    /// The list of its only term, if it has one.
     of_term: Option<ListAt>,
 }
 
-/// The term that is being told.
+/// The term that is being added.
 #[derive(Default)]
 struct Current {
     term: Vec<u8>,
     count: u32,
-    /// Its rows, unless they are more than the largest group has: then they are in the list.
+    /// Its rows; if there are more than in the largest group, they are in the list.
     numbers: Vec<u32>,
 }
 
-/// Terms that will be a leaf.
+/// A leaf under construction.
 #[derive(Default)]
 struct Leaf {
     out: Writer,
@@ -53,16 +53,16 @@ pub(super) struct TreeWriter {
     tail: Tail,
     current: Current,
     list: ListWriter,
-    /// Memory to sort in.
+    /// Memory for sorting.
     bits: Vec<u64>,
     leaf: Leaf,
-    /// Leaves, and groups of them, that will be a group.
+    /// The current group of leaves, and the current group of groups.
     groups: [Group; 2],
-    /// Nodes whose children are leaves, one after another.
+    /// The nodes above leaves, one after the other.
     nodes: Writer,
-    /// Complete groups of leaves; they are at a place in `nodes`.
+    /// Complete groups of leaves; their offsets are relative to `nodes`.
     inner: Vec<Separated>,
-    /// Complete groups of those: which one is the first that is not in it, and what its child will say.
+    /// Complete groups of groups: the index in `inner` of the first group behind it, and its child.
     outer: Vec<(usize, Child)>,
 }
 
@@ -87,7 +87,8 @@ impl TreeWriter {
         })
     }
 
-    /// A term and some of its rows. Requires: terms ascend, rows of a term as well; the numbers are below that of rows.
+    /// Adds a term and some of its rows. Requires: terms ascend, rows of a term ascend, and the numbers are below that of all
+    /// rows.
     pub(super) fn add(&mut self, term: &[u8], numbers: &[u32]) -> Result<(), Error> {
         if self.current.count > 0 && self.current.term != term {
             self.end_term()?;
@@ -107,7 +108,7 @@ impl TreeWriter {
     }
 
     fn end_term(&mut self) -> Result<(), Error> {
-        // Taken and given back, with their memory.
+        // Taken and put back, to reuse the memory.
         let Current { term, count, numbers } = std::mem::take(&mut self.current);
         let rows = u64::from(count);
         let list = if numbers.len() <= BLOCK_NUMBERS && rows <= GROUP_ROWS[1] {
@@ -116,7 +117,7 @@ impl TreeWriter {
             self.list.add(&numbers, &mut self.file)?;
             Some(self.list.finish(&mut self.file)?)
         };
-        // It will be a group of its own, on as many levels.
+        // It becomes a group of its own, on as many levels.
         let levels = GROUP_ROWS.iter().filter(|most| rows > **most).count();
         for level in 0..levels {
             self.end_leaf()?;
@@ -199,7 +200,7 @@ impl TreeWriter {
         self.push(0, (leaf.separator, child))
     }
 
-    /// A child is complete: its group may be.
+    /// Adds a complete child; ends the group if it is full.
     fn push(&mut self, level: usize, child: Separated) -> Result<(), Error> {
         let group = &mut self.groups[level];
         group.rows += child.1.rows;
@@ -243,7 +244,7 @@ impl TreeWriter {
         self.list.finish(&mut self.file)
     }
 
-    /// Writes what is left, the nodes, and the tail. `definition` tells what the terms are.
+    /// Writes the rest, the nodes, and the tail. `definition` describes the terms.
     pub(super) fn finish(mut self, definition: &[u8]) -> Result<(), Error> {
         if self.current.count > 0 {
             self.end_term()?;
@@ -264,7 +265,7 @@ impl TreeWriter {
         self.file.finish(&self.tail.encode(), MAGIC)
     }
 
-    /// Writes the nodes above leaves and those above these.
+    /// Writes the nodes above the leaves, and the nodes above these.
     fn write_nodes(&mut self) -> Result<Vec<Separated>, Error> {
         let base = self.file.position();
         self.file.append(self.nodes.as_slice())?;
@@ -294,7 +295,7 @@ impl TreeWriter {
             .collect()
     }
 
-    /// Writes a node, gives the child that leads to it.
+    /// Writes a node; returns the child that refers to it.
     fn write_one(&mut self, children: &[Separated], base: u64, mut child: Child) -> Result<Child, Error> {
         let mut out = Writer::new();
         write_node(children, base, &mut out);
@@ -304,16 +305,16 @@ impl TreeWriter {
         Ok(child)
     }
 
-    /// Removes what was written.
+    /// Removes the file.
     pub(super) fn abandon(self) {
         self.file.abandon();
     }
 }
 
-/// So many words of bits cost as much as to sort one number.
+/// Number of bitmap words that cost as much as sorting one number.
 const WORDS_OF_NUMBER: usize = 8;
 
-/// Sorts numbers below a limit, each once.
+/// Sorts numbers below a limit, and removes duplicates.
 fn sort_once(numbers: &mut Vec<u32>, below: u32, bits: &mut Vec<u64>) {
     let words = below.div_ceil(u64::BITS) as usize;
     if words > numbers.len() * WORDS_OF_NUMBER {

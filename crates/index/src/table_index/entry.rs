@@ -1,4 +1,4 @@
-//! Entries that a changed row adds and removes.
+//! The entries that a change of a row adds and removes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,24 +15,24 @@ use super::TableIndex;
 use super::source::Source;
 use crate::{EntryMark, RowChange, When};
 
-/// A cell with its path, which is empty if the column has one cell.
+/// A cell with its path, which is empty for a simple column.
 type Pathed<'r> = (&'r Bytes, &'r Cell);
 
 /// The clustering of an entry.
-type Parts<'r> = SmallVec<[Option<&'r [u8]>; 4]>;
+type EntryClustering<'r> = SmallVec<[Option<&'r [u8]>; 4]>;
 
-/// Takes entries.
+/// Called with entries.
 type Take<'t> = &'t mut dyn FnMut(&EntryPlace<'_>, &[Entry<'_>]);
 
-/// The path of a column of one cell.
+/// The path of the cell of a simple column.
 static NO_PATH: Bytes = Bytes::new();
 
-/// Asks for the time only if it matters.
+/// True if the cell is live. Reads the clock only if the cell has an end.
 fn is_live(cell: CellRef<'_>, when: &dyn When) -> bool {
     cell.local_deletion_secs == NO_DELETION_TIME || (!cell.is_tombstone() && cell.is_live(when.now_secs()))
 }
 
-/// How long the entry of a cell lives: as long as the cell.
+/// The liveness of a cell's entry: the timestamp and TTL of the cell.
 fn liveness_of(cell: CellRef<'_>) -> Liveness {
     Liveness {
         timestamp_micros: cell.timestamp_micros,
@@ -78,7 +78,7 @@ impl TableIndex {
         }
     }
 
-    /// What the row of a key adds.
+    /// Adds the entry of a row whose key is indexed.
     fn entry_of_row(&self, key: &DecoratedKey, row: &Row, when: &dyn When, take: Take<'_>) {
         let is_live = || match row.liveness.ttl_secs == ilion_rows::NO_TTL && !row.liveness.is_none() {
             true => true,
@@ -89,11 +89,11 @@ impl TableIndex {
         }
         if let Some(value) = self.row_value(&key.key, &row.clustering) {
             let liveness = Liveness::live(when.entry_micros());
-            self.tell(key, row, &[], &[Entry::added(value, liveness)], take);
+            self.pass(key, row, &[], &[Entry::added(value, liveness)], take);
         }
     }
 
-    /// What a change of the only cell of a column adds and removes.
+    /// Adds and removes the entries of a change of a simple column's cell.
     fn entries_of_cell(
         &self,
         key: &DecoratedKey,
@@ -114,15 +114,15 @@ impl TableIndex {
         });
         match (added, removed) {
             (None, None) => {}
-            (Some(only), None) | (None, Some(only)) => self.tell(key, row, &[], &[only], take),
-            (Some(added), Some(removed)) => self.tell(key, row, &[], &[added, removed], take),
+            (Some(only), None) | (None, Some(only)) => self.pass(key, row, &[], &[only], take),
+            (Some(added), Some(removed)) => self.pass(key, row, &[], &[added, removed], take),
         }
     }
 
     fn add_cell(&self, key: &DecoratedKey, row: &Row, (path, cell): (&[u8], CellRef<'_>), take: Take<'_>) {
         if let Some(value) = self.cell_value(path, cell) {
             let entry = Entry::added(&value, liveness_of(cell));
-            self.tell(key, row, path, &[entry], take);
+            self.pass(key, row, path, &[entry], take);
         }
     }
 
@@ -136,12 +136,12 @@ impl TableIndex {
     ) {
         if let Some(value) = self.cell_value(path, cell) {
             let deletion = DeletionTime::new(cell.timestamp_micros, when.now_secs());
-            self.tell(key, row, path, &[Entry::removed(&value, deletion)], take);
+            self.pass(key, row, path, &[Entry::removed(&value, deletion)], take);
         }
     }
 
-    /// Tells entries of a row, or of one element of it.
-    fn tell(&self, key: &DecoratedKey, row: &Row, path: &[u8], entries: &[Entry<'_>], take: Take<'_>) {
+    /// Passes entries of a row, or of one element of it, to `take`.
+    fn pass(&self, key: &DecoratedKey, row: &Row, path: &[u8], entries: &[Entry<'_>], take: Take<'_>) {
         let place = EntryPlace {
             key_token: &key.token,
             clustering: &self.entry_clustering(key, &row.clustering, path),
@@ -149,13 +149,13 @@ impl TableIndex {
         take(&place, entries);
     }
 
-    /// True if rows like this one have entries by their key.
+    /// True if a key column is indexed, and this kind of row has entries.
     fn indexes_row(&self, row: &Row) -> bool {
         let is_static = row.clustering.is_empty() && self.definition.table.clustering().len() > 0;
         !is_static || matches!(self.source, Source::PartitionKey(_))
     }
 
-    /// The value that a key column gives a row.
+    /// The indexed value of a key column.
     fn row_value<'r>(&self, key: &'r [u8], clustering: &'r Clustering) -> Option<&'r [u8]> {
         match self.source {
             Source::PartitionKey(position) => decode_composite(key).ok()?.get(position).copied(),
@@ -178,8 +178,8 @@ impl TableIndex {
         self.source == Source::Paths || a.value == b.value
     }
 
-    /// The value that a cell is found by; `None` if it is too long for a key, which only values can be that were there before
-    /// the index.
+    /// The indexed value of a cell; `None` if it is too long for a key. Only values that were written before the index existed
+    /// can be that long.
     fn cell_value<'r>(&self, path: &'r [u8], cell: CellRef<'r>) -> Option<Cow<'r, [u8]>> {
         let value = match self.source {
             Source::Paths => Cow::Borrowed(path),
@@ -193,10 +193,15 @@ impl TableIndex {
         (value.len() < super::VALUE_LEN_LIMIT).then_some(value)
     }
 
-    /// Compat: of a static row only the partition key is known. The path of an element is there all the same, which
-    /// Cassandra leaves out and does not look at: so elements with the same value do not share an entry.
-    fn entry_clustering<'r>(&self, key: &'r DecoratedKey, row: &'r Clustering, path: &'r [u8]) -> Parts<'r> {
-        let mut values = Parts::new();
+    /// Compat: for a static row, only the partition key is known. The path of an element is stored even so; Cassandra leaves it
+    /// out and does not read it. So elements with the same value do not share an entry here.
+    fn entry_clustering<'r>(
+        &self,
+        key: &'r DecoratedKey,
+        row: &'r Clustering,
+        path: &'r [u8],
+    ) -> EntryClustering<'r> {
+        let mut values = EntryClustering::new();
         values.push(Some(&key.key));
         for (position, _) in self.definition.table.clustering().enumerate() {
             if self.source != Source::Clustering(position) {
@@ -224,11 +229,11 @@ impl TableIndex {
         }
     }
 
-    /// The length of the longest value that a mutation brings.
+    /// The length of the longest indexed value in a mutation.
     pub(super) fn longest_value(&self, mutation: &Mutation) -> usize {
         let update = &mutation.update;
         if self.source == Source::Whole {
-            // A loop, and no chain of iterators: this is done for each write.
+            // A loop instead of iterators, since this runs for each write.
             let len_of = |row: &Row| {
                 let cell = row.cell(self.definition.column.id);
                 cell.map_or(0, |cell| cell.value.len())
@@ -246,7 +251,7 @@ impl TableIndex {
         longest
     }
 
-    /// Shows every value that an update brings, but for cells whose whole value is indexed.
+    /// Calls `show` with every indexed value of an update, except whole values of cells.
     fn each_value(&self, key: &DecoratedKey, update: &PartitionUpdate, show: &mut dyn FnMut(&[u8])) {
         for row in update.rows.iter().chain(&update.static_row) {
             if self.source.is_of_rows() {
@@ -269,7 +274,7 @@ impl TableIndex {
     }
 }
 
-/// Finds cells by their paths, without a walk over all of a large collection for each.
+/// Finds cells by their paths, without scanning a large collection each time.
 enum ByPath<'c, 'r> {
     Few(&'c [Pathed<'r>]),
     Many(HashMap<&'r Bytes, &'r Cell>),

@@ -8,7 +8,7 @@ use ilion_types::{CqlType, KeyOrder, composite_class};
 use super::source::Source;
 use crate::Definition;
 
-/// Compat: `CassandraIndex.indexCfsMetadata`. Its id is nobody else's; Cassandra gives it that of the base, and neither writes it.
+/// Compat: `CassandraIndex.indexCfsMetadata`. The id is unique; Cassandra uses that of the base table. Neither writes it.
 pub(super) fn schema(definition: &Definition, source: Source) -> Arc<TableSchema> {
     let base = &definition.table;
     let name = format!("{}.{}", base.name, definition.schema.name);
@@ -41,19 +41,19 @@ pub(super) fn schema(definition: &Definition, source: Source) -> Arc<TableSchema
     builder.build()
 }
 
-/// The type of the indexed values, and their order.
+/// The type and order of the indexed values.
 fn key_of(definition: &Definition, source: Source) -> (CqlType, KeyOrder) {
     let column = &definition.column;
-    let plain = |ty: CqlType| (ty.clone(), KeyOrder::of(ty, false));
+    let ascending = |ty: CqlType| (ty.clone(), KeyOrder::of(ty, false));
     match source {
-        Source::PartitionKey(_) | Source::Whole => plain(column.ty.clone()),
-        // Compat: of a DESC column the type is reversed, and so is the order of the partitions.
+        Source::PartitionKey(_) | Source::Whole => ascending(column.ty.clone()),
+        // Compat: for a DESC column, the type is reversed, and so is the order of the partitions.
         Source::Clustering(_) => (
             column.ty.clone(),
             KeyOrder::of(column.ty.clone(), column.order == ClusteringOrder::Desc),
         ),
-        Source::Paths => plain(path_type(&column.ty)),
-        Source::Elements => plain(element_type(&column.ty)),
+        Source::Paths => ascending(path_type(&column.ty)),
+        Source::Elements => ascending(element_type(&column.ty)),
         Source::Entries => {
             let types = vec![path_type(&column.ty), element_type(&column.ty)];
             let class = composite_class(&types);
@@ -62,7 +62,7 @@ fn key_of(definition: &Definition, source: Source) -> (CqlType, KeyOrder) {
     }
 }
 
-/// What the cells of a collection are sorted by.
+/// The type of the paths of a collection's cells.
 pub(super) fn path_type(ty: &CqlType) -> CqlType {
     match ty {
         CqlType::Set { element, .. } => CqlType::clone(element),
@@ -71,7 +71,7 @@ pub(super) fn path_type(ty: &CqlType) -> CqlType {
     }
 }
 
-/// What the cells of a collection hold.
+/// The type of the values of a collection's cells.
 pub(super) fn element_type(ty: &CqlType) -> CqlType {
     match ty {
         CqlType::List { element, .. } => CqlType::clone(element),

@@ -1,5 +1,5 @@
-//! The table index (Cassandra's 2i): a hidden table whose partitions are the indexed values and whose rows are the primary keys
-//! that have them.
+//! The table index (Cassandra's 2i): a hidden table whose partitions are the indexed values, and whose rows are the primary
+//! keys of the rows with this value.
 //!
 //! ```text
 //! partition key: the value                 ordered by its type, not by a hash
@@ -9,20 +9,21 @@
 //! no other columns: an entry is the liveness of its row
 //! ```
 //!
-//! An entry of a cell has the cell's timestamp and TTL, so it reconciles as the cell does: an entry that is removed with the
-//! timestamp of its cell hides no entry of a newer cell. Entries of key columns stand for rows, which live by many
-//! cells: they have a time of the index's own, later than all before, do not expire, and are removed only once a read has seen that the
-//! row is gone. Cassandra gives them the newest timestamp and the TTL of the row, and so loses rows of which a part expires.
+//! An entry of a cell has the cell's timestamp and TTL, so it reconciles like the cell: the removal of an entry, with the
+//! timestamp of its cell, hides no entry of a newer cell. Entries of key columns stand for rows, which many cells keep alive.
+//! They have timestamps of the index's own, above all earlier ones, and do not expire. They are removed only after a read has
+//! found that the row is gone. Cassandra gives them the newest timestamp and the TTL of the row, and so loses rows of which a
+//! part expires.
 //!
 //! Compat: `CassandraIndex`, `CassandraIndexFunctions` and the classes of `index.internal.composites`. Schema and file layout
-//! are theirs, so that a directory of one is opened by the other.
+//! are the same, so either program can open a directory of the other.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `source` | what of a row is indexed |
+//! | `source` | what is indexed |
 //! | `hidden` | the schema of the hidden table |
-//! | `entry` | entries that a changed row adds and removes |
-//! | `search` | partitions to look into, candidates, what is stale |
+//! | `entry` | entries that a change of a row adds and removes |
+//! | `search` | partitions to read, candidates, stale entries |
 
 mod entry;
 mod hidden;
@@ -45,7 +46,7 @@ use source::Source;
 /// Cassandra refuses values from here on.
 const VALUE_LEN_LIMIT: usize = 65535;
 
-/// The class of indexes that CREATE INDEX makes if no other is asked for.
+/// The class of indexes that CREATE INDEX makes if no class is given.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TableIndexClass;
 
@@ -83,7 +84,7 @@ impl TableIndex {
         })
     }
 
-    /// Where the entries of a value are.
+    /// The key of a value in the hidden table.
     fn value_key(&self, value: bytes::Bytes) -> DecoratedKey {
         DecoratedKey::new(self.hidden.partitioner(self.definition.partitioner), value)
     }

@@ -1,4 +1,4 @@
-//! Partitions of the hidden table to look into, what their rows mean, and which of them are stale.
+//! Finds the partitions of the hidden table for a predicate, decodes their rows to candidates, and finds stale entries.
 
 use std::cmp::Ordering;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use super::source::Source;
 use crate::{Candidate, EntryMark, Place, Predicate, RowPart};
 
 impl TableIndex {
-    /// The indexed values that a predicate asks for; `None` if it cannot be answered.
+    /// The indexed values that match a predicate; `None` if the index does not serve it.
     pub(super) fn values_of(&self, predicate: &Predicate) -> Option<Vec<Bytes>> {
         let is_set = matches!(self.definition.column.ty, CqlType::Set { .. });
         match (self.source, predicate) {
@@ -32,7 +32,7 @@ impl TableIndex {
                 let mut composite = Vec::new();
                 match encode_composite([&key[..], &value[..]], &mut composite) {
                     Ok(()) => Some(vec![composite.into()]),
-                    // Nothing that long is indexed.
+                    // Values of this length are not indexed.
                     Err(_) => Some(Vec::new()),
                 }
             }
@@ -51,7 +51,7 @@ impl TableIndex {
         Some(keys.into_iter().map(|key| self.range_of(key)).collect())
     }
 
-    /// Every key that is equal in the order of the type: 1.0 and 1.00 are.
+    /// Every key that is equal by the type: 1.0 and 1.00 are equal.
     fn range_of(&self, key: DecoratedKey) -> KeyRange {
         if !self
             .hidden
@@ -138,7 +138,7 @@ impl TableIndex {
                     |cell: &Cell| element_type(&column.ty).compare(&cell.value, value) == Ordering::Equal;
                 match entry.clustering.values().last() {
                     Some(Some(path)) => !cell_at(row, column, path).is_some_and(has_value),
-                    // Compat: Cassandra does not say which element of a static collection it was.
+                    // Compat: Cassandra does not record the element of a static collection.
                     _ => !cells_of(row, column).iter().any(|(_, cell)| has_value(cell)),
                 }
             }
@@ -170,7 +170,7 @@ fn cell_at<'r>(row: &'r Row, column: &ilion_schema::Column, path: &[u8]) -> Opti
     Some(&found.1).filter(|cell| !cell.is_tombstone())
 }
 
-/// True if values of other bytes may be equal to a value of the type.
+/// True if values with different bytes may be equal by the type.
 fn is_spelled_in_ways(ty: &CqlType) -> bool {
     match ty {
         CqlType::Ascii

@@ -1,18 +1,18 @@
-//! What of a row a table index looks at.
+//! What a table index covers.
 
 use ilion_schema::{ColumnKind, IndexPart};
 use ilion_types::CqlType;
 
 use crate::{Definition, Error};
 
-/// Which values are indexed.
+/// The source of indexed values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// A component of the partition key.
     PartitionKey(usize),
     /// A clustering column.
     Clustering(usize),
-    /// The whole value of a column, also of a frozen collection.
+    /// The whole value of a column, including frozen collections.
     Whole,
     /// Elements of a set, keys of a map.
     Paths,
@@ -43,7 +43,7 @@ impl Source {
         }
     }
 
-    /// True if an entry stands for a row as a whole, not for a cell of it.
+    /// True if an entry stands for a whole row, not for a cell.
     pub(super) fn is_of_rows(self) -> bool {
         matches!(self, Self::PartitionKey(_) | Self::Clustering(_))
     }

@@ -1,4 +1,4 @@
-//! Which entries a change makes, and what is found by them.
+//! Tests of the entries of a change, and of the rows that a search finds by them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ fn entries(index: &TableIndex, before: Option<&Row>, after: &Row) -> Vec<Mutatio
     index.entries(&key(), change, &Now)
 }
 
-/// Value, timestamp, and whether it is added.
+/// Value, timestamp, and whether the entry is added.
 fn told(mutations: &[Mutation]) -> Vec<(Bytes, i64, bool)> {
     let tell = |mutation: &Mutation| {
         let row = &mutation.update.rows[0];

@@ -1,5 +1,5 @@
-//! Compares the graphs of an SSTable with the vectors of its rows. Of the same vectors there are many graphs, so their links are only
-//! followed.
+//! Compares the graphs of an SSTable with the vectors of its rows. The same vectors can have different graphs, so links are
+//! only checked for damage.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use ilion_vector::{Error, FileGraph, Graph as _};
 use super::values::Values;
 use crate::Comparison;
 
-/// What the graphs have that the rows have not shown yet.
+/// The vectors of the graphs that were not found in rows yet.
 pub(super) struct VectorComparison {
     values: Arc<Values>,
-    /// Fingerprints of vectors by the numbers of rows.
+    /// Fingerprints of vectors by row number.
     left: HashMap<u32, u32>,
     is_same: bool,
 }
@@ -28,7 +28,7 @@ impl VectorComparison {
         }
     }
 
-    /// Takes in all that a graph has. Damage is a difference.
+    /// Adds all vectors of a graph. Damage counts as a difference.
     pub(super) fn read(&mut self, graph: &FileGraph) -> Result<(), std::io::Error> {
         let read = graph.verify().and_then(|()| self.read_vectors(graph));
         match read {
@@ -70,7 +70,7 @@ impl Comparison for VectorComparison {
     }
 }
 
-/// The same for vectors that are equal: zero has two signs.
+/// Equal vectors have equal fingerprints: 0 and -0 are equal.
 fn fingerprint(vector: &[f32]) -> u32 {
     let bytes: Vec<u8> = vector
         .iter()

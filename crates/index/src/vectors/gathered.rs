@@ -1,22 +1,22 @@
-//! The graph of the rows of an SSTable.
+//! Builds the graph of the rows of an SSTable.
 //!
-//! At a flush the memtable has the graph already, with other numbers for its rows: its links are taken over, which costs a small part
-//! of making them again. Whether the rows come from a memtable shows in the first few of them.
+//! At a flush, the memtable already has the graph, with other numbers for its rows. Adopting its links costs a small part of
+//! building them again. The first rows show whether they come from a memtable.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use ilion_vector::{MemoryGraph, Options};
 
-/// Rows by which it is told where they come from.
+/// Number of rows that are compared with the graphs of memtables.
 const LOOKED_AT: usize = 16;
-/// Rows that may be missing in the memtable beside as many as are in it.
+/// Number of rows that may be missing in the memtable, beyond as many as are in it.
 const MISSING_MAX: usize = 1024;
 
-/// A row's number and vector.
+/// A row's number and its vector.
 type Numbered = (u32, Vec<f32>);
 
-/// The graph of the rows so far.
+/// A graph under construction.
 pub(super) struct Gathered {
     options: Options,
     state: State,
@@ -25,16 +25,16 @@ pub(super) struct Gathered {
 enum State {
     /// The first rows, and the graphs that they may come from.
     First(Vec<Numbered>, Vec<Weak<MemoryGraph>>),
-    /// They are in a memtable's graph.
+    /// The rows come from a memtable's graph.
     Found(Found),
     Inserted(Box<MemoryGraph>, usize),
 }
 
 struct Found {
     source: Arc<MemoryGraph>,
-    /// Rows by the memtable's nodes.
+    /// Row numbers by the memtable's nodes.
     numbers: HashMap<u32, Vec<u32>>,
-    /// Rows that are not in it.
+    /// Rows that are not in the memtable's graph.
     missing: Vec<Numbered>,
 }
 
@@ -46,7 +46,7 @@ impl Gathered {
         }
     }
 
-    /// Takes a row in. Compat: data from before the index that it cannot hold is passed over.
+    /// Adds a row. Compat: vectors that were written before the index and that it cannot store are skipped.
     pub(super) fn add(&mut self, number: u32, vector: Vec<f32>) {
         if self.options.similarity.check(&vector).is_err() {
             return;
@@ -69,17 +69,17 @@ impl Gathered {
         }
     }
 
-    /// Memory of its own, about.
+    /// Approximate memory of its own.
     pub(super) fn memory_bytes(&self) -> usize {
         match &self.state {
             State::First(..) => 0,
-            // The vectors are the memtable's.
+            // The vectors belong to the memtable.
             State::Found(found) => found.numbers.len() * size_of::<(u32, Vec<u32>)>(),
             State::Inserted(_, bytes) => *bytes,
         }
     }
 
-    /// The graph; the next row begins another one.
+    /// Returns the graph, and starts the next one.
     pub(super) fn take(&mut self) -> MemoryGraph {
         self.settle();
         let next = State::Inserted(Box::new(MemoryGraph::new(self.options)), 0);
@@ -110,7 +110,7 @@ impl Gathered {
         }
     }
 
-    /// Makes the graph of what was gathered.
+    /// Builds the graph of the collected rows.
     fn settle(&mut self) {
         if let State::First(rows, sources) = &mut self.state {
             let (rows, sources) = (std::mem::take(rows), std::mem::take(sources));
@@ -139,7 +139,7 @@ impl Found {
         }
     }
 
-    /// The memtable's graph with the SSTable's numbers. Of one that lost most of its nodes, little would be left to take over.
+    /// The memtable's graph with the SSTable's numbers. Built anew if most nodes are gone, since few links would remain.
     fn graph(&mut self, options: Options) -> MemoryGraph {
         let mut numbers = std::mem::take(&mut self.numbers);
         let nodes = ilion_vector::Graph::node_count(&*self.source) as usize;
@@ -150,7 +150,7 @@ impl Found {
         for (node, numbers) in numbers {
             for number in numbers {
                 if let Some(vector) = self.source.vector(node) {
-                    // It was in a graph of the same options.
+                    // It was in a graph with the same options, so it cannot be refused.
                     let _ = graph.insert(number, vector);
                 }
             }

@@ -11,7 +11,7 @@ use super::ranking::{Failed, Ranking};
 use super::values::Values;
 use crate::{Candidates, Estimate, MemtableIndex, NoCandidates, Place, Predicate, Ranked, RowChange};
 
-/// Where the rows of the graph's ordinals are.
+/// Places of rows by their ordinals in the graph.
 type Places = Arc<RwLock<Vec<Place>>>;
 
 /// The vectors of one memtable.
@@ -30,7 +30,7 @@ impl MemtableVectors {
         }
     }
 
-    /// Takes a row's old vector out, so that the row is not found at its old place among the others.
+    /// Removes a row's old vector, so that the row is no longer found by it.
     fn remove(&self, place: &Place, vector: &[f32]) {
         let places = self.places.read();
         let is_of_place = |ordinal: u32| places.get(ordinal as usize) == Some(place);
@@ -39,7 +39,7 @@ impl MemtableVectors {
 
     fn insert(&self, place: Place, vector: &[f32]) -> isize {
         if self.values.options.similarity.check(vector).is_err() {
-            // Writes are checked before: this comes from a replay under another definition.
+            // Writes are checked before: this vector comes from a replay under another definition.
             return 0;
         }
         let weight = size_of::<Place>() + place.key.key.len() + CLUSTERING_BYTES;
@@ -53,7 +53,7 @@ impl MemtableVectors {
     }
 }
 
-/// What the values of a clustering are taken to weigh.
+/// Estimated memory of a clustering's values.
 const CLUSTERING_BYTES: usize = 32;
 
 impl MemtableIndex for MemtableVectors {

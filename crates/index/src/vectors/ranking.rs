@@ -1,4 +1,4 @@
-//! Ordinals of graphs as places, nearest first.
+//! Places of the nearest vectors.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use ilion_vector::{Graph, Merge, Nearest, Reach};
 
 use crate::{Place, Ranked};
 
-/// How many rows are probably wanted of a graph: LIMIT 10, and some more until nothing better is expected.
+/// Number of rows that are probably read from a graph: LIMIT 10, and some more to be sure that none is nearer.
 const WANTED: usize = 20;
 
-/// What a graph gives, with the places of its ordinals.
+/// The nearest vectors of a graph, with the places of their ordinals.
 pub(super) struct Ranking<G, L> {
     nearest: Nearest<Arc<G>>,
     file: Option<PathBuf>,
@@ -19,7 +19,7 @@ pub(super) struct Ranking<G, L> {
 }
 
 impl<G: Graph, L: Fn(u32) -> Result<Option<Place>, ReadError>> Ranking<G, L> {
-    /// Begins a search. `file` is what damage is reported of; `locate` gives the place of an ordinal.
+    /// Starts a search. `file` is named in errors; `locate` returns the place of an ordinal.
     pub(super) fn of(
         graph: Arc<G>,
         file: Option<PathBuf>,
@@ -55,7 +55,7 @@ where
     }
 }
 
-/// Several rankings as one.
+/// Merges several rankings.
 pub(super) struct Merged(Merge<Box<dyn Ranked>, Place>);
 
 impl Merged {
@@ -70,7 +70,7 @@ impl Ranked for Merged {
     }
 }
 
-/// A ranking that could not begin.
+/// A search that failed to start.
 pub(super) struct Failed(pub(super) Option<ReadError>);
 
 impl Ranked for Failed {
@@ -82,7 +82,7 @@ impl Ranked for Failed {
     }
 }
 
-/// Why a graph could not be read.
+/// The error of a graph that could not be read.
 #[cold]
 pub(super) fn read_error(error: ilion_vector::Error, file: Option<&PathBuf>) -> ReadError {
     let path = file.cloned().unwrap_or_default();
@@ -97,7 +97,7 @@ pub(super) fn read_error(error: ilion_vector::Error, file: Option<&PathBuf>) -> 
             path,
             source,
         },
-        // Whoever asks has checked the vector.
+        // The caller has checked the vector.
         ilion_vector::Error::Refused(_) => ReadError::Aborted("the vectors cannot be compared"),
     }
 }

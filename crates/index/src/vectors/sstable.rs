@@ -50,7 +50,7 @@ impl SSTableVectors {
             if !is_last && graph.label() != label_of(values, number, None).as_bytes() {
                 return Err(unusable(
                     &path,
-                    "it is of another definition of the index, or of other rows",
+                    "it belongs to another definition of the index, or to other rows",
                 ));
             }
             let graph = Arc::new(graph);
@@ -69,7 +69,7 @@ impl SSTableVectors {
 
 fn open_graph(env: &Arc<dyn Env>, path: &Path) -> Result<FileGraph, Error> {
     let file = match env.open_read(path) {
-        Err(error) if error.is_not_found() => return Err(unusable(path, "it is not there")),
+        Err(error) if error.is_not_found() => return Err(unusable(path, "it is missing")),
         other => other?,
     };
     file.advise(Access::Random);
@@ -142,7 +142,7 @@ impl SSTableIndex for SSTableVectors {
     }
 }
 
-/// A file whose pages are kept once they were read.
+/// A file whose pages are kept in memory once they are read.
 struct PagedSource {
     file: Arc<dyn ReadFile>,
     memory: PageMemory,
@@ -165,7 +165,7 @@ impl Source for PagedSource {
     }
 
     fn keep(&self, page: usize, bytes: &[u8]) {
-        // The body ends within a page of the file, of which nothing else is asked for.
+        // The body ends inside a page of the file; the rest of that page is never read.
         let mut whole = [0; PAGE_BYTES];
         whole[..bytes.len()].copy_from_slice(bytes);
         let rest = self.memory.len().saturating_sub(page * PAGE_BYTES);

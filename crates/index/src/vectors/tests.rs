@@ -1,4 +1,4 @@
-//! What is found of rows that are written, overwritten, deleted and flushed.
+//! Tests of searches after rows are written, overwritten, deleted and flushed.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ fn places(ranked: Box<dyn Ranked>) -> Vec<Place> {
     all(ranked).into_iter().map(|(place, _)| place).collect()
 }
 
-/// Rows by number.
+/// Places of rows by number.
 struct Rows(Vec<Place>);
 
 impl RowNumbers for Rows {

@@ -11,7 +11,7 @@ use crate::{Definition, RowPart};
 #[derive(Clone, Debug)]
 pub(super) struct Values {
     column: ColumnId,
-    /// Which part of the clustering has the vector; `None`: a cell.
+    /// The index of the clustering column with the vector; `None` if it is in a cell.
     clustering: Option<usize>,
     is_of_static: bool,
     has_clusterings: bool,
@@ -33,7 +33,7 @@ impl Values {
         }
     }
 
-    /// In words, to tell graphs of other definitions by: a file with other words is made again.
+    /// A description of the definition. Files with another description are built again.
     pub(super) fn words(&self) -> String {
         let Self {
             column,
@@ -45,7 +45,7 @@ impl Values {
         format!("{column:?} {clustering:?} {dimension} {options:?}")
     }
 
-    /// The bytes of a row's vector; `None` if the index does not look at it, or it has none.
+    /// The bytes of a row's vector; `None` if the row has no vector or is not covered by the index.
     pub(super) fn bytes<'r>(&self, row: &'r Row) -> Option<&'r [u8]> {
         let is_static = row.clustering.is_empty() && self.has_clusterings;
         if is_static != self.is_of_static {
@@ -70,14 +70,14 @@ impl Values {
         self.decode(self.bytes(row)?)
     }
 
-    /// The vector of a value; `None` if it is not of the dimension.
+    /// Decodes a vector; `None` if it has another dimension.
     pub(super) fn decode(&self, bytes: &[u8]) -> Option<Vec<f32>> {
         let (parts, rest) = bytes.as_chunks::<4>();
         let is_whole = rest.is_empty() && parts.len() == self.dimension as usize;
         is_whole.then(|| parts.iter().copied().map(f32::from_be_bytes).collect())
     }
 
-    /// Which row of its partition a row is, with memory of its own.
+    /// The position of a row in its partition, as an owned value.
     pub(super) fn part(&self, row: &Row) -> RowPart {
         if self.is_of_static {
             RowPart::Static

@@ -1,7 +1,7 @@
 //! Writes the graphs of an SSTable.
 //!
-//! A graph is made in memory, so the vectors of a large SSTable are cut into *segments*, a file each. The last segment says
-//! so, and how many rows the SSTable has.
+//! A graph is built in memory, so the vectors of a large SSTable are split into *segments*, one file each. The last segment is
+//! marked as such, and has the number of rows of the SSTable.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::{Error, SSTableIndexWriter};
 /// Memory for the graph of a segment.
 pub(super) const SEGMENT_BYTES: usize = 512 << 20;
 
-/// The file of a segment, counted from 1, for SSTable components that begin with `base`.
+/// The file of a segment, counted from 1; `base` is the start of the SSTable's component paths.
 pub(super) fn path_of(base: &str, index: &str, segment: u32) -> PathBuf {
     match segment {
         0 | 1 => PathBuf::from(format!("{base}Index+{index}+Vectors.db")),
@@ -27,13 +27,13 @@ pub(super) fn path_of(base: &str, index: &str, segment: u32) -> PathBuf {
     }
 }
 
-/// What a segment says of itself; `rows` are told by the last one.
+/// The label in a segment's file; only the last segment has `rows`.
 pub(super) fn label_of(values: &Values, segment: u32, rows: Option<u32>) -> String {
     let last = rows.map_or_else(|| "more".to_owned(), |rows| format!("last of {rows} rows"));
     format!("{} segment {segment} {last}", values.words())
 }
 
-/// Gathers the vectors of the rows.
+/// Collects the vectors of the rows.
 pub(super) struct VectorsWriter {
     env: Arc<dyn Env>,
     base: String,
@@ -41,7 +41,7 @@ pub(super) struct VectorsWriter {
     values: Arc<Values>,
     segment_bytes: usize,
     gathered: Gathered,
-    /// Segments that are written, under temporary names.
+    /// Number of written segments, which have temporary names.
     written: u32,
     rows: u32,
 }
@@ -71,7 +71,7 @@ impl VectorsWriter {
         path_of(&self.base, &self.index, segment)
     }
 
-    /// Writes the graph as the next segment and begins a new one.
+    /// Writes the graph as the next segment, and starts a new graph.
     fn write_segment(&mut self, rows: Option<u32>) -> Result<(), Error> {
         let segment = self.written + 1;
         let path = self.path(segment);
@@ -121,13 +121,13 @@ impl SSTableIndexWriter for VectorsWriter {
     fn abandon(self: Box<Self>) {
         for segment in 1..=self.written {
             if let Err(error) = self.env.remove_file(&temporary_of(&self.path(segment))) {
-                tracing::warn!(%error, "a file that nobody needs stays");
+                tracing::warn!(%error, "cannot remove an unused file");
             }
         }
     }
 }
 
-/// A file as the standard library writes.
+/// Adapts a file to `std::io::Write`.
 struct Output(Box<dyn WriteFile>);
 
 impl Write for Output {

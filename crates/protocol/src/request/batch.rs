@@ -1,4 +1,4 @@
-//! BATCH: several statements at once.
+//! BATCH: several statements in one request.
 //!
 //! ```text
 //! batch     := kind: u8 (0 logged, 1 unlogged, 2 counter), n: u16, n x statement, consistency,
@@ -19,24 +19,24 @@ use crate::version::Version;
 const TEXT: u8 = 0;
 const PREPARED: u8 = 1;
 
-/// What a batch promises.
+/// The kind of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BatchKind {
-    /// All or nothing, in the end.
+    /// Eventually, all of its writes or none.
     #[default]
     Logged,
-    /// Only a parcel.
+    /// No guarantee for the whole.
     Unlogged,
     /// Counter updates.
     Counter,
 }
 
-/// BATCH: several statements at once.
+/// BATCH: several statements in one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// What it promises.
+    /// Its kind.
     pub kind: BatchKind,
-    /// In order; may be empty.
+    /// The statements, in order; may be empty.
     pub statements: Vec<BatchStatement>,
     /// How many replicas must answer.
     pub consistency: Consistency,
@@ -53,18 +53,18 @@ pub struct Batch {
 /// A statement of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchStatement {
-    /// Text or id.
+    /// The statement.
     pub source: StatementSource,
-    /// Its values, never with names.
+    /// Its values; names are not allowed.
     pub values: Values,
 }
 
-/// How a statement is given.
+/// A statement of a batch: text or id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatementSource {
-    /// As CQL text.
+    /// CQL text.
     Text(String),
-    /// As the id of a prepared statement.
+    /// The id of a prepared statement.
     Prepared(Bytes),
 }
 
@@ -158,5 +158,5 @@ impl Batch {
     }
 }
 
-/// Kind, an empty id, no values.
+/// Size of a statement with an empty id and no values.
 const STATEMENT_MIN_BYTES: usize = 1 + 2 + 2;

@@ -1,4 +1,4 @@
-//! Requests: what a client sends.
+//! Requests: the messages of clients.
 
 mod batch;
 mod params;
@@ -7,7 +7,6 @@ mod statement;
 mod values;
 
 use bytes::Bytes;
-use uuid::Uuid;
 
 use crate::compression::Compression;
 use crate::envelope::EnvelopeStart;
@@ -24,50 +23,50 @@ pub use startup::Startup;
 pub use statement::{Execute, Prepare, Query};
 pub use values::{Value, Values, ValuesBuilder};
 
-/// A request with what its envelope says about it.
+/// A request with the fields of its envelope.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestFrame {
     /// Version of the envelope; the answer has the same.
     pub version: Version,
     /// The answer goes to the same stream.
     pub stream: i16,
-    /// The client wants a trace and its id in the answer.
+    /// The client asks for a trace, and for its id in the answer.
     pub tracing: bool,
-    /// Opaque pairs for the query handler; empty if none.
+    /// Opaque key-value pairs.
     pub custom_payload: CustomPayload,
     /// The request itself.
     pub request: Request,
 }
 
-/// What a client asks for.
+/// A request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// Open the session.
+    /// Opens the session.
     Startup(Startup),
-    /// What do you support?
+    /// Asks for the supported options.
     Options,
-    /// Tell me about these events.
+    /// Registers for events.
     Register(Register),
-    /// Run this text.
+    /// Executes CQL text.
     Query(Query),
-    /// Prepare this text.
+    /// Prepares CQL text.
     Prepare(Prepare),
-    /// Run what was prepared.
+    /// Executes a prepared statement.
     Execute(Execute),
-    /// Run all of these.
+    /// Executes several statements.
     Batch(Batch),
     /// A token for the authenticator (for PLAIN: `00 user 00 password`).
     AuthResponse(Option<Bytes>),
 }
 
-/// REGISTER: which events the client wants.
+/// REGISTER: registers for events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Register {
-    /// As listed by the client; may repeat.
+    /// The events, with possible duplicates.
     pub events: Vec<EventKind>,
 }
 
-/// What can be subscribed to.
+/// A kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// Nodes join and leave.
@@ -115,10 +114,10 @@ impl Register {
 }
 
 impl RequestFrame {
-    /// Says what a frame from a client means. Values and ids are slices of the frame's body.
+    /// Decodes a frame of a client. Values and ids are slices of the frame's body.
     ///
     /// # Errors
-    /// If the body breaks the format; the connection is fine and the error is answered on the frame's stream.
+    /// If the body breaks the format. Answer the error on the frame's stream; the connection can continue.
     pub fn decode(frame: &Frame) -> Result<Self, Error> {
         let mut input = Input::new(&frame.body);
         let custom_payload = if frame.flags.contains(Flags::CUSTOM_PAYLOAD) && frame.version >= Version::V4 {
@@ -134,21 +133,10 @@ impl RequestFrame {
             request: Request::decode(&mut input, frame.version, frame.opcode)?,
         })
     }
-
-    /// The beginning of an answer to this request.
-    pub fn response_head(&self, tracing_id: Option<Uuid>) -> crate::response::ResponseHead<'static> {
-        crate::response::ResponseHead {
-            version: self.version,
-            stream: self.stream,
-            tracing_id,
-            warnings: &[],
-            custom_payload: &[],
-        }
-    }
 }
 
 impl Request {
-    /// The opcode that it travels under.
+    /// Its opcode.
     pub fn opcode(&self) -> Opcode {
         match self {
             Self::Startup(_) => Opcode::Startup,
@@ -203,7 +191,7 @@ fn encode_token(out: &mut Vec<u8>, token: Option<&[u8]>) -> Result<(), Error> {
 /// Appends the envelope of a request to `out`. `compression` applies to v3 and v4 only (v5 compresses segments).
 ///
 /// # Errors
-/// If something in it is too large for the format or not known to the version; `out` is then as it was.
+/// If a part is too large for the format, or unknown to the version; `out` is then unchanged.
 pub fn encode_request(
     out: &mut Vec<u8>,
     frame: &RequestFrame,

@@ -1,4 +1,4 @@
-//! How a statement is to be run: the tail of QUERY and EXECUTE, and (without values and paging) of BATCH.
+//! Parameters of statements: the tail of QUERY and EXECUTE, and (without values and paging) of BATCH.
 //!
 //! ```text
 //! params := consistency, flags (v3, v4: u8; v5: i32), then each if flagged:
@@ -24,18 +24,18 @@ const NAMES: u32 = 0x040;
 const KEYSPACE: u32 = 0x080;
 const NOW: u32 = 0x100;
 
-/// How a statement is to be run.
+/// Parameters of a statement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryParams {
     /// How many replicas must answer.
     pub consistency: Consistency,
     /// The bind values.
     pub values: Values,
-    /// The client knows the result metadata and does not want it again.
+    /// The client knows the result metadata: the answer need not have it.
     pub skip_metadata: bool,
-    /// Rows in a page; none means no paging (so does a size of zero or less on the wire).
+    /// Rows in a page; `None` is no paging (on the wire, also a size of zero or less).
     pub page_size: Option<u32>,
-    /// Where the page before ended.
+    /// The paging state of the previous page.
     pub paging_state: Option<Bytes>,
     /// For the conditional part of lightweight transactions. Not checked here to be SERIAL or LOCAL_SERIAL.
     pub serial_consistency: Option<Consistency>,
@@ -135,7 +135,7 @@ pub(super) fn take_flags(input: &mut Input<'_>, version: Version) -> Result<u32,
     }
 }
 
-/// The fields that QUERY, EXECUTE and BATCH end with, to be encoded.
+/// The last fields of QUERY, EXECUTE and BATCH, for encoding.
 pub(super) struct Tail<'a> {
     pub serial_consistency: Option<Consistency>,
     pub timestamp_micros: Option<i64>,
@@ -143,7 +143,7 @@ pub(super) struct Tail<'a> {
     pub now_secs: Option<i32>,
 }
 
-/// The same, decoded.
+/// The same fields, decoded.
 pub(super) struct OwnedTail {
     pub serial_consistency: Option<Consistency>,
     pub timestamp_micros: Option<i64>,
@@ -208,7 +208,7 @@ impl OwnedTail {
     }
 }
 
-/// Compat: the smallest `i64` means "no timestamp" inside Cassandra, and no client may send it.
+/// Compat: the smallest `i64` means "no timestamp" inside Cassandra, so clients may not send it.
 fn timestamp(micros: i64) -> Result<i64, Error> {
     if micros == i64::MIN {
         return Err(Error::refused(format!(

@@ -13,7 +13,7 @@ pub struct Startup {
 }
 
 impl Startup {
-    /// What a client of ours sends.
+    /// The options that Ilion's own clients send.
     pub fn new(compression: Option<Compression>) -> Self {
         let mut options = vec![("CQL_VERSION".to_owned(), "3.4.7".to_owned())];
         if let Some(compression) = compression {
@@ -30,7 +30,7 @@ impl Startup {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The CQL version, which every client must send; any value is fine.
+    /// The CQL version. Every client must send one; its value is not checked.
     ///
     /// # Errors
     /// If it is missing.
@@ -57,8 +57,8 @@ impl Startup {
         Ok(Some(compression))
     }
 
-    /// True if the client wants OVERLOADED errors rather than being slowed down. Compat: what the server does by itself is asked
-    /// from v5 on.
+    /// True if requests are answered with OVERLOADED at once while memory is short, without a wait. Compat: `by_default` applies to
+    /// v5 only.
     pub fn throws_on_overload(&self, version: Version, by_default: bool) -> bool {
         match self.option("THROW_ON_OVERLOAD") {
             Some(value) => value == "1",

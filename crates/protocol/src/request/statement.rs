@@ -15,16 +15,16 @@ use crate::version::Version;
 
 const PREPARE_WITH_KEYSPACE: i32 = 0x01;
 
-/// QUERY: text to run once.
+/// QUERY: executes CQL text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
     /// The CQL text.
     pub text: String,
-    /// How to run it.
+    /// Its parameters.
     pub params: QueryParams,
 }
 
-/// PREPARE: text to run often.
+/// PREPARE: prepares CQL text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepare {
     /// The CQL text.
@@ -33,14 +33,14 @@ pub struct Prepare {
     pub keyspace: Option<String>,
 }
 
-/// EXECUTE: run what was prepared.
+/// EXECUTE: executes a prepared statement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Execute {
-    /// The id that PREPARED gave.
+    /// The id in the answer to PREPARE.
     pub id: Bytes,
     /// The result metadata that the client knows (v5; empty before).
     pub result_metadata_id: Bytes,
-    /// How to run it.
+    /// Its parameters.
     pub params: QueryParams,
 }
 

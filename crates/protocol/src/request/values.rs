@@ -4,8 +4,8 @@
 //! values := n: u16, n x ([name: string] value)        value := i32 length, bytes; -1 null, -2 unset (v4, v5)
 //! ```
 //!
-//! Decoded values stay where they are, in the body of the frame: a value is a span, and up to eight spans live inside
-//! the struct, so that decoding an EXECUTE allocates nothing for its values.
+//! Decoded values are spans of the frame's body. Up to eight spans are stored inline, so that decoding a typical EXECUTE
+//! allocates no memory for its values.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ const UNSET: i32 = -2;
 pub enum Value<'a> {
     /// Null.
     Null,
-    /// Leave the column as it is (v4 and later).
+    /// The column is not written (v4 and later).
     Unset,
     /// The encoded value.
     Bytes(&'a [u8]),
@@ -40,7 +40,7 @@ impl fmt::Debug for Value<'_> {
     }
 }
 
-/// Where a value is: `len` is also null or unset.
+/// A value in the source; `len` may be `NULL` or `UNSET`.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
@@ -56,13 +56,13 @@ pub struct Values {
 }
 
 impl Values {
-    /// How many there are.
+    /// Number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// True if there are none.
+    /// True without values.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
@@ -74,8 +74,8 @@ impl Values {
         self.spans.get(index).map(|&span| self.at(span))
     }
 
-    /// The value at a position as a slice of the frame, if it is neither null nor unset. It keeps the whole read
-    /// buffer alive: copy small values that are to be kept.
+    /// The value at a position as a slice of the frame; `None` if it is null or unset. The slice keeps the whole read buffer
+    /// alive: copy small values that are kept.
     pub fn value_bytes(&self, index: usize) -> Option<Bytes> {
         let span = self.spans.get(index)?;
         let len = usize::try_from(span.len).ok()?;
@@ -88,7 +88,7 @@ impl Values {
         self.spans.iter().map(|&span| self.at(span))
     }
 
-    /// The names, in the order of the values, if the client sent names.
+    /// The names, in the order of the values; `None` for positional values.
     pub fn names(&self) -> Option<&[String]> {
         self.names.as_deref()
     }
@@ -143,7 +143,7 @@ impl Values {
     }
 }
 
-/// The values, not the whole body that they are slices of.
+/// Prints the values, not the whole body.
 impl fmt::Debug for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.names {
@@ -187,7 +187,7 @@ fn encode_value(out: &mut Vec<u8>, version: Version, value: Value<'_>) -> Result
 #[inline]
 fn decode_span(input: &mut Input<'_>, version: Version) -> Result<Span, Error> {
     let len = input.i32()?;
-    // Frames are far below 4 GiB, so the offset fits; one that did not would be refused here.
+    // Frames are far below 4 GiB, so the conversion succeeds.
     let start = u32::try_from(input.reader().offset()).map_err(|_| input.reader().error("a shorter body"))?;
     match usize::try_from(len) {
         Ok(size) => input.reader().skip(size)?,
@@ -198,7 +198,7 @@ fn decode_span(input: &mut Input<'_>, version: Version) -> Result<Span, Error> {
     Ok(Span { start, len })
 }
 
-/// Collects bind values on the client's side.
+/// Builds bind values for a request.
 #[derive(Clone, Debug, Default)]
 pub struct ValuesBuilder {
     source: Vec<u8>,
@@ -215,7 +215,7 @@ impl ValuesBuilder {
     /// Adds a value without a name.
     ///
     /// # Panics
-    /// If all values together exceed 2 GiB, which no envelope could carry.
+    /// If all values together exceed 2 GiB: the limit of an envelope is lower.
     #[expect(clippy::expect_used, reason = "an envelope carries at most 256 MiB")]
     pub fn push(&mut self, value: Value<'_>) {
         let start = u32::try_from(self.source.len()).expect("values are below 2 GiB");

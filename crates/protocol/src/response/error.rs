@@ -1,4 +1,4 @@
-//! ERROR: `code: i32, message: string`, then what the code has to say (`error_detail`).
+//! ERROR: `code: i32, message: string`, then the fields of the code (`error_detail`).
 
 use crate::error::Error;
 use crate::notation::{Input, put_i32, put_string};
@@ -6,13 +6,13 @@ use crate::response::error_code::ErrorCode;
 use crate::response::error_detail::ErrorDetail;
 use crate::version::Version;
 
-/// ERROR: what went wrong.
+/// ERROR: the request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (code {:#06x})", self.detail.code().number())]
 pub struct ErrorResponse {
-    /// For people.
+    /// Text for people.
     pub message: String,
-    /// For programs.
+    /// Code and fields for programs.
     pub detail: ErrorDetail,
 }
 
@@ -30,7 +30,7 @@ impl ErrorResponse {
         Self::new(ErrorDetail::Protocol, message)
     }
 
-    /// The statement makes no sense here.
+    /// The statement is invalid.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorDetail::Invalid, message)
     }

@@ -1,10 +1,10 @@
-//! The numbers of errors.
+//! Error codes.
 
-/// The number of an error.
+/// The code of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum ErrorCode {
-    /// The server failed; a bug.
+    /// The server failed.
     Server = 0x0000,
     /// The client broke the protocol.
     Protocol = 0x000a,
@@ -12,7 +12,7 @@ pub enum ErrorCode {
     BadCredentials = 0x0100,
     /// Not enough replicas are alive.
     Unavailable = 0x1000,
-    /// Too much work at the moment.
+    /// The server is overloaded.
     Overloaded = 0x1001,
     /// The node is not ready.
     Bootstrapping = 0x1002,
@@ -22,25 +22,25 @@ pub enum ErrorCode {
     WriteTimeout = 0x1100,
     /// Not enough replicas answered a read in time.
     ReadTimeout = 0x1200,
-    /// Replicas failed a read.
+    /// A read failed on replicas.
     ReadFailure = 0x1300,
     /// A user function failed.
     FunctionFailure = 0x1400,
-    /// Replicas failed a write.
+    /// A write failed on replicas.
     WriteFailure = 0x1500,
-    /// The change log is full.
+    /// The CDC log is full.
     CdcWriteFailure = 0x1600,
-    /// Nobody knows whether a conditional write happened.
+    /// The outcome of a conditional write is unknown.
     CasWriteUnknown = 0x1700,
     /// The text is not CQL.
     Syntax = 0x2000,
-    /// The user may not.
+    /// The user has no permission.
     Unauthorized = 0x2100,
-    /// The statement makes no sense here.
+    /// The statement is invalid.
     Invalid = 0x2200,
     /// The statement conflicts with the configuration.
     Config = 0x2300,
-    /// The keyspace or table is there already.
+    /// The keyspace or table already exists.
     AlreadyExists = 0x2400,
     /// The statement is not prepared on this node.
     Unprepared = 0x2500,

@@ -1,4 +1,4 @@
-//! What each code of ERROR has to say beyond its message.
+//! The fields of each error code beyond the message.
 //!
 //! ```text
 //! unavailable       := consistency, required: i32, alive: i32
@@ -11,7 +11,7 @@
 //! already exists    := keyspace, table: string x 2         unprepared := id: short bytes
 //! ```
 //!
-//! Codes that a version does not know are replaced by the nearest that it does.
+//! A code that is unknown to a version is replaced by the nearest known one.
 
 use bytes::Bytes;
 
@@ -24,7 +24,7 @@ use crate::response::error_code::ErrorCode;
 use crate::response::failure::{Failures, WriteType};
 use crate::version::Version;
 
-/// What a code has to say beyond its message.
+/// An error code with its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
@@ -122,7 +122,7 @@ impl ErrorDetail {
         }
     }
 
-    /// The code that a client of this version gets. Compat: Cassandra 5.0, `ErrorMessage`.
+    /// The code for a client of this version. Compat: Cassandra 5.0, `ErrorMessage`.
     pub(super) fn code_in(&self, version: Version) -> ErrorCode {
         match (self.code(), version) {
             (ErrorCode::ReadFailure, Version::V3) => ErrorCode::ReadTimeout,
@@ -318,7 +318,7 @@ impl ErrorDetail {
     }
 }
 
-/// Consistency and two numbers of replicas, which many errors begin with.
+/// Consistency and two numbers of replicas: the first fields of many errors.
 fn put_replicas(out: &mut Vec<u8>, consistency: Consistency, first: i32, second: i32) {
     put_consistency(out, consistency);
     put_i32(out, first);

@@ -14,7 +14,7 @@ use crate::notation::{Input, put_inet, put_string, put_string_list};
 use crate::request::EventKind;
 use crate::version::Version;
 
-/// Something that happened, for those who registered.
+/// An event, for clients that registered for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The schema changed.
@@ -35,7 +35,7 @@ pub enum Event {
     },
 }
 
-/// Joined or left.
+/// A change of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopologyChange {
     /// Joined.
@@ -44,7 +44,7 @@ pub enum TopologyChange {
     RemovedNode,
 }
 
-/// Up or down.
+/// The status of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeStatus {
     /// Up.
@@ -56,31 +56,31 @@ pub enum NodeStatus {
 /// A change of the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaChange {
-    /// What happened to it.
+    /// The kind of the change.
     pub change: ChangeKind,
     /// The keyspace, or that of the target.
     pub keyspace: String,
-    /// What changed.
+    /// The changed object.
     pub target: SchemaTarget,
 }
 
-/// What happened.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It is new.
+    /// The object was created.
     Created,
-    /// It is different.
+    /// The object was altered.
     Updated,
-    /// It is gone.
+    /// The object was dropped.
     Dropped,
 }
 
-/// What changed.
+/// The object of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaTarget {
     /// The keyspace itself.
     Keyspace,
-    /// A table (or view, or an index of the table).
+    /// A table, a view, or the table of an index.
     Table(String),
     /// A user type.
     Type(String),
@@ -101,7 +101,7 @@ pub enum SchemaTarget {
 }
 
 impl Event {
-    /// What a client must register for to see it.
+    /// The kind that clients register for.
     pub fn kind(&self) -> EventKind {
         match self {
             Self::Schema(_) => EventKind::SchemaChange,

@@ -1,4 +1,4 @@
-//! What errors say about replicas: the kind of write, and which of them failed and why.
+//! Fields of errors about replicas: the kind of write, and which replicas failed and why.
 //!
 //! ```text
 //! failures := v4: count: i32; v5: n: i32, n x (node: inetaddr, reason: u16)
@@ -11,7 +11,7 @@ use crate::notation::{Input, put_i32, put_inet_address, put_size, put_u16};
 use crate::response::prepared::decode_count;
 use crate::version::Version;
 
-/// What kind of write it was.
+/// The kind of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteType {
     /// One partition.
@@ -26,43 +26,24 @@ pub enum WriteType {
     BatchLog,
     /// A conditional write.
     Cas,
-    /// A view of the table.
+    /// A materialized view.
     View,
-    /// The change log.
+    /// The CDC log.
     Cdc,
 }
 
 /// Which replicas failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failures {
-    /// How many (v4).
+    /// Their number (v4).
     Count(i32),
-    /// Which, and why (v5); v4 gets their number.
+    /// Their addresses and reasons (v5); v4 gets their number.
     Reasons(Vec<(IpAddr, FailureReason)>),
 }
 
 /// Why a replica failed: the number on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailureReason(pub u16);
-
-impl FailureReason {
-    /// No reason known.
-    pub const UNKNOWN: Self = Self(0);
-    /// The query met too many tombstones.
-    pub const TOO_MANY_TOMBSTONES: Self = Self(1);
-    /// The replica gave up in time.
-    pub const TIMEOUT: Self = Self(2);
-    /// The replica has another schema.
-    pub const INCOMPATIBLE_SCHEMA: Self = Self(3);
-    /// The read was too large.
-    pub const READ_SIZE: Self = Self(4);
-    /// The replica is down.
-    pub const NODE_DOWN: Self = Self(5);
-    /// An index cannot be used yet.
-    pub const INDEX_NOT_AVAILABLE: Self = Self(6);
-    /// The query needs too many indexes.
-    pub const TOO_MANY_INDEXES: Self = Self(7);
-}
 
 impl WriteType {
     /// All of them.
@@ -117,7 +98,7 @@ impl Failures {
                     put_u16(out, reason.0);
                 }
             }
-            // A count has no nodes to list; v5 then gets an empty map.
+            // A count has no nodes to list, so v5 gets an empty map.
             Self::Count(_) if version >= Version::V5 => put_i32(out, 0),
             other => put_size(out, other.count()),
         }

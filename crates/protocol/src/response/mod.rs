@@ -1,4 +1,4 @@
-//! Responses: what a server sends.
+//! Responses: the messages of servers.
 
 mod error;
 mod error_code;
@@ -28,7 +28,7 @@ pub use error_detail::ErrorDetail;
 pub use event::{ChangeKind, Event, NodeStatus, SchemaChange, SchemaTarget, TopologyChange};
 pub use failure::{FailureReason, Failures, WriteType};
 pub use prepared::{BindMetadata, Prepared};
-pub use rows::{MetadataMode, Rows, RowsHead, RowsMetadata, RowsWriter};
+pub use rows::{MetadataMode, Rows, RowsHead, RowsMetadata};
 
 const KIND_VOID: i32 = 1;
 const KIND_ROWS: i32 = 2;
@@ -36,7 +36,7 @@ const KIND_SET_KEYSPACE: i32 = 3;
 const KIND_PREPARED: i32 = 4;
 const KIND_SCHEMA_CHANGE: i32 = 5;
 
-/// What comes before the body of a response: the envelope and its prefix.
+/// The fields of a response before its body: those of the envelope, and the prefix.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseHead<'a> {
     /// Version of the request.
@@ -47,11 +47,11 @@ pub struct ResponseHead<'a> {
     pub tracing_id: Option<Uuid>,
     /// Warnings for the user; v3 cannot carry them and drops them.
     pub warnings: &'a [String],
-    /// Opaque pairs; v3 cannot carry them and drops them.
+    /// Opaque key-value pairs; v3 cannot carry them and drops them.
     pub custom_payload: &'a [(String, Option<Bytes>)],
 }
 
-/// A response with what its envelope says about it.
+/// A response with the fields of its envelope.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResponseFrame {
     /// Version of the envelope.
@@ -62,48 +62,48 @@ pub struct ResponseFrame {
     pub tracing_id: Option<Uuid>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// Opaque pairs; empty if none.
+    /// Opaque key-value pairs.
     pub custom_payload: CustomPayload,
     /// The response itself.
     pub response: Response,
 }
 
-/// What a server answers.
+/// A response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Response {
-    /// It failed.
+    /// The request failed.
     Error(ErrorResponse),
-    /// Go ahead.
+    /// The session is open, or events are registered.
     Ready,
-    /// Prove who you are, to this authenticator class.
+    /// The client must authenticate with this class of authenticator.
     Authenticate(String),
     /// The next step of authentication.
     AuthChallenge(Option<Bytes>),
-    /// Authenticated.
+    /// The client is authenticated.
     AuthSuccess(Option<Bytes>),
-    /// What the server supports.
+    /// The supported options.
     Supported(Supported),
-    /// The outcome of a statement.
+    /// The result of a statement.
     Result(ResultBody),
-    /// Something happened.
+    /// An event.
     Event(Event),
 }
 
-/// SUPPORTED: names of options and their values.
+/// SUPPORTED: the supported options and their values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Supported {
-    /// In the order sent.
+    /// Names and values, in order.
     pub options: Vec<(String, Vec<String>)>,
 }
 
-/// The outcome of a statement.
+/// The result of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResultBody {
-    /// Done, nothing to say.
+    /// No result.
     Void,
-    /// Rows. A server writes them with [`RowsWriter`] rather than through this.
+    /// Rows. Servers use [`RowsHead`] instead.
     Rows(Rows),
-    /// The connection is in this keyspace now.
+    /// The new keyspace of the connection.
     SetKeyspace(String),
     /// The statement is prepared.
     Prepared(Prepared),
@@ -174,7 +174,7 @@ impl ResultBody {
 }
 
 impl Response {
-    /// The opcode that it travels under.
+    /// Its opcode.
     pub fn opcode(&self) -> Opcode {
         match self {
             Self::Error(_) => Opcode::Error,
@@ -216,7 +216,7 @@ impl Response {
 }
 
 impl<'a> ResponseHead<'a> {
-    /// A head with nothing but its envelope.
+    /// A head without a prefix.
     pub fn new(version: Version, stream: i16) -> Self {
         Self {
             version,
@@ -265,7 +265,7 @@ impl<'a> ResponseHead<'a> {
     }
 }
 
-/// Appends header and prefix of a response; the caller appends the body and then calls `finish`.
+/// Appends header and prefix of a response. The caller then appends the body and calls `finish`.
 pub fn begin_response(out: &mut Vec<u8>, head: &ResponseHead<'_>, opcode: Opcode) -> EnvelopeStart {
     let flags = head.flags();
     let header = Header {
@@ -282,7 +282,7 @@ pub fn begin_response(out: &mut Vec<u8>, head: &ResponseHead<'_>, opcode: Opcode
 /// Appends the envelope of a response. `compression` applies to v3 and v4 only (v5 compresses segments).
 ///
 /// # Errors
-/// If the body exceeds the 256 MiB of the protocol; `out` is then as it was.
+/// If the body exceeds the 256 MiB of the protocol; `out` is then unchanged.
 pub fn encode_response(
     out: &mut Vec<u8>,
     head: &ResponseHead<'_>,
@@ -295,7 +295,7 @@ pub fn encode_response(
 }
 
 impl FrameError {
-    /// Appends the envelope that answers it; in v5 after STARTUP it still has to go into a segment.
+    /// Appends the envelope with the answer. In v5 after STARTUP, the caller must pack it into a segment.
     pub fn encode_answer(&self, out: &mut Vec<u8>) {
         let begin = out.len();
         let head = ResponseHead::new(self.version, self.stream);
@@ -315,11 +315,11 @@ impl FrameError {
     }
 }
 
-/// Where the high byte of the stream is in a header; versions 1 and 2 have only the low one.
+/// Offset of the stream's high byte in a header; versions 1 and 2 have the low byte only.
 const STREAM_HIGH_BYTE_AT: usize = 2;
 
 impl ResponseFrame {
-    /// Says what a frame from a server means. Rows and ids are slices of the frame's body.
+    /// Decodes a frame of a server. Rows and ids are slices of the frame's body.
     ///
     /// # Errors
     /// If the body breaks the format.

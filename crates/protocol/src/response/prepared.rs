@@ -13,26 +13,26 @@ use crate::notation::{Input, put_i32, put_short_bytes, put_size, put_u16};
 use crate::response::RowsMetadata;
 use crate::version::Version;
 
-/// A statement that was prepared.
+/// A prepared statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
-    /// What EXECUTE names it by; equal for equal text on every node.
+    /// Its id for EXECUTE; equal for equal text on every node.
     pub id: Bytes,
     /// Changes when the result metadata does (v5; empty before).
     pub result_metadata_id: Bytes,
-    /// What it wants bound.
+    /// Metadata of its bind markers.
     pub bind: BindMetadata,
-    /// What its rows will look like; without columns if it returns none.
+    /// Metadata of its result; without columns if it has none.
     pub result: RowsMetadata,
 }
 
-/// What a statement wants bound.
+/// Metadata of the bind markers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BindMetadata {
     /// The markers, in order.
     pub columns: Vec<ColumnSpec>,
-    /// For each partition key column, in key order, the marker bound to it; empty if some column has none. Drivers route
-    /// by it. v3 cannot carry it.
+    /// For each partition key column, in key order, the index of its marker; empty if a column has none. Drivers use it to route
+    /// requests. v3 cannot carry it.
     pub partition_key_indexes: Vec<u16>,
 }
 
@@ -97,7 +97,7 @@ impl Prepared {
     }
 }
 
-/// A count as `[int]`, which may not be negative.
+/// Reads a count, an `[int]` that may not be negative.
 pub(super) fn decode_count(input: &mut Input<'_>) -> Result<usize, Error> {
     let offset = input.reader().offset();
     usize::try_from(input.i32()?).map_err(|_| Error::Malformed {

@@ -6,11 +6,10 @@
 //!             columns (see `columns`) unless flag 0x4
 //! ```
 //!
-//! A server streams: [`RowsWriter`] appends cells to the buffer that goes to the socket, and sets the number of rows at
-//! the end. A client looks: [`Rows`] keeps the body and hands out cells as slices.
+//! Servers use [`RowsHead`] and append rows that are encoded already. Clients use [`Rows`], which keeps the body and returns cells as
+//! slices.
 
 use bytes::Bytes;
-use ilion_codec::Rope;
 
 use crate::columns::{ColumnSpec, decode_columns, encode_columns, global_flag};
 use crate::error::Error;
@@ -23,29 +22,37 @@ const HAS_MORE_PAGES: i32 = 0x2;
 const NO_METADATA: i32 = 0x4;
 const METADATA_CHANGED: i32 = 0x8;
 
-/// How much of the metadata goes with the rows.
+/// The metadata to send with rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetadataMode<'a> {
-    /// All of it.
+    /// Full metadata.
     Full,
     /// Only the number of columns: the client knows the rest.
     Skip,
-    /// All of it under a new id: what the client knows is out of date (v5; the same as `Full` before).
+    /// Full metadata with a new id, since the client's metadata is out of date (v5; before, the same as `Full`).
     Changed(&'a [u8]),
 }
 
-/// What a server says before its rows.
+/// The head of a result: everything before its rows.
 #[derive(Clone, Copy, Debug)]
 pub struct RowsHead<'a> {
     /// The columns of the result.
     pub columns: &'a [ColumnSpec],
-    /// How much of them to send.
+    /// The metadata to send.
     pub mode: MetadataMode<'a>,
-    /// Where to go on, if there are more pages.
+    /// Set if there are more pages: the state for the next one.
     pub paging_state: Option<&'a [u8]>,
 }
 
 impl RowsHead<'_> {
+    /// Appends the body of a result up to its rows, to a response that was begun with opcode RESULT. The caller appends the encoded
+    /// rows: cell after cell, `length: i32` (-1 for null) and the bytes.
+    pub fn begin_rows(&self, out: &mut Vec<u8>, version: Version, row_count: u32) {
+        put_i32(out, KIND_ROWS);
+        self.encode(out, version);
+        put_size(out, row_count as usize);
+    }
+
     fn encode(&self, out: &mut Vec<u8>, version: Version) {
         let new_id = match self.mode {
             MetadataMode::Changed(id) if version >= Version::V5 => Some(id),
@@ -75,118 +82,21 @@ impl RowsHead<'_> {
     }
 }
 
-/// Appends rows to a response that was begun with opcode RESULT.
-#[derive(Debug)]
-#[must_use = "the number of rows is written by finish"]
-pub struct RowsWriter<'a> {
-    out: &'a mut Vec<u8>,
-    row_count_at: usize,
-    row_count: u32,
-    column_count: usize,
-    cells_in_row: usize,
-}
-
-impl<'a> RowsWriter<'a> {
-    /// Appends the head; no rows yet.
-    pub fn new(out: &'a mut Vec<u8>, version: Version, head: &RowsHead<'_>) -> Self {
-        put_i32(out, KIND_ROWS);
-        head.encode(out, version);
-        let row_count_at = out.len();
-        put_i32(out, 0);
-        Self {
-            out,
-            row_count_at,
-            row_count: 0,
-            column_count: head.columns.len(),
-            cells_in_row: 0,
-        }
-    }
-
-    /// Appends the next cell of the row.
-    #[inline]
-    pub fn cell(&mut self, value: Option<&[u8]>) {
-        self.cells_in_row += 1;
-        put_bytes(self.out, value);
-    }
-
-    /// Appends the next cell of the row, whose bytes `encode` appends.
-    #[inline]
-    pub fn cell_with(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
-        self.cells_in_row += 1;
-        let length_at = self.out.len();
-        put_i32(self.out, 0);
-        encode(self.out);
-        let length = self.out.len() - length_at - 4;
-        set_i32(self.out, length_at, length);
-    }
-
-    /// Ends the row.
-    ///
-    /// # Panics
-    /// If it has not one cell for each column: the client would read the next row as part of this one.
-    #[inline]
-    pub fn end_row(&mut self) {
-        assert_eq!(
-            self.cells_in_row, self.column_count,
-            "a row has one cell for each column"
-        );
-        self.cells_in_row = 0;
-        self.row_count += 1;
-    }
-
-    /// Appends whole rows that are encoded already: cell after cell, `length: i32` (-1 for null) and the bytes.
-    pub fn encoded_rows(&mut self, row_count: u32, cells: &Rope) {
-        self.out.reserve(cells.len());
-        cells
-            .pieces()
-            .for_each(|piece| self.out.extend_from_slice(piece.bytes()));
-        self.row_count += row_count;
-    }
-
-    /// Counts whole rows that are encoded already, and come after what is in the buffer.
-    pub fn rows_follow(&mut self, row_count: u32) {
-        self.row_count += row_count;
-    }
-
-    /// Rows so far.
-    pub fn row_count(&self) -> u32 {
-        self.row_count
-    }
-
-    /// Bytes in the buffer so far, to cut a page short before it gets too large for an envelope.
-    pub fn len_bytes(&self) -> usize {
-        self.out.len()
-    }
-
-    /// Writes the number of rows.
-    pub fn finish(self) {
-        debug_assert_eq!(self.cells_in_row, 0, "the last row was ended");
-        set_i32(self.out, self.row_count_at, self.row_count as usize);
-    }
-}
-
-/// Overwrites four bytes; sizes beyond `i32` belong to envelopes that `finish` refuses.
-#[inline]
-fn set_i32(out: &mut [u8], at: usize, value: usize) {
-    let value = i32::try_from(value).unwrap_or(i32::MAX);
-    out[at..at + 4].copy_from_slice(&value.to_be_bytes());
-}
-
-/// The metadata of rows, as a client has it.
+/// The decoded metadata of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsMetadata {
-    /// How many columns, even if they are not described.
+    /// Number of columns, also if `columns` is `None`.
     pub column_count: usize,
-    /// The columns; none if they were not sent.
+    /// The columns; `None` if they were not sent.
     pub columns: Option<Vec<ColumnSpec>>,
-    /// Where to go on, if there are more pages.
+    /// Set if there are more pages: the state for the next one.
     pub paging_state: Option<Bytes>,
-    /// The id of this metadata, if it is not what the client named (v5).
+    /// The id of this metadata, if it differs from the one in the request (v5).
     pub new_metadata_id: Option<Bytes>,
 }
 
 impl RowsMetadata {
-    /// Metadata of these columns, in full.
+    /// Full metadata of these columns.
     pub fn new(columns: Vec<ColumnSpec>) -> Self {
         Self {
             column_count: columns.len(),
@@ -256,22 +166,22 @@ impl RowsMetadata {
     }
 }
 
-/// Rows, as a client has them.
+/// Decoded rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// What they look like.
+    /// Their metadata.
     pub metadata: RowsMetadata,
-    /// How many there are.
+    /// Number of rows.
     pub row_count: usize,
-    /// Checked when decoded: exactly `row_count` x `column_count` cells.
+    /// Invariant: exactly `row_count` x `column_count` cells.
     cells: Bytes,
 }
 
 impl Rows {
-    /// Rows of cells, for servers that have them at hand and for tests.
+    /// Encodes rows of cells.
     ///
     /// # Panics
-    /// If a row has not one cell for each column.
+    /// If a row does not have one cell for each column.
     pub fn new<'c, R>(metadata: RowsMetadata, rows: impl IntoIterator<Item = R>) -> Self
     where
         R: IntoIterator<Item = Option<&'c [u8]>>,
@@ -328,8 +238,8 @@ impl Rows {
     }
 }
 
-/// Walks over all cells. Each takes at least four bytes, so a false count ends the walk early; rows without columns, which
-/// take none, are refused for the same reason.
+/// Checks that all cells are there. Each has at least four bytes, so a wrong count ends the loop early. Rows without columns
+/// have no bytes, so they are refused.
 fn check_cells(input: &mut Input<'_>, row_count: usize, column_count: usize) -> Result<(), Error> {
     if column_count == 0 && row_count > 0 {
         return Err(Error::refused("rows without columns"));

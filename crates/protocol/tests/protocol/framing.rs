@@ -144,7 +144,7 @@ fn unknown_opcodes_and_responses_are_skipped() {
     assert_eq!(decoder.decode(&mut buffer).unwrap().unwrap().stream, 3);
 }
 
-/// A frame above the limit is dropped as it arrives, without being held, and reported behind its last byte. The header counts.
+/// A frame above the limit is dropped while it arrives, not held, and reported after its last byte. The header counts.
 #[test]
 fn frames_above_the_limit_are_skipped_as_they_arrive() {
     let mut decoder = server(109);
@@ -179,7 +179,7 @@ fn impossible_lengths_close() {
     }
 }
 
-/// An announced length is no reason to take that much memory.
+/// A large announced length does not allocate that much memory.
 #[test]
 fn the_buffer_grows_with_what_arrives() {
     let mut bytes = envelope(Version::V4, 5, Opcode::Query, b"");
@@ -443,7 +443,7 @@ fn segments_that_do_not_compress_are_sent_as_they_are() {
     assert_eq!(frame.body, body);
 }
 
-/// The whole of a session's beginning in v5: envelopes first, segments from the byte after STARTUP.
+/// The whole beginning of a v5 session: envelopes first, segments from the byte after STARTUP.
 #[test]
 fn segments_begin_right_after_startup() {
     let mut bytes = envelope(Version::V5, 1, Opcode::Options, b"");

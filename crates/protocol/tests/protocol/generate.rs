@@ -1,4 +1,4 @@
-//! Random messages that a version can express, from a seed.
+//! Random messages that a version can encode, from a seed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -429,7 +429,7 @@ pub const SCALARS: [CqlType; 21] = [
     CqlType::Varint,
 ];
 
-/// A type as it comes back from the wire: only the outermost one is not frozen.
+/// A type as it is decoded: only the outermost one is not frozen.
 pub fn cql_type(random: &mut Random, frozen: bool, depth: usize) -> CqlType {
     let choice = if depth == 0 { 0 } else { random.below(10) };
     let inner = |random: &mut Random| Arc::new(cql_type(random, true, depth - 1));
@@ -454,7 +454,7 @@ pub fn cql_type(random: &mut Random, frozen: bool, depth: usize) -> CqlType {
         }
         8 => CqlType::Udt {
             definition: Arc::new(UserType {
-                // The one name that class strings hold as it is.
+                // The only name that class strings have unencoded.
                 keyspace: "ks_1".to_owned(),
                 name: random.string(),
                 fields: random.list(3, |random| (random.string(), cql_type(random, true, depth - 1))),

@@ -51,7 +51,7 @@ impl Session {
         frames
     }
 
-    /// What we would have sent is what came.
+    /// We would have sent the same bytes.
     fn check_again(&self, envelopes: &[u8], bytes: &[u8]) {
         if self.compression.is_some() {
             return;

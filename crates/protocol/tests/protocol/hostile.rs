@@ -19,7 +19,7 @@ fn decode_body(version: Version, flags: u8, opcode: Opcode, body: &[u8]) {
     };
     if opcode.is_request() {
         if let Ok(decoded) = RequestFrame::decode(&frame) {
-            // What was understood can be said again, unless the version cannot carry it.
+            // A decoded message can be encoded again, unless the version has no encoding for it.
             let _ = encode_request(&mut Vec::new(), &decoded, None);
         }
     } else if let Ok(decoded) = ResponseFrame::decode(&frame) {
@@ -117,7 +117,7 @@ fn random_bodies_do_not_panic() {
     }
 }
 
-/// Streams of damaged envelopes and segments: every decoder ends, by an error or by wanting more.
+/// Streams of damaged envelopes and segments: every decoder ends with an error or asks for more bytes.
 #[test]
 fn mutated_streams_do_not_panic_or_loop() {
     for seed in 0..5000 {

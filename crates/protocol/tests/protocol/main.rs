@@ -1,10 +1,10 @@
-//! The laws of the protocol, over every message.
+//! Properties of the protocol, for every message.
 //!
-//! | module | law |
+//! | module | property |
 //! | --- | --- |
-//! | `round_trip` | what is encoded comes back, in each version, however the bytes arrive |
+//! | `round_trip` | an encoded message decodes to the same message, in each version, in whatever pieces the bytes arrive |
 //! | `golden` | bytes as drivers write and read them, in `testdata/` |
-//! | `versions` | what older versions get instead |
+//! | `versions` | what older versions get in place of messages that they do not know |
 //! | `framing` | limits, skipping, refusals, compression, segments |
 //! | `hostile` | truncated and mutated bytes give errors, never panics |
 //!

@@ -1,10 +1,10 @@
-//! What older versions get instead of what they do not know.
+//! What older versions get in place of messages that they do not know.
 
 use bytes::BytesMut;
 use ilion_protocol::*;
 use ilion_types::CqlType;
 
-/// What a client of `version` makes of a response.
+/// A response as a client of `version` decodes it.
 fn seen(version: Version, response: Response) -> ResponseFrame {
     let warnings = ["careful".to_owned()];
     let head = ResponseHead::new(version, 1).with_warnings(&warnings);
@@ -33,8 +33,8 @@ fn warnings_are_dropped_in_v3() {
 #[test]
 fn failures_are_timeouts_in_v3_and_counts_in_v4() {
     let reasons = vec![
-        ([127, 0, 0, 1].into(), FailureReason::TIMEOUT),
-        ([127, 0, 0, 2].into(), FailureReason::TOO_MANY_TOMBSTONES),
+        ([127, 0, 0, 1].into(), FailureReason(2)),
+        ([127, 0, 0, 2].into(), FailureReason(1)),
     ];
     let read = |failures| ErrorDetail::ReadFailure {
         consistency: QUORUM,

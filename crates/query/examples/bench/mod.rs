@@ -1,4 +1,4 @@
-//! What the examples measure: a query layer over an engine in memory, statements and their values.
+//! The common part of the examples: a query layer over an engine in memory, statements and their values.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use ilion_query::{
     ResultSet, Value, Values,
 };
 
-/// Values for the markers of a statement.
+/// Options with values for the markers of a statement.
 pub fn with(values: Vec<Bytes>) -> ExecuteOptions {
     ExecuteOptions {
         values: Values::Positional(values.into_iter().map(Value::Bytes).collect()),
@@ -72,7 +72,7 @@ impl Bench {
         }
     }
 
-    /// Makes an SSTable of what was written to `ks.t`.
+    /// Flushes `ks.t` to an SSTable.
     pub fn flush(&self) {
         let table = self.engine.schema().table("ks", "t").unwrap().id;
         self.engine.flush(table).unwrap();

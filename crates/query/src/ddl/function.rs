@@ -12,7 +12,7 @@ use crate::term::plan_constant;
 use crate::type_name::resolve_type;
 use crate::{ColumnSpec, Error, QueryOptions};
 
-/// The one language that is run.
+/// The only language that is supported.
 const LANGUAGE: &str = "lua";
 
 pub(super) fn create(create: &ast::CreateFunction, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
@@ -57,7 +57,7 @@ fn is_there(keyspace: &str, function: &FunctionSchema, context: &PlanContext<'_>
     keyspace.is_some_and(|keyspace| keyspace.find_function(&function.name, &types).is_some())
 }
 
-/// The compiled body of a function, or why it cannot be run.
+/// The compiled body of a function; else why it cannot run.
 pub(crate) fn script_of(
     keyspace: &str,
     function: &FunctionSchema,

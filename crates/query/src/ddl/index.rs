@@ -1,4 +1,4 @@
-//! CREATE INDEX: which class of index, and what it says to the definition.
+//! CREATE INDEX: finds the class of the index and lets it check the definition.
 
 use std::sync::Arc;
 
@@ -52,12 +52,12 @@ fn is_sasi(class: &str) -> bool {
     SASI.iter().any(|known| known.eq_ignore_ascii_case(class))
 }
 
-/// Asks the class of a new index whether it can be. Its warnings go to the client.
+/// Lets the class of a new index check it. Its warnings go to the client.
 ///
-/// Compat: this comes after everything that the schema itself refuses.
+/// Compat: this comes after all checks of the schema itself.
 ///
 /// # Errors
-/// The schema does not allow the change, there is no such class, or it refuses.
+/// The schema does not allow the change, the class does not exist, or the class refuses.
 pub(super) fn check(change: &SchemaChange, execution: &Execution<'_>) -> Result<(), Error> {
     let SchemaChange::CreateIndex(create) = change else {
         return Ok(());
@@ -98,7 +98,7 @@ fn check_class(
     Ok(())
 }
 
-/// Compat: what a search by nearness cannot be combined with, said when such an index is made.
+/// Compat: the warning about ordering by nearness, when such an index is created.
 fn warn(definition: &Definition, execution: &Execution<'_>) {
     if definition.schema.is_storage_attached() && matches!(definition.column.ty, CqlType::Vector { .. }) {
         execution.warn(

@@ -1,4 +1,4 @@
-//! CREATE and ALTER KEYSPACE: replication by data centers, of which this node knows its own.
+//! CREATE and ALTER KEYSPACE: replication by data center. This node has only its own.
 //!
 //! Compat: `NetworkTopologyStrategy.prepareOptions` and `validateExpectedOptions` of Cassandra 5.0.
 
@@ -13,11 +13,11 @@ use crate::context::Execution;
 const CLASS: &str = "class";
 const FACTOR: &str = "replication_factor";
 
-/// The change with what it means for the data center of this node. A keyspace that is there already, or is not there to be
-/// altered, is told of before its options are looked at.
+/// The change with the replication for this node's data center. Compat: whether the keyspace exists is checked before its
+/// options.
 ///
 /// # Errors
-/// It names another data center.
+/// The options name another data center.
 pub(super) fn of_data_center<'c>(
     mut change: Cow<'c, SchemaChange>,
     execution: &Execution<'_>,
@@ -64,7 +64,7 @@ fn complete(keyspace: &str, properties: &mut Properties, execution: &Execution<'
     let previous = previous.map(|previous| &previous.replication.options);
     let was = |option: &str| previous.and_then(|previous| previous.get(option)).cloned();
     let factor = match replication.remove(FACTOR) {
-        // What a data center has, stays.
+        // A data center keeps its replicas.
         Some(given) => was(own).unwrap_or(given),
         None => was(FACTOR).unwrap_or_else(|| "1".to_owned()),
     };

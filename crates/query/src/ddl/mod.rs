@@ -1,7 +1,7 @@
-//! Schema statements: from the tree to an [`ilion_schema::SchemaChange`], and from what it did to the client's events.
+//! Schema statements: from the syntax tree to an [`ilion_schema::SchemaChange`], and from its effects to the client's events.
 //!
-//! The rules of the schema are `ilion_schema`'s. Here names get their keyspaces, types are looked up, and what Ilion
-//! cannot carry yet is refused by name.
+//! The rules of the schema are in `ilion_schema`. Here names get their keyspaces, types are looked up, and features that Ilion
+//! does not have are refused by name.
 
 mod function;
 mod index;
@@ -13,16 +13,14 @@ mod view;
 use ilion_cql::ast::{
     self, AlterType, CreateType, DropObject, Properties, PropertyValue, QualifiedName, Statement, TypeChange,
 };
-use ilion_schema::{
-    Applied, ChangeKind, Diff, EventTarget, Schema, SchemaChange, TableOptions, Transition, TypeAlteration,
-};
+use ilion_schema::{Diff, Schema, SchemaChange, TableOptions, Transition, TypeAlteration};
 
 pub(crate) use function::script_of;
 
 use crate::context::{Execution, PlanContext};
 use crate::guardrails::{check_change, check_given, without_ignored};
 use crate::type_name::{field_type, resolve_type};
-use crate::{Error, Executed, Outcome, SchemaEvent, SchemaEventKind, SchemaTarget};
+use crate::{Error, Executed, Outcome};
 
 /// A planned schema statement.
 #[derive(Debug)]
@@ -36,12 +34,11 @@ impl SchemaPlan {
         change_of(statement, context).map(|change| Self { change })
     }
 
-    /// What the schema is to become.
+    /// The change that the statement makes.
     pub fn change(&self) -> &SchemaChange {
         &self.change
     }
 
-    /// Changes the schema.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         check_given(&self.change, execution)?;
         let change = without_ignored(&self.change, execution);
@@ -61,12 +58,12 @@ impl SchemaPlan {
             warn_of_replication(&self.change, &applied.schema, execution);
             warn_of_options(&applied.diffs, execution);
         }
-        let event = applied.and_then(|applied| event_of(&applied, &self.change));
+        let event = applied.and_then(|applied| applied.event(&self.change));
         Ok(Executed::of(Outcome::SchemaChange(event.into_iter().collect())))
     }
 }
 
-/// Compat: `SimpleStrategy` and `NetworkTopologyStrategy.maybeWarnOnOptions`; Ilion is one node.
+/// Compat: warnings of `SimpleStrategy` and `NetworkTopologyStrategy.maybeWarnOnOptions`; Ilion is one node.
 fn warn_of_replication(change: &SchemaChange, schema: &Schema, execution: &Execution<'_>) {
     warn_of_each_factor(change, schema, execution);
     let SchemaChange::AlterKeyspace { name, .. } = change else {
@@ -108,7 +105,7 @@ fn warn_of_each_factor(change: &SchemaChange, schema: &Schema, execution: &Execu
     }
 }
 
-/// Options that a table keeps, and that Ilion does not act on yet.
+/// Warns of options that a table keeps, but that have no effect in Ilion yet.
 fn warn_of_options(diffs: &[Diff], execution: &Execution<'_>) {
     for diff in diffs {
         let (old, new) = match diff {
@@ -220,7 +217,7 @@ fn create_type(create: &CreateType, context: &PlanContext<'_>) -> Result<SchemaC
     let fields = create
         .fields
         .iter()
-        // Compat: whether it is there is told before anything is said about its fields.
+        // Compat: whether the type exists is checked before its fields.
         .filter(|_| !is_there)
         .map(|(name, ty)| Ok((name.clone(), field_type(ty, Some(&keyspace), context.schema)?)))
         .collect::<Result<_, Error>>()?;
@@ -269,26 +266,4 @@ fn properties(ast: &Properties) -> ilion_schema::Properties {
             .map(|(name, given)| (name.to_ascii_lowercase(), value(given)))
             .collect(),
     )
-}
-
-fn event_of(applied: &Applied, change: &SchemaChange) -> Option<SchemaEvent> {
-    let event = applied.event(change)?;
-    let (target, name, argument_types) = match event.target {
-        EventTarget::Keyspace => (SchemaTarget::Keyspace, String::new(), Vec::new()),
-        EventTarget::Table(name) => (SchemaTarget::Table, name, Vec::new()),
-        EventTarget::Type(name) => (SchemaTarget::Type, name, Vec::new()),
-        EventTarget::Function(name, types) => (SchemaTarget::Function, name, types),
-        EventTarget::Aggregate(name, types) => (SchemaTarget::Aggregate, name, types),
-    };
-    Some(SchemaEvent {
-        change: match event.kind {
-            ChangeKind::Created => SchemaEventKind::Created,
-            ChangeKind::Updated => SchemaEventKind::Updated,
-            ChangeKind::Dropped => SchemaEventKind::Dropped,
-        },
-        target,
-        keyspace: event.keyspace,
-        name,
-        argument_types,
-    })
 }

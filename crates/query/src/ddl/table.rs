@@ -13,7 +13,7 @@ use crate::type_name::column_type;
 
 pub(super) fn create(create: &CreateTable, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
     let keyspace = keyspace(&create.table, context)?;
-    // Compat: whether it is there is told before anything is said about its columns.
+    // Compat: whether the table exists is checked before its columns.
     let columns = match context.schema.table(&keyspace, &create.table.name) {
         Some(_) => Vec::new(),
         None => columns(&create.columns, &keyspace, context)?,
@@ -37,7 +37,7 @@ pub(super) fn create(create: &CreateTable, context: &PlanContext<'_>) -> Result<
     })))
 }
 
-/// Compat: whether a column is ordered twice is told before it is looked whether the table is there.
+/// Compat: whether a column is ordered twice is checked before whether the table exists.
 fn check_order_once(order: &[(String, Direction)], table: &str) -> Result<(), Error> {
     let mut names = order.iter().map(|(name, _)| name).enumerate();
     let repeated = names.find(|(index, name)| order[..*index].iter().any(|(known, _)| known == *name));
@@ -49,7 +49,7 @@ fn check_order_once(order: &[(String, Direction)], table: &str) -> Result<(), Er
     }
 }
 
-/// `CLUSTERING ORDER BY` as the schema has it.
+/// `CLUSTERING ORDER BY` in the form of the schema.
 pub(super) fn clustering_order(given: &[(String, Direction)]) -> Vec<(String, ClusteringOrder)> {
     let order = |(name, direction): &(String, Direction)| {
         let order = match direction {
@@ -61,7 +61,7 @@ pub(super) fn clustering_order(given: &[(String, Direction)]) -> Vec<(String, Cl
     given.iter().map(order).collect()
 }
 
-/// The change with the compaction of tables and views that do not say.
+/// The change, with the default compaction for tables and views that do not give one.
 pub(super) fn with_default_compaction<'c>(
     mut change: Cow<'c, SchemaChange>,
     execution: &Execution<'_>,
@@ -116,7 +116,7 @@ pub(super) fn alter(alter: &AlterTable, context: &PlanContext<'_>) -> Result<Sch
             if_not_exists,
             columns: added,
         } => TableAlteration::AddColumns {
-            // Compat: whether it is there is told before anything is said about the columns.
+            // Compat: whether the table exists is checked before the columns.
             columns: match context.schema.table(&keyspace, &alter.table.name) {
                 Some(_) => columns(added, &keyspace, context)?,
                 None => Vec::new(),
@@ -175,7 +175,7 @@ fn timestamp(digits: &str) -> Result<i64, Error> {
         .map_err(|_| Error::Syntax(format!("Invalid timestamp {digits}: it has to fit in 64 bits")))
 }
 
-/// Compat: `ColumnMask.ensureEnabled`; masking is off unless an operator of Cassandra turns it on.
+/// Compat: `ColumnMask.ensureEnabled`; masking is off by default in Cassandra.
 fn no_masks() -> Error {
     Error::invalid(
         "Cannot mask columns because dynamic data masking is not enabled. Ilion does not support it yet",

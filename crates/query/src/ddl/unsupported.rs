@@ -4,7 +4,7 @@ use ilion_cql::ast::Statement;
 
 use crate::Error;
 
-/// Why this statement is refused.
+/// The refusal of this statement.
 pub(super) fn refusal(statement: &Statement) -> Error {
     const NOT_LOGGED_IN: &str = "You have to be logged in and not anonymous to perform this request";
     match statement {
@@ -25,6 +25,6 @@ pub(super) fn refusal(statement: &Statement) -> Error {
         | Statement::GrantPermissions(_)
         | Statement::RevokePermissions(_)
         | Statement::ListPermissions(_) => Error::Unauthorized(NOT_LOGGED_IN.to_owned()),
-        _ => Error::ServerError("this is no schema statement".into()),
+        _ => Error::ServerError("not a schema statement".into()),
     }
 }

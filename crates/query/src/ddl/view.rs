@@ -30,7 +30,7 @@ pub(super) fn create(create: &ast::CreateView, context: &PlanContext<'_>) -> Res
         ));
     }
     let base = context.schema.table(&base_keyspace, &create.base.name);
-    // What is no base is refused as such, whatever its columns.
+    // A view or missing table is refused as such before its columns are checked.
     if let Some(base) = base.filter(|base| base.kind != TableKind::View) {
         check_relations(create, base, context)?;
     }
@@ -86,7 +86,7 @@ fn columns_of(relation: &Relation) -> Vec<String> {
     }
 }
 
-/// Refuses what could not be checked row by row.
+/// Refuses relations that cannot be checked row by row.
 fn check_relations(
     create: &ast::CreateView,
     base: &Arc<TableSchema>,

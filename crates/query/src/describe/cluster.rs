@@ -8,7 +8,7 @@ use ilion_types::{CqlType, encode_list, encode_map};
 use super::rows::{DescribedRow, column, text_column};
 use crate::{ClusterFacts, ColumnSpec, Store};
 
-/// Name, partitioner and snitch; in a session with a keyspace of the user also who owns which range.
+/// Name, partitioner and snitch; in a session with a user's keyspace also the owner of each range.
 pub(super) fn describe(keyspace: Option<&str>, store: &dyn Store) -> (Arc<[ColumnSpec]>, Vec<DescribedRow>) {
     let facts = store.cluster();
     let mut columns = ["cluster", "partitioner", "snitch"].map(text_column).to_vec();

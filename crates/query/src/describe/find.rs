@@ -1,4 +1,4 @@
-//! What a DESCRIBE of the schema finds.
+//! The schema objects that a DESCRIBE selects.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use ilion_types::CqlType;
 use super::rows::DescribedRow;
 use crate::Error;
 
-/// The names of all objects of a kind: in the session's keyspace, or everywhere if it has none.
+/// The names of all objects of a kind: in the session's keyspace, or in all keyspaces if it has none.
 pub(super) fn listing(
     target: &DescribeTarget,
     session: Option<&str>,
@@ -80,7 +80,7 @@ fn signature<'t>(name: &str, types: impl Iterator<Item = &'t CqlType>) -> String
     format!("{name}({})", types.join(", "))
 }
 
-/// What is described with the statements that make it.
+/// The selected objects with their CREATE statements.
 pub(super) fn elements(
     target: &DescribeTarget,
     session: Option<&str>,
@@ -132,7 +132,7 @@ fn whole_schema(schema: &Schema, wanted: impl Fn(&str) -> bool, internals: Inter
         .collect()
 }
 
-/// A keyspace, table, index or view of this name, in this order.
+/// The first keyspace, table, index or view of this name, in this order.
 fn any<'s>(
     name: &QualifiedName,
     session: Option<&str>,

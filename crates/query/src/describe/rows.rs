@@ -15,7 +15,7 @@ impl DescribedRow {
         Self(cells)
     }
 
-    /// A name without the statement that makes it.
+    /// The row of an object without its CREATE statement.
     pub(super) fn of_name(keyspace: &str, kind: ElementKind, name: &str) -> Self {
         Self(vec![
             quote_name(keyspace).into_owned().into_bytes(),

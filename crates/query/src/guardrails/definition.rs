@@ -1,4 +1,4 @@
-//! Statements that change the schema.
+//! Guardrails of schema statements.
 
 use ilion_schema::{
     CreateIndex, NewColumn, Schema, SchemaChange, TableAlteration, TypeAlteration, is_system_keyspace,
@@ -6,14 +6,14 @@ use ilion_schema::{
 use ilion_types::CqlType;
 
 use super::properties::{check_expiry, check_properties, check_replication, is_time_window};
-use super::{Side, check, ensure};
+use super::{Verdict, check, ensure};
 use crate::Error;
 use crate::context::Execution;
 
 /// Refuses changes that the operator does not allow.
 ///
 /// # Errors
-/// It is not allowed.
+/// The change is not allowed.
 pub(crate) fn check_change(change: &SchemaChange, execution: &Execution<'_>) -> Result<(), Error> {
     let limits = &execution.query_options.guardrails;
     let schema = &**execution.schema;
@@ -26,11 +26,11 @@ pub(crate) fn check_change(change: &SchemaChange, execution: &Execution<'_>) -> 
                     limits.keyspaces,
                     count,
                     execution,
-                    |side, limit| match side {
-                        Side::Warning => format!(
+                    |verdict, limit| match verdict {
+                        Verdict::Warning => format!(
                             "Creating keyspace {name}, current number of keyspaces {count} exceeds warning threshold of {limit}."
                         ),
-                        Side::Failure => format!(
+                        Verdict::Failure => format!(
                             "Cannot have more than {limit} keyspaces, aborting the creation of keyspace {name}"
                         ),
                     },
@@ -87,11 +87,11 @@ pub(crate) fn check_change(change: &SchemaChange, execution: &Execution<'_>) -> 
                 threshold,
                 views,
                 execution,
-                |side, limit| match side {
-                    Side::Warning => format!(
+                |verdict, limit| match verdict {
+                    Verdict::Warning => format!(
                         "Creating materialized view {name}, current number of views {views} exceeds warning threshold of {limit}."
                     ),
-                    Side::Failure => format!(
+                    Verdict::Failure => format!(
                         "Tables cannot have more than {limit} materialized views, aborting the creation of materialized view {name}"
                     ),
                 },
@@ -137,19 +137,19 @@ fn check_index(create: &CreateIndex, execution: &Execution<'_>) -> Result<(), Er
         limits.secondary_indexes_per_table,
         known as u64 + 1,
         execution,
-        |side, limit| match side {
-            Side::Warning => format!(
+        |verdict, limit| match verdict {
+            Verdict::Warning => format!(
                 "Creating secondary index {name}, current number of indexes {} exceeds warning threshold of {limit}.",
                 known + 1
             ),
-            Side::Failure => format!(
+            Verdict::Failure => format!(
                 "Tables cannot have more than {limit} secondary indexes, aborting the creation of secondary index {name}"
             ),
         },
     )
 }
 
-/// Refuses DROP TABLE and TRUNCATE where the operator does.
+/// Refuses DROP TABLE and TRUNCATE if the operator has switched them off.
 ///
 /// # Errors
 /// They are switched off.
@@ -171,16 +171,22 @@ fn check_tables(keyspace: &str, name: &str, execution: &Execution<'_>) -> Result
     }
     let count = users(schema).map(|keyspace| keyspace.tables.len()).sum::<usize>() as u64 + 1;
     let threshold = execution.query_options.guardrails.tables;
-    check("tables", threshold, count, execution, |side, limit| match side {
-        Side::Warning => {
-            format!(
-                "Creating table {name}, current number of tables {count} exceeds warning threshold of {limit}."
-            )
-        }
-        Side::Failure => {
-            format!("Cannot have more than {limit} tables, aborting the creation of table {name}")
-        }
-    })
+    check(
+        "tables",
+        threshold,
+        count,
+        execution,
+        |verdict, limit| match verdict {
+            Verdict::Warning => {
+                format!(
+                    "Creating table {name}, current number of tables {count} exceeds warning threshold of {limit}."
+                )
+            }
+            Verdict::Failure => {
+                format!("Cannot have more than {limit} tables, aborting the creation of table {name}")
+            }
+        },
+    )
 }
 
 fn check_columns(table: &str, count: usize, execution: &Execution<'_>) -> Result<(), Error> {
@@ -190,13 +196,13 @@ fn check_columns(table: &str, count: usize, execution: &Execution<'_>) -> Result
         threshold,
         count as u64,
         execution,
-        |side, limit| match side {
-            Side::Warning => {
+        |verdict, limit| match verdict {
+            Verdict::Warning => {
                 format!(
                     "The table {table} has {count} columns, this exceeds the warning threshold of {limit}."
                 )
             }
-            Side::Failure => format!(
+            Verdict::Failure => format!(
                 "Tables cannot have more than {limit} columns, but {count} provided for table {table}"
             ),
         },
@@ -210,13 +216,13 @@ fn check_fields(name: &str, count: usize, execution: &Execution<'_>) -> Result<(
         threshold,
         count as u64,
         execution,
-        |side, limit| match side {
-            Side::Warning => {
+        |verdict, limit| match verdict {
+            Verdict::Warning => {
                 format!(
                     "The user type {name} has {count} columns, this exceeds the warning threshold of {limit}."
                 )
             }
-            Side::Failure => format!(
+            Verdict::Failure => format!(
                 "User types cannot have more than {limit} columns, but {count} provided for user type {name}."
             ),
         },
@@ -239,9 +245,9 @@ fn check_vectors<'a>(
                 threshold,
                 u64::from(*dimension),
                 execution,
-                |side, limit| {
+                |verdict, limit| {
                     format!(
-                        "{what} {name} has a vector of {dimension} dimensions, this exceeds the {side} threshold of {limit}."
+                        "{what} {name} has a vector of {dimension} dimensions, this exceeds the {verdict} threshold of {limit}."
                     )
                 },
             )?;

@@ -1,7 +1,7 @@
-//! Writes to a disk that is nearly full.
+//! Guardrail of writes to a disk that is nearly full.
 //!
-//! Compat: `replica_disk_usage` of Cassandra's guardrails. Who watches the disk says how full it is; every change of data by a
-//! client asks. A warning goes to a client now and then, a refusal to everybody.
+//! Compat: `replica_disk_usage` of Cassandra's guardrails. A watcher sets how full the disk is; every write of a client checks
+//! it. Refusals go to every client, a warning only to one now and then.
 
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering::Relaxed};
 
@@ -15,20 +15,20 @@ const WARNING_INTERVAL_SECS: i64 = 30 * 60;
 /// How full the disk is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fullness {
-    /// There is room.
+    /// Below both thresholds.
     #[default]
     Spacious,
-    /// Above the threshold of warnings.
+    /// Above the warning threshold.
     Stuffed,
-    /// Above the threshold of refusals.
+    /// Above the refusal threshold.
     Full,
 }
 
-/// How full the disk is now, shared by who watches it and by those who write.
+/// How full the disk is, shared by its watcher and by writes.
 #[derive(Debug)]
 pub struct DiskUsage {
     fullness: AtomicU8,
-    /// When a client was last warned, in seconds of the clock.
+    /// When a client was last warned.
     warned_at_secs: AtomicI64,
 }
 
@@ -42,12 +42,10 @@ impl Default for DiskUsage {
 }
 
 impl DiskUsage {
-    /// Says how full the disk is from now on.
     pub fn set(&self, fullness: Fullness) {
         self.fullness.store(fullness as u8, Relaxed);
     }
 
-    /// How full it is.
     pub fn fullness(&self) -> Fullness {
         match self.fullness.load(Relaxed) {
             0 => Fullness::Spacious,
@@ -56,7 +54,7 @@ impl DiskUsage {
         }
     }
 
-    /// True if it is time to warn a client again.
+    /// True if the next client should be warned.
     fn is_warning_due(&self, now_secs: i64) -> bool {
         let last = self.warned_at_secs.load(Relaxed);
         let is_due = now_secs.saturating_sub(last) >= WARNING_INTERVAL_SECS;
@@ -68,10 +66,10 @@ impl DiskUsage {
     }
 }
 
-/// Refuses a write to a disk that is full, and warns if it is nearly so.
+/// Refuses a write if the disk is full, and warns if it is nearly full.
 ///
 /// # Errors
-/// It is full.
+/// The disk is full.
 pub(crate) fn check_disk(execution: &Execution<'_>) -> Result<(), Error> {
     let usage = &execution.query_options.disk_usage;
     let said = |what: &str| violated("replica_disk_usage", what);

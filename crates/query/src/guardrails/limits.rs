@@ -1,6 +1,6 @@
-//! What the operator can limit, as values.
+//! The settings of guardrails.
 
-/// When to warn, and when to refuse; `None` means never.
+/// Thresholds for a warning and for a refusal; `None` means never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Threshold {
     /// Above this the client is warned.
@@ -9,29 +9,29 @@ pub struct Threshold {
     pub fail: Option<u64>,
 }
 
-/// Values of an option that are warned of or refused.
+/// Values of an option that lead to a warning or a refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValueLists {
-    /// The client is warned.
+    /// The client gets a warning.
     pub warned: Vec<String>,
-    /// They are left out of the statement, and the client is told.
+    /// The values are removed from the statement, and the client gets a warning.
     pub ignored: Vec<String>,
     /// The statement is refused.
     pub disallowed: Vec<String>,
 }
 
-/// Something that may be used, used with a warning, or not.
+/// Whether a feature may be used: freely, with a warning, or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flag {
-    /// The client is warned.
+    /// The client gets a warning.
     pub warned: bool,
-    /// If not, the statement is refused.
+    /// If false, the statement is refused.
     pub enabled: bool,
 }
 
 impl Flag {
-    /// Used without a word.
-    pub const FREE: Self = Self {
+    /// Allowed without a warning.
+    pub(crate) const FREE: Self = Self {
         warned: false,
         enabled: true,
     };
@@ -43,7 +43,7 @@ impl ValueLists {
     }
 }
 
-/// What the operator limits. By default nothing but what Cassandra limits by default.
+/// All guardrails. The defaults are Cassandra's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
@@ -56,7 +56,7 @@ pub struct Guardrails {
     pub columns_per_table: Threshold,
     pub materialized_views_per_table: Threshold,
     pub secondary_indexes_per_table: Threshold,
-    /// Files of an index that one query reads.
+    /// Files of an index that one query may read.
     pub sai_sstable_indexes_per_query: Threshold,
     pub sai_string_term_size: Threshold,
     pub sai_frozen_term_size: Threshold,
@@ -69,21 +69,21 @@ pub struct Guardrails {
     pub collection_size: Threshold,
     pub items_per_collection: Threshold,
     pub column_value_size: Threshold,
-    /// Below these values.
+    /// Warns and refuses below its values.
     pub minimum_replication_factor: Threshold,
     pub maximum_replication_factor: Threshold,
-    /// Microseconds that a timestamp which a statement gives may be ahead of the clock.
+    /// How many microseconds a statement's timestamp may be ahead of the clock.
     pub maximum_timestamp: Threshold,
-    /// Microseconds that it may be behind the clock.
+    /// How many microseconds a statement's timestamp may be behind the clock.
     pub minimum_timestamp: Threshold,
-    /// Partitions of an unlogged batch; there is nothing that refuses.
+    /// Partitions of an unlogged batch; only warns.
     pub unlogged_batch_across_partitions: Threshold,
     pub table_properties: ValueLists,
     pub read_consistency_levels: ValueLists,
     pub write_consistency_levels: ValueLists,
-    /// Filtering by more than one column that may change, at levels that several nodes would have to answer.
+    /// Filtering by several mutable columns, at levels that need several nodes.
     pub intersect_filtering_query: Flag,
-    /// Tables of TimeWindowCompactionStrategy whose rows do not expire by themselves.
+    /// Tables of TimeWindowCompactionStrategy without a default TTL.
     pub zero_ttl_on_twcs: Flag,
     pub vector_type_enabled: bool,
     pub use_statements_enabled: bool,

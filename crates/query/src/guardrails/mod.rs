@@ -1,18 +1,18 @@
-//! Guardrails: what the operator limits or switches off, under Cassandra's names and with its messages.
+//! Guardrails: the operator's limits and switches, under Cassandra's names and with its messages.
 //!
-//! A limit has two thresholds: above the first the client is warned, above the second the statement is refused. Compat:
-//! `org.apache.cassandra.db.guardrails` of Cassandra 5.0. Not guarded are the server's own keyspaces.
+//! A limit has two thresholds: above the first the client is warned, above the second the statement is refused. Statements on
+//! the server's own keyspaces are exempt. Compat: `org.apache.cassandra.db.guardrails` of Cassandra 5.0.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `limits` | what can be limited |
+//! | `limits` | the settings |
 //! | `definition` | statements that change the schema |
-//! | `disk` | writes to a disk that is full |
+//! | `disk` | writes to a disk that is nearly full |
 //! | `properties` | properties of tables, replication |
-//! | `query` | what reads ask for |
+//! | `query` | reads |
 //! | `time` | timestamps that statements give |
-//! | `value` | sizes of what is written |
-//! | `terms` | sizes of what storage-attached indexes hold |
+//! | `value` | sizes of written values |
+//! | `terms` | sizes of values in storage-attached indexes |
 
 mod definition;
 mod disk;
@@ -39,14 +39,14 @@ pub(crate) use query::{
 pub(crate) use time::check_timestamp;
 pub(crate) use value::check_values;
 
-/// Which threshold a value is beyond.
+/// The threshold that a value exceeds.
 #[derive(Clone, Copy)]
-pub(crate) enum Side {
+pub(crate) enum Verdict {
     Warning,
     Failure,
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Warning => "warning",
@@ -56,22 +56,24 @@ impl fmt::Display for Side {
 }
 
 impl Threshold {
-    /// True if there is something to check.
     pub(crate) fn is_set(&self) -> bool {
         self.warn.is_some() || self.fail.is_some()
     }
 
-    fn above(self, value: u64) -> Option<(Side, u64)> {
+    fn above(self, value: u64) -> Option<(Verdict, u64)> {
         self.passed(|limit| value > *limit)
     }
 
-    fn below(self, value: u64) -> Option<(Side, u64)> {
+    fn below(self, value: u64) -> Option<(Verdict, u64)> {
         self.passed(|limit| value < *limit)
     }
 
-    fn passed(self, is_passed: impl Fn(&u64) -> bool) -> Option<(Side, u64)> {
-        let failure = self.fail.filter(&is_passed).map(|limit| (Side::Failure, limit));
-        failure.or_else(|| self.warn.filter(is_passed).map(|limit| (Side::Warning, limit)))
+    fn passed(self, is_passed: impl Fn(&u64) -> bool) -> Option<(Verdict, u64)> {
+        let failure = self
+            .fail
+            .filter(&is_passed)
+            .map(|limit| (Verdict::Failure, limit));
+        failure.or_else(|| self.warn.filter(is_passed).map(|limit| (Verdict::Warning, limit)))
     }
 }
 
@@ -79,40 +81,40 @@ fn violated(guardrail: &str, message: &str) -> String {
     format!("Guardrail {guardrail} violated: {message}")
 }
 
-/// Refuses a value above a threshold, or warns of it. `message` says it for a side and the threshold.
+/// Refuses a value above the second threshold, and warns above the first. `message` builds the text.
 ///
 /// # Errors
-/// It is above the second threshold.
+/// The value is above the second threshold.
 pub(crate) fn check(
     guardrail: &str,
     threshold: Threshold,
     value: u64,
     execution: &Execution<'_>,
-    message: impl Fn(Side, u64) -> String,
+    message: impl Fn(Verdict, u64) -> String,
 ) -> Result<(), Error> {
     tell(guardrail, threshold.above(value), execution, message)
 }
 
 fn tell(
     guardrail: &str,
-    passed: Option<(Side, u64)>,
+    passed: Option<(Verdict, u64)>,
     execution: &Execution<'_>,
-    message: impl Fn(Side, u64) -> String,
+    message: impl Fn(Verdict, u64) -> String,
 ) -> Result<(), Error> {
-    let Some((side, limit)) = passed else {
+    let Some((verdict, limit)) = passed else {
         return Ok(());
     };
-    let told = violated(guardrail, &message(side, limit));
-    match side {
-        Side::Warning => {
+    let told = violated(guardrail, &message(verdict, limit));
+    match verdict {
+        Verdict::Warning => {
             execution.warn(told);
             Ok(())
         }
-        Side::Failure => Err(Error::Invalid(told)),
+        Verdict::Failure => Err(Error::Invalid(told)),
     }
 }
 
-/// Refuses what the operator has switched off.
+/// Refuses a feature that the operator has switched off.
 ///
 /// # Errors
 /// It is switched off.
@@ -126,7 +128,7 @@ pub(crate) fn ensure(guardrail: &str, is_enabled: bool, feature: &str) -> Result
     }
 }
 
-/// Refuses what the operator has switched off, and warns of what he would rather not see.
+/// Refuses a feature that the operator has switched off, and warns of one that is discouraged.
 ///
 /// # Errors
 /// It is switched off.
@@ -147,10 +149,10 @@ pub(crate) fn check_flag(
     Ok(())
 }
 
-/// Refuses values that are not allowed, and warns of those that are not recommended. `what` names them.
+/// Refuses values that are not allowed, and warns of those that are not recommended. `what` names the option.
 ///
 /// # Errors
-/// One of them is not allowed.
+/// One value is not allowed.
 pub(crate) fn check_lists(
     guardrail: &str,
     lists: &ValueLists,
@@ -202,19 +204,19 @@ fn is_among(value: &str, list: &[String]) -> bool {
     list.iter().any(|listed| listed.eq_ignore_ascii_case(value))
 }
 
-/// Refuses a consistency level of a read that the operator does not allow.
+/// Refuses a consistency level that the operator does not allow for reads.
 ///
 /// # Errors
-/// It is not allowed.
+/// The level is not allowed.
 pub(crate) fn check_read_level(level: Consistency, execution: &Execution<'_>) -> Result<(), Error> {
     let lists = &execution.query_options.guardrails.read_consistency_levels;
     check_level("read", lists, level, execution)
 }
 
-/// Refuses a consistency level of a write that the operator does not allow.
+/// Refuses a consistency level that the operator does not allow for writes.
 ///
 /// # Errors
-/// It is not allowed.
+/// The level is not allowed.
 pub(crate) fn check_write_level(level: Consistency, execution: &Execution<'_>) -> Result<(), Error> {
     let lists = &execution.query_options.guardrails.write_consistency_levels;
     check_level("write", lists, level, execution)

@@ -1,4 +1,4 @@
-//! Properties of tables and the replication of keyspaces.
+//! Guardrails of table properties and of the replication of keyspaces.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use super::{check_flag, check_lists, ensure, is_among, tell};
 use crate::Error;
 use crate::context::Execution;
 
-/// Refuses properties that the operator does not allow, and warns of those that he does not recommend or wants to be passed over.
+/// Refuses properties that the operator does not allow, and warns of those that are discouraged or ignored.
 ///
 /// # Errors
-/// One of them is not allowed.
+/// One property is not allowed.
 pub(crate) fn check_given(change: &SchemaChange, execution: &Execution<'_>) -> Result<(), Error> {
     let properties = match change {
         SchemaChange::CreateTable(create) => &create.properties,
@@ -48,7 +48,7 @@ pub(super) fn check_properties(properties: &Properties, execution: &Execution<'_
     Ok(())
 }
 
-/// The change without the properties that the operator wants to be passed over.
+/// The change without the properties that the operator has set to be ignored.
 pub(crate) fn without_ignored<'c>(
     change: &'c SchemaChange,
     execution: &Execution<'_>,
@@ -91,7 +91,7 @@ fn is_time_window_class(class: &str) -> bool {
     class.ends_with("TimeWindowCompactionStrategy")
 }
 
-/// What a table will be: what the statement says, else what it was.
+/// Refuses or warns of a table with TimeWindowCompactionStrategy and no default TTL. `known` are its current options.
 pub(super) fn check_expiry(
     is_time_window: Option<bool>,
     ttl: Option<&PropertyValue>,
@@ -150,9 +150,9 @@ pub(super) fn check_replication(
             "minimum_replication_factor",
             low.below(factor),
             execution,
-            |side, limit| {
+            |verdict, limit| {
                 format!(
-                    "The keyspace {keyspace} has a replication factor of {factor}, below the {side} threshold of {limit}."
+                    "The keyspace {keyspace} has a replication factor of {factor}, below the {verdict} threshold of {limit}."
                 )
             },
         )?;
@@ -160,9 +160,9 @@ pub(super) fn check_replication(
             "maximum_replication_factor",
             high.above(factor),
             execution,
-            |side, limit| {
+            |verdict, limit| {
                 format!(
-                    "The keyspace {keyspace} has a replication factor of {factor}, above the {side} threshold of {limit}."
+                    "The keyspace {keyspace} has a replication factor of {factor}, above the {verdict} threshold of {limit}."
                 )
             },
         )?;

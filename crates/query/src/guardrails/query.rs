@@ -1,6 +1,6 @@
-//! What reads ask for.
+//! Guardrails of reads.
 
-use super::{Side, check, check_flag};
+use super::{Verdict, check, check_flag};
 use crate::context::Execution;
 use crate::{Consistency, Error};
 
@@ -8,8 +8,7 @@ const INTERSECTION: &str = "Filtering queries involving an intersection on multi
     unrepaired data at read consistency levels that would require coordinator reconciliation may violate the guarantees of \
     those consistency levels.";
 
-/// Refuses filtering by more than one column that may change, at levels that several nodes would have to answer, where
-/// the operator does not allow it.
+/// Refuses filtering by several mutable columns at levels that need several nodes, unless the operator allows it.
 ///
 /// # Errors
 /// It is not allowed.
@@ -27,7 +26,7 @@ pub(crate) fn check_intersection(is_mutable: bool, execution: &Execution<'_>) ->
     )
 }
 
-/// Refuses a page above the operator's limit.
+/// Refuses a page size above the operator's limit.
 ///
 /// # Errors
 /// The page is too large.
@@ -38,13 +37,13 @@ pub(crate) fn check_page(page_size: u32, table: &str, execution: &Execution<'_>)
         threshold,
         page_size.into(),
         execution,
-        |side, limit| match side {
-            Side::Warning => {
+        |verdict, limit| match verdict {
+            Verdict::Warning => {
                 format!(
                     "Query for table {table} with page size {page_size} exceeds warning threshold of {limit}."
                 )
             }
-            Side::Failure => format!(
+            Verdict::Failure => format!(
                 "Aborting query for table {table}, page size {page_size} exceeds fail threshold of {limit}."
             ),
         },
@@ -67,12 +66,12 @@ pub(crate) fn check_partition_keys(
         threshold,
         count as u64,
         execution,
-        |side, limit| match side {
-            Side::Warning => format!(
+        |verdict, limit| match verdict {
+            Verdict::Warning => format!(
                 "Query with partition keys in IN clause on table {table}, with number of partition keys {count} \
              exceeds warning threshold of {limit}."
             ),
-            Side::Failure => format!(
+            Verdict::Failure => format!(
                 "Aborting query with partition keys in IN clause on table {table}, number of partition keys {count} \
              exceeds fail threshold of {limit}."
             ),
@@ -80,7 +79,7 @@ pub(crate) fn check_partition_keys(
     )
 }
 
-/// Refuses more combinations of INs than the operator allows.
+/// Refuses more combinations of IN values than the operator allows.
 ///
 /// # Errors
 /// There are too many.
@@ -92,12 +91,12 @@ pub(crate) fn check_product(what: &str, count: usize, execution: &Execution<'_>)
         threshold,
         count as u64,
         execution,
-        |side, limit| match side {
-            Side::Warning => format!(
+        |verdict, limit| match verdict {
+            Verdict::Warning => format!(
                 "The cartesian product of the IN restrictions on {what} produces {count} values, this exceeds warning \
              threshold of {limit}."
             ),
-            Side::Failure => format!(
+            Verdict::Failure => format!(
                 "Aborting query because the cartesian product of the IN restrictions on {what} produces {count} values, \
              this exceeds fail threshold of {limit}."
             ),
@@ -116,9 +115,9 @@ pub(crate) fn check_index_files(files: u64, index: &str, execution: &Execution<'
         threshold,
         files,
         execution,
-        |side, limit| {
+        |verdict, limit| {
             format!(
-                "The number of SSTable indexes queried on index {index} violated {side} threshold value {limit} with value \
+                "The number of SSTable indexes queried on index {index} violated {verdict} threshold value {limit} with value \
                  {files}"
             )
         },

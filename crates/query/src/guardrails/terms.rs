@@ -1,4 +1,4 @@
-//! Sizes of values that storage-attached indexes hold.
+//! Guardrails of the size of values in storage-attached indexes.
 //!
 //! Compat: `sai_string_term_size`, `sai_frozen_term_size` and `sai_vector_term_size` of Cassandra 5.0.
 
@@ -13,7 +13,7 @@ use crate::context::Execution;
 /// Refuses values above the operator's limits in columns with a storage-attached index.
 ///
 /// # Errors
-/// One of them is too large.
+/// A value is too large.
 pub(super) fn check(mutations: &[Mutation], execution: &Execution<'_>) -> Result<(), Error> {
     let limits = &execution.query_options.guardrails;
     let all = [
@@ -41,7 +41,7 @@ pub(super) fn check(mutations: &[Mutation], execution: &Execution<'_>) -> Result
     Ok(())
 }
 
-/// The length of the longest value of a mutation, or of its key.
+/// The length of the longest value of the columns in a mutation, or of its key.
 fn longest(mutation: &Mutation) -> u64 {
     let update = &mutation.update;
     let rows = update.rows.iter().chain(&update.static_row);
@@ -88,7 +88,7 @@ fn check_index(index: &IndexSchema, mutation: &Mutation, execution: &Execution<'
     result
 }
 
-/// Which limit is for the values of a column.
+/// The limit for the values of a column.
 fn limit_of(
     column: &Column,
     part: IndexPart,
@@ -142,7 +142,7 @@ fn check_term(
     len: usize,
     execution: &Execution<'_>,
 ) -> Result<(), Error> {
-    check_threshold(name, limit, len as u64, execution, |side, limit| {
-        format!("Value of column '{column}' has size {len}, this exceeds the {side} threshold of {limit}.")
+    check_threshold(name, limit, len as u64, execution, |verdict, limit| {
+        format!("Value of column '{column}' has size {len}, this exceeds the {verdict} threshold of {limit}.")
     })
 }

@@ -1,4 +1,4 @@
-//! Timestamps that statements give.
+//! Guardrails of timestamps in statements.
 
 use super::check;
 use crate::Error;
@@ -10,7 +10,7 @@ const BEHIND: &str = "Timestamps too far in the past can cause writes can be une
 /// Refuses a timestamp that is further from the clock than the operator allows.
 ///
 /// # Errors
-/// It is too far ahead, or too far behind.
+/// The timestamp is too far ahead or behind.
 pub(crate) fn check_timestamp(
     timestamp_micros: i64,
     table: &str,
@@ -27,10 +27,10 @@ pub(crate) fn check_timestamp(
         limits.maximum_timestamp,
         ahead,
         execution,
-        |side, limit| {
+        |verdict, limit| {
             let last = now_micros.saturating_add_unsigned(limit);
             format!(
-                "The modification to table {table} has a timestamp {timestamp_micros} after the maximum allowable {side} \
+                "The modification to table {table} has a timestamp {timestamp_micros} after the maximum allowable {verdict} \
              threshold {last}. {AHEAD}"
             )
         },
@@ -41,10 +41,10 @@ pub(crate) fn check_timestamp(
         limits.minimum_timestamp,
         behind,
         execution,
-        |side, limit| {
+        |verdict, limit| {
             let first = now_micros.saturating_sub_unsigned(limit);
             format!(
-                "The modification to table {table} has a timestamp {timestamp_micros} before the minimum allowable {side} \
+                "The modification to table {table} has a timestamp {timestamp_micros} before the minimum allowable {verdict} \
              threshold {first}. {BEHIND}"
             )
         },

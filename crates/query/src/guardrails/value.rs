@@ -1,4 +1,4 @@
-//! Sizes of what is written: values, and collections as far as one statement writes them.
+//! Guardrails of the size of written values, and of collections as far as one statement writes them.
 
 use ilion_rows::{Cell, Data, Mutation};
 use ilion_schema::is_system_keyspace;
@@ -10,7 +10,7 @@ use crate::context::Execution;
 /// Refuses values and collections above the operator's limits.
 ///
 /// # Errors
-/// One of them is too large.
+/// A value or collection is too large.
 pub(crate) fn check_values(mutations: &[Mutation], execution: &Execution<'_>) -> Result<(), Error> {
     terms::check(mutations, execution)?;
     let limits = &execution.query_options.guardrails;
@@ -52,9 +52,9 @@ fn check_column(name: &str, data: &Data, execution: &Execution<'_>) -> Result<()
             limits.column_value_size,
             size,
             execution,
-            |side, limit| {
+            |verdict, limit| {
                 format!(
-                    "Value of column '{name}' has size {size}, this exceeds the {side} threshold of {limit}."
+                    "Value of column '{name}' has size {size}, this exceeds the {verdict} threshold of {limit}."
                 )
             },
         )
@@ -75,9 +75,9 @@ fn check_column(name: &str, data: &Data, execution: &Execution<'_>) -> Result<()
         limits.collection_size,
         total,
         execution,
-        |side, limit| {
+        |verdict, limit| {
             format!(
-                "Detected collection {name} of size {total}, this exceeds the {side} threshold of {limit}."
+                "Detected collection {name} of size {total}, this exceeds the {verdict} threshold of {limit}."
             )
         },
     )?;
@@ -86,9 +86,9 @@ fn check_column(name: &str, data: &Data, execution: &Execution<'_>) -> Result<()
         limits.items_per_collection,
         count,
         execution,
-        |side, limit| {
+        |verdict, limit| {
             format!(
-                "Detected collection {name} with {count} items, this exceeds the {side} threshold of {limit}."
+                "Detected collection {name} with {count} items, this exceeds the {verdict} threshold of {limit}."
             )
         },
     )

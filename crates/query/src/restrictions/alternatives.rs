@@ -1,23 +1,23 @@
-//! `OR`: several ways for a row to pass.
+//! `OR`: several branches, one of which a row must match.
 //!
-//! Rows are found by indexes if each branch has one to be found by, and their candidates are united; else every row is checked,
-//! which has to be allowed. Not Cassandra's, whose WHERE knows AND alone: so nothing here has to be as it has it.
+//! Indexes find the rows if each branch has one: their candidates are united. Otherwise every row is checked, which needs ALLOW
+//! FILTERING. An extension of Ilion: WHERE of Cassandra has no OR, so there is no behaviour to copy.
 
 use ilion_cql::ast::{Relation, Subject};
 use ilion_schema::{Column, ColumnKind, TableSchema};
 
-use super::indexes::{Group, Indexes};
+use super::indexes::{IndexGroup, Indexes};
 use super::relation::{self, Resolved};
 use super::restriction::{self, Restriction};
 use super::{RestrictionUse, rules};
 use crate::Error;
 use crate::context::PlanContext;
 
-/// Branches, one of which has to hold.
+/// Branches, one of which must hold.
 #[derive(Debug)]
 pub(crate) struct Alternatives(pub(super) Vec<Branch>);
 
-/// What has to hold together.
+/// Restrictions that must all hold.
 #[derive(Debug, Default)]
 pub(crate) struct Branch {
     pub(super) restrictions: Vec<Restriction>,
@@ -47,7 +47,7 @@ impl Alternatives {
         branches.iter().map(branch).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Every restriction in them.
+    /// All restrictions of all branches.
     pub(super) fn restrictions(&self) -> Vec<&Restriction> {
         let mut all = Vec::new();
         for branch in &self.0 {
@@ -59,20 +59,20 @@ impl Alternatives {
         all
     }
 
-    /// The columns that rows are checked by.
+    /// The columns that the branches check.
     pub(super) fn columns(&self) -> impl Iterator<Item = &Column> {
         self.restrictions()
             .into_iter()
             .flat_map(|restriction| &restriction.columns)
     }
 
-    /// True if they say something of partitions as a whole.
+    /// True if all restrictions are on the partition key or static columns.
     pub(super) fn is_of_partitions(&self) -> bool {
         self.columns()
             .all(|column| matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static))
     }
 
-    /// True if each branch has an index to be found by.
+    /// True if each branch has an index that can find its rows.
     pub(super) fn are_served(&self, indexes: &Indexes) -> bool {
         self.0.iter().all(|branch| {
             branch.restrictions.iter().any(|known| indexes.serve(known))
@@ -80,8 +80,8 @@ impl Alternatives {
         })
     }
 
-    /// True if what indexes give for each branch has all passed it; each branch is left to one of the groups.
-    pub(super) fn are_covered(&self, groups: &[Group<'_>]) -> bool {
+    /// True if all rows that the indexes return match a branch, so that no check is left. One group must cover each branch.
+    pub(super) fn are_covered(&self, groups: &[IndexGroup<'_>]) -> bool {
         self.0
             .iter()
             .all(|branch| groups.iter().any(|group| branch.is_covered(group)))
@@ -112,7 +112,7 @@ impl Branch {
         }
     }
 
-    fn is_covered(&self, group: &Group<'_>) -> bool {
+    fn is_covered(&self, group: &IndexGroup<'_>) -> bool {
         self.restrictions.iter().all(|known| group.covers(known))
             && self
                 .alternatives

@@ -16,7 +16,7 @@ pub(super) struct ClusteringRestrictions {
     pub sliced: Vec<Restriction>,
 }
 
-/// Where filtering has to take over: the restrictions that slices can do, and the others.
+/// Splits restrictions into those that slices can express, and those that need filtering.
 pub(super) fn split(restrictions: Vec<Restriction>) -> (Vec<Restriction>, Vec<Restriction>) {
     let mut position = 0;
     let mut sliced: Vec<Restriction> = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn split(restrictions: Vec<Restriction>) -> (Vec<Restriction>, Vec<Re
     (sliced, filtered)
 }
 
-/// True if slices cannot do all of it.
+/// True if slices cannot express all of them.
 pub(super) fn needs_filtering(restrictions: &[Restriction]) -> bool {
     let mut position = 0;
     restrictions.iter().any(|restriction| {
@@ -57,7 +57,7 @@ impl ClusteringRestrictions {
         given.map(|restriction| restriction.columns.len()).sum::<usize>() == self.comparator.len()
     }
 
-    /// What `=` says of the leading columns, if no IN is among them.
+    /// The prefix given by `=` on the leading columns; `None` if an IN is among them.
     fn only_prefix(&self, execution: &Execution<'_>) -> Result<Option<Clustering>, Error> {
         let mut prefix = Values::new();
         for restriction in &self.sliced {
@@ -72,7 +72,7 @@ impl ClusteringRestrictions {
         Ok(Some(Clustering::new(prefix)))
     }
 
-    /// What `=` and `IN` say of the leading columns, in stored order.
+    /// The prefixes given by `=` and `IN` on the leading columns, in stored order.
     fn prefixes(&self, execution: &Execution<'_>) -> Result<Vec<Clustering>, Error> {
         if let Some(prefix) = self.only_prefix(execution)? {
             return Ok(vec![prefix]);
@@ -103,7 +103,7 @@ impl ClusteringRestrictions {
         }
     }
 
-    /// The clusterings, in stored order, not overlapping.
+    /// The slices, in stored order, not overlapping.
     pub fn slices(&self, execution: &Execution<'_>) -> Result<Vec<Slice>, Error> {
         if self.sliced.is_empty() {
             return Ok(vec![Slice::all()]);

@@ -10,21 +10,21 @@ use crate::context::Execution;
 use crate::term::{Term, Terms};
 use crate::{Error, Value};
 
-/// One value for each of some leading restricted columns.
+/// A value for each of one or more leading restricted columns.
 #[derive(Debug)]
 pub(crate) enum Expression {
-    /// Of one column.
+    /// A value for one column.
     One {
         /// The value.
         term: Term,
-        /// The bind marker, if it is nothing else.
+        /// The bind marker, if the term is just that.
         marker: Option<u16>,
     },
-    /// Of as many columns as the tuple has components.
+    /// A tuple with a value for each of several columns.
     Tuple {
         /// The tuple.
         term: Term,
-        /// How many.
+        /// The number of columns.
         arity: usize,
     },
 }
@@ -34,12 +34,12 @@ pub(crate) enum Expression {
 pub(crate) struct Expressions {
     /// The members.
     pub terms: Terms,
-    /// Each is a tuple.
+    /// True if each member is a tuple.
     pub are_tuples: bool,
 }
 
 impl Expression {
-    /// How many columns it has values for.
+    /// The number of columns that it has values for.
     pub fn arity(&self) -> usize {
         match self {
             Self::One { .. } => 1,
@@ -60,7 +60,7 @@ impl Expression {
         }
     }
 
-    /// The value that a column is equal to.
+    /// The value that the column must equal.
     pub fn evaluate_one(&self, columns: &[Column], execution: &Execution<'_>) -> Result<Bytes, Error> {
         match self {
             Self::One { term, .. } => given(term.evaluate(execution)?, columns),
@@ -68,7 +68,7 @@ impl Expression {
         }
     }
 
-    /// The values of an end of a slice. Compat: a slice that ends at null is empty, which `None` says.
+    /// The values of an end of a slice; `None` if the slice is empty. Compat: a slice with null as its end is empty.
     pub fn evaluate_edge(
         &self,
         columns: &[Column],
@@ -90,7 +90,7 @@ impl Expression {
         }
     }
 
-    /// The values that rows are checked against.
+    /// The values that rows are compared with.
     pub fn evaluate_supported(&self, columns: &[Column], execution: &Execution<'_>) -> Result<Values, Error> {
         match (self, columns) {
             (Self::One { term, .. }, [column, ..]) => {
@@ -102,7 +102,7 @@ impl Expression {
 }
 
 impl Expressions {
-    /// The members, none with a null.
+    /// The members, without nulls.
     pub fn evaluate(&self, columns: &[Column], execution: &Execution<'_>) -> Result<Vec<Values>, Error> {
         let values = self.members(columns, execution)?;
         values
@@ -111,7 +111,7 @@ impl Expressions {
             .collect()
     }
 
-    /// The members that rows are checked against; nothing equals null.
+    /// The members that rows are compared with; a null among them matches no row.
     pub fn evaluate_supported(
         &self,
         columns: &[Column],
@@ -154,7 +154,7 @@ fn one(value: Bytes) -> Values {
     Values::from_iter([Some(value)])
 }
 
-/// The value of a term that may not be null.
+/// The value of a term that must not be null.
 pub(super) fn given(value: Value, columns: &[Column]) -> Result<Bytes, Error> {
     match value {
         Value::Bytes(bytes) => Ok(bytes),
@@ -166,7 +166,7 @@ pub(super) fn given(value: Value, columns: &[Column]) -> Result<Bytes, Error> {
     }
 }
 
-/// The value of a term that rows are checked against.
+/// The value of a term that rows are compared with.
 pub(super) fn supported(value: Value, what: &str, column: &Column) -> Result<Bytes, Error> {
     let kind = match value {
         Value::Bytes(bytes) => return Ok(bytes),

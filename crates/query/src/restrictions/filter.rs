@@ -1,8 +1,7 @@
-//! Checking rows one by one (`ALLOW FILTERING`).
+//! Filtering: checks on rows (`ALLOW FILTERING`).
 //!
-//! A check on the partition key or a static column drops the whole partition; a check on clustering or regular columns
-//! drops the row, and a partition without rows left. A missing value fails every check. Compat: `RowFilter` of
-//! Cassandra 5.0.
+//! A check on the partition key or a static column drops the whole partition. A check on clustering or regular columns drops
+//! the row, and a partition without rows left. A missing value fails every check. Compat: `RowFilter` of Cassandra 5.0.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -28,16 +27,16 @@ use crate::term::Term;
 pub(crate) struct RowFilter {
     partition: Vec<Check>,
     row: Vec<Check>,
-    /// Of each, one of several has to hold.
+    /// In each, one of several checks must hold.
     partition_alternatives: Vec<AnyOf>,
     row_alternatives: Vec<AnyOf>,
 }
 
-/// Checks of which one has to hold.
+/// Checks of which one must hold.
 #[derive(Debug)]
 struct AnyOf(Vec<AllOf>);
 
-/// Checks that have to hold together.
+/// Checks that must all hold.
 #[derive(Debug)]
 struct AllOf {
     checks: Vec<Check>,
@@ -47,7 +46,7 @@ struct AllOf {
 struct Check {
     columns: Vec<Column>,
     test: Test,
-    /// The index that compares for us, and what it is asked.
+    /// The index whose analyzer compares the values, and its predicate.
     analyzer: Option<(Arc<dyn SecondaryIndex>, Asked)>,
 }
 
@@ -62,9 +61,9 @@ impl std::fmt::Debug for Check {
 
 #[derive(Debug)]
 enum Test {
-    /// The columns are one of these.
+    /// The columns equal one of these.
     Among(Vec<Values>),
-    /// The leading columns are on a side of these values.
+    /// The leading columns are before or after these values.
     Ordered {
         values: Values,
         wanted: Ordering,
@@ -78,7 +77,7 @@ enum Test {
 }
 
 impl RowFilter {
-    /// The checks that restrictions make. Indexes with an analyzer compare as they index.
+    /// The checks of restrictions. Columns with an analyzed index are compared as the index does.
     pub(super) fn of(
         restrictions: &[Restriction],
         alternatives: &[Alternatives],
@@ -103,7 +102,7 @@ impl RowFilter {
         Ok(filter)
     }
 
-    /// True if the partition may have rows that pass. The view has no row.
+    /// True if rows of the partition may pass. The view has no row.
     pub fn keeps_partition(&self, view: &RowView<'_>) -> bool {
         self.partition.iter().all(|check| check.passes(view))
             && self.partition_alternatives.iter().all(|any| any.passes(view))
@@ -199,7 +198,7 @@ fn tests(restriction: &Restriction, execution: &Execution<'_>) -> Result<Vec<Tes
     })
 }
 
-/// The index that compares for us, if one has a word in it.
+/// The index whose analyzer compares the values, if there is one.
 fn analyzer(
     restriction: &Restriction,
     test: &Test,
@@ -272,13 +271,13 @@ impl Check {
         }
     }
 
-    /// What the index says to a value of the column, or to an element of it.
+    /// The index's comparison of a value of the column, or of an element of it.
     fn analyzed(&self, value: &[u8]) -> Option<bool> {
         let (index, asked) = self.analyzer.as_ref()?;
         index.passes(asked, value)
     }
 
-    /// The row's values against `values`, column by column; `None` if one is missing.
+    /// Compares the row's values with `values`, column by column; `None` if a value is missing.
     fn compare(&self, view: &RowView<'_>, values: &Values) -> Option<Ordering> {
         for (column, value) in self.columns.iter().zip(values) {
             let ours = view.value(column)?;
@@ -339,7 +338,7 @@ impl Check {
     }
 }
 
-/// What an index is asked, as CQL has it.
+/// The predicate of an index, as CQL.
 pub(super) fn describe(column: &Column, asked: &Asked) -> String {
     let name = quote_name(&column.name);
     let (key_type, value_type) = match &column.ty {

@@ -15,8 +15,8 @@ use crate::context::{Execution, PlanContext};
 #[derive(Clone, Default)]
 pub(crate) struct Indexes(Vec<OpenIndex>);
 
-/// Indexes that are searched together: all storage-attached ones, or one other.
-pub(super) struct Group<'i>(Vec<&'i dyn SecondaryIndex>);
+/// Indexes that are searched together: all storage-attached ones, or one of another kind.
+pub(super) struct IndexGroup<'i>(Vec<&'i dyn SecondaryIndex>);
 
 impl fmt::Debug for Indexes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,7 +34,7 @@ impl Indexes {
         }
     }
 
-    /// The indexes as they are now: whether they are built changes while statements are kept.
+    /// The indexes with their current state: a cached plan may be older than the end of a build.
     pub fn now(table: TableId, execution: &Execution<'_>) -> Self {
         Self(execution.store.indexes_of(table))
     }
@@ -56,7 +56,7 @@ impl Indexes {
             .filter(move |open| open.index.definition().column.id == id)
     }
 
-    /// The index that says how values of a column compare for this predicate; `None`: they do as CQL has it.
+    /// The index whose analyzer compares values of a column for this predicate; `None` if they compare as in CQL.
     pub fn analyzer(&self, column: &Column, predicate: &Predicate) -> Option<Arc<dyn SecondaryIndex>> {
         let mut analyzing = self
             .of_column(column)
@@ -64,39 +64,40 @@ impl Indexes {
         analyzing.next().map(|open| open.index.clone())
     }
 
-    /// True if some index serves the restriction, or a part of it.
+    /// True if an index serves the restriction, or a part of it.
     pub fn serve(&self, restriction: &Restriction) -> bool {
         self.iter().any(|open| serves(&*open.index, restriction))
     }
 
-    /// True if an index finds the nearest vectors of a column.
+    /// True if an index ranks the vectors of a column.
     pub fn rank(&self, column: &Column) -> bool {
         self.of_column(column).any(|open| open.index.ranks())
     }
 
-    /// The indexes as they are searched together.
-    pub(super) fn groups(&self) -> Vec<Group<'_>> {
+    /// The indexes, grouped by how they are searched.
+    pub(super) fn groups(&self) -> Vec<IndexGroup<'_>> {
         let (attached, alone): (Vec<_>, Vec<_>) = self
             .iter()
             .map(|open| &*open.index)
             .partition(|index| index.definition().schema.is_storage_attached());
-        let mut groups: Vec<Group<'_>> = alone.into_iter().map(|index| Group(vec![index])).collect();
+        let mut groups: Vec<IndexGroup<'_>> =
+            alone.into_iter().map(|index| IndexGroup(vec![index])).collect();
         if !attached.is_empty() {
-            groups.push(Group(attached));
+            groups.push(IndexGroup(attached));
         }
         groups
     }
 }
 
-impl Group<'_> {
-    /// True if what the indexes give has all passed the restriction.
+impl IndexGroup<'_> {
+    /// True if all rows that the indexes return match the restriction.
     pub fn covers(&self, restriction: &Restriction) -> bool {
         match &restriction.predicate {
             restriction::Predicate::Equal(_) => restriction.columns.iter().all(|column| {
                 let column = std::slice::from_ref(column);
                 self.0.iter().any(|index| serves_equal(*index, column))
             }),
-            // A table index finds one of several members, and the others are left to filtering.
+            // A table index finds one member; the others need filtering.
             restriction::Predicate::Contains(contained) if contained.len() > 1 => {
                 let mut attached = self.0.iter().filter(|index| finds_several(**index));
                 attached.any(|index| serves(*index, restriction))
@@ -105,7 +106,7 @@ impl Group<'_> {
         }
     }
 
-    /// True if an index of the group finds the nearest vectors of a column.
+    /// True if an index of the group ranks the vectors of a column.
     pub fn ranks(&self, column: &Column) -> bool {
         self.0
             .iter()
@@ -124,7 +125,7 @@ fn serves_equal(index: &dyn SecondaryIndex, columns: &[Column]) -> bool {
 
 /// True if an index serves a restriction, whatever its values.
 ///
-/// Compat: `IN` is never left to an index alone, and tuples are only by `=`.
+/// Compat: an index alone never serves `IN`, and tuples only with `=`.
 fn serves(index: &dyn SecondaryIndex, restriction: &Restriction) -> bool {
     let is_indexed = index.definition().column.id == restriction.first().id;
     let any = Bytes::new;
@@ -157,7 +158,7 @@ fn serves(index: &dyn SecondaryIndex, restriction: &Restriction) -> bool {
     }
 }
 
-/// True if the index keeps its entries in a table.
+/// True if the index has its entries in a hidden table.
 pub(super) fn is_table_index(index: &dyn SecondaryIndex) -> bool {
     matches!(index.storage(), Storage::HiddenTable(_))
 }

@@ -7,10 +7,10 @@ use ilion_index::Predicate;
 
 use crate::Error;
 
-/// What a pattern asks for.
+/// The predicate of a pattern.
 ///
 /// # Errors
-/// The word is empty.
+/// The pattern has no word.
 pub(super) fn pattern(text: &Bytes) -> Result<Predicate, Error> {
     let is_open = |end: Option<&u8>| end == Some(&b'%');
     let (opens, closes) = (is_open(text.first()), text.len() > 1 && is_open(text.last()));
@@ -26,7 +26,7 @@ pub(super) fn pattern(text: &Bytes) -> Result<Predicate, Error> {
     })
 }
 
-/// How messages name what a pattern asks for.
+/// The predicate as messages name it.
 pub(super) fn describe(predicate: &Predicate) -> String {
     let (form, word) = match predicate {
         Predicate::LikePrefix(word) => ("LIKE '<term>%'", word),
@@ -38,7 +38,7 @@ pub(super) fn describe(predicate: &Predicate) -> String {
     format!("{form} {}", String::from_utf8_lossy(word))
 }
 
-/// True if a value is like a pattern, byte by byte.
+/// True if a value matches a pattern, byte by byte.
 pub(super) fn is_like(value: &[u8], predicate: &Predicate) -> bool {
     match predicate {
         Predicate::LikePrefix(word) => value.starts_with(word),

@@ -1,9 +1,9 @@
 //! WHERE: which partitions, which slices of them, and what is left to check row by row.
 //!
-//! Planning resolves each relation (`relation`), puts those on the same column together (`restriction`), and decides what
-//! finds partitions (`partition`, `token`), what finds rows (`clustering`, `slices`), and what filters (`filter`, and
-//! `alternatives` for `OR`). Where there are indexes, `indexes` says what they serve, `usage` whether they are left to find the
-//! rows, `search` which of them are asked. Compat: `StatementRestrictions` of Cassandra 5.0.
+//! Planning resolves each relation (`relation`) and merges those on the same column (`restriction`). Then it decides how
+//! partitions are found (`partition`, `token`), how rows are found (`clustering`, `slices`), and what is filtered (`filter`,
+//! and `alternatives` for `OR`). With indexes, `indexes` decides what they serve, `usage` whether they find the rows, and
+//! `search` which of them are searched. Compat: `StatementRestrictions` of Cassandra 5.0.
 
 mod alternatives;
 mod clustering;
@@ -48,8 +48,8 @@ pub(crate) use self::indexes::Indexes;
 pub(crate) use self::search::{Search, SearchPlan};
 pub(crate) use self::usage::NEEDS_VECTOR;
 
-/// Which statement the WHERE belongs to. `only_statics`: of columns beside the partition key, it selects or changes only
-/// static ones (and at least one).
+/// The statement that the WHERE belongs to. `only_statics` is true if, beside the partition key, the statement selects or
+/// changes static columns only (and at least one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RestrictionUse {
     Select {
@@ -69,9 +69,9 @@ pub(crate) enum RestrictionUse {
 pub(crate) struct Restrictions {
     partition: PartitionRestrictions,
     clustering: ClusteringRestrictions,
-    /// What is left to check row by row.
+    /// The restrictions to check row by row.
     filtered: Vec<Restriction>,
-    /// The same of `OR`.
+    /// The `OR`s to check row by row.
     alternatives: Vec<Alternatives>,
     restricts_partition: bool,
     restricts_clustering: bool,
@@ -81,7 +81,7 @@ pub(crate) struct Restrictions {
     indexes: Indexes,
 }
 
-/// Relations by what they are on.
+/// Relations, sorted by what they restrict.
 #[derive(Debug, Default)]
 struct Sorted {
     partition: Vec<Restriction>,
@@ -166,7 +166,7 @@ impl Restrictions {
         }
     }
 
-    /// True if the partition key or the token is restricted.
+    /// True if the partition key or its token is restricted.
     pub fn restricts_partition(&self) -> bool {
         self.restricts_partition
     }
@@ -176,8 +176,8 @@ impl Restrictions {
         self.usage.uses_index
     }
 
-    /// Refuses what cannot be found without reading everything, unless filtering is allowed: rows of many partitions by
-    /// their clustering, and what no index finds; and what cannot be filtered by.
+    /// Refuses what needs ALLOW FILTERING, unless it is given: clustering restrictions on many partitions, and restrictions
+    /// that no index serves. Refuses restrictions that cannot be filtered.
     pub fn check_filtering(&self, context: &PlanContext<'_>) -> Result<(), Error> {
         if self.usage.needs_filtering && !self.allows_filtering {
             return Err(rules::needs_filtering(context));
@@ -185,7 +185,7 @@ impl Restrictions {
         rules::check_filtered(&self.filtered)
     }
 
-    /// True if the whole partition key is given by `=` or `IN`.
+    /// True if `=` or `IN` gives the whole partition key.
     pub fn is_by_key(&self) -> bool {
         self.partition.keys.is_some()
     }
@@ -216,7 +216,7 @@ impl Restrictions {
             || !self.alternatives.iter().all(Alternatives::is_of_partitions)
     }
 
-    /// True if `=` gives exactly one value for this column of the primary key.
+    /// True if `=` gives one value for this column of the primary key.
     pub fn is_equal_on(&self, column: &Column) -> bool {
         let keys = self.partition.keys.iter().flatten();
         keys.chain(&self.clustering.sliced)
@@ -226,57 +226,57 @@ impl Restrictions {
             })
     }
 
-    /// True if every clustering column is given by `=` or `IN`.
+    /// True if `=` or `IN` gives every clustering column.
     pub fn gives_rows(&self) -> bool {
         self.clustering.are_all_given()
     }
 
-    /// True if the whole primary key is given by `=`: at most one row.
+    /// True if `=` gives the whole primary key, so that at most one row matches.
     pub fn is_one_row(&self) -> bool {
         self.is_by_key() && self.clustering.are_all_given() && !self.has_key_in() && !self.has_clustering_in()
     }
 
-    /// The partitions, if [`Self::is_by_key`]: in the order of the key columns' types, each once.
+    /// The partitions, if [`Self::is_by_key`]: each once, in the order of the types of the key columns.
     pub fn partition_keys(&self, execution: &Execution<'_>) -> Result<Vec<DecoratedKey>, Error> {
         self.partition.partition_keys(execution)
     }
 
-    /// The one partition, if [`Self::is_one_row`]; `None` if the token says otherwise.
+    /// The one partition, if [`Self::is_one_row`]; `None` if the token restriction excludes it.
     pub fn only_key(&self, execution: &Execution<'_>) -> Result<Option<DecoratedKey>, Error> {
         self.partition.only_key(execution)
     }
 
-    /// True if every row of a partition is wanted.
+    /// True if all rows of a partition match.
     pub fn wants_all_rows(&self) -> bool {
         self.clustering.sliced.is_empty()
     }
 
-    /// The partitions, by token, if not [`Self::is_by_key`]; `None` if there can be none.
+    /// The range of partitions by token, if not [`Self::is_by_key`]; `None` if it is empty.
     pub fn key_range(&self, execution: &Execution<'_>) -> Result<Option<KeyRange>, Error> {
         self.partition.key_range(execution)
     }
 
-    /// The clusterings, in stored order, not overlapping.
+    /// The slices, in stored order, not overlapping.
     pub fn slices(&self, execution: &Execution<'_>) -> Result<Vec<Slice>, Error> {
         self.clustering.slices(execution)
     }
 
-    /// The exact rows, if every clustering column is given by `=` or `IN`.
+    /// The clusterings of the rows, if `=` or `IN` gives every clustering column.
     pub fn clusterings(&self, execution: &Execution<'_>) -> Result<Option<Vec<Clustering>>, Error> {
         self.clustering.clusterings(execution)
     }
 
-    /// Which markers make the partition key, in key order; empty if they do not make all of it.
+    /// The markers that form the partition key, in key order; empty if they do not cover all of it.
     pub fn partition_key_markers(&self) -> Vec<u16> {
         self.partition.markers()
     }
 
-    /// True if rows have to be checked one by one.
+    /// True if rows must be checked one by one.
     pub fn is_filtering(&self) -> bool {
         !self.filtered.is_empty() || !self.alternatives.is_empty()
     }
 
-    /// True if rows are checked by several columns that writes may change at different times.
+    /// True if rows are checked by several mutable columns, which writes may change at different times.
     ///
     /// Compat: `RowFilter.isMutableIntersection`.
     pub fn is_mutable_intersection(&self) -> bool {
@@ -288,7 +288,7 @@ impl Restrictions {
         others + statics > 1 || (statics == 1 && columns.len() > 1)
     }
 
-    /// The columns that rows are checked by.
+    /// The columns that the checks read.
     pub fn checked_columns(&self) -> impl Iterator<Item = &Column> {
         let alternatives = self.alternatives.iter().flat_map(Alternatives::columns);
         let filtered = self.filtered.iter();
@@ -297,13 +297,13 @@ impl Restrictions {
             .chain(alternatives)
     }
 
-    /// The checks of this execution.
+    /// The checks for this execution.
     pub fn row_filter(&self, execution: &Execution<'_>) -> Result<RowFilter, Error> {
         RowFilter::of(&self.filtered, &self.alternatives, &self.indexes, execution)
     }
 }
 
-/// The checks of relations on any columns, on rows that were found otherwise (materialized views).
+/// The checks of relations on any columns, for rows that were found otherwise (materialized views).
 ///
 /// # Errors
 /// A relation is not possible for the table, or is on the token.
@@ -327,7 +327,7 @@ pub(crate) fn row_filter(
     RowFilter::of(&restrictions, &[], &Indexes::default(), execution)
 }
 
-/// Virtual tables are small: filtering them needs no permission.
+/// Virtual tables are small: they may be filtered without ALLOW FILTERING.
 fn with_implied_filtering(use_for: RestrictionUse, table: &TableSchema) -> RestrictionUse {
     match use_for {
         RestrictionUse::Select { only_statics, .. } if table.kind == TableKind::Virtual => {
@@ -340,7 +340,7 @@ fn with_implied_filtering(use_for: RestrictionUse, table: &TableSchema) -> Restr
     }
 }
 
-/// True if each partition key column is restricted by `=` or `IN`.
+/// True if `=` or `IN` restricts each column of the partition key.
 fn gives_keys(table: &TableSchema, restrictions: &[Restriction]) -> bool {
     restrictions.len() == table.partition_key().len()
         && restrictions
@@ -380,7 +380,7 @@ fn sort(
             ColumnKind::PartitionKey => restriction::add(&mut sorted.partition, restriction)?,
             ColumnKind::Clustering => {
                 let order = rules::check_clustering_order(&sorted.clustering, &restriction, use_for, indexes);
-                // What merging refuses comes first.
+                // Errors of merging come first.
                 restriction::add(&mut sorted.clustering, restriction)?;
                 order?;
             }

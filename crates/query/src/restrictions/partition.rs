@@ -14,10 +14,10 @@ use crate::Error;
 use crate::context::Execution;
 use crate::guardrails;
 
-/// What WHERE says of the partition key, without what is left to filtering.
+/// The restrictions on the partition key, without those left to filtering.
 #[derive(Debug)]
 pub(super) struct PartitionRestrictions {
-    /// One for each partition key column, in order: all of them `=` or `IN`.
+    /// A restriction for each partition key column, in order; each is `=` or `IN`.
     pub keys: Option<Vec<Restriction>>,
     pub token: Option<TokenRestriction>,
     /// How the table's keys become tokens.
@@ -25,7 +25,7 @@ pub(super) struct PartitionRestrictions {
 }
 
 impl PartitionRestrictions {
-    /// The partitions, in the order of their key columns, each once.
+    /// The partitions: each once, in the order of their key columns.
     pub fn partition_keys(&self, execution: &Execution<'_>) -> Result<Vec<DecoratedKey>, Error> {
         let restrictions = self.keys.as_deref().unwrap_or_default();
         if restrictions.iter().all(Restriction::is_equal) {
@@ -41,7 +41,7 @@ impl PartitionRestrictions {
         Ok(keys)
     }
 
-    /// The partition, if every column is given by `=`.
+    /// The partition, if `=` gives every column.
     pub fn only_key(&self, execution: &Execution<'_>) -> Result<Option<DecoratedKey>, Error> {
         let mut components: SmallVec<[Bytes; 2]> = SmallVec::new();
         for restriction in self.keys.as_deref().unwrap_or_default() {
@@ -58,7 +58,7 @@ impl PartitionRestrictions {
         Ok(Some(key))
     }
 
-    /// One value for each column, in every combination, in the order of the types.
+    /// Every combination of one value per column, in the order of the types.
     fn combinations(
         &self,
         restrictions: &[Restriction],
@@ -78,7 +78,7 @@ impl PartitionRestrictions {
         Ok(combinations)
     }
 
-    /// The partitions, by token; `None` if there can be none.
+    /// The range of partitions by token; `None` if it is empty.
     pub fn key_range(&self, execution: &Execution<'_>) -> Result<Option<KeyRange>, Error> {
         match &self.token {
             None => Ok(Some(KeyRange::all())),
@@ -86,7 +86,7 @@ impl PartitionRestrictions {
         }
     }
 
-    /// Which markers make the partition key, in key order; empty if they do not make all of it.
+    /// The markers that form the partition key, in key order; empty if they do not cover all of it.
     pub fn markers(&self) -> Vec<u16> {
         let marker = |restriction: &Restriction| match &restriction.predicate {
             Predicate::Equal(Expression::One { marker, .. }) => *marker,
@@ -105,7 +105,7 @@ fn continued(head: &[Bytes], value: &Bytes) -> Vec<Bytes> {
     head.iter().chain([value]).cloned().collect()
 }
 
-/// The values of a column restricted by `=` or `IN`, in the order of its type, each once.
+/// The values of a column restricted by `=` or `IN`: each once, in the order of its type.
 fn values_of(restriction: &Restriction, execution: &Execution<'_>) -> Result<Vec<Bytes>, Error> {
     let columns = &restriction.columns;
     match &restriction.predicate {
@@ -127,7 +127,7 @@ fn values_of(restriction: &Restriction, execution: &Execution<'_>) -> Result<Vec
     }
 }
 
-/// Refuses INs whose combinations are too many.
+/// Refuses INs with too many combinations.
 pub(super) fn check_product(what: &str, count: usize, count_max: usize) -> Result<(), Error> {
     if count <= count_max {
         return Ok(());
@@ -148,7 +148,7 @@ pub(crate) fn compose(components: &[Bytes]) -> Result<Bytes, Error> {
     Ok(Bytes::from(key))
 }
 
-/// A key with its token. Refuses keys that no partition can have.
+/// A key with its token. Refuses a key that no partition can have.
 pub(crate) fn decorate(partitioner: Partitioner, key: Bytes) -> Result<DecoratedKey, Error> {
     if key.is_empty() {
         return Err(Error::invalid("Key may not be empty"));
@@ -162,7 +162,7 @@ pub(crate) fn decorate(partitioner: Partitioner, key: Bytes) -> Result<Decorated
     Ok(DecoratedKey::new(partitioner, key))
 }
 
-/// The names of partition key columns that no restriction is on.
+/// The names of partition key columns without a restriction.
 pub(super) fn unrestricted(table: &TableSchema, restrictions: &[Restriction]) -> Option<String> {
     let missing: Vec<&Column> = table
         .partition_key()

@@ -1,9 +1,8 @@
-//! From one relation of the text to a restriction: names resolved, terms planned for what they are compared with.
+//! From a relation of the text to a restriction: names are resolved, and terms planned for what they are compared with.
 //!
-//! Here are relations on one column; `tuple_relation` and `token_relation` have the others. Compat: `SingleColumnRelation` of
+//! This file has relations on one column; the others are in `tuple_relation` and `token_relation`. Compat:
+//! `SingleColumnRelation` of
 //! Cassandra 5.0.
-
-use std::sync::Arc;
 
 use ilion_cql::ast::{Operand, Operator, Relation, Subject};
 use ilion_schema::{Column, IndexKind, TableSchema};
@@ -49,7 +48,7 @@ pub(super) fn resolve(
     }
 }
 
-/// Why `expr(index, ..)` is not possible: no index has expressions of its own.
+/// The refusal of `expr(index, ..)`: no index has custom expressions.
 fn index_expression(name: &str, table: &TableSchema, context: &PlanContext<'_>) -> Error {
     let keyspace = context.schema.keyspace(&table.keyspace);
     let found = keyspace
@@ -97,22 +96,17 @@ pub(super) struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// What a term of this relation receives.
+    /// The spec of a term of this relation.
     pub(super) fn spec(&self, name: &str, ty: CqlType) -> ColumnSpec {
-        ColumnSpec {
-            keyspace: Arc::from(self.table.keyspace.as_str()),
-            table: Arc::from(self.table.name.as_str()),
-            name: Arc::from(name),
-            ty,
-        }
+        ColumnSpec::of(self.table, name, ty)
     }
 
-    /// The request is refused.
+    /// An error about this relation.
     pub(super) fn refuse<T>(&self, reason: String) -> Result<T, Error> {
         Err(Error::invalid(reason))
     }
 
-    /// The one member of an IN. Compat: such an IN is an `=`.
+    /// The only member of an IN. Compat: an IN with one member is an `=`.
     pub(super) fn only_member(&self) -> Option<&ilion_cql::ast::Term> {
         match &self.relation.operand {
             Operand::List(members) if members.len() == 1 => members.first(),
@@ -120,7 +114,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The value compared with.
+    /// The only value on the right side.
     pub(super) fn one_operand(&self) -> Result<&ilion_cql::ast::Term, Error> {
         let term = match &self.relation.operand {
             Operand::Term(term) => Some(term),
@@ -129,7 +123,7 @@ impl Resolver<'_> {
         term.ok_or_else(|| Error::invalid(format!("Unsupported restriction: {}", self.relation)))
     }
 
-    /// The value compared with, as a term.
+    /// The only value on the right side, planned.
     pub(super) fn one(&self, name: &str, ty: &CqlType) -> Result<Term, Error> {
         Term::plan(self.one_operand()?, &self.spec(name, ty.clone()), self.context)
     }
@@ -231,7 +225,7 @@ impl Resolver<'_> {
     }
 }
 
-/// One end of a slice.
+/// A slice with one end.
 pub(super) fn slice(operator: Operator, expression: Expression) -> Predicate {
     let edge = Some(Edge {
         expression,
@@ -250,7 +244,7 @@ pub(super) fn slice(operator: Operator, expression: Expression) -> Predicate {
     }
 }
 
-/// Unfrozen collections and user types are not one value to compare.
+/// Refuses unfrozen collections and user types, which are not one value to compare.
 fn check_not_multi_cell(column: &Column, operator: Operator) -> Result<(), Error> {
     if !column.is_complex() || matches!(operator, Operator::Contains | Operator::ContainsKey) {
         return Ok(());
@@ -263,7 +257,7 @@ fn check_not_multi_cell(column: &Column, operator: Operator) -> Result<(), Error
     }))
 }
 
-/// Durations have no order.
+/// Refuses durations, which have no order.
 pub(super) fn check_no_duration(column: &Column) -> Result<(), Error> {
     if !column.ty.contains_duration() {
         return Ok(());

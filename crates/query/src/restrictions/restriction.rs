@@ -1,6 +1,6 @@
-//! What WHERE says of one column, or of clustering columns together; what two relations on the same column mean.
+//! A restriction of one column, or of several clustering columns together, and how two restrictions on the same column merge.
 //!
-//! A relation on one column is kept as a tuple of one, so that single and multi-column relations meet in one form.
+//! A relation on one column is stored as a tuple of one, so that both kinds have the same form.
 //! Compat: `SingleColumnRestriction` and `MultiColumnRestriction` of Cassandra 5.0.
 
 use ilion_schema::{Column, ColumnKind};
@@ -10,14 +10,13 @@ use super::names::names;
 use crate::Error;
 use crate::term::Term;
 
-/// What is restricted, and how.
+/// Columns and the predicate on them.
 #[derive(Debug)]
 pub(crate) struct Restriction {
-    /// One column, or clustering columns that follow each other.
+    /// One column, or consecutive clustering columns.
     pub columns: Vec<Column>,
-    /// Written as a tuple, even of one column.
+    /// True if it was written as a tuple, even of one column.
     pub is_multi: bool,
-    /// How.
     pub predicate: Predicate,
 }
 
@@ -28,18 +27,18 @@ pub(crate) enum Predicate {
     Equal(Expression),
     /// `IN`
     In(Expressions),
-    /// `<`, `<=`, `>`, `>=`; at least one of both.
+    /// `<`, `<=`, `>`, `>=`; at least one end is given.
     Slice {
         /// `>` or `>=`
         start: Option<Edge>,
         /// `<` or `<=`
         end: Option<Edge>,
     },
-    /// `CONTAINS`, `CONTAINS KEY` and `m[k] =`, all of which must hold.
+    /// `CONTAINS`, `CONTAINS KEY` and `m[k] =`; all must hold.
     Contains(Vec<Contained>),
     /// `LIKE`
     Like(Term),
-    /// `:`, as the analyzer of an index compares.
+    /// `:`, which the analyzer of an index compares.
     Matches(Term),
 }
 
@@ -48,11 +47,11 @@ pub(crate) enum Predicate {
 pub(crate) struct Edge {
     /// Values of the leading restricted columns.
     pub expression: Expression,
-    /// Whether the values themselves are inside.
+    /// True if the values themselves are included.
     pub is_inclusive: bool,
 }
 
-/// What a collection has to contain.
+/// What a collection must contain.
 #[derive(Debug)]
 pub(crate) enum Contained {
     /// An element, or a value of a map.
@@ -69,7 +68,7 @@ impl Restriction {
         &self.columns[0]
     }
 
-    /// Position of the column after the last one.
+    /// The position after the last column.
     pub fn next_position(&self) -> usize {
         usize::from(self.first().position) + self.columns.len()
     }
@@ -94,7 +93,7 @@ impl Restriction {
         matches!(self.predicate, Predicate::Contains(_))
     }
 
-    /// True if only an index can carry it out.
+    /// True if only an index can evaluate it.
     pub fn needs_index(&self) -> bool {
         matches!(self.predicate, Predicate::Like(_) | Predicate::Matches(_))
     }
@@ -114,7 +113,7 @@ impl Restriction {
         names(common)
     }
 
-    /// Both restrictions as one.
+    /// Merges two restrictions on the same columns.
     fn merge(mut self, other: Self) -> Result<Self, Error> {
         let common = self.common_names(&other);
         match (&mut self.predicate, other.predicate) {
@@ -182,7 +181,7 @@ fn merge_edge(ours: &mut Option<Edge>, theirs: Option<Edge>, side: &str, common:
     Ok(())
 }
 
-/// Adds a restriction to those of the same kind of column, merging it with those that share a column.
+/// Adds a restriction to those of the same kind of column; merges it with one that shares a column.
 ///
 /// Invariant: `set` ascends by position, then by name, and no two members share a column.
 pub(super) fn add(set: &mut Vec<Restriction>, new: Restriction) -> Result<(), Error> {
@@ -190,7 +189,7 @@ pub(super) fn add(set: &mut Vec<Restriction>, new: Restriction) -> Result<(), Er
     let mut is_first = true;
     while let Some(index) = set.iter().position(|known| known.shares_column_with(&merged)) {
         let known = set.remove(index);
-        // What was there before speaks first: it names the conflict.
+        // The earlier restriction is the receiver, so that it names the conflict.
         merged = if is_first {
             known.merge(merged)?
         } else {

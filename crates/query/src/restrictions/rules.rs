@@ -1,4 +1,4 @@
-//! What CQL refuses in a WHERE, with Cassandra's messages. Pure.
+//! The rules of a WHERE, with Cassandra's messages. Pure.
 //!
 //! Compat: `StatementRestrictions`, `ClusteringColumnRestrictions` of Cassandra 5.0.
 
@@ -12,7 +12,7 @@ use super::{RestrictionUse, Sorted, gives_keys, partition};
 use crate::Error;
 use crate::context::PlanContext;
 
-/// What is said to a query that needs ALLOW FILTERING and has it not.
+/// The message for a query that needs ALLOW FILTERING.
 pub(crate) const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may \
                                           have unpredictable performance. If you want to execute this query despite \
                                           the performance unpredictability, use ALLOW FILTERING";
@@ -59,7 +59,7 @@ pub(super) fn needs_filtering(context: &PlanContext<'_>) -> Error {
     })
 }
 
-/// Refuses operators that the statement cannot have.
+/// Refuses operators that the statement does not support.
 pub(super) fn check_operator(relation: &Relation, use_for: RestrictionUse) -> Result<(), Error> {
     let is_of_indexes = matches!(
         relation.operator,
@@ -75,7 +75,7 @@ pub(super) fn check_operator(relation: &Relation, use_for: RestrictionUse) -> Re
     Ok(())
 }
 
-/// Refuses a clustering column after one that is restricted by a range.
+/// Refuses a restriction on a clustering column behind one with a range.
 pub(super) fn check_clustering_order(
     known: &[Restriction],
     new: &Restriction,
@@ -107,7 +107,7 @@ pub(super) fn check_clustering_order(
     Ok(())
 }
 
-/// Refuses what only an index can do, and there is none.
+/// Refuses predicates that only an index can evaluate, if none serves them.
 pub(super) fn check_served(
     restriction: &Restriction,
     relation: &Relation,
@@ -126,8 +126,7 @@ pub(super) fn check_served(
     }
 }
 
-/// Refuses what the statement cannot do with these restrictions, if no index helps; `usage` says the rest for those that one
-/// helps.
+/// Refuses what the statement cannot do with these restrictions without an index. With an index, `usage` has the rules.
 pub(super) fn check(
     table: &TableSchema,
     sorted: &Sorted,
@@ -261,7 +260,7 @@ fn check_others(sorted: &Sorted, use_for: RestrictionUse) -> Result<(), Error> {
     )))
 }
 
-/// Multi-column ranges are slices or nothing.
+/// Refuses multi-column ranges that would need filtering: they must be slices.
 pub(super) fn check_filtered(filtered: &[Restriction]) -> Result<(), Error> {
     if filtered.iter().any(|known| known.is_multi && known.is_slice()) {
         return Err(Error::invalid(

@@ -1,12 +1,12 @@
-//! Which indexes are asked for what.
+//! Which indexes are searched, and for which predicates.
 //!
-//! Every restriction that an index serves is a lead, and so is an `OR` each branch of which has one. Of several, the lead with the
-//! fewest rows is followed; storage-attached indexes are intersected with it as long as that pays ([`choose`]). What comes back is
-//! checked row by row all the same.
+//! Every restriction that an index serves is a lead, and so is an `OR` in which each branch has a lead. The search follows the
+//! lead with the fewest rows, and intersects storage-attached indexes with it as long as that pays ([`choose`]). All
+//! restrictions are checked on the rows that are found.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `asked` | what a restriction asks of indexes |
+//! | `asked` | the predicates of a restriction |
 //! | `choose` | which leads are followed |
 
 mod asked;
@@ -36,32 +36,32 @@ use choose::{Offer, choose};
 #[derive(Clone)]
 struct Lead {
     way: Way,
-    /// What is known of its cost; asked for only where there is a choice.
+    /// The estimated cost; computed only where there is a choice.
     estimate: OnceCell<Estimate>,
 }
 
 #[derive(Clone)]
 enum Way {
-    /// An index and what it can be asked.
+    /// An index and the predicate to search for.
     Index { open: OpenIndex, asked: Asked },
-    /// The branches of an `OR`, each with leads of its own.
+    /// The branches of an `OR`, each with its own leads.
     AnyOf(Vec<SearchPlan>),
 }
 
-/// What was chosen: leads to be intersected, the one with the fewest rows first.
+/// The leads that were chosen, to be intersected; the one with the fewest rows comes first.
 #[derive(Clone, Default)]
 pub(crate) struct SearchPlan {
     leads: Vec<Lead>,
 }
 
-/// Candidates of the rows that a WHERE asks for.
+/// The candidates for the rows of a WHERE.
 pub(crate) type Search = Box<dyn Candidates>;
 
 impl Restrictions {
-    /// Chooses how the rows are found; `None` if no index is to be asked.
+    /// Chooses how the rows are found; `None` if no index is used.
     ///
     /// # Errors
-    /// An index that is needed is not built yet; a value is null; a limit of the operator is passed.
+    /// A needed index is not built yet, a value is null, or a limit of the operator is exceeded.
     pub fn search_plan(
         &self,
         table: &Arc<TableSchema>,
@@ -84,7 +84,7 @@ impl Restrictions {
         Ok(plan)
     }
 
-    /// The index that finds the nearest vectors of a column.
+    /// The index that ranks the vectors of a column.
     ///
     /// # Errors
     /// It is not built yet.
@@ -103,7 +103,7 @@ impl Restrictions {
     }
 }
 
-/// Finds ways to find rows.
+/// Collects leads.
 struct Finder<'f> {
     table: &'f Arc<TableSchema>,
     indexes: Indexes,
@@ -112,7 +112,7 @@ struct Finder<'f> {
 }
 
 impl Finder<'_> {
-    /// The best leads to rows of which all restrictions hold; `None` if there is none.
+    /// The best leads to rows that match all restrictions; `None` if there is none.
     fn plan<'r>(
         &self,
         restrictions: impl Iterator<Item = &'r Restriction>,
@@ -143,7 +143,7 @@ impl Finder<'_> {
         Ok(chosen.collect())
     }
 
-    /// A lead to the rows of every branch, if there is one for each.
+    /// A lead to the rows of all branches, if each branch has one.
     fn lead_of_any(&self, alternatives: &Alternatives) -> Result<Option<Lead>, Error> {
         let mut plans = Vec::new();
         for branch in &alternatives.0 {
@@ -155,7 +155,7 @@ impl Finder<'_> {
         Ok(Some(Way::AnyOf(plans).into()))
     }
 
-    /// What indexes can be asked for a restriction.
+    /// Appends the leads of a restriction.
     fn leads(&self, restriction: &Restriction, leads: &mut Vec<Lead>) -> Result<(), Error> {
         let serving: Vec<&OpenIndex> = restriction
             .columns
@@ -185,7 +185,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Refuses a query that waits for an index, unless it may filter instead.
+    /// Refuses a query that needs an index which is not built, unless it may filter instead.
     fn check_built(&self, able: &[&&OpenIndex]) -> Result<(), Error> {
         let is_waiting = !able.is_empty() && able.iter().all(|open| !open.is_built);
         match able.first().filter(|_| is_waiting && !self.allows_filtering) {
@@ -227,7 +227,7 @@ impl From<Way> for Lead {
 }
 
 impl Way {
-    /// True if it can be followed together with others.
+    /// True if it can be intersected with others.
     fn is_attached(&self) -> bool {
         match self {
             Self::Index { open, .. } => !is_table_index(&*open.index),
@@ -240,7 +240,7 @@ impl Way {
 }
 
 impl Lead {
-    /// How many rows it may give, and how many files may be read for it.
+    /// How many rows it may return, and how many files it may read.
     fn estimate(&self, table: &Arc<TableSchema>, execution: &Execution<'_>) -> Result<Estimate, Error> {
         if let Some(known) = self.estimate.get() {
             return Ok(*known);
@@ -283,7 +283,7 @@ impl Lead {
         }
     }
 
-    /// Shows every index.
+    /// Calls `show` for every index.
     fn each_index(&self, show: &mut dyn FnMut(&Self, &OpenIndex, &Asked)) {
         match &self.way {
             Way::Index { open, asked } => show(self, open, asked),
@@ -296,7 +296,7 @@ impl Lead {
 }
 
 impl SearchPlan {
-    /// Begins the search.
+    /// Starts the search.
     ///
     /// # Errors
     /// A source cannot be read.
@@ -311,24 +311,24 @@ impl SearchPlan {
         )))
     }
 
-    /// How many rows may be found, and in how many files.
+    /// How many rows it may return, and how many files it may read.
     pub fn estimate(&self, table: &Arc<TableSchema>, execution: &Execution<'_>) -> Result<Estimate, Error> {
         let mut all = Estimate::default();
         for (place, lead) in self.leads.iter().enumerate() {
             let one = lead.estimate(table, execution)?;
             all.files += one.files;
-            // The first one has the fewest.
+            // The first lead has the fewest rows.
             all.rows = if place == 0 { one.rows } else { all.rows };
         }
         Ok(all)
     }
 
-    /// True if branches of an `OR` are united.
+    /// True if it unites the branches of an `OR`.
     pub fn unites(&self) -> bool {
         self.leads.iter().any(|lead| matches!(lead.way, Way::AnyOf(_)))
     }
 
-    /// Each index that is asked, what it is asked, and what that may cost, in words.
+    /// Each index that is searched, with its predicate and estimated cost as text.
     pub fn describe(
         &self,
         table: &Arc<TableSchema>,
@@ -348,7 +348,7 @@ impl SearchPlan {
         uses.into_iter().collect()
     }
 
-    /// Refuses what the operator does not allow.
+    /// Refuses more than the operator allows.
     fn check(
         &self,
         restricts_partition: bool,
@@ -367,7 +367,7 @@ impl SearchPlan {
         let mut checked = Ok(());
         for lead in &self.leads {
             lead.each_index(&mut |lead, open, _| {
-                // To ask the index how many it would be is not worth it if there are not so many.
+                // The index is only called if the limit may be exceeded.
                 let may_pass = limit.is_some_and(|limit| open.sstables > limit);
                 if may_pass && checked.is_ok() && lead.way.is_attached() {
                     let name = &open.index.definition().schema.name;
@@ -381,13 +381,13 @@ impl SearchPlan {
     }
 }
 
-/// One index that a query asks.
+/// An index that a query searches, for EXPLAIN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IndexUse {
     /// Its name.
     pub index: String,
-    /// What it is asked, as CQL.
+    /// The predicate, as CQL.
     pub asked: String,
-    /// What it may give, and how many files it may read.
+    /// How many rows it may return, and how many files it may read.
     pub estimate: Estimate,
 }

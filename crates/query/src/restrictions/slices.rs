@@ -1,6 +1,7 @@
 //! From clustering restrictions to slices in stored order. Pure.
 //!
-//! A slice of tuples over columns of mixed direction falls apart: with `a` ascending and `b` descending, `(a, b) > (1, 2)`
+//! A slice of tuples over columns of mixed direction splits into several: with `a` ascending and `b` descending, `(a, b) > (1,
+//! 2)`
 //! is `a = 1 AND b > 2` (stored first) and `a > 1`.
 
 use std::cmp::Ordering;
@@ -8,7 +9,7 @@ use std::cmp::Ordering;
 use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Slice, Values};
 use ilion_schema::{ClusteringOrder, Column};
 
-/// Which side of its values a slice lies on, in the order of the types.
+/// The side of its values on which a slice lies, in the order of the types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Above,
@@ -31,7 +32,7 @@ pub(super) fn sort_prefixes(comparator: &ClusteringComparator, prefixes: &mut Ve
     }
 }
 
-/// Every prefix continued by every one of `values`.
+/// Every prefix, extended by each of `values`.
 pub(super) fn extend_prefixes(prefixes: &[Clustering], values: &[Values]) -> Vec<Clustering> {
     let mut out = Vec::with_capacity(prefixes.len().saturating_mul(values.len()));
     for prefix in prefixes {
@@ -46,7 +47,7 @@ fn joined(prefix: &Values, more: &[Option<bytes::Bytes>]) -> Values {
     prefix.iter().chain(more).cloned().collect()
 }
 
-/// What lies below `prefix` and within all `edges`. `columns` are the ones that the edges restrict.
+/// The slices below `prefix` and within all `edges`. `columns` are those that the edges restrict.
 pub(super) fn slices_below(
     comparator: &ClusteringComparator,
     prefix: &Values,
@@ -64,7 +65,7 @@ pub(super) fn slices_below(
     slices
 }
 
-/// What lies on one side of an edge.
+/// The slices on one side of an edge.
 fn edge_slices(
     comparator: &ClusteringComparator,
     prefix: &Values,
@@ -89,7 +90,7 @@ fn edge_slices(
     slices
 }
 
-/// What lies below `head` and on one side of `whole`, where all columns between have one direction.
+/// The slice below `head` and on one side of `whole`. Requires: all columns between have the same direction.
 fn run_slice(head: Values, whole: Values, order: ClusteringOrder, side: Side, is_inclusive: bool) -> Slice {
     let is_stored_above = (side == Side::Above) == (order == ClusteringOrder::Asc);
     if is_stored_above {
@@ -115,7 +116,7 @@ fn run_slice(head: Values, whole: Values, order: ClusteringOrder, side: Side, is
     }
 }
 
-/// What lies in both. Requires: each list ascends and does not overlap itself.
+/// The intersection. Requires: each list ascends and does not overlap itself.
 fn intersect(comparator: &ClusteringComparator, a: &[Slice], b: &[Slice]) -> Vec<Slice> {
     let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());
     let mut out = Vec::new();

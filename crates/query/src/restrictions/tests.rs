@@ -21,7 +21,7 @@ fn value(number: i32) -> Option<Bytes> {
     Some(Bytes::copy_from_slice(&number.to_be_bytes()))
 }
 
-/// Every row of a small grid that the slices have, in stored order.
+/// The rows of a small grid that are in the slices, in stored order.
 fn rows(comparator: &ClusteringComparator, slices: &[Slice]) -> Vec<(i32, i32)> {
     let mut grid: Vec<((i32, i32), Clustering)> = Vec::new();
     for a in 0..4 {

@@ -1,6 +1,6 @@
 //! Restrictions by `token(..)`.
 //!
-//! Compat: `TokenRestriction` of Cassandra 5.0. The minimum token as an end means the end of the ring.
+//! Compat: `TokenRestriction` of Cassandra 5.0. The minimum token as an upper end means the end of the ring.
 
 use ilion_rows::{DecoratedKey, KeyBound, KeyRange};
 use ilion_types::{Partitioner, Token};
@@ -10,7 +10,7 @@ use crate::context::Execution;
 use crate::term::Term;
 use crate::{Error, Value};
 
-/// What WHERE says of the token.
+/// The restriction of the token.
 #[derive(Debug, Default)]
 pub(super) struct TokenRestriction {
     pub equal: Option<TokenEdge>,
@@ -18,7 +18,7 @@ pub(super) struct TokenRestriction {
     pub end: Option<TokenEdge>,
 }
 
-/// A token that is compared with.
+/// One end of a range of tokens.
 #[derive(Debug)]
 pub(super) struct TokenEdge {
     pub term: Term,
@@ -26,7 +26,7 @@ pub(super) struct TokenEdge {
 }
 
 impl TokenRestriction {
-    /// Both restrictions as one. `key` names the partition key columns.
+    /// Merges both restrictions. `key` names the partition key columns in messages.
     pub fn merge(&mut self, other: Self, key: &str) -> Result<(), Error> {
         if self.equal.is_some() {
             return Err(Error::invalid(format!(
@@ -53,7 +53,7 @@ impl TokenRestriction {
         Ok(())
     }
 
-    /// The partitions; `None` if there can be none.
+    /// The range of partitions; `None` if it is empty.
     pub fn range(
         &self,
         partitioner: Partitioner,
@@ -75,7 +75,7 @@ impl TokenRestriction {
 }
 
 fn range_between(start: Option<(Token, bool)>, end: Option<(Token, bool)>) -> Option<KeyRange> {
-    // The minimum token is below every key as a start, and the end of the ring as an end.
+    // The minimum token as a start excludes no key; as an end it is the end of the ring.
     let start = start.filter(|(token, _)| !token.is_minimum());
     let end = end.filter(|(token, _)| !token.is_minimum());
     if let (Some((start, start_is_inside)), Some((end, end_is_inside))) = (&start, &end)
@@ -107,7 +107,7 @@ impl TokenEdge {
     }
 }
 
-/// Keeps the keys that lie in a range.
+/// Keeps the keys in a range.
 pub(super) fn keep_within(keys: &mut Vec<DecoratedKey>, range: Option<&KeyRange>) {
     keys.retain(|key| range.is_some_and(|range| range.contains(key)));
 }

@@ -1,4 +1,4 @@
-//! Whether a WHERE is left to indexes, and whether what they leave has to be filtered. Pure.
+//! Decides whether indexes find the rows, and whether the rows they find need filtering. Pure.
 //!
 //! Compat: `StatementRestrictions`, `IndexRestrictions` and `SelectStatement.checkNeedsFiltering` of Cassandra 5.0.
 
@@ -16,16 +16,16 @@ pub(crate) const NEEDS_VECTOR: &str = "ANN ordering is only supported on float v
 pub(super) const NEEDS_INDEX: &str = "ANN ordering by vector requires the column to be indexed";
 const NEEDS_INDEXED: &str = "ANN ordering by vector requires all restricted column(s) to be indexed";
 
-/// What indexes do for a SELECT.
+/// How a SELECT uses indexes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
-    /// Indexes find the rows.
+    /// True if indexes find the rows.
     pub uses_index: bool,
-    /// ALLOW FILTERING has to be there.
+    /// True if ALLOW FILTERING is needed.
     pub needs_filtering: bool,
 }
 
-/// True if an index serves some part of the WHERE, or its order.
+/// True if an index serves a part of the WHERE, or its order.
 pub(super) fn has_index(sorted: &Sorted, ordered_by: Option<&Column>, indexes: &Indexes) -> bool {
     let serves = |restrictions: &[Restriction]| restrictions.iter().any(|known| indexes.serve(known));
     serves(&sorted.clustering)
@@ -105,7 +105,7 @@ pub(super) fn decide(
     })
 }
 
-/// Refuses an ordering by nearness that no index can give.
+/// Refuses an ordering by nearness that no index supports.
 fn check_ordering(
     column: &Column,
     table: &TableSchema,

@@ -1,10 +1,10 @@
-//! Parts of values: elements, slices and fields, and what their cells know.
+//! Selectors of parts of values: elements, slices, fields, and the facts of their cells.
 
 use ilion_cql::ast::{self, Selector};
 use ilion_schema::ColumnKind;
 use ilion_types::CqlType;
 
-use super::cell_facts::{Fact, Part};
+use super::cell_facts::{Fact, FactTarget};
 use super::compile::{Compiled, Compiler};
 use super::expression::Expr;
 use crate::Error;
@@ -122,7 +122,7 @@ impl Compiler<'_> {
         let column = self.column(column_name)?;
         let part = match (part, of) {
             (Some(()), of) => self.part(&column, of)?,
-            (None, _) => Part::Whole,
+            (None, _) => FactTarget::Whole,
         };
         let Expr::Column(column) = column.expr else {
             return Err(not_a_column(fact));
@@ -143,15 +143,15 @@ impl Compiler<'_> {
         })
     }
 
-    fn part(&mut self, column: &Compiled, of: &Selector) -> Result<Part, Error> {
+    fn part(&mut self, column: &Compiled, of: &Selector) -> Result<FactTarget, Error> {
         Ok(match of {
-            Selector::Element { key, .. } => Part::Element(self.plan_key(column, key, "Element")?),
+            Selector::Element { key, .. } => FactTarget::Element(self.plan_key(column, key, "Element")?),
             Selector::Slice { from, to, .. } => {
                 let (from, to) = self.plan_ends(column, from.as_ref(), to.as_ref())?;
-                Part::Slice(from, to)
+                FactTarget::Slice(from, to)
             }
-            Selector::Field { field, .. } => Part::Field(field_of(column, field)?.0),
-            _ => Part::Whole,
+            Selector::Field { field, .. } => FactTarget::Field(field_of(column, field)?.0),
+            _ => FactTarget::Whole,
         })
     }
 }
@@ -160,7 +160,7 @@ fn not_a_column(fact: Fact) -> Error {
     Error::invalid(format!("{} takes a column or a part of one", fact.name()))
 }
 
-/// The text of a column or a part of one, its name as it is stored.
+/// The text of a column or a part of one, with unquoted names.
 fn unquoted(selector: &Selector) -> String {
     match selector {
         Selector::Column(name) => name.clone(),

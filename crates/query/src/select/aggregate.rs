@@ -1,4 +1,4 @@
-//! Aggregates of a selection: what each is of, and adding rows.
+//! The aggregates of a selection: their arguments, and adding rows.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::aggregate::{Kind, Running};
 pub(super) enum AggregatePlan {
     Native {
         kind: Kind,
-        /// Nothing counts rows.
+        /// `None` counts rows.
         argument: Option<Expr>,
         /// Type of the argument.
         ty: CqlType,
@@ -36,7 +36,8 @@ impl AggregatePlan {
         }
     }
 
-    /// The column that a native aggregate is of, as it is, or `None` if it counts rows. None: it is of something else.
+    /// The argument of a native aggregate, if that is a plain column, or `Some(None)` if it counts rows. `None` for all other
+    /// aggregates.
     pub fn plain_argument(&self) -> Option<Option<&Column>> {
         match self {
             Self::Native { argument: None, .. } => Some(None),
@@ -49,7 +50,7 @@ impl AggregatePlan {
     }
 }
 
-/// An aggregate while rows are added.
+/// The state of an aggregate while rows are added.
 pub(super) enum RunningAggregate<'p> {
     Native {
         argument: Option<&'p Expr>,
@@ -62,7 +63,7 @@ pub(super) enum RunningAggregate<'p> {
 }
 
 impl<'p> RunningAggregate<'p> {
-    /// Over nothing yet.
+    /// An aggregate without rows so far.
     pub fn new(plan: &'p AggregatePlan) -> Self {
         match plan {
             AggregatePlan::Native { kind, argument, ty } => Self::Native {
@@ -103,7 +104,7 @@ impl<'p> RunningAggregate<'p> {
         }
     }
 
-    /// What adds up values; `None` if that is a user's.
+    /// The state of a native aggregate; `None` for a user-defined one.
     pub fn native(&mut self) -> Option<&mut Running<'p>> {
         match self {
             Self::Native { running, .. } => Some(running),

@@ -1,7 +1,7 @@
-//! Rows that an index found, partition by partition, in table order.
+//! The rows that an index found, partition by partition, in table order.
 //!
-//! Many candidates of one partition come in several groups, so that memory stays bounded. What was read for a candidate is told
-//! to the index, which removes entries that are stale; rows that nobody read are not told.
+//! Many candidates of one partition are split into several groups, so that memory stays bounded. The index gets the row that
+//! was read for each candidate, so that it can remove stale entries. Candidates whose rows were not read are not reported.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -10,17 +10,17 @@ use bytes::Bytes;
 use ilion_index::{Candidate, Candidates, Place, RowPart};
 use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, KeyBound, KeyRange, ReadError, Row, Slice};
 
-use super::paging::Position;
+use super::paging::PagePosition;
 use crate::restrictions::Search;
 
-/// Most rows of a group.
+/// Most rows in a group.
 const GROUP_ROWS_MAX: usize = 256;
 
 /// Rows of one partition that may match.
-pub(super) struct Group {
+pub(super) struct CandidateGroup {
     pub key: DecoratedKey,
     pub slices: Vec<Slice>,
-    /// The partition as a whole, since its static row was found.
+    /// True if the whole partition is read, since its static row was found.
     pub is_whole: bool,
 }
 
@@ -29,23 +29,23 @@ pub(super) struct Groups {
     candidates: Search,
     peeked: Option<Candidate>,
     comparator: ClusteringComparator,
-    /// What WHERE wants of each partition.
+    /// The slices that WHERE selects in each partition.
     slices: Vec<Slice>,
     range: KeyRange,
-    /// The partition of which nothing more is wanted.
+    /// A partition to skip from here on.
     done: Option<DecoratedKey>,
-    /// Where a page ended, until it is passed.
+    /// The row where the last page ended, until it is passed.
     resume: Option<(DecoratedKey, Clustering)>,
-    /// Candidates of the last group whose rows were not met yet.
+    /// Candidates of the last group whose rows were not read yet.
     pending: VecDeque<Candidate>,
-    /// The partition of the last group was met.
+    /// True if the partition of the last group exists.
     is_found: bool,
-    /// Whether the clock of the read is ours, so that what it saw dead is dead.
+    /// False if the request has its own clock: rows that are dead by that clock do not make entries stale.
     is_telling: bool,
 }
 
 impl Groups {
-    /// Begins at the start of a range, or where a page ended.
+    /// Starts at the start of a range, or where a page ended.
     ///
     /// # Errors
     /// A source cannot be read.
@@ -54,7 +54,7 @@ impl Groups {
         comparator: ClusteringComparator,
         slices: Vec<Slice>,
         range: KeyRange,
-        resume: Option<(&Position, DecoratedKey)>,
+        resume: Option<(&PagePosition, DecoratedKey)>,
         is_telling: bool,
     ) -> Result<Self, ReadError> {
         let (mut done, mut after) = (None, None);
@@ -90,7 +90,7 @@ impl Groups {
     ///
     /// # Errors
     /// A source cannot be read.
-    pub fn next(&mut self) -> Result<Option<Group>, ReadError> {
+    pub fn next(&mut self) -> Result<Option<CandidateGroup>, ReadError> {
         self.pending.clear();
         self.is_found = false;
         while let Some(candidate) = self.take()? {
@@ -105,7 +105,7 @@ impl Groups {
                 self.done = Some(key.clone());
                 let slices = self.slices_left(&key);
                 self.pending.push_back(candidate);
-                return Ok(Some(Group {
+                return Ok(Some(CandidateGroup {
                     key,
                     slices,
                     is_whole: true,
@@ -118,12 +118,12 @@ impl Groups {
         Ok(None)
     }
 
-    /// Nothing more is wanted of a partition.
+    /// Skips the rest of a partition.
     pub fn skip(&mut self, key: &DecoratedKey) {
         self.done = Some(key.clone());
     }
 
-    /// The partition was found, with this static row.
+    /// Reports that the partition exists and has this static row.
     pub fn met_partition(&mut self, static_row: Option<&Row>) {
         self.is_found = true;
         if let Some(candidate) = self
@@ -134,14 +134,14 @@ impl Groups {
         }
     }
 
-    /// The read of the group gives no other partition: if it gave none at all, none of the candidates is there.
+    /// Reports that the group's read has no more partitions. If there was none at all, none of the candidates exists.
     pub fn met_no_more_partitions(&mut self) {
         if !self.is_found {
             self.met_end();
         }
     }
 
-    /// A row was read; those before it are not there.
+    /// Reports a row; candidates before it do not exist.
     pub fn met_row(&mut self, row: &Row) {
         while let Some(candidate) = self.pending.pop_front() {
             let RowPart::Row(clustering) = &candidate.place.row else {
@@ -155,7 +155,7 @@ impl Groups {
         }
     }
 
-    /// The partition was read to its end.
+    /// Reports the end of the partition.
     pub fn met_end(&mut self) {
         while let Some(candidate) = self.pending.pop_front() {
             self.tell(&candidate, None);
@@ -175,8 +175,8 @@ impl Groups {
         }
     }
 
-    /// The candidate and those after it in the same partition, if WHERE wants any of them.
-    fn rows_from(&mut self, first: Candidate) -> Result<Option<Group>, ReadError> {
+    /// A group of the candidate and those after it in the same partition; `None` if WHERE selects none of them.
+    fn rows_from(&mut self, first: Candidate) -> Result<Option<CandidateGroup>, ReadError> {
         let key = first.place.key.clone();
         if let Some((resumed, clustering)) = self.resume.take_if(|(resumed, _)| *resumed == key) {
             self.peeked = Some(first);
@@ -204,14 +204,14 @@ impl Groups {
             }
             next = self.candidates.next()?;
         }
-        Ok((!slices.is_empty()).then_some(Group {
+        Ok((!slices.is_empty()).then_some(CandidateGroup {
             key,
             slices,
             is_whole: false,
         }))
     }
 
-    /// Goes on just after a row that an earlier page has given.
+    /// Seeks to just after a row that an earlier page returned.
     fn pass(&mut self, place: Place) -> Result<(), ReadError> {
         let is_after = |candidate: &Candidate| candidate.place.compare(&place, &self.comparator).is_gt();
         if self.peeked.as_ref().is_some_and(is_after) {
@@ -234,7 +234,7 @@ impl Groups {
     }
 }
 
-/// Where a range of partitions begins.
+/// The place where a range of partitions begins.
 fn first_place(start: &KeyBound) -> Option<Place> {
     let of_token = |token: &ilion_types::Token| DecoratedKey {
         token: token.clone(),

@@ -1,4 +1,4 @@
-//! What cells know beside their values: `writetime`, `maxwritetime` and `ttl`.
+//! The facts of cells beside their values: `writetime`, `maxwritetime` and `ttl`.
 //!
 //! Of an unfrozen collection, `writetime` and `ttl` are lists with one member for each element; of an unfrozen user type,
 //! one for each field.
@@ -9,13 +9,12 @@ use ilion_schema::Column;
 use ilion_types::CqlType;
 
 use super::RowView;
-use super::expression::{element_key, list_with_nulls, slice_end};
+use super::collection_parts::{element_key, is_within, list_with_nulls, slice_end};
 use super::row_view::field_index;
 use crate::Error;
 use crate::context::Execution;
 use crate::term::Term;
 
-/// What is asked of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fact {
     Writetime,
@@ -23,9 +22,9 @@ pub(super) enum Fact {
     Ttl,
 }
 
-/// Of which part of the column.
+/// The part of a column whose cells are meant.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(super) enum FactTarget {
     Whole,
     Element(Term),
     Slice(Option<Term>, Option<Term>),
@@ -33,7 +32,6 @@ pub(super) enum Part {
 }
 
 impl Fact {
-    /// As it is written.
     pub fn name(self) -> &'static str {
         match self {
             Self::Writetime => "writetime",
@@ -51,10 +49,10 @@ impl Fact {
     }
 
     /// Its type for a part of a column.
-    pub fn result_type(self, column: &Column, part: &Part) -> CqlType {
+    pub fn result_type(self, column: &Column, part: &FactTarget) -> CqlType {
         let is_one = match part {
-            Part::Whole | Part::Slice(..) => !column.is_complex(),
-            Part::Element(_) | Part::Field(_) => true,
+            FactTarget::Whole | FactTarget::Slice(..) => !column.is_complex(),
+            FactTarget::Element(_) | FactTarget::Field(_) => true,
         };
         if is_one || self == Self::MaxWritetime {
             return self.scalar_type();
@@ -70,7 +68,7 @@ impl Fact {
         self,
         row: RowView<'_>,
         column: &Column,
-        part: &Part,
+        part: &FactTarget,
         execution: &Execution<'_>,
     ) -> Result<Option<Bytes>, Error> {
         match row.data(column) {
@@ -98,7 +96,7 @@ impl Fact {
         self,
         complex: &ComplexColumn,
         column: &Column,
-        part: &Part,
+        part: &FactTarget,
         execution: &Execution<'_>,
     ) -> Result<Option<Bytes>, Error> {
         let wanted = wanted_paths(column, part, execution)?;
@@ -107,7 +105,7 @@ impl Fact {
             let newest = cells.max_by_key(|(_, cell)| cell.timestamp_micros);
             return Ok(newest.and_then(|(_, cell)| self.of_cell(cell, execution)));
         }
-        if matches!(part, Part::Element(_) | Part::Field(_)) {
+        if matches!(part, FactTarget::Element(_) | FactTarget::Field(_)) {
             let mut cells = cells;
             return Ok(cells.next().and_then(|(_, cell)| self.of_cell(cell, execution)));
         }
@@ -136,30 +134,30 @@ impl Paths<'_> {
     fn has(&self, path: &[u8]) -> bool {
         match self {
             Self::All => true,
-
             Self::Field(index) => field_index(path) == Some(*index),
-            Self::Between(ty, from, to) => {
-                from.as_ref().is_none_or(|from| ty.compare(from, path).is_le())
-                    && to.as_ref().is_none_or(|to| ty.compare(path, to).is_le())
-            }
+            Self::Between(ty, from, to) => is_within(ty, path, from.as_deref(), to.as_deref()),
         }
     }
 }
 
-fn wanted_paths<'c>(column: &'c Column, part: &Part, execution: &Execution<'_>) -> Result<Paths<'c>, Error> {
+fn wanted_paths<'c>(
+    column: &'c Column,
+    part: &FactTarget,
+    execution: &Execution<'_>,
+) -> Result<Paths<'c>, Error> {
     let key_type = match &column.ty {
         CqlType::Map { key, .. } => &**key,
         CqlType::Set { element, .. } | CqlType::List { element, .. } => &**element,
         other => other,
     };
     Ok(match part {
-        Part::Whole => Paths::All,
-        Part::Field(index) => Paths::Field(*index),
-        Part::Element(key) => {
+        FactTarget::Whole => Paths::All,
+        FactTarget::Field(index) => Paths::Field(*index),
+        FactTarget::Element(key) => {
             let key = element_key(key, &column.name, execution)?;
             Paths::Between(key_type, Some(key.clone()), Some(key))
         }
-        Part::Slice(from, to) => Paths::Between(
+        FactTarget::Slice(from, to) => Paths::Between(
             key_type,
             slice_end(from.as_ref(), &column.name, execution)?,
             slice_end(to.as_ref(), &column.name, execution)?,

@@ -1,6 +1,6 @@
-//! Selectors to expressions: names and functions resolved, types known.
+//! From selectors to expressions: names and functions are resolved, and types found.
 //!
-//! Each expression has a type and the text by which its column is called if it has no alias. Compat: `Selectable` and the
+//! Each expression has a type and the text that names its column unless it has an alias. Compat: `Selectable` and the
 //! selector factories of Cassandra 5.0.
 
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use crate::term::{Assignment, Term, print_name, test_type_assignment};
 use crate::type_name::resolve_type;
 use crate::{ColumnSpec, Error};
 
-/// An expression, its type, and what it is called.
+/// An expression, its type, and its name in the result.
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub expr: Expr,
     pub ty: CqlType,
     pub text: String,
-    /// An aggregate is in it.
+    /// True if it contains an aggregate.
     pub is_aggregate: bool,
-    /// A column is in it, outside of aggregates.
+    /// True if it contains a column outside of aggregates.
     pub has_column: bool,
 }
 
-/// An argument while its function is looked for.
+/// An argument while its function is resolved.
 pub(super) enum Operand {
     Term(ast::Term),
     Compiled(Compiled),
@@ -59,12 +59,11 @@ impl Operand {
 pub(super) struct Compiler<'a> {
     pub table: &'a TableSchema,
     pub context: &'a PlanContext<'a>,
-    /// Aggregates that were met.
+    /// The aggregates found so far.
     pub aggregates: Vec<AggregatePlan>,
 }
 
 impl<'a> Compiler<'a> {
-    /// Nothing was met yet.
     pub fn new(table: &'a TableSchema, context: &'a PlanContext<'a>) -> Self {
         Self {
             table,
@@ -75,7 +74,7 @@ impl<'a> Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Compiles a selector. `expected` is the type that it is to have, where something asks for one.
+    /// Compiles a selector. `expected` is the type that the context requires, if any.
     pub fn compile(&mut self, selector: &Selector, expected: Option<&CqlType>) -> Result<Compiled, Error> {
         if let Some(term) = as_term(selector) {
             return self.constant(&term, expected);
@@ -108,14 +107,9 @@ impl Compiler<'_> {
         }
     }
 
-    /// What a term in this selection receives.
+    /// The spec of a term in this selection.
     pub fn spec(&self, name: &str, ty: CqlType) -> ColumnSpec {
-        ColumnSpec {
-            keyspace: Arc::from(self.table.keyspace.as_str()),
-            table: Arc::from(self.table.name.as_str()),
-            name: Arc::from(name),
-            ty,
-        }
+        ColumnSpec::of(self.table, name, ty)
     }
 
     fn constant(&mut self, term: &ast::Term, expected: Option<&CqlType>) -> Result<Compiled, Error> {
@@ -139,7 +133,7 @@ impl Compiler<'_> {
         Ok(plain(Expr::Term(planned), ty, term_text(term)))
     }
 
-    /// Why nothing says which type a term has.
+    /// The error for a term whose type cannot be inferred.
     fn untyped(&self, term: &ast::Term) -> Error {
         match functions::operation_function(term, None, self.context) {
             Err(refused) => refused,
@@ -147,7 +141,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The type that a term has whatever stands around it; a mere literal has none.
+    /// The type that a term has in any context; `None` for a plain literal.
     fn exact_type(&self, term: &ast::Term) -> Result<Option<CqlType>, Error> {
         Ok(match term {
             ast::Term::TypeHint { type_name, .. } => Some(resolve_type(
@@ -180,7 +174,7 @@ impl Compiler<'_> {
         self.push_aggregate(AggregatePlan::Native { kind, argument, ty }, result, text)
     }
 
-    /// Remembers an aggregate; what is compiled is its result.
+    /// Adds an aggregate; returns the expression for its result.
     pub(super) fn push_aggregate(&mut self, plan: AggregatePlan, result: CqlType, text: String) -> Compiled {
         self.aggregates.push(plan);
         Compiled {
@@ -232,7 +226,7 @@ impl Compiler<'_> {
                 let text = format!("{}({})", function.qualified_name(), texts.join(", "));
                 self.call(function, operands, text)
             }
-            // An aggregate of the name may take what no function of the name takes.
+            // An aggregate of this name may take arguments that no function of this name takes.
             Ok(None) | Err(Error::Invalid(_)) if self.has_user_aggregate(name) => {
                 self.user_aggregate(name, operands)
             }
@@ -263,7 +257,7 @@ impl Compiler<'_> {
         Ok(self.aggregate(kind, Some(argument.expr), argument.ty, text))
     }
 
-    /// A call of a function that was found.
+    /// A call of a resolved function.
     fn call(
         &mut self,
         function: Arc<ScalarFunction>,
@@ -302,7 +296,7 @@ impl Compiler<'_> {
         let to = CqlType::scalar(&name)
             .ok_or_else(|| Error::ServerError(format!("native type {name} is not known")))?;
         let function = functions::cast_to(&operand.argument(), &to, self.context)?;
-        // A cast to its own type is none, to the client as well.
+        // A cast to its own type is no cast, also in the column's name.
         let text = match operand.argument().known_type(self.context) {
             Some(from) if from == to => operand.text(),
             _ => format!("cast({} as {to})", operand.text()),
@@ -374,7 +368,7 @@ fn binds_weaker(selector: &Selector, operator: ast::ArithmeticOperator) -> bool 
     }
 }
 
-/// The text of a term as a column is called.
+/// The text of a term in a column's name.
 fn term_text(term: &ast::Term) -> String {
     match term {
         ast::Term::TypeHint { type_name, term } => format!("({type_name}){}", term_text(term)),

@@ -1,4 +1,4 @@
-//! Calls of aggregates of users: which one is meant, and its arguments.
+//! Calls of user-defined aggregates: resolving the aggregate and its arguments.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::term::functions::{Argument, USER_FUNCTIONS_DISABLED};
 use crate::term::{Assignment, Term, print_name};
 
 impl Compiler<'_> {
-    /// True if a user made an aggregate of this name.
+    /// True if there is a user-defined aggregate of this name.
     pub(super) fn has_user_aggregate(&self, name: &QualifiedName) -> bool {
         self.user_aggregates(name)
             .is_some_and(|(_, found)| !found.is_empty())
@@ -27,7 +27,7 @@ impl Compiler<'_> {
         Some((keyspace, named.collect()))
     }
 
-    /// A call of an aggregate of a user.
+    /// A call of a user-defined aggregate.
     pub(super) fn user_aggregate(
         &mut self,
         name: &QualifiedName,
@@ -73,7 +73,8 @@ impl Compiler<'_> {
             .collect()
     }
 
-    /// Compat: `FunctionResolver`: the exact one before one that fits; of one alone it is told what does not fit.
+    /// Compat: `FunctionResolver`: an exact match comes before a weak one; if there is only one aggregate, the error says what
+    /// does not fit.
     fn pick_aggregate<'s>(
         &self,
         name: &QualifiedName,
@@ -127,7 +128,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// What does not fit the only aggregate of a name.
+    /// The error that says what does not fit the only aggregate of a name.
     fn misfit(&self, name: &QualifiedName, only: &AggregateSchema, arguments: &[Argument<'_>]) -> Error {
         let keyspace = name.keyspace.as_deref().unwrap_or(&self.table.keyspace);
         let called = format!("{keyspace}.{}", only.name);

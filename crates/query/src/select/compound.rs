@@ -1,4 +1,4 @@
-//! Collections, tuples and user types made of columns.
+//! Selectors of collections, tuples and user types that contain columns.
 
 use ilion_cql::ast::Selector;
 use ilion_types::CqlType;
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::term::{Assignment, test_type_assignment};
 
 impl Compiler<'_> {
-    /// A selector in brackets that holds a column or a call.
+    /// A literal that contains a column or a call.
     pub(super) fn compound(
         &mut self,
         selector: &Selector,
@@ -25,7 +25,7 @@ impl Compiler<'_> {
                 CqlType::Udt { .. } => self.user_type(entries, ty),
                 _ => Err(cannot_infer(&selector.to_string())),
             },
-            // Without a type it could be a map as well as a user type.
+            // Without a type, it could be a map or a user type.
             (other, _) => Err(cannot_infer(&other.to_string())),
         }
     }
@@ -118,7 +118,7 @@ impl Compiler<'_> {
 
     fn user_type(&mut self, entries: &[(Selector, Selector)], ty: &CqlType) -> Result<Compiled, Error> {
         let CqlType::Udt { definition, .. } = ty else {
-            return Err(Error::ServerError(format!("{ty} is no user type")));
+            return Err(Error::ServerError(format!("{ty} is not a user type")));
         };
         let mut fields: Vec<Option<Expr>> = definition.fields.iter().map(|_| None).collect();
         let mut members = Vec::with_capacity(entries.len());
@@ -148,7 +148,7 @@ impl Compiler<'_> {
         Ok(whole.compiled(Expr::Tuple(fields), ty.clone(), text))
     }
 
-    /// Members of one type: the expected one, or that of the first member that has one by itself. Constants take it.
+    /// Members of one type: the expected one, else that of the first member with a type of its own. Constants take it.
     fn members(
         &mut self,
         selector: &Selector,
@@ -209,7 +209,7 @@ fn exprs(members: Vec<Compiled>) -> Vec<Expr> {
     members.into_iter().map(|member| member.expr).collect()
 }
 
-/// What the members of a compound have among them.
+/// What the members of a compound have in common.
 struct Whole {
     is_aggregate: bool,
     has_column: bool,

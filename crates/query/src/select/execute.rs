@@ -1,11 +1,11 @@
-//! Putting a page of rows together.
+//! Building a page of rows.
 //!
-//! A page ends after exactly as many rows (or groups) as were asked for, or before that if its rows take too many bytes. Then it
-//! says where to go on without a look at what is left, so that the page after it may be empty; it does not where LIMIT is
-//! reached, or the last of the partitions that were asked for can have no more ([`Scan::page_end`]).
+//! A page ends after exactly the requested number of rows (or groups), or earlier if its rows take too many bytes. It then has
+//! a paging state without a check for more rows, so the next page may be empty. It has none if LIMIT is reached, or if the last
+//! of the requested partitions can have no more rows ([`Scan::page_end`]).
 //!
-//! Compat: clients of Cassandra take a full page without a paging state for the end of what LIMIT allows, and some ask again
-//! while pages are full. `AbstractQueryPager`, `MultiPartitionPager`.
+//! Compat: clients of Cassandra take a full page without a paging state as the end of LIMIT, and some request pages as long as
+//! they are full. `AbstractQueryPager`, `MultiPartitionPager`.
 
 use std::borrow::Cow;
 
@@ -19,10 +19,12 @@ use ilion_rows::{
 use super::group_by::{GroupBy, GroupKey};
 use super::limits::Limits;
 use super::order::Sink;
-use super::paging::Position;
+use super::paging::PagePosition;
 use super::plain::{PageEnd, PlainPage};
+use super::row_view::key_components;
 use super::rows_out::RowsOut;
-use super::scan::{Scan, ScanPlan, Step, Taken, components, end_read, read_law, tell_partition};
+use super::scan::{Scan, Step, Taken, end_read, read_law, tell_partition};
+use super::segments::ScanPlan;
 use super::selection::Group;
 use super::wanted_elements::wanted_elements;
 use super::{RowView, SelectPlan};
@@ -31,18 +33,18 @@ use crate::guardrails::check_page;
 use crate::read_patience;
 use crate::{Error, ResultSet};
 
-/// How far a page goes.
+/// The limits of a page.
 struct Page {
     limits: Limits,
-    /// Rows a page; `None`: everything.
+    /// Rows per page; `None` means no paging.
     size: Option<u32>,
-    /// Bytes of rows after which a page ends, if there are pages.
+    /// Bytes of rows after which a page ends; `None` without paging.
     bytes_max: Option<usize>,
-    resume: Option<Position>,
+    resume: Option<PagePosition>,
 }
 
 impl Page {
-    /// Rows or groups that may still be given, over all pages.
+    /// Rows or groups that LIMIT still allows, over all pages.
     fn rows_left(&self) -> Option<u32> {
         match &self.resume {
             Some(position) => position.rows_left,
@@ -50,7 +52,7 @@ impl Page {
         }
     }
 
-    /// True if these are as many rows, or take as many bytes, as a page may.
+    /// True if the page has as many rows or bytes as it may.
     fn is_full(&self, out: &RowsOut) -> bool {
         let is_heavy = |bytes_max| out.cells.len() >= bytes_max;
         self.size == Some(out.row_count) || self.bytes_max.is_some_and(is_heavy)
@@ -58,7 +60,6 @@ impl Page {
 }
 
 impl SelectPlan {
-    /// One page of rows.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<ResultSet, Error> {
         let begin = || read_patience::begin(execution, self.restrictions.is_by_key());
         if let Some(nearest) = &self.nearest {
@@ -81,7 +82,7 @@ impl SelectPlan {
         Ok(self.result(out, position))
     }
 
-    fn result(&self, out: RowsOut, position: Option<Position>) -> ResultSet {
+    fn result(&self, out: RowsOut, position: Option<PagePosition>) -> ResultSet {
         cost::add(Count::RowsReturned, u64::from(out.row_count));
         cost::add(Count::BytesReturned, out.cells.len() as u64);
         ResultSet {
@@ -107,7 +108,7 @@ impl SelectPlan {
         }
         let state = execution.options.paging_state.as_ref();
         let resume = state
-            .map(|state| Position::decode(state, &self.table))
+            .map(|state| PagePosition::decode(state, &self.table))
             .transpose()?;
         let bytes_max = execution.query_options.page_bytes_max;
         Ok(Page {
@@ -137,7 +138,7 @@ impl SelectPlan {
         }
     }
 
-    /// True if it reads at most one row and answers it as it is.
+    /// True if it reads at most one row and returns its columns unchanged.
     fn is_point(&self) -> bool {
         self.restrictions.is_one_row()
             && self.nearest.is_none()
@@ -146,7 +147,7 @@ impl SelectPlan {
             && self.group_by.is_none()
     }
 
-    /// At most one row, by the shortest way.
+    /// Reads at most one row, by the shortest path.
     fn point(&self, execution: &Execution<'_>) -> Result<RowsOut, Error> {
         let mut out = RowsOut::default();
         let refused = |error: crate::StoreError| error.of_read(execution.options.consistency);
@@ -171,7 +172,7 @@ impl SelectPlan {
         end_read(&cursor, &self.table, execution);
         if let Some((head, row)) = found.map_err(|error| refused(error.into()))? {
             let view = RowView {
-                key: &components(&self.table, &key.key)?,
+                key: &key_components(&self.table, &key.key)?,
                 static_row: head.static_row.as_ref(),
                 row: Some(&row),
             };
@@ -183,8 +184,8 @@ impl SelectPlan {
         Ok(out)
     }
 
-    /// Rows one by one.
-    fn rows(&self, page: &Page, execution: &Execution<'_>) -> Result<(RowsOut, Option<Position>), Error> {
+    /// A page of rows.
+    fn rows(&self, page: &Page, execution: &Execution<'_>) -> Result<(RowsOut, Option<PagePosition>), Error> {
         let mut scan = Scan::start(self.scan_plan(), execution, page.resume.as_ref())?;
         let mut sink = Sink::new(&self.order);
         let is_sorting = self.order.is_sorting();
@@ -222,7 +223,7 @@ impl SelectPlan {
         Ok((sink.finish(page.limits.rows), position))
     }
 
-    /// Takes plain rows as long as they follow on each other; perhaps none.
+    /// Appends the plain rows that come next; maybe none.
     fn plain_rows(
         &self,
         scan: &mut Scan<'_>,
@@ -242,7 +243,7 @@ impl SelectPlan {
         scan.take_plain(&mut PlainPage::new(selection, out, end))
     }
 
-    /// Everything as one row.
+    /// Aggregates all rows into one.
     fn aggregate(&self, execution: &Execution<'_>) -> Result<RowsOut, Error> {
         let mut scan = Scan::start(self.scan_plan(), execution, None)?;
         let mut group: Option<Group<'_>> = None;
@@ -275,7 +276,7 @@ impl SelectPlan {
         Ok(out)
     }
 
-    /// Adds the plain rows that come next to the group of the row before them; false if there are none.
+    /// Adds the plain rows that come next to the current group. False if there are none.
     fn add_plain_rows(&self, scan: &mut Scan<'_>, group: &mut Group<'_>) -> Result<bool, Error> {
         let arguments = self.plain_arguments.as_ref();
         let Some(mut taker) = arguments.and_then(|arguments| group.plain(arguments)) else {
@@ -286,13 +287,13 @@ impl SelectPlan {
         Ok(taken?.rows > 0)
     }
 
-    /// Rows with the same key as one row.
+    /// Aggregates rows with the same group key into one.
     fn groups(
         &self,
         group_by: &GroupBy,
         page: &Page,
         execution: &Execution<'_>,
-    ) -> Result<(RowsOut, Option<Position>), Error> {
+    ) -> Result<(RowsOut, Option<PagePosition>), Error> {
         let mut scan = Scan::start(self.scan_plan(), execution, page.resume.as_ref())?;
         let mut sink = Sink::new(&self.order);
         let is_sorting = self.order.is_sorting();
@@ -342,7 +343,7 @@ impl SelectPlan {
             }
             scan.mark(row);
             if page.size == Some(sink.out.row_count + 1) {
-                // Of a partition that is one group nothing is left when it ends.
+                // If the partition is one group, nothing is left of it when the group ends.
                 let left = left.map(|left| left.saturating_sub(1));
                 page_end = scan.group_end(group_by.is_by_partition(), page.limits.per_partition, left);
             }
@@ -368,7 +369,7 @@ fn first_row(cursor: &mut impl Cursor) -> Result<Option<(PartitionHead, Row)>, R
     })
 }
 
-/// About how many bytes the values of a row take that will be copied.
+/// Approximate size of the values that will be copied.
 fn size_of(row: &Row) -> usize {
     let size = |entry: &ColumnData| match &entry.data {
         Data::Simple(cell) if cell.value.len() >= SHARED_MIN => 0,
@@ -388,7 +389,7 @@ fn scan_key(scan: &Scan<'_>) -> Bytes {
         .unwrap_or_default()
 }
 
-/// A group that more rows may come to.
+/// A group to which more rows may be added.
 struct OpenGroup<'p> {
     key: GroupKey,
     sort_keys: Vec<Option<Bytes>>,

@@ -1,4 +1,4 @@
-//! How a SELECT finds its rows, in words.
+//! How a SELECT finds its rows, as text for EXPLAIN.
 
 use bytes::Bytes;
 use ilion_engine::ReadSurvey;
@@ -8,17 +8,17 @@ use ilion_schema::{Column, TableSchema};
 
 use super::SelectPlan;
 use super::nearest::Nearest;
-use super::scan::components;
+use super::row_view::key_components;
 use crate::Error;
 use crate::context::Execution;
 use crate::explain::Steps;
 use crate::restrictions::SearchPlan;
 
-/// Partitions, slices and SSTables that are told one by one.
+/// Largest number of partitions, slices and SSTables that are listed one by one.
 const TOLD_MAX: usize = 8;
 
 impl SelectPlan {
-    /// Says what is read, in which order, and what is left to be checked. Who adds a way to find rows says so here.
+    /// Describes what is read, in which order, and what is then checked. Every way to find rows has a step here.
     pub fn describe_access(&self, execution: &Execution<'_>, steps: &mut Steps) -> Result<(), Error> {
         steps.say("table", format!("{}.{}", self.table.keyspace, self.table.name));
         let filter = ClusteringFilter {
@@ -100,7 +100,7 @@ impl SelectPlan {
         }
     }
 
-    /// Which indexes find the rows, what they are asked, and what that may cost.
+    /// Describes the indexes that find the rows, their predicates and estimated costs.
     fn describe_search(
         &self,
         search: &SearchPlan,
@@ -137,7 +137,7 @@ impl SelectPlan {
     }
 
     fn shown_key(&self, key: &DecoratedKey) -> Result<String, Error> {
-        let values = components(&self.table, &key.key)?;
+        let values = key_components(&self.table, &key.key)?;
         let columns = self.table.partition_key();
         let shown: Vec<String> = columns
             .zip(&values)
@@ -275,8 +275,8 @@ fn describe_survey(survey: &ReadSurvey, steps: &mut Steps) {
     for (why, count) in &survey.skipped {
         let why = match why {
             Count::SkippedByKeyRange => "the key is not between their first and last",
-            Count::SkippedByFilter => "the token map or the Bloom filter knows that they do not have the key",
-            Count::SkippedBySortedView => "the sorted view knows that they do not have the key",
+            Count::SkippedByFilter => "the token map or the Bloom filter excludes the key",
+            Count::SkippedBySortedView => "the sorted view excludes the key",
             Count::SkippedByClustering => "their rows lie elsewhere in the partition",
             other => other.name(),
         };

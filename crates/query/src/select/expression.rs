@@ -1,16 +1,16 @@
-//! Planned expressions of a selection, and their value for a row.
+//! The planned expressions of a selection, and their evaluation for a row.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_codec::Writer;
 use ilion_schema::Column;
 use ilion_types::{
     CqlType, collection_elements, encode_list, encode_map, encode_tuple, map_entries, tuple_components,
 };
 
 use super::RowView;
-use super::cell_facts::{Fact, Part};
+use super::cell_facts::{Fact, FactTarget};
+use super::collection_parts::{element_key, is_within, list_with_nulls, slice_end};
 use crate::context::Execution;
 use crate::term::Term;
 use crate::term::functions::ScalarFunction;
@@ -20,12 +20,12 @@ use crate::{Error, Value};
 #[derive(Debug)]
 pub(super) enum Expr {
     Column(Column),
-    /// Without columns.
+    /// A term without columns.
     Term(Term),
     /// `writetime`, `maxwritetime` or `ttl` of a column or a part of it.
     Fact {
         column: Column,
-        part: Part,
+        part: FactTarget,
         fact: Fact,
     },
     Call {
@@ -37,16 +37,16 @@ pub(super) enum Expr {
         of: Box<Expr>,
         ty: CqlType,
         key: Term,
-        /// What the collection is called.
+        /// The name of the collection in messages.
         text: String,
     },
-    /// The part of a set or map between two keys, both inside.
+    /// The part of a set or map between two keys, both included.
     Slice {
         of: Box<Expr>,
         ty: CqlType,
         from: Option<Term>,
         to: Option<Term>,
-        /// What the collection is called.
+        /// The name of the collection in messages.
         text: String,
     },
     /// A field of a user type.
@@ -54,7 +54,7 @@ pub(super) enum Expr {
         of: Box<Expr>,
         index: usize,
     },
-    /// A list, or a set with its order.
+    /// A list, or a set of this type.
     List {
         members: Vec<Expr>,
         set_of: Option<CqlType>,
@@ -63,13 +63,13 @@ pub(super) enum Expr {
         entries: Vec<(Expr, Expr)>,
         key: CqlType,
     },
-    /// A tuple or user type; nothing is null.
+    /// A tuple or user type; `None` is null.
     Tuple(Vec<Option<Expr>>),
-    /// The result of an aggregate, by its place in the list of the selection.
+    /// The result of an aggregate, by its index in the selection's list.
     Aggregate(usize),
 }
 
-/// What an expression is evaluated over.
+/// The inputs of an evaluation.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     /// `None` where only aggregates and constants are evaluated.
@@ -79,7 +79,7 @@ pub(super) struct Scope<'a> {
 }
 
 impl Expr {
-    /// The serialized value; nothing is null.
+    /// The serialized value; `None` is null.
     pub fn evaluate(&self, scope: Scope<'_>) -> Result<Option<Bytes>, Error> {
         Ok(match self {
             Self::Column(column) => scope.row.and_then(|row| row.value(column)),
@@ -125,42 +125,12 @@ impl Expr {
     }
 }
 
-/// The value of a term without columns; what is not set is null.
+/// The value of a term without columns; unset is null.
 fn constant(term: &Term, execution: &Execution<'_>) -> Result<Option<Bytes>, Error> {
     Ok(match term.evaluate(execution)? {
         Value::Bytes(bytes) => Some(bytes),
         Value::Null | Value::Unset => None,
     })
-}
-
-/// The key of an element of the collection that `text` names.
-pub(super) fn element_key(key: &Term, text: &str, execution: &Execution<'_>) -> Result<Bytes, Error> {
-    let kind = match key.evaluate(execution)? {
-        Value::Bytes(bytes) => return Ok(bytes),
-        Value::Null => "null",
-        Value::Unset => "unset",
-    };
-    Err(Error::invalid(format!(
-        "Invalid {kind} value for element selection on {text}"
-    )))
-}
-
-/// An end of a slice of the collection that `text` names; nothing is unbounded.
-pub(super) fn slice_end(
-    end: Option<&Term>,
-    text: &str,
-    execution: &Execution<'_>,
-) -> Result<Option<Bytes>, Error> {
-    let Some(end) = end else {
-        return Ok(None);
-    };
-    match end.evaluate(execution)? {
-        Value::Bytes(bytes) => Ok(Some(bytes)),
-        Value::Unset => Ok(None),
-        Value::Null => Err(Error::invalid(format!(
-            "Invalid null value for slice selection on {text}"
-        ))),
-    }
 }
 
 fn evaluate_all(expressions: &[Expr], scope: Scope<'_>) -> Result<Vec<Option<Bytes>>, Error> {
@@ -198,19 +168,15 @@ fn slice(
     from: Option<&[u8]>,
     to: Option<&[u8]>,
 ) -> Result<Option<Bytes>, Error> {
-    let is_inside = |key_type: &CqlType, key: &[u8]| {
-        from.is_none_or(|from| key_type.compare(from, key).is_le())
-            && to.is_none_or(|to| key_type.compare(key, to).is_le())
-    };
     let (bytes, is_empty) = match ty {
         CqlType::Map { key, .. } => {
             let mut entries = map_entries(collection)?.collect::<Result<Vec<_>, _>>()?;
-            entries.retain(|(found, _)| is_inside(key, found));
+            entries.retain(|(found, _)| is_within(key, found, from, to));
             (encode_map(entries.iter().copied()), entries.is_empty())
         }
         CqlType::Set { element, .. } => {
             let mut elements = collection_elements(collection)?.collect::<Result<Vec<_>, _>>()?;
-            elements.retain(|found| is_inside(element, found));
+            elements.retain(|found| is_within(element, found, from, to));
             (encode_list(elements.iter().copied()), elements.is_empty())
         }
         _ => return Ok(None),
@@ -228,7 +194,7 @@ fn required(expr: &Expr, what: &str, scope: Scope<'_>) -> Result<Bytes, Error> {
         .ok_or_else(|| Error::invalid(format!("null is not supported inside {what}")))
 }
 
-/// Compat: a list of columns may hold nulls; a set, which has to be sorted, may not.
+/// Compat: a list may have null members; a set, which is sorted, may not.
 fn list(members: &[Expr], set_of: Option<&CqlType>, scope: Scope<'_>) -> Result<Bytes, Error> {
     let Some(ty) = set_of else {
         return Ok(list_with_nulls(&evaluate_all(members, scope)?));
@@ -242,19 +208,9 @@ fn list(members: &[Expr], set_of: Option<&CqlType>, scope: Scope<'_>) -> Result<
     Ok(encode_list(values.iter().map(Bytes::as_ref)).into())
 }
 
-/// A list in which members may be null.
-pub(super) fn list_with_nulls(members: &[Option<Bytes>]) -> Bytes {
-    let mut out = Writer::new();
-    out.i32(i32::try_from(members.len()).unwrap_or(i32::MAX));
-    for member in members {
-        out.bytes32_or_null(member.as_deref());
-    }
-    out.into_vec().into()
-}
-
 fn map(entries: &[(Expr, Expr)], ty: &CqlType, scope: Scope<'_>) -> Result<Bytes, Error> {
     let mut values = Vec::with_capacity(entries.len());
-    // Backwards, so that the stable sort puts the last of equal keys first.
+    // In reverse, so that the stable sort puts the last of equal keys first.
     for (key, value) in entries.iter().rev() {
         values.push((
             required(key, "collections", scope)?,

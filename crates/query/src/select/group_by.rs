@@ -1,7 +1,7 @@
-//! GROUP BY: which rows of a partition belong together.
+//! GROUP BY: which rows of a partition form a group.
 //!
-//! A group never spans partitions: the whole partition key is in it, then clustering columns in their order, the last one
-//! maybe through a function. Compat: `SelectStatement.RawStatement.getAggregationSpecFactory` of Cassandra 5.0.
+//! A group never spans partitions: it has the whole partition key, then clustering columns in order, the last one maybe through
+//! a function. Compat: `SelectStatement.RawStatement.getAggregationSpecFactory` of Cassandra 5.0.
 
 use bytes::Bytes;
 use ilion_cql::ast::Selector;
@@ -21,13 +21,13 @@ use crate::restrictions::relation::existing;
 /// A planned GROUP BY.
 #[derive(Debug)]
 pub(super) struct GroupBy {
-    /// Clustering columns that are in it as they are.
+    /// The number of clustering columns without a function.
     prefix_len: usize,
-    /// Of the clustering column after those.
+    /// A function of the next clustering column.
     function: Option<Expr>,
 }
 
-/// What the rows of a group have in common.
+/// The values that all rows of a group share.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct GroupKey {
     partition: Bytes,
@@ -98,7 +98,7 @@ impl GroupBy {
         self.prefix_len == 0 && self.function.is_none()
     }
 
-    /// The group of a row.
+    /// The group key of a row.
     pub fn key(
         &self,
         partition: &Bytes,
@@ -123,7 +123,7 @@ impl GroupBy {
     }
 }
 
-/// True if a function keeps rows in their order, so that groups stay together.
+/// True if a function keeps the order of rows, so that each group is contiguous.
 fn is_monotonic(function: &str) -> bool {
     const MONOTONIC: [&str; 11] = [
         "floor",
@@ -141,7 +141,7 @@ fn is_monotonic(function: &str) -> bool {
     MONOTONIC.contains(&function)
 }
 
-/// The column that a member of GROUP BY groups by, and the function of it.
+/// The column of a member of GROUP BY, and the function applied to it.
 fn column_of(
     selector: &Selector,
     table: &TableSchema,

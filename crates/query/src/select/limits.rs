@@ -8,14 +8,14 @@ use crate::context::{Execution, PlanContext};
 use crate::term::Term;
 use crate::{Error, Value};
 
-/// The limits as planned.
+/// The planned limits.
 #[derive(Debug)]
 pub(super) struct LimitTerms {
     rows: Option<Term>,
     per_partition: Option<Term>,
 }
 
-/// The limits of one execution; nothing is no limit.
+/// The limits of one execution; `None` means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     pub rows: Option<u32>,
@@ -23,7 +23,6 @@ pub(super) struct Limits {
 }
 
 impl LimitTerms {
-    /// Plans both.
     pub fn plan(
         ast: &ast::Select,
         compiler: &Compiler<'_>,
@@ -40,7 +39,6 @@ impl LimitTerms {
         })
     }
 
-    /// Their values.
     pub fn evaluate(&self, execution: &Execution<'_>) -> Result<Limits, Error> {
         Ok(Limits {
             rows: evaluate(self.rows.as_ref(), execution)?,

@@ -2,21 +2,22 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `selection`, `selected_columns`, `rows_out` | what is answered of each row |
+//! | `selection`, `selected_columns`, `rows_out` | the columns of the result |
 //! | `compile`, `access`, `compound`, `selector_term` | selectors to expressions |
-//! | `expression`, `cell_facts`, `aggregate` | expressions and their values |
-//! | `row_view` | a row as CQL sees it |
-//! | `plain` | rows of the commonest kind, from the bytes of a source to those of the answer, or to aggregates |
+//! | `expression`, `cell_facts`, `collection_parts`, `aggregate` | expressions and their values |
+//! | `row_view` | a row in the form of CQL |
+//! | `plain` | plain rows, straight from the bytes of a source to those of the answer or to aggregates |
 //! | `nearest` | `ORDER BY .. ANN OF` |
 //! | `order`, `group_by`, `limits`, `rules` | the other clauses |
-//! | `scan`, `segments`, `candidates` | reading partitions and rows, all or those that an index found |
-//! | `explain` | how rows are found, in words |
-//! | `execute`, `paging` | putting a page together; where the next goes on |
+//! | `scan`, `segments`, `candidates` | reading partitions and rows: all, or those that an index found |
+//! | `explain` | EXPLAIN |
+//! | `execute`, `paging` | building a page; paging states |
 
 mod access;
 mod aggregate;
 mod candidates;
 mod cell_facts;
+mod collection_parts;
 mod compile;
 mod compile_aggregate;
 mod compound;
@@ -59,17 +60,16 @@ use crate::restrictions::relation::existing;
 use crate::restrictions::{RestrictionUse, Restrictions};
 use crate::{ColumnSpec, Error, StatementWeight};
 
-pub(crate) use self::row_view::RowView;
-pub(crate) use self::scan::key_components;
+pub(crate) use self::row_view::{RowView, key_components};
 
-/// True if of columns beside the partition key, only static ones are selected, and at least one.
+/// True if, beside the partition key, only static columns are selected, and at least one.
 fn has_only_statics(selected: &[Column]) -> bool {
     let of_partition = [ColumnKind::PartitionKey, ColumnKind::Static];
     selected.iter().all(|column| of_partition.contains(&column.kind))
         && selected.iter().any(|column| column.kind == ColumnKind::Static)
 }
 
-/// Static and regular columns that are selected or checked; `None`: all.
+/// Static and regular columns that are selected or checked; `None` means all.
 fn data_columns(
     ast: &ast::Select,
     selected: &[Column],
@@ -91,7 +91,7 @@ fn data_columns(
     Some(columns.into())
 }
 
-/// True if no static or regular column is missing, of those that ascend.
+/// True if `columns`, which ascend, include all static and regular columns.
 fn is_all(columns: &[ColumnId], table: &TableSchema) -> bool {
     columns.len() == table.statics().chain(table.regulars()).count()
 }
@@ -108,13 +108,13 @@ pub(crate) struct SelectPlan {
     group_by: Option<GroupBy>,
     limits: LimitTerms,
     is_distinct: bool,
-    /// What point reads of tables without clustering ask for: the columns that all reads want.
+    /// The filter of point reads in tables without clustering: the same for all executions.
     all_rows: ClusteringFilter,
-    /// Columns of which not all is wanted.
+    /// Columns that are read in part.
     element_keys: Vec<ElementKeys>,
-    /// How plain rows are answered, if there may be some.
+    /// How plain rows are answered; `None` if the plan cannot use them.
     plain: Option<PlainSelection>,
-    /// How plain rows behind the first one of a group are added to it, if there may be some.
+    /// How plain rows after the first of a group are added to it; `None` if the plan cannot use them.
     plain_arguments: Option<PlainArguments>,
 }
 
@@ -159,7 +159,7 @@ impl SelectPlan {
         let as_they_are = selection.columns_as_they_are().filter(|_| is_plain);
         let may_add_plain = match &group_by {
             None => selection.is_aggregate(),
-            // Without clustering each row is a group.
+            // Without clustering, each row is a group.
             Some(group_by) => group_by.is_by_partition() && table.clustering().next().is_some(),
         };
         let arguments = selection.plain_arguments().filter(|_| is_plain && may_add_plain);
@@ -188,27 +188,27 @@ impl SelectPlan {
         &self.table
     }
 
-    /// The columns of its rows.
+    /// The columns of the result.
     pub fn columns(&self) -> &Arc<[ColumnSpec]> {
         &self.columns
     }
 
-    /// Which markers make the partition key, in key order; empty if they do not make all of it.
+    /// The markers that form the partition key, in key order; empty if they do not cover all of it.
     pub fn partition_key_markers(&self) -> Vec<u16> {
         self.restrictions.partition_key_markers()
     }
 
-    /// True if rows are checked by several columns that writes may change at different times.
+    /// True if rows are checked by several mutable columns, which writes may change at different times.
     pub fn is_mutable_intersection(&self) -> bool {
         self.restrictions.is_mutable_intersection()
     }
 
-    /// True if it says the keys of its partitions.
+    /// True if it gives the keys of its partitions.
     pub fn is_by_key(&self) -> bool {
         self.restrictions.is_by_key()
     }
 
-    /// What executing may cost.
+    /// What an execution may cost.
     pub fn weight(&self) -> StatementWeight {
         if self.restrictions.is_one_row() {
             StatementWeight::Point

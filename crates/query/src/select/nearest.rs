@@ -1,14 +1,13 @@
-//! `ORDER BY column ANN OF vector LIMIT n`: the rows whose vectors are nearest.
+//! `ORDER BY column ANN OF vector LIMIT n`: the rows with the nearest vectors.
 //!
-//! Either the index ranks rows and those that the WHERE does not want are passed over, or, where other indexes leave few rows, all
-//! of those are measured. The score is always that of the vector that the row has now, so an old entry of the index can
-//! show a row early, but never in the wrong place.
+//! Either the index ranks rows, and those that WHERE does not select are skipped. Or other indexes leave few rows, and all of
+//! these are measured. A score is always computed from the row's current vector, so a stale entry of the index may bring a row
+//! in too early, but never at the wrong rank.
 //!
 //! Compat: `SelectStatement` of Cassandra 5.0 (top-k queries); rows are not paged.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashSet};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_cql::ast::{self, Direction};
@@ -20,8 +19,9 @@ use ilion_schema::{Column, TableSchema};
 use ilion_types::CqlType;
 
 use super::row_view::OwnedRow;
+use super::row_view::key_components;
 use super::rows_out::RowsOut;
-use super::scan::{Scan, Step, components, read_law};
+use super::scan::{Scan, Step, read_law};
 use super::{RowView, SelectPlan};
 use crate::context::{Execution, PlanContext};
 use crate::restrictions::RowFilter;
@@ -32,10 +32,10 @@ use crate::{ColumnSpec, Consistency, Error, StoreError, Value};
 
 /// Compat: `sai_vector_search` of Cassandra 5.0, `MAX_TOP_K`.
 const ROWS_MAX: u32 = 1000;
-/// If other indexes leave at most so many rows, all of them are measured.
+/// If other indexes leave at most this many rows, all are measured.
 const MEASURED_MAX: u64 = 2000;
 
-/// The ranking is not exact: so many in a row have to be too far before the rest is believed to be.
+/// The ranking is approximate: it ends after this many rows in a row that are too far away.
 const MISSES_MAX: u32 = 8;
 
 /// A planned ordering by nearness.
@@ -49,7 +49,7 @@ impl Nearest {
     /// Resolves the ordering; `None` if there is none by nearness.
     ///
     /// # Errors
-    /// It stands beside others, or descends.
+    /// It is combined with other orderings, or descends.
     pub fn plan(
         orderings: &[ast::Ordering],
         table: &TableSchema,
@@ -61,12 +61,7 @@ impl Nearest {
                 continue;
             };
             let column = existing(table, &ordering.column)?.clone();
-            let receiver = ColumnSpec {
-                keyspace: Arc::from(table.keyspace.as_str()),
-                table: Arc::from(table.name.as_str()),
-                name: Arc::from(column.name.as_str()),
-                ty: column.ty.clone(),
-            };
+            let receiver = ColumnSpec::of(table, &column.name, column.ty.clone());
             let vector = Term::plan(term, &receiver, context)?;
             if planned.replace(Self { column, vector }).is_some() {
                 return Err(Error::invalid("Cannot specify more than one ANN ordering"));
@@ -110,7 +105,7 @@ fn vector(ty: &CqlType, bytes: &Bytes) -> Result<Vec<f32>, Error> {
     }
 }
 
-/// What rows are measured by.
+/// The inputs of a score.
 struct Measure<'e> {
     column: &'e Column,
     query: Vec<f32>,
@@ -128,10 +123,10 @@ impl Measure<'_> {
     }
 }
 
-/// A row with its score; the least is the one that is given up first.
+/// A row with its score; the least one is evicted first.
 struct Scored {
     score: f32,
-    /// Of equal ones the first stays.
+    /// Position in the ranking: of equal scores, the first stays.
     number: usize,
     key: DecoratedKey,
     row: OwnedRow,
@@ -191,12 +186,12 @@ impl Best {
         }
     }
 
-    /// True if nothing with this score or less comes in.
+    /// True if no row with this score or less gets in.
     fn is_settled_at(&self, score: f32) -> bool {
         self.rows.len() == self.count_max && self.rows.peek().is_some_and(|worst| worst.score >= score)
     }
 
-    /// The nearest first; of equally near ones in the order of the table.
+    /// The rows, nearest first; equally near ones in table order.
     fn finish(self, comparator: &ClusteringComparator) -> Vec<Scored> {
         let mut rows = self.rows.into_vec();
         rows.sort_by(|a, b| {
@@ -213,7 +208,7 @@ impl Best {
 }
 
 impl SelectPlan {
-    /// The nearest rows, the nearest first.
+    /// The nearest rows, nearest first.
     pub(super) fn nearest(&self, nearest: &Nearest, execution: &Execution<'_>) -> Result<RowsOut, Error> {
         let limit = self.check_nearest(execution)?;
         let index = self.restrictions.ranking_index(&nearest.column, execution)?;
@@ -247,7 +242,7 @@ impl SelectPlan {
         Ok(out)
     }
 
-    /// The limit, if the statement can be ordered so.
+    /// The limit, after checking that the statement may be ordered by nearness.
     fn check_nearest(&self, execution: &Execution<'_>) -> Result<u32, Error> {
         if self.selection.is_aggregate() || self.group_by.is_some() {
             return Err(Error::invalid("Top-K queries can not be run with aggregation"));
@@ -282,7 +277,7 @@ impl SelectPlan {
         Ok(limit)
     }
 
-    /// Whether all rows that WHERE wants are measured: those of a partition, or few that other indexes find.
+    /// True if all rows that WHERE selects are measured: those of a partition, or few that other indexes find.
     pub(super) fn measures_all(&self, execution: &Execution<'_>) -> Result<bool, Error> {
         if self.restrictions.is_by_key() {
             return Ok(true);
@@ -317,7 +312,7 @@ impl SelectPlan {
         }
     }
 
-    /// Goes through what the index ranks until nothing better can come.
+    /// Reads the ranked rows until no better one can come.
     fn measure_ranked(
         &self,
         mut ranked: Box<dyn Ranked>,
@@ -353,7 +348,7 @@ impl SelectPlan {
     }
 }
 
-/// The key of a place in a set.
+/// A hashable identity of a place.
 fn identity(place: &Place) -> (Bytes, Option<Vec<Option<Bytes>>>) {
     let row = match &place.row {
         RowPart::Static => None,
@@ -362,7 +357,7 @@ fn identity(place: &Place) -> (Bytes, Option<Vec<Option<Bytes>>>) {
     (place.key.key.clone(), row)
 }
 
-/// Reads single rows and keeps those that WHERE wants.
+/// Reads single rows and keeps those that WHERE selects.
 struct Wanted<'e> {
     plan: &'e SelectPlan,
     filter: RowFilter,
@@ -394,7 +389,7 @@ impl Wanted<'_> {
         let Some(head) = cursor.next_partition().map_err(|error| refused(error.into()))? else {
             return Ok(());
         };
-        let key = components(table, &head.key.key)?;
+        let key = key_components(table, &head.key.key)?;
         let partition = RowView {
             key: &key,
             static_row: head.static_row.as_ref(),
@@ -436,7 +431,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Compat: rows of several replicas cannot be ranked together, so that such queries read from one.
+/// Compat: rankings of several replicas cannot be merged, so such queries read from one.
 fn warn_of_consistency(execution: &Execution<'_>) {
     let level = execution.options.consistency;
     let single = [Consistency::ANY, Consistency::ONE, Consistency::LOCAL_ONE];

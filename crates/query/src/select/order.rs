@@ -1,4 +1,4 @@
-//! ORDER BY: forwards, backwards, or sorted in memory across the partitions of an IN.
+//! ORDER BY: forwards, backwards, or sorted in memory over the partitions of an IN.
 //!
 //! Compat: `SelectStatement.RawStatement` of Cassandra 5.0.
 
@@ -18,9 +18,9 @@ use crate::restrictions::relation::existing;
 /// The order of rows.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// Rows come from the last to the first of each partition.
+    /// True if each partition is read from its last row to its first.
     pub is_reversed: bool,
-    /// Rows of several partitions are sorted by these.
+    /// The columns by which rows of several partitions are sorted.
     pub sort_by: Vec<(Column, Direction)>,
 }
 
@@ -47,7 +47,7 @@ impl Order {
         let mut columns: Vec<(&Column, Direction)> = Vec::with_capacity(orderings.len());
         for ordering in orderings {
             let column = existing(table, &ordering.column)?;
-            // Compat: of a column that is named again, the last direction holds.
+            // Compat: if a column is named twice, its last direction counts.
             match columns.iter_mut().find(|(known, _)| known.id == column.id) {
                 Some((_, direction)) => *direction = ordering.direction,
                 None => columns.push((column, ordering.direction)),
@@ -69,7 +69,7 @@ impl Order {
         !self.sort_by.is_empty()
     }
 
-    /// What a row is sorted by.
+    /// The sort keys of a row.
     pub fn keys(&self, row: RowView<'_>) -> Vec<Option<Bytes>> {
         self.sort_by.iter().map(|(column, _)| row.value(column)).collect()
     }
@@ -79,7 +79,7 @@ impl Order {
             let order = match (a, b, direction) {
                 (Some(a), Some(b), Direction::Ascending) => column.ty.compare(a, b),
                 (Some(a), Some(b), Direction::Descending) => column.ty.compare(b, a),
-                // Compat: a partition with static values only comes first in stored order, whatever the columns' direction.
+                // Compat: a partition with static values only comes first in stored order, in any direction.
                 (a, b, _) if self.is_reversed => b.is_some().cmp(&a.is_some()),
                 (a, b, _) => a.is_some().cmp(&b.is_some()),
             };
@@ -125,7 +125,7 @@ fn is_reversed(
     Ok(reversed.unwrap_or(false))
 }
 
-/// Takes rows and gives them in their order.
+/// Collects rows and returns them in order.
 pub(super) struct Sink<'p> {
     order: &'p Order,
     pub out: RowsOut,
@@ -133,7 +133,6 @@ pub(super) struct Sink<'p> {
 }
 
 impl<'p> Sink<'p> {
-    /// No rows yet.
     pub fn new(order: &'p Order) -> Self {
         Self {
             order,
@@ -142,14 +141,14 @@ impl<'p> Sink<'p> {
         }
     }
 
-    /// A row was appended that sorts by these keys.
+    /// Records that a row with these sort keys was appended.
     pub fn took(&mut self, keys: impl FnOnce() -> Vec<Option<Bytes>>) {
         if self.order.is_sorting() {
             self.sorted.push((keys(), std::mem::take(&mut self.out.cells)));
         }
     }
 
-    /// The rows, at most as many as the limit.
+    /// The rows in order, at most `limit` of them.
     pub fn finish(mut self, limit: Option<u32>) -> RowsOut {
         if !self.order.is_sorting() {
             return self.out;

@@ -1,10 +1,10 @@
-//! Paging states: where the next page goes on. Opaque to clients.
+//! Paging states: where the next page starts. Opaque to clients.
 //!
 //! ```text
 //! state := version: u8 (= 1), is_finished: bool, rows_left: u32, given_of_partition: u32, key: bytes16, clustering?
 //! clustering := (bytes32 | -1: i32)*      one for each clustering column; only if the partition is not finished
 //! ```
-//! `rows_left` is `u32::MAX` if the statement has no LIMIT. A state comes back from clients: it is checked, never trusted.
+//! `rows_left` is `u32::MAX` if the statement has no LIMIT. A state comes from a client: it is checked, never trusted.
 
 use bytes::Bytes;
 use ilion_codec::{Reader, Writer};
@@ -17,18 +17,18 @@ const VERSION: u8 = 1;
 
 /// Where a page ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Position {
-    /// The last partition that something was given of.
+pub(super) struct PagePosition {
+    /// The partition of the last row.
     pub key: Bytes,
-    /// The last row that was given; `None` if nothing more is wanted of the partition.
+    /// The last row that was returned; `None` if the partition is finished.
     pub clustering: Option<Clustering>,
-    /// Rows or groups that were given of the partition so far.
+    /// Rows or groups of the partition that were returned so far.
     pub given_of_partition: u32,
     /// Rows or groups that LIMIT still allows.
     pub rows_left: Option<u32>,
 }
 
-impl Position {
+impl PagePosition {
     /// The state for the client.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::with_capacity(32 + self.key.len());
@@ -43,10 +43,10 @@ impl Position {
         out.into_vec()
     }
 
-    /// Reads a state that a client sent.
+    /// Decodes a state from a client.
     ///
     /// # Errors
-    /// It is none of this table's.
+    /// The state does not belong to this table.
     pub fn decode(state: &Bytes, table: &TableSchema) -> Result<Self, Error> {
         Self::read(state, table).ok_or_else(invalid)
     }
@@ -78,7 +78,7 @@ impl Position {
     }
 }
 
-/// What a client is told whose state is none of the statement's.
+/// The error for a state that does not belong to the statement.
 pub(super) fn invalid() -> Error {
     Error::Protocol("Invalid value for the paging state".into())
 }
@@ -103,36 +103,36 @@ mod tests {
     #[test]
     fn a_state_says_where_to_go_on_and_no_part_of_it_does() {
         let values: Values = [Some(Bytes::from_static(b"c")), None].into_iter().collect();
-        let position = Position {
+        let position = PagePosition {
             key: Bytes::from_static(b"key"),
             clustering: Some(Clustering::new(values)),
             given_of_partition: 7,
             rows_left: Some(3),
         };
         let state = Bytes::from(position.encode());
-        assert_eq!(Position::decode(&state, &table()), Ok(position));
+        assert_eq!(PagePosition::decode(&state, &table()), Ok(position));
         for cut in 0..state.len() {
             assert_eq!(
-                Position::decode(&state.slice(..cut), &table()),
+                PagePosition::decode(&state.slice(..cut), &table()),
                 Err(invalid()),
                 "{cut}"
             );
         }
         let mut longer = state.to_vec();
         longer.push(0);
-        assert_eq!(Position::decode(&longer.into(), &table()), Err(invalid()));
+        assert_eq!(PagePosition::decode(&longer.into(), &table()), Err(invalid()));
     }
 
     #[test]
     fn a_finished_partition_has_no_row() {
-        let position = Position {
+        let position = PagePosition {
             key: Bytes::from_static(b"key"),
             clustering: None,
             given_of_partition: 1,
             rows_left: None,
         };
         assert_eq!(
-            Position::decode(&position.encode().into(), &table()),
+            PagePosition::decode(&position.encode().into(), &table()),
             Ok(position)
         );
     }

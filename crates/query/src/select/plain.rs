@@ -1,4 +1,4 @@
-//! Plain rows, taken where they lie (`ilion_rows::PlainRow`): what their columns have, and who takes them.
+//! Plain rows (`ilion_rows::PlainRow`), used in place: the values of their columns, and the consumers of these.
 
 mod aggregates;
 mod page;
@@ -13,10 +13,10 @@ use ilion_types::decode_composite;
 pub(super) use aggregates::{PlainAggregates, PlainArguments};
 pub(super) use page::{PageEnd, PlainPage, PlainSelection};
 
-/// A column as it is in plain rows.
+/// Where the value of a column is in plain rows.
 #[derive(Debug)]
 enum PlainColumn {
-    /// All of the partition key.
+    /// The whole partition key.
     Key,
     KeyComponent(usize),
     Clustering(usize),
@@ -25,7 +25,7 @@ enum PlainColumn {
 }
 
 impl PlainColumn {
-    /// `None` if it is not to be had of plain rows.
+    /// `None` if plain rows do not have the column.
     fn of(column: &Column, table: &TableSchema) -> Option<Self> {
         Some(match column.kind {
             ColumnKind::PartitionKey if table.partition_key().len() > 1 => {
@@ -39,10 +39,10 @@ impl PlainColumn {
         })
     }
 
-    /// The value in a row; null is nothing.
+    /// The value in a row; `None` is null.
     ///
     /// # Errors
-    /// The key is none of the table.
+    /// The key does not fit the table.
     #[inline]
     fn value<'b>(
         &self,
@@ -59,43 +59,45 @@ impl PlainColumn {
         })
     }
 
-    /// Where the value is in rows that are laid out alike; `None` if the key of each has to be taken apart.
-    fn part<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<Part<'p>> {
+    /// Where the value is in rows with the same layout; `None` if the key of each must be decoded.
+    fn part<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<PlainValue<'p>> {
         let layout = rows.layout();
         Some(match self {
             Self::Key => match &layout.key {
-                Some(place) => Part::At(place.clone()),
-                None => Part::Same(Some(&rows.partition()?.key)),
+                Some(place) => PlainValue::At(place.clone()),
+                None => PlainValue::Same(Some(&rows.partition()?.key)),
             },
-            Self::KeyComponent(index) if !within.key.is_empty() => Part::Same(within.key_component(*index)),
+            Self::KeyComponent(index) if !within.key.is_empty() => {
+                PlainValue::Same(within.key_component(*index))
+            }
             Self::KeyComponent(_) => return None,
-            Self::Clustering(index) => Part::At(layout.clustering.get(*index)?.clone()),
-            Self::Static(column) => Part::Same(within.static_value(*column)),
+            Self::Clustering(index) => PlainValue::At(layout.clustering.get(*index)?.clone()),
+            Self::Static(column) => PlainValue::Same(within.static_value(*column)),
             Self::Cell(column) => match layout.cell(*column) {
-                Some(place) => Part::At(place.clone()),
-                None => Part::Same(None),
+                Some(place) => PlainValue::At(place.clone()),
+                None => PlainValue::Same(None),
             },
         })
     }
 }
 
-/// True if rows of the table are ever plain.
+/// True if the table may have plain rows.
 fn has_plain_rows(table: &TableSchema) -> bool {
     may_be_plain(table) || rows_may_be_plain(table)
 }
 
-/// A value of rows that are laid out alike.
-enum Part<'p> {
-    /// Each row has its own there.
+/// The values of a column in rows with the same layout.
+enum PlainValue<'p> {
+    /// Each row has its own value in this range.
     At(Range<usize>),
-    /// All have the same; nothing is null.
+    /// All rows have this value; `None` is null.
     Same(Option<&'p [u8]>),
 }
 
-/// What is known of the partition that has the rows, if it has many.
+/// The partition of the rows, if it can have several.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Within<'p> {
-    /// Components of its key.
+    /// The components of its key.
     pub key: &'p [Bytes],
     pub static_row: Option<&'p Row>,
 }
@@ -110,18 +112,18 @@ impl<'p> Within<'p> {
     }
 }
 
-/// Takes the plain rows that a scan comes to, as `ilion_rows::PlainVisitor` does, knowing of their partition.
+/// Consumes the plain rows of a scan. Like `ilion_rows::PlainVisitor`, with the partition of the rows.
 pub(super) trait PlainTaker {
-    /// What follows is of a partition that has many rows, of which so many were given.
+    /// The next rows are of a partition with clustering, of which `given` rows were already returned.
     fn begin_partition(&mut self, _given: u32) {}
 
-    /// Takes one.
+    /// Takes one row.
     fn row(&mut self, row: &PlainRow<'_>, within: Within<'_>) -> Flow;
 
-    /// Takes such that are laid out alike.
+    /// Takes rows with the same layout; returns how many it took.
     fn rows(&mut self, rows: &AlikeRows<'_>, within: Within<'_>) -> (usize, Flow);
 
-    /// The row after which it wants no more, if it matters where that was.
+    /// The row after which it stopped, if the consumer needs that position.
     fn take_last(&mut self) -> Option<Clustering> {
         None
     }

@@ -1,11 +1,14 @@
-//! One row as CQL sees it: partition key, clustering, static and regular columns side by side.
+//! A row in the form of CQL: partition key, clustering, static and regular columns side by side.
 
 use bytes::Bytes;
 use ilion_rows::{Cell, Clustering, ComplexColumn, Data, Row, counter};
-use ilion_schema::{Column, ColumnKind};
-use ilion_types::{CqlType, encode_list, encode_map, encode_tuple};
+use ilion_schema::{Column, ColumnKind, TableSchema};
+use ilion_types::{CqlType, decode_composite, encode_list, encode_map, encode_tuple};
+use smallvec::{SmallVec, smallvec};
 
-/// A row of the result before selection. Only live data is in it.
+use crate::Error;
+
+/// A row before selection. It has live data only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowView<'a> {
     /// Components of the partition key.
@@ -17,12 +20,12 @@ pub(crate) struct RowView<'a> {
 }
 
 impl<'a> RowView<'a> {
-    /// The clustering; nothing without a row.
+    /// The clustering; `None` without a row.
     pub fn clustering(&self) -> Option<&'a Clustering> {
         self.row.map(|row| &row.clustering)
     }
 
-    /// What is stored in a static or regular column.
+    /// The data of a static or regular column.
     #[inline]
     pub fn data(&self, column: &Column) -> Option<&'a Data> {
         match column.kind {
@@ -52,7 +55,7 @@ impl<'a> RowView<'a> {
     }
 }
 
-/// A row that outlives the scan.
+/// A copy of a row that outlives the scan.
 #[derive(Clone, Debug)]
 pub(super) struct OwnedRow {
     key: Vec<Bytes>,
@@ -61,7 +64,6 @@ pub(super) struct OwnedRow {
 }
 
 impl OwnedRow {
-    /// A copy.
     pub fn of(view: RowView<'_>) -> Self {
         Self {
             key: view.key.to_vec(),
@@ -70,7 +72,6 @@ impl OwnedRow {
         }
     }
 
-    /// As CQL sees it.
     pub fn view(&self) -> RowView<'_> {
         RowView {
             key: &self.key,
@@ -80,7 +81,7 @@ impl OwnedRow {
     }
 }
 
-/// The value of a simple cell as clients see it.
+/// The value of a simple cell in the form of clients.
 pub(crate) fn cell_value(column: &Column, cell: &Cell) -> Bytes {
     if column.ty == CqlType::Counter {
         return Bytes::copy_from_slice(&counter::total(&cell.value).to_be_bytes());
@@ -108,8 +109,19 @@ pub(crate) fn complex_value(ty: &CqlType, complex: &ComplexColumn) -> Option<Vec
     })
 }
 
-/// Which field of a user type a cell path says.
+/// The index of the field that a cell path stands for.
 pub(crate) fn field_index(path: &[u8]) -> Option<usize> {
     path.first_chunk::<2>()
         .map(|bytes| usize::from(u16::from_be_bytes(*bytes)))
+}
+
+pub(crate) type KeyComponents = SmallVec<[Bytes; 1]>;
+
+/// The components of a partition key, as slices of it.
+pub(crate) fn key_components(table: &TableSchema, key: &Bytes) -> Result<KeyComponents, Error> {
+    if table.partition_key().len() == 1 {
+        return Ok(smallvec![key.clone()]);
+    }
+    let components = decode_composite(key)?;
+    Ok(components.into_iter().map(|part| key.slice_ref(part)).collect())
 }

@@ -25,7 +25,7 @@ impl RowsOut {
         }
     }
 
-    /// Appends a cell whose value is held by somebody: a large one is not copied.
+    /// Appends a cell with a reference-counted value: a large one is not copied.
     #[inline]
     pub fn shared(&mut self, value: &Bytes) {
         if value.len() < SHARED_MIN {
@@ -35,7 +35,7 @@ impl RowsOut {
         self.cells.push(value);
     }
 
-    /// All cells of a row are there.
+    /// Ends a row whose cells were all appended.
     #[inline]
     pub fn end_row(&mut self) {
         self.row_count += 1;
@@ -44,6 +44,6 @@ impl RowsOut {
 
 #[inline]
 fn length_of(value: &[u8]) -> [u8; 4] {
-    // Compat: no value is longer than 2 GiB, since none can be sent.
+    // Compat: values above 2 GiB cannot be sent, so none is longer.
     i32::try_from(value.len()).unwrap_or(i32::MAX).to_be_bytes()
 }

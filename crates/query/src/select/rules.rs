@@ -1,4 +1,4 @@
-//! What CQL refuses in a SELECT beyond its WHERE. Pure.
+//! The rules of a SELECT beyond its WHERE. Pure.
 
 use ilion_cql::ast;
 use ilion_schema::{Column, ColumnKind, TableSchema};
@@ -9,7 +9,7 @@ use crate::guardrails::ensure;
 use crate::restrictions::Restrictions;
 use crate::{Error, QueryOptions};
 
-/// Refuses ALLOW FILTERING where the operator does.
+/// Refuses ALLOW FILTERING if the operator has switched it off.
 pub(super) fn check_filtering(ast: &ast::Select, options: &QueryOptions) -> Result<(), Error> {
     if ast.allow_filtering && !options.allow_filtering {
         return Err(Error::invalid(
@@ -27,7 +27,7 @@ pub(super) fn check_filtering(ast: &ast::Select, options: &QueryOptions) -> Resu
     Ok(())
 }
 
-/// Refuses PER PARTITION LIMIT where there is one row a partition.
+/// Refuses PER PARTITION LIMIT with DISTINCT, which has one row per partition.
 pub(super) fn check_distinct_limit(ast: &ast::Select) -> Result<(), Error> {
     if ast.distinct && ast.per_partition_limit.is_some() {
         return Err(Error::invalid(
@@ -40,7 +40,7 @@ pub(super) fn check_distinct_limit(ast: &ast::Select) -> Result<(), Error> {
 const DISTINCT_BY_ROWS: &str =
     "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.";
 
-/// Refuses a DISTINCT that is ordered by what rows have. Compat: such an order is a restriction.
+/// Refuses DISTINCT with an order by nearness. Compat: such an order counts as a restriction.
 pub(super) fn check_distinct_order(is_by_nearness: bool) -> Result<(), Error> {
     match is_by_nearness {
         true => Err(Error::invalid(DISTINCT_BY_ROWS)),
@@ -48,7 +48,7 @@ pub(super) fn check_distinct_order(is_by_nearness: bool) -> Result<(), Error> {
     }
 }
 
-/// Refuses a DISTINCT that is not of partitions.
+/// Refuses DISTINCT of anything but the partition key and static columns.
 pub(super) fn check_distinct(
     table: &TableSchema,
     selected: &[Column],
@@ -58,7 +58,7 @@ pub(super) fn check_distinct(
     if restrictions.restricts_clustering() || restrictions.restricts_regular() {
         return Err(Error::invalid(DISTINCT_BY_ROWS));
     }
-    // Compat: what rows are sorted by is selected with them.
+    // Compat: the columns that rows are sorted by count as selected.
     let sorted_by = ordering.iter().filter(|_| restrictions.has_key_in());
     let sorted_by = sorted_by.filter_map(|ordering| table.shown_named(&ordering.column));
     for column in selected.iter().chain(sorted_by) {
@@ -83,7 +83,7 @@ pub(super) fn check_distinct(
     Ok(())
 }
 
-/// Refuses PER PARTITION LIMIT where there is one row in all.
+/// Refuses PER PARTITION LIMIT with aggregates, which have one row in all.
 pub(super) fn check_limits(
     ast: &ast::Select,
     selection: &Selection,

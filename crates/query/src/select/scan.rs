@@ -1,14 +1,12 @@
-//! Reading: the rows that a SELECT wants, partition after partition, dead data gone and filters passed.
+//! Reading: the rows that a SELECT selects, partition by partition, without dead data and filtered.
 //!
-//! A partition with static values and no rows gives one row, but only where no row was asked for in particular.
+//! A partition with static values and no rows gives one row, unless the statement restricts clustering columns.
 //! Compat: `SelectStatement.processPartition`, `RowFilter.CQLFilter` of Cassandra 5.0.
 
 mod plain_rows;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use bytes::Bytes;
 use ilion_env::cost::{self, Count};
 use ilion_env::patience::{self, Ended};
 use ilion_env::trace;
@@ -16,56 +14,38 @@ use ilion_rows::{
     Clustering, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead,
     PlainLuck, ReadError, ReadLaw, ReadPurge, Row, Unfiltered,
 };
-use ilion_schema::{ColumnId, TableSchema};
-use ilion_types::decode_composite;
-use smallvec::{SmallVec, smallvec};
+use ilion_schema::TableSchema;
 
 use super::RowView;
 use super::candidates::Groups;
-use super::paging::{self, Position};
-use super::segments::{Rest, Segment, segments};
-use super::wanted_elements::{ElementKeys, wanted_elements};
+use super::paging::{self, PagePosition};
+use super::row_view::{KeyComponents, key_components};
+use super::segments::{Rest, ScanPlan, Segment, segments};
+use super::wanted_elements::wanted_elements;
 use crate::context::Execution;
-use crate::restrictions::{Restrictions, RowFilter, SearchPlan};
+use crate::restrictions::{RowFilter, SearchPlan};
 use crate::{Error, StoreError};
 
 pub(super) use plain_rows::Taken;
 
-/// What the rows that an index finds together count for, found or not.
+/// The cost of a group of candidates against the read's deadline, whether its rows exist or not.
 const GROUP_UNITS: u32 = 16;
 
-/// Components of a partition key.
-pub(super) type Components = SmallVec<[Bytes; 1]>;
-
-/// What a scan reads, as planned.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ScanPlan<'p> {
-    pub table: &'p Arc<TableSchema>,
-    pub restrictions: &'p Restrictions,
-    /// One row a partition is enough.
-    pub is_distinct: bool,
-    pub is_reversed: bool,
-    /// Static and regular columns that are selected or checked; `None`: all.
-    pub columns: &'p Option<Arc<[ColumnId]>>,
-    /// Columns of which not all is wanted.
-    pub element_keys: &'p [ElementKeys],
-}
-
-/// The partition that rows are being given of.
+/// The current partition.
 pub(super) struct Partition {
     pub key: DecoratedKey,
-    pub components: Components,
+    pub components: KeyComponents,
     pub static_row: Option<Row>,
-    /// Rows or groups given so far; the consumer counts groups.
+    /// Rows or groups returned so far; the caller counts groups.
     pub given: u32,
-    /// The row given last.
+    /// The last row that was returned.
     last: Option<Clustering>,
     is_resumed: bool,
-    /// Every row that WHERE wants of it is read, not only some that an index found.
+    /// True if all rows that WHERE selects are read, not only some that an index found.
     is_whole: bool,
 }
 
-/// What comes next.
+/// The next row of a scan.
 pub(super) enum Step {
     Row(Row),
     /// The partition has static values only.
@@ -80,24 +60,24 @@ pub(super) struct Scan<'e> {
     filter: RowFilter,
     clusterings: ClusteringFilter,
     segments: VecDeque<Segment>,
-    /// What an index found, if one is asked.
+    /// The candidates of an index search, if there is one.
     groups: Option<Groups>,
     is_whole: bool,
     cursor: Option<ReadPurge<Box<dyn Cursor>>>,
     partition: Option<Partition>,
-    /// What earlier pages have given of the partition that the cursor is on.
+    /// What earlier pages returned of the cursor's partition.
     given_before: Option<u32>,
-    /// The partition of the group before, and what was given of it.
+    /// The partition of the previous group, and how many rows of it were returned.
     passed: Option<(DecoratedKey, u32)>,
     luck: PlainLuck,
 }
 
 impl<'e> Scan<'e> {
-    /// Starts a read, or goes on where an earlier page ended.
+    /// Starts a read, or continues one where an earlier page ended.
     pub fn start(
         plan: ScanPlan<'e>,
         execution: &'e Execution<'e>,
-        resume: Option<&Position>,
+        resume: Option<&PagePosition>,
     ) -> Result<Self, Error> {
         let clusterings = ClusteringFilter {
             slices: plan.restrictions.slices(execution)?,
@@ -128,8 +108,12 @@ impl<'e> Scan<'e> {
         Ok(scan)
     }
 
-    /// Begins to ask the indexes; `None` if no partition can be meant.
-    fn search(&mut self, search: &SearchPlan, resume: Option<&Position>) -> Result<Option<Groups>, Error> {
+    /// Starts the index search; `None` if no partition can match.
+    fn search(
+        &mut self,
+        search: &SearchPlan,
+        resume: Option<&PagePosition>,
+    ) -> Result<Option<Groups>, Error> {
         let restrictions = self.plan.restrictions;
         let range = match restrictions.is_by_key() {
             true => restrictions
@@ -161,12 +145,11 @@ impl<'e> Scan<'e> {
         groups.map(Some).map_err(|error| self.refused(error.into()))
     }
 
-    /// The partition of the last step.
     pub fn partition(&self) -> Option<&Partition> {
         self.partition.as_ref()
     }
 
-    /// Counts rows or groups that were given of the partition.
+    /// Adds to the number of rows or groups returned of the partition; returns the sum.
     pub fn count_given(&mut self, more: u32) -> u32 {
         let Some(partition) = &mut self.partition else {
             return 0;
@@ -175,7 +158,7 @@ impl<'e> Scan<'e> {
         partition.given
     }
 
-    /// Goes on with the next partition.
+    /// Moves to the next partition.
     pub fn skip_partition(&mut self) {
         if let (Some(groups), Some(partition)) = (&mut self.groups, &self.partition) {
             groups.skip(&partition.key);
@@ -192,7 +175,7 @@ impl<'e> Scan<'e> {
         }
     }
 
-    /// A row of the current partition as CQL sees it.
+    /// A row of the current partition in the form of CQL.
     pub fn view<'v>(&'v self, row: Option<&'v Row>) -> RowView<'v> {
         let partition = self.partition.as_ref();
         RowView {
@@ -202,21 +185,22 @@ impl<'e> Scan<'e> {
         }
     }
 
-    /// Remembers that a row was given.
+    /// Records the last row that was returned.
     pub fn mark(&mut self, row: Option<Row>) {
         if let Some(partition) = &mut self.partition {
             partition.last = row.map(|row| row.clustering);
         }
     }
 
-    /// Where a page ends now; `None` if no more can come. `is_partition_done`: no more is wanted of the partition.
-    pub fn page_end(&self, is_partition_done: bool, rows_left: Option<u32>) -> Option<Position> {
+    /// The position at which the page ends; `None` if there can be no more rows. `is_partition_done` skips the rest of the
+    /// partition.
+    pub fn page_end(&self, is_partition_done: bool, rows_left: Option<u32>) -> Option<PagePosition> {
         let partition = self.partition.as_ref()?;
         let is_done = is_partition_done || self.plan.is_distinct;
         if self.is_on_last_key() && (is_done || self.has_one_row(partition)) {
             return None;
         }
-        Some(Position {
+        Some(PagePosition {
             key: partition.key.key.clone(),
             clustering: partition.last.clone().filter(|_| !is_done),
             given_of_partition: partition.given,
@@ -224,14 +208,14 @@ impl<'e> Scan<'e> {
         })
     }
 
-    /// The same after a row of a group, which more rows may come to. Compat: that a partition is one group is not taken for
-    /// its end.
+    /// Like [`Self::page_end`], behind a row of a group to which more rows may be added. Compat: a partition that is one group
+    /// still may have more rows.
     pub fn group_end(
         &self,
         is_by_partition: bool,
         per_partition: Option<u32>,
         rows_left: Option<u32>,
-    ) -> Option<Position> {
+    ) -> Option<PagePosition> {
         let given = self.partition.as_ref().map(|partition| partition.given);
         let mut position = self.page_end(given.is_some() && given == per_partition, rows_left)?;
         if is_by_partition {
@@ -240,17 +224,17 @@ impl<'e> Scan<'e> {
         Some(position)
     }
 
-    /// True if the statement says its partitions, and the current one is the last of them.
+    /// True if the statement gives its partition keys, and the current partition is the last of them.
     fn is_on_last_key(&self) -> bool {
         self.plan.restrictions.is_by_key() && self.segments.is_empty()
     }
 
-    /// True if the partition has one row at most, which was given.
+    /// True if the partition has at most one row, which was returned.
     fn has_one_row(&self, partition: &Partition) -> bool {
         partition.last.is_none() || self.plan.table.clustering().len() == 0
     }
 
-    /// The next row that passes.
+    /// The next row that passes the filter.
     pub fn advance(&mut self) -> Result<Step, Error> {
         loop {
             if self.partition.is_none() && !self.next_partition()? {
@@ -305,7 +289,7 @@ impl<'e> Scan<'e> {
         }
     }
 
-    /// Moves to the next partition that may have rows. False if there is none.
+    /// Moves to the next partition that may have rows; false at the end.
     fn next_partition(&mut self) -> Result<bool, Error> {
         loop {
             let Some(head) = self.next_head()? else {
@@ -313,7 +297,7 @@ impl<'e> Scan<'e> {
             };
             let given_before = self.given_before;
             self.partition = Some(Partition {
-                components: components(self.plan.table, &head.key.key)?,
+                components: key_components(self.plan.table, &head.key.key)?,
                 key: head.key,
                 static_row: head.static_row,
                 given: given_before.unwrap_or(0),
@@ -359,7 +343,7 @@ impl<'e> Scan<'e> {
         }
     }
 
-    /// Reads the rows of the next group. False if there is none.
+    /// Opens the rows of the next group; false at the end.
     fn open_group(&mut self) -> Result<bool, Error> {
         spend(GROUP_UNITS).map_err(|error| self.refused(error.into()))?;
         let next = self.groups.as_mut().map(Groups::next).transpose();
@@ -406,7 +390,7 @@ impl<'e> Scan<'e> {
         ))
     }
 
-    /// Ends with a cursor.
+    /// Closes the cursor.
     fn close(&mut self) {
         if let Some(cursor) = self.cursor.take() {
             end_read(&cursor, self.plan.table, self.execution);
@@ -424,12 +408,12 @@ impl Drop for Scan<'_> {
     }
 }
 
-/// Tells a trace that a partition is read.
+/// Adds the read of a partition to the trace.
 pub(super) fn tell_partition(table: &TableSchema) {
     trace::note(|| format!("Executing single-partition query on {}", table.name));
 }
 
-/// Counts what a read met. The client hears of it if that were too many tombstones.
+/// Counts what a read did. Warns the client of too many tombstones.
 pub(super) fn end_read<C: Cursor>(cursor: &ReadPurge<C>, table: &TableSchema, execution: &Execution<'_>) {
     let counts = cursor.counts();
     cost::add(Count::Rows, counts.live_rows);
@@ -446,7 +430,7 @@ pub(super) fn end_read<C: Cursor>(cursor: &ReadPurge<C>, table: &TableSchema, ex
     }
 }
 
-/// What lives, by the clock of the execution.
+/// What is live, by the clock of the execution.
 pub(super) fn read_law(table: &TableSchema, execution: &Execution<'_>) -> ReadLaw {
     let now_secs = u32::try_from(execution.now_secs.max(0)).unwrap_or(u32::MAX);
     ReadLaw {
@@ -457,21 +441,7 @@ pub(super) fn read_law(table: &TableSchema, execution: &Execution<'_>) -> ReadLa
     }
 }
 
-/// Counts what a statement did; an error once it has to end.
+/// Counts work against the read's deadline; fails once that has passed.
 pub(super) fn spend(units: u32) -> Result<(), ReadError> {
     patience::spend(units).map_err(|Ended(reason)| ReadError::Aborted(reason))
-}
-
-/// The components of a partition key, sharing its bytes.
-pub(super) fn components(table: &TableSchema, key: &Bytes) -> Result<Components, Error> {
-    if table.partition_key().len() == 1 {
-        return Ok(smallvec![key.clone()]);
-    }
-    let components = decode_composite(key)?;
-    Ok(components.into_iter().map(|part| key.slice_ref(part)).collect())
-}
-
-/// The components of a partition key.
-pub(crate) fn key_components(table: &TableSchema, key: &Bytes) -> Result<Vec<Bytes>, Error> {
-    components(table, key).map(|components| components.to_vec())
 }

@@ -1,17 +1,34 @@
-//! What a read goes through: partitions by key, a range of them, the rest of the one that a page ended in.
+//! The parts of a read: partitions by key, a range of them, the rest of the one in which a page ended.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use ilion_rows::{
     Bound, BoundKind, Clustering, ClusteringComparator, ClusteringFilter, DecoratedKey, KeyBound, KeyRange,
     Slice,
 };
+use ilion_schema::{ColumnId, TableSchema};
 
-use super::paging::{self, Position};
-use super::scan::ScanPlan;
+use super::paging::{self, PagePosition};
+use super::wanted_elements::ElementKeys;
 use crate::Error;
 use crate::context::Execution;
 use crate::guardrails::check_partition_keys;
+use crate::restrictions::Restrictions;
+
+/// What a scan reads, as planned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScanPlan<'p> {
+    pub table: &'p Arc<TableSchema>,
+    pub restrictions: &'p Restrictions,
+    /// One row per partition is enough.
+    pub is_distinct: bool,
+    pub is_reversed: bool,
+    /// Static and regular columns that are selected or checked; `None` means all.
+    pub columns: &'p Option<Arc<[ColumnId]>>,
+    /// Columns that are read in part.
+    pub element_keys: &'p [ElementKeys],
+}
 
 /// Partitions that are still to be read.
 pub(super) enum Segment {
@@ -24,26 +41,26 @@ pub(super) enum Segment {
 /// What an earlier page left of a partition.
 pub(super) struct Rest {
     pub slices: Vec<Slice>,
-    /// Rows or groups that were given of it.
+    /// Rows or groups of it that were returned.
     pub given: u32,
 }
 
-/// What a read has to go through, or what earlier pages left of it.
+/// The segments of a read, or those that earlier pages left of it.
 ///
 /// # Errors
-/// The position is none of this read's.
+/// The position does not belong to this read.
 pub(super) fn segments(
     plan: ScanPlan<'_>,
     clusterings: &ClusteringFilter,
     execution: &Execution<'_>,
-    resume: Option<&Position>,
+    resume: Option<&PagePosition>,
 ) -> Result<VecDeque<Segment>, Error> {
-    // The WHERE asks for rows, and no row can match it.
+    // WHERE restricts the rows so that none can match.
     if clusterings.slices.is_empty() {
         return Ok(VecDeque::new());
     }
     let comparator = ClusteringComparator::of(plan.table);
-    let rest = |key, position: &Position| rest(&comparator, clusterings, key, position);
+    let rest = |key, position: &PagePosition| rest(&comparator, clusterings, key, position);
     if plan.restrictions.is_by_key() {
         let keys = plan.restrictions.partition_keys(execution)?;
         if plan.restrictions.has_key_in() {
@@ -74,8 +91,8 @@ pub(super) fn segments(
 
 fn resume_keys(
     keys: Vec<DecoratedKey>,
-    position: &Position,
-    rest: impl Fn(DecoratedKey, &Position) -> Option<Segment>,
+    position: &PagePosition,
+    rest: impl Fn(DecoratedKey, &PagePosition) -> Option<Segment>,
 ) -> Result<VecDeque<Segment>, Error> {
     let index = keys
         .iter()
@@ -86,12 +103,12 @@ fn resume_keys(
     Ok(first.into_iter().chain(keys.map(Segment::Partition)).collect())
 }
 
-/// What is left of the partition in which a page ended.
+/// The rest of the partition in which a page ended.
 fn rest(
     comparator: &ClusteringComparator,
     clusterings: &ClusteringFilter,
     key: DecoratedKey,
-    position: &Position,
+    position: &PagePosition,
 ) -> Option<Segment> {
     let after = position.clustering.as_ref()?;
     let slices = slices_after(comparator, &clusterings.slices, clusterings.reversed, after);
@@ -99,7 +116,7 @@ fn rest(
     (!slices.is_empty()).then_some(Segment::Rest(key, Rest { slices, given }))
 }
 
-/// The slices without what was given up to a row, in the direction of the read.
+/// The slices that are left after row `last`, in the direction of the read.
 pub(super) fn slices_after(
     comparator: &ClusteringComparator,
     slices: &[Slice],

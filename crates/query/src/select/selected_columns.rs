@@ -1,4 +1,4 @@
-//! Which columns an expression reads, known before its types are.
+//! The columns that an expression reads, found before types are resolved.
 
 use ilion_cql::ast::{Selection, Selector};
 use ilion_schema::{Column, TableSchema};
@@ -9,7 +9,7 @@ use crate::restrictions::relation::existing;
 /// The columns that a selection reads, each once.
 ///
 /// # Errors
-/// The table has no column of a name.
+/// The table does not have a column.
 pub(super) fn columns_of(selection: &Selection, table: &TableSchema) -> Result<Vec<Column>, Error> {
     let mut columns = Vec::new();
     match selection {
@@ -26,7 +26,7 @@ pub(super) fn columns_of(selection: &Selection, table: &TableSchema) -> Result<V
 /// The columns that a selector reads, each once.
 ///
 /// # Errors
-/// The table has no column of a name.
+/// The table does not have a column.
 pub(super) fn columns_in(selector: &Selector, table: &TableSchema) -> Result<Vec<Column>, Error> {
     let mut columns = Vec::new();
     collect(selector, table, &mut columns)?;
@@ -61,7 +61,7 @@ fn collect(selector: &Selector, table: &TableSchema, columns: &mut Vec<Column>) 
             collect(right, table, columns)
         }
         Selector::MapOrUserType(entries) => entries.iter().try_for_each(|(key, value)| {
-            // A name before a colon may be a field's.
+            // A name before a colon may be the name of a field.
             let is_field = matches!(key, Selector::Column(name) if table.shown_named(name).is_none());
             if !is_field {
                 collect(key, table, columns)?;

@@ -1,4 +1,4 @@
-//! What a SELECT answers of each row: columns as they are, or expressions.
+//! The selection of a SELECT: plain columns, or expressions.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ use crate::{ColumnSpec, Error};
 #[derive(Debug)]
 pub(super) struct Selection {
     kind: SelectionKind,
-    /// The selected columns, if they are answered as one JSON text.
+    /// The selected columns, if each row is answered as one JSON text.
     json: Option<Vec<(String, CqlType)>>,
 }
 
 #[derive(Debug)]
 enum SelectionKind {
-    /// Columns as they are.
+    /// Plain columns.
     Columns(Vec<Column>),
     Expressions {
         expressions: Vec<Selected>,
@@ -40,14 +40,14 @@ enum SelectionKind {
 #[derive(Debug)]
 struct Selected {
     expr: Expr,
-    /// Of a group, it is computed from aggregates at the end; others from the first row.
+    /// True if its value for a group is computed from aggregates at the end, otherwise from the first row.
     is_aggregate: bool,
-    /// Computed at the end, it needs the first row as well.
+    /// True if its value, computed at the end, also needs the first row.
     is_mixed: bool,
 }
 
 impl Selection {
-    /// Resolves what is selected, and says the result's columns.
+    /// Resolves the selection and the columns of the result.
     pub fn plan(
         ast: &ast::Select,
         table: &TableSchema,
@@ -109,7 +109,7 @@ impl Selection {
         Ok((selection, specs))
     }
 
-    /// The selected columns, if each is answered as it is.
+    /// The selected columns, if all are plain columns.
     pub fn columns_as_they_are(&self) -> Option<&[Column]> {
         match &self.kind {
             SelectionKind::Columns(columns) if self.json.is_none() => Some(columns),
@@ -117,7 +117,7 @@ impl Selection {
         }
     }
 
-    /// What each aggregate is of, if those are all that is to be known of rows that are not the first of their group.
+    /// The argument of each aggregate, if no other values are needed from rows after the first of a group.
     pub fn plain_arguments(&self) -> Option<Vec<Option<&Column>>> {
         match &self.kind {
             SelectionKind::Columns(_) => Some(Vec::new()),
@@ -127,7 +127,7 @@ impl Selection {
         }
     }
 
-    /// True if rows are put together.
+    /// True if rows are aggregated.
     pub fn is_aggregate(&self) -> bool {
         match &self.kind {
             SelectionKind::Columns(_) => false,
@@ -173,7 +173,7 @@ impl Selection {
         Ok(())
     }
 
-    /// Starts a group with its first row; without one, nothing is in it.
+    /// Starts a group with its first row; without one, the group is empty.
     pub fn start_group<'p>(
         &'p self,
         first: Option<RowView<'_>>,
@@ -232,24 +232,24 @@ fn kind_of(expressions: Vec<Selected>, aggregates: Vec<AggregatePlan>) -> Select
     }
 }
 
-/// Rows that become one.
+/// Rows that are aggregated into one.
 pub(super) struct Group<'p> {
     selection: &'p Selection,
-    /// What is selected of the first row.
+    /// The selected values of the first row.
     first: Vec<Option<Bytes>>,
-    /// The first row itself, if the end needs it.
+    /// The first row, if the end needs it.
     row: Option<OwnedRow>,
     aggregates: Vec<RunningAggregate<'p>>,
 }
 
 impl<'p> Group<'p> {
-    /// What adds plain rows, but not the first; `None` if an aggregate is a user's.
+    /// The aggregates for plain rows after the first; `None` if one is user-defined.
     pub fn plain<'g>(&'g mut self, arguments: &'g PlainArguments) -> Option<PlainAggregates<'g, 'p>> {
         let runnings = self.aggregates.iter_mut().map(RunningAggregate::native);
         Some(PlainAggregates::new(arguments, runnings.collect::<Option<_>>()?))
     }
 
-    /// Adds a row; also the first.
+    /// Adds a row, including the first.
     pub fn add(&mut self, row: RowView<'_>, execution: &Execution<'_>) -> Result<(), Error> {
         let scope = Scope {
             row: Some(row),
@@ -261,7 +261,7 @@ impl<'p> Group<'p> {
             .try_for_each(|aggregate| aggregate.add(scope))
     }
 
-    /// Appends the group's row.
+    /// Appends the row of the group.
     pub fn write(mut self, execution: &Execution<'_>, out: &mut RowsOut) -> Result<(), Error> {
         if let SelectionKind::Expressions { expressions, .. } = &self.selection.kind {
             let before = Scope {
@@ -289,7 +289,7 @@ impl<'p> Group<'p> {
     }
 }
 
-/// Appends columns without a copy between cell and answer.
+/// Appends columns, without a copy between cell and answer.
 fn write_columns(columns: &[Column], row: RowView<'_>, out: &mut RowsOut) {
     for column in columns {
         match column.kind {

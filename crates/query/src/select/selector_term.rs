@@ -1,8 +1,8 @@
-//! Selectors that are terms: they hold no column and no call, so that their type may be open.
+//! Selectors that are terms: they contain no column and no call, so that their type may be open.
 
 use ilion_cql::ast::{Selector, Term};
 
-/// The term that a selector is, if it is one.
+/// The selector as a term, if it is one.
 pub(super) fn as_term(selector: &Selector) -> Option<Term> {
     let all = |members: &[Selector]| members.iter().map(as_term).collect::<Option<Vec<_>>>();
     Some(match selector {
@@ -30,7 +30,7 @@ pub(super) fn as_term(selector: &Selector) -> Option<Term> {
     })
 }
 
-/// `{name: value}` is a user type, since a name would be a column.
+/// `{name: value}` is a user type, since a name as a map key would be a column.
 fn map_or_user_type(entries: &[(Selector, Selector)]) -> Option<Term> {
     let fields = entries.iter().map(|(key, value)| match key {
         Selector::Column(name) => Some((name.clone(), as_term(value)?)),

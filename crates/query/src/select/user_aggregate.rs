@@ -1,7 +1,7 @@
-//! Aggregates of CREATE AGGREGATE.
+//! User-defined aggregates.
 //!
-//! Compat: `UDAggregate` of Cassandra 5.0: a state function that does not take null passes over rows with a null among its
-//! arguments, and makes null of a state that is null; a final function that does not take null gives null for it.
+//! Compat: `UDAggregate` of Cassandra 5.0. A state function that is not called on null skips rows with a null argument, and
+//! returns null for a null state. A final function that is not called on null returns null for a null state.
 
 use std::iter;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::term::functions::{ScalarFunction, exact_user_function};
 use crate::term::plan_constant;
 use crate::{ColumnSpec, Error};
 
-/// An aggregate of a user, its functions resolved.
+/// A user-defined aggregate with its functions.
 #[derive(Debug)]
 pub(super) struct UserAggregate {
     pub keyspace: String,
@@ -30,7 +30,7 @@ impl UserAggregate {
     /// Resolves the functions of an aggregate.
     ///
     /// # Errors
-    /// One of them is gone.
+    /// One of them does not exist any more.
     pub fn of(
         keyspace: &Keyspace,
         schema: &Arc<AggregateSchema>,
@@ -75,14 +75,14 @@ fn initial_state(
     plan_constant(&ilion_cql::parse_term(text)?, &receiver, context)
 }
 
-/// An aggregate of a user while rows are added.
+/// The state of a user-defined aggregate while rows are added.
 pub(super) struct RunningUserAggregate<'p> {
     plan: &'p UserAggregate,
     state: Option<Bytes>,
 }
 
 impl<'p> RunningUserAggregate<'p> {
-    /// Over nothing yet.
+    /// An aggregate without rows so far.
     pub fn new(plan: &'p UserAggregate) -> Self {
         Self {
             plan,

@@ -1,4 +1,5 @@
-//! Columns of which a SELECT reads single elements only, or the times (`writetime`, `ttl`): other values need not be read.
+//! Columns of which a SELECT reads some map elements only, or only facts of their cells (`writetime`, `ttl`): other values are
+//! not read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,28 +10,27 @@ use ilion_rows::WantedElements;
 use ilion_schema::{Column, ColumnId, TableSchema};
 use ilion_types::CqlType;
 
+use super::collection_parts::element_key;
 use super::compile::Compiler;
-use super::expression::element_key;
 use crate::Error;
 use crate::context::{Execution, PlanContext};
 use crate::restrictions::relation::existing;
 use crate::term::Term;
 
-/// The elements that are read of a map; without keys: no value of any column, only what is known beside.
+/// The elements of a map that are read. Without keys: no values of the column, only the facts of its cells.
 #[derive(Debug)]
 pub(super) struct ElementKeys {
     column: Column,
     keys: Vec<Term>,
 }
 
-/// How the columns of a selection are read, by name: by these keys, or (nothing) as a whole.
+/// How the columns of a selection are read, by name: `Some` by these keys, `None` as a whole.
 type Uses<'s> = BTreeMap<&'s str, Option<Vec<&'s ast::Term>>>;
 
-/// The columns of which not all is selected, and nothing is checked: `is_needed` says of which all is needed for what else there
-/// is in the statement.
+/// The columns that are read in part. `is_needed` marks those that the rest of the statement needs as a whole.
 ///
 /// # Errors
-/// A key is none of its map.
+/// A key does not fit its map.
 pub(super) fn element_keys(
     selection: &Selection,
     table: &TableSchema,
@@ -72,7 +72,8 @@ pub(super) fn element_keys(
     Ok(all)
 }
 
-/// The elements of an execution. A key that is none fails where a row is written, if there is one.
+/// The elements for one execution. A column with a null or unset key is left out here: the selection refuses the key
+/// when it computes a row.
 pub(super) fn wanted_elements(
     all: &[ElementKeys],
     execution: &Execution<'_>,
@@ -90,7 +91,7 @@ pub(super) fn wanted_elements(
     Some(wanted.collect())
 }
 
-/// Two keys of these types that are equal have the same bytes.
+/// True if keys of this type that are equal have the same bytes.
 fn is_equal_as_bytes(ty: &CqlType) -> bool {
     matches!(
         ty,
@@ -152,7 +153,7 @@ fn note<'s>(selector: &'s Selector, uses: &mut Uses<'s>) {
     }
 }
 
-/// The column that this is, or is a part of.
+/// The column of a selector that is a column or a part of one.
 fn column_of(selector: &Selector) -> Option<&str> {
     match selector {
         Selector::Column(name) => Some(name),

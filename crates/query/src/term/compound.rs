@@ -3,13 +3,14 @@
 use ilion_cql::ast;
 use ilion_types::{CqlType, UserType};
 
+use super::Term;
 use super::assemble::assemble;
-use super::assignment::{Assignment, known_type, test_assignment};
-use super::{Argument, Term};
+use super::assignment::Assignment;
+use super::functions::{Argument, known_type, test_assignment};
 use crate::context::{Execution, PlanContext};
 use crate::{ColumnSpec, Error, Value};
 
-/// A literal whose parts are not all constant. A map's parts are keys and values in turn.
+/// A literal with parts that are not all constant. The parts of a map are keys and values in turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Compound {
     ty: CqlType,
@@ -17,7 +18,6 @@ pub(crate) struct Compound {
 }
 
 impl Compound {
-    /// What it is made of.
     pub(super) fn parts(&self) -> &[Term] {
         &self.parts
     }
@@ -34,11 +34,11 @@ impl Compound {
 
 /// Plans a literal for its receiver.
 ///
-/// Each kind has a function of its own, and so has what is left to do: literals have many levels, and each takes of the stack what
-/// the functions take that it goes through.
+/// Each kind has its own function, and so has the rest of the work: literals nest deeply, and small stack frames allow for
+/// that.
 pub(super) fn plan(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext<'_>) -> Result<Term, Error> {
     match (ast, &receiver.ty) {
-        // One term in parentheses is a tuple only where one is wanted.
+        // One term in parentheses is a tuple only if the receiver is one.
         (ast::Term::Tuple(terms), ty)
             if terms.len() == 1 && !matches!(ty, CqlType::Tuple(_) | CqlType::Udt { .. }) =>
         {
@@ -97,7 +97,7 @@ fn plan_parts(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext<'_>)
     }
 }
 
-/// The refusal of a literal that its receiver has no place for.
+/// The error for a literal that does not fit its receiver.
 fn unexpected(ast: &ast::Term, receiver: &ColumnSpec) -> Error {
     let ty = &receiver.ty;
     Error::Invalid(match ast {
@@ -140,15 +140,15 @@ fn constant_value(term: Term) -> Value {
 }
 
 #[derive(Clone, Copy)]
-enum Part {
+enum LiteralPart {
     Key,
     Value,
 }
 
-fn part_spec(receiver: &ColumnSpec, ty: &CqlType, part: Part) -> ColumnSpec {
+fn part_spec(receiver: &ColumnSpec, ty: &CqlType, part: LiteralPart) -> ColumnSpec {
     let name = match part {
-        Part::Key => format!("key({})", receiver.name),
-        Part::Value => format!("value({})", receiver.name),
+        LiteralPart::Key => format!("key({})", receiver.name),
+        LiteralPart::Value => format!("value({})", receiver.name),
     };
     named(receiver, name, ty)
 }
@@ -187,11 +187,11 @@ fn plan_elements(
     receiver: &ColumnSpec,
     context: &PlanContext<'_>,
 ) -> Result<Vec<Term>, Error> {
-    let part = part_spec(receiver, element, Part::Value);
+    let part = part_spec(receiver, element, LiteralPart::Value);
     for term in terms {
         check_part(kind, || format!("value {term}"), term, &part, receiver, context)?;
     }
-    // A loop takes less of the stack, and literals have many levels.
+    // A loop takes less stack than iterator adapters, and literals nest deeply.
     let mut parts = Vec::with_capacity(terms.len());
     for term in terms {
         parts.push(Term::plan(term, &part, context)?);
@@ -205,8 +205,8 @@ fn plan_entries(
     receiver: &ColumnSpec,
     context: &PlanContext<'_>,
 ) -> Result<Vec<Term>, Error> {
-    let key = part_spec(receiver, key, Part::Key);
-    let value = part_spec(receiver, value, Part::Value);
+    let key = part_spec(receiver, key, LiteralPart::Key);
+    let value = part_spec(receiver, value, LiteralPart::Value);
     for (key_term, value_term) in entries {
         let (key_text, value_text) = (|| format!("key {key_term}"), || format!("value {value_term}"));
         check_part("map", key_text, key_term, &key, receiver, context)?;
@@ -289,10 +289,10 @@ fn refuse_markers(kind: &str, parts: Vec<Term>, receiver: &ColumnSpec) -> Result
     Ok(parts)
 }
 
-/// Whether a literal may stand for its receiver.
+/// How well a literal fits its receiver.
 pub(super) fn test(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext<'_>) -> Assignment {
     let of = |term: &ast::Term, ty: &CqlType| {
-        test_assignment(term, &part_spec(receiver, ty, Part::Value), context)
+        test_assignment(term, &part_spec(receiver, ty, LiteralPart::Value), context)
     };
     match (ast, &receiver.ty) {
         (ast::Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Assignment::Weak,
@@ -344,7 +344,7 @@ fn all_fit(each: impl Iterator<Item = Assignment>) -> Assignment {
     Assignment::all(each).min(Assignment::Weak)
 }
 
-/// The type of a literal by itself, where its first parts tell.
+/// The type of a literal without a receiver, if its first parts have one.
 pub(super) fn own_type(ast: &ast::Term, context: &PlanContext<'_>) -> Option<CqlType> {
     let of_first = |terms: &[ast::Term]| {
         let known = terms.iter().find_map(|term| known_type(term, context))?;

@@ -1,4 +1,4 @@
-//! Constants: which kind a literal is of, the type that it has by itself, and its bytes for a receiver.
+//! Constants: the kind of a literal, its type without a receiver, and its bytes for a receiver.
 
 use ilion_cql::ast::Literal;
 use ilion_types::{ConstantKind, CqlType, Decimal};
@@ -33,7 +33,7 @@ pub(super) fn plan(literal: &Literal, receiver: &ColumnSpec) -> Result<Term, Err
     Ok(Term::Constant(bytes?.into()))
 }
 
-/// Whether a constant may stand for a value of `ty`.
+/// How well a constant fits `ty`.
 pub(super) fn test(literal: &Literal, ty: &CqlType) -> Assignment {
     let Some((kind, _)) = kind_and_text(literal) else {
         return match ty {
@@ -41,7 +41,8 @@ pub(super) fn test(literal: &Literal, ty: &CqlType) -> Assignment {
             _ => Assignment::Weak,
         };
     };
-    // Compat: `Constants.Literal.testAssignment` says so of everything that is neither native, a collection nor a user type.
+    // Compat: `Constants.Literal.testAssignment` returns this for everything that is neither native, a collection nor a user
+    // type.
     if matches!(ty, CqlType::Custom(_) | CqlType::Tuple(_)) {
         return Assignment::Weak;
     }
@@ -55,7 +56,7 @@ pub(super) fn test(literal: &Literal, ty: &CqlType) -> Assignment {
     }
 }
 
-/// The type of a constant that nothing else gives a type: the smallest that holds it.
+/// The type of a constant without a receiver: the smallest that holds it.
 pub(super) fn own_type(literal: &Literal) -> Option<CqlType> {
     Some(match literal {
         Literal::Null => return None,
@@ -74,7 +75,7 @@ pub(super) fn own_type(literal: &Literal) -> Option<CqlType> {
     })
 }
 
-/// True if going through a double gives the same decimal.
+/// True if the decimal survives a conversion to double and back.
 fn fits_double(text: &str) -> bool {
     let Ok(exact) = text.parse::<Decimal>() else {
         return true;
@@ -112,7 +113,7 @@ fn kind_and_text(literal: &Literal) -> Option<(ConstantKind, String)> {
     })
 }
 
-/// The text as messages show it.
+/// The text in messages.
 fn shown(kind: ConstantKind, text: &str) -> String {
     match kind {
         ConstantKind::Hex => format!("0x{text}"),

@@ -1,14 +1,14 @@
-//! Terms as planned: what stands for a value outside of a selection, with the type that it is for.
+//! Planned terms: values outside of a selection, each with the type of its receiver.
 //!
-//! Planning checks that a term may stand for its receiver and turns what is constant into bytes; evaluating binds the
-//! markers, calls the functions and gives the serialized value.
+//! Planning checks that a term fits its receiver and serializes constants. Evaluating binds the markers, calls the functions
+//! and returns the serialized value.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `constant` | constants and what they mean to their receiver |
+//! | `constant` | constants |
 //! | `compound`, `assemble` | literals of collections, tuples, user types and vectors |
-//! | `assignment` | what may stand for what |
-//! | `terms` | right sides that are lists |
+//! | `assignment` | which types a receiver accepts |
+//! | `terms` | lists of values after `IN` |
 //! | `functions` | native functions, casts and arithmetic |
 
 mod assemble;
@@ -26,25 +26,25 @@ use ilion_types::CqlType;
 
 use crate::aggregate;
 use crate::context::{Execution, PlanContext};
+use crate::type_name::resolve_type;
 use crate::{ColumnSpec, Error, Value};
 
 pub(crate) use assignment::{Assignment, test_type_assignment};
-#[allow(unused_imports, reason = "restrictions are being built")]
 pub(crate) use terms::Terms;
 
 use compound::Compound;
-use functions::{Argument, ScalarFunction};
+use functions::{Argument, ScalarFunction, test_assignment};
 
 /// A planned term.
 #[derive(Clone, Debug)]
 pub(crate) enum Term {
     /// `null`
     Null,
-    /// Serialized already.
+    /// A serialized value.
     Constant(Bytes),
     /// `?` or `:name`
     Marker(Marker),
-    /// A literal some of whose parts are not constant.
+    /// A literal with parts that are not all constant.
     Compound(Box<Compound>),
     /// A call.
     Call(Box<Call>),
@@ -55,7 +55,7 @@ pub(crate) enum Term {
 pub(crate) struct Marker {
     index: usize,
     ty: CqlType,
-    /// Sets and maps may come in any order; they are stored sorted.
+    /// True if the elements of a bound set or map must be sorted for storage.
     has_order: bool,
 }
 
@@ -70,7 +70,7 @@ impl Term {
     /// Plans `ast` as a value for `receiver`.
     ///
     /// # Errors
-    /// It may not stand for the receiver.
+    /// The term does not fit the receiver.
     pub(crate) fn plan(
         ast: &ast::Term,
         receiver: &ColumnSpec,
@@ -84,7 +84,7 @@ impl Term {
             }
             ast::Term::Function { name, arguments } => plan_call(name, arguments, receiver, context),
             ast::Term::TypeHint { type_name, term } => {
-                assignment::check_hint(type_name, term, ast, receiver, context)?;
+                check_hint(type_name, term, ast, receiver, context)?;
                 Self::plan(term, receiver, context)
             }
             ast::Term::Cast { term, type_name } => {
@@ -118,7 +118,7 @@ impl Term {
     /// The value.
     ///
     /// # Errors
-    /// A bound value is none of its type, or a function failed.
+    /// A bound value does not fit its type, or a function failed.
     #[inline]
     pub(crate) fn evaluate(&self, execution: &Execution<'_>) -> Result<Value, Error> {
         match self {
@@ -130,7 +130,7 @@ impl Term {
         }
     }
 
-    /// The value where an unset one makes no sense: `what` is refused then.
+    /// The value; an unset one is refused with this message.
     pub(crate) fn evaluate_set(
         &self,
         execution: &Execution<'_>,
@@ -143,12 +143,12 @@ impl Term {
         }
     }
 
-    /// True if the value is known without executing.
+    /// True if the value is known at planning.
     pub(crate) fn is_constant(&self) -> bool {
         matches!(self, Self::Null | Self::Constant(_))
     }
 
-    /// Which marker it is, if it is one.
+    /// The index of the marker, if the term is one.
     pub(crate) fn marker_index(&self) -> Option<usize> {
         match self {
             Self::Marker(marker) => Some(marker.index),
@@ -156,7 +156,7 @@ impl Term {
         }
     }
 
-    /// True if a marker stands somewhere in it.
+    /// True if it contains a marker.
     pub(crate) fn has_marker(&self) -> bool {
         match self {
             Self::Null | Self::Constant(_) => false,
@@ -184,7 +184,7 @@ impl Marker {
         }
     }
 
-    /// The bytes as they are stored, if they are a value of the type.
+    /// The bytes in stored form, if they are a value of the type.
     #[inline]
     fn checked(&self, bytes: &Bytes) -> Result<Bytes, Error> {
         if self.has_order {
@@ -217,6 +217,34 @@ impl Call {
     }
 }
 
+/// Checks `(type_name) term` against the receiver.
+fn check_hint(
+    type_name: &ast::CqlTypeName,
+    term: &ast::Term,
+    whole: &ast::Term,
+    receiver: &ColumnSpec,
+    context: &PlanContext<'_>,
+) -> Result<(), Error> {
+    let ty = resolve_type(type_name, Some(&receiver.keyspace), context.schema)?;
+    let hinted = ColumnSpec {
+        name: whole.to_string().into(),
+        ty: ty.clone(),
+        ..receiver.clone()
+    };
+    if test_assignment(term, &hinted, context) == Assignment::No {
+        return Err(Error::Invalid(format!(
+            "Cannot cast value {term} to type {type_name}"
+        )));
+    }
+    if test_type_assignment(&receiver.ty, &ty) == Assignment::No {
+        return Err(Error::Invalid(format!(
+            "Cannot assign value {whole} to {} of type {}",
+            receiver.name, receiver.ty
+        )));
+    }
+    Ok(())
+}
+
 fn plan_call(
     name: &ast::QualifiedName,
     arguments: &[ast::Term],
@@ -233,7 +261,7 @@ fn plan_call(
     finish_call(function, &arguments, receiver, context)
 }
 
-/// True if an aggregate has this name, a native one or one that users have made.
+/// True if there is an aggregate of this name, native or user-defined.
 fn is_aggregate(name: &ast::QualifiedName, context: &PlanContext<'_>) -> bool {
     let may_be_native = name
         .keyspace
@@ -247,10 +275,10 @@ fn is_aggregate(name: &ast::QualifiedName, context: &PlanContext<'_>) -> bool {
     keyspace.is_some_and(|keyspace| keyspace.aggregates.iter().any(|known| known.name == name.name))
 }
 
-/// The value of a term that is the same at every execution; nothing is null.
+/// The value of a constant term; `None` is null.
 ///
 /// # Errors
-/// It does not fit the receiver, or its value is not known before executing.
+/// It does not fit the receiver, or is not constant.
 pub(crate) fn plan_constant(
     ast: &ast::Term,
     receiver: &ColumnSpec,
@@ -296,7 +324,7 @@ fn finish_call(
     })))
 }
 
-/// A function's name as messages have it.
+/// A function's name in messages.
 pub(crate) fn print_name(name: &ast::QualifiedName) -> String {
     match &name.keyspace {
         Some(keyspace) => format!("{keyspace}.{}", name.name),

@@ -1,4 +1,4 @@
-//! Right sides that are lists of values: what follows `IN`.
+//! Lists of values after `IN`.
 
 use bytes::Bytes;
 use ilion_codec::Reader;
@@ -18,7 +18,7 @@ pub(crate) enum Terms {
     Marker(ListMarker),
 }
 
-/// A marker that receives a list. Unlike in a list that is stored, its elements may be null.
+/// A marker that receives a list. Unlike in a stored list, its elements may be null.
 #[derive(Clone, Debug)]
 pub(crate) struct ListMarker {
     index: usize,
@@ -29,7 +29,7 @@ impl Terms {
     /// Plans the right side of `IN`; each member is for `receiver`.
     ///
     /// # Errors
-    /// A member may not stand for the receiver.
+    /// A member does not fit the receiver.
     pub(crate) fn plan(
         operand: &ast::Operand,
         receiver: &ColumnSpec,
@@ -63,10 +63,10 @@ impl Terms {
         }
     }
 
-    /// The values. A marker that is null or unset gives one such value.
+    /// The values. A null or unset marker gives one such value.
     ///
     /// # Errors
-    /// A bound value is none of its type, or a function failed.
+    /// A bound value does not fit its type, or a function failed.
     pub(crate) fn evaluate(&self, execution: &Execution<'_>) -> Result<Vec<Value>, Error> {
         match self {
             Self::Each(terms) => terms.iter().map(|term| term.evaluate(execution)).collect(),
@@ -77,7 +77,7 @@ impl Terms {
         }
     }
 
-    /// What a marker for the whole list is bound to; `None` for a list of terms.
+    /// The bound value of a marker for the whole list; `None` for a list of terms.
     pub(crate) fn whole<'e>(&self, execution: &'e Execution<'_>) -> Result<Option<&'e Value>, Error> {
         match self {
             Self::Each(_) => Ok(None),

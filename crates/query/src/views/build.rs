@@ -1,7 +1,7 @@
-//! Building views: entries for the rows that were in the base table before the view.
+//! Building views: entries for the rows that the base table had before the view.
 //!
-//! One thread goes through the partitions of each base table by token, each under its lock, so that nothing is written in
-//! between; how far it came is remembered, and gone on with after a restart.
+//! One thread reads the partitions of each base table by token, each under its lock, so that they do not change meanwhile. Its
+//! progress is stored, and a restart continues from there.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,12 +17,12 @@ use super::definition::ViewPlan;
 use crate::select::key_components;
 use crate::{Error, StoreError};
 
-/// Partitions after which progress is written.
+/// Number of partitions after which progress is stored.
 const PARTITIONS_UNMARKED: u64 = 1000;
-/// Rows whose entries are one write.
+/// Number of rows whose entries are one write.
 const ROWS_AT_ONCE: usize = 256;
 
-/// The thread that builds, if there is one.
+/// The thread that builds views, if it runs.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     thread: Option<JoinHandle<()>>,
@@ -32,12 +32,12 @@ pub(super) struct Builder {
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Built,
-    /// We stop, or the view is gone.
+    /// The node stops, or the view was dropped.
     Broken,
 }
 
 impl Views {
-    /// Has all views built that are not yet.
+    /// Starts to build all views that are not built yet.
     pub fn build_missing(self: &Arc<Self>) {
         let mut builder = self.builder.lock();
         let unbuilt = match self.unbuilt() {
@@ -58,7 +58,7 @@ impl Views {
                 if let Some(before) = before
                     && before.join().is_err()
                 {
-                    tracing::error!("the building of a materialized view panicked");
+                    tracing::error!("the build of a materialized view panicked");
                 }
                 views.build_all();
             });
@@ -68,17 +68,17 @@ impl Views {
         }
     }
 
-    /// Returns when no view is being built.
+    /// Blocks until no view is being built.
     pub fn wait_built(&self) {
         let thread = self.builder.lock().thread.take();
         if let Some(thread) = thread
             && thread.join().is_err()
         {
-            tracing::error!("the building of a materialized view panicked");
+            tracing::error!("the build of a materialized view panicked");
         }
     }
 
-    /// Tables and views by id, of those not built.
+    /// The ids of base table and view, for each view that is not built.
     fn unbuilt(&self) -> Result<Vec<(TableId, TableId)>, Error> {
         let index = self.index.read();
         let mut unbuilt = Vec::new();
@@ -151,7 +151,7 @@ impl Views {
         Ok(End::Built)
     }
 
-    /// Does something while a view is there and the schema does not change; `None` if it is gone.
+    /// Runs `act` while the view exists and the schema does not change; `None` if the view was dropped.
     fn with_plan<T>(
         &self,
         base: TableId,

@@ -1,4 +1,4 @@
-//! Rows of a base partition before and after a mutation, and what that means for each view.
+//! The rows of a base partition before and after a mutation, and the updates of views that follow.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 
 use super::definition::ViewPlan;
-use super::entry::{self, Place, Wanted};
+use super::entry::{self, EntryKey, Wanted};
 use super::steer;
 use crate::select::key_components;
 use crate::{Error, Store, StoreError};
 
-/// A row of the base, and what becomes of it.
+/// A row of the base table before and after a mutation.
 struct Change {
     before: Option<Row>,
     after: Option<Row>,
-    /// What of the mutation deletes the row, if anything does.
+    /// The deletion in the mutation that removes the row, if there is one.
     deletion: Option<DeletionTime>,
 }
 
-/// Appends what a mutation of a base table means for its views. Requires: the partition is locked.
+/// Appends the updates of views that follow from a mutation of their base table. Requires: the partition is locked.
 pub(super) fn view_updates(
     store: &dyn Store,
     plans: &[ViewPlan],
@@ -49,7 +49,7 @@ pub(super) fn view_updates(
     Ok(())
 }
 
-/// Appends what the rows of a base partition, as they are, should have in a view.
+/// Appends the entries that a view should have for the current rows of a base partition.
 pub(super) fn push_entry(
     store: &dyn Store,
     plan: &ViewPlan,
@@ -108,8 +108,8 @@ fn mutation(plan: &ViewPlan, key: DecoratedKey, row: Row) -> Mutation {
     }
 }
 
-/// What a view holds at a place, dead or alive.
-fn stored_entry(store: &dyn Store, plan: &ViewPlan, place: &Place) -> Result<Option<Row>, Error> {
+/// The stored entry of a view, live or dead.
+fn stored_entry(store: &dyn Store, plan: &ViewPlan, place: &EntryKey) -> Result<Option<Row>, Error> {
     let slices = vec![Slice::exactly(&place.clustering)];
     let partition = read(store, &plan.view, &place.key, slices)?;
     let rows = partition.into_iter().flat_map(|partition| partition.unfiltereds);
@@ -136,7 +136,7 @@ fn read(
     Partition::read_next(&mut *cursor).map_err(|error| StoreError::Read(error).of_statement())
 }
 
-/// The parts of the partition that an update touches, in order, not overlapping.
+/// The slices that an update touches, in order, not overlapping.
 fn touched(update: &PartitionUpdate, comparator: &ClusteringComparator) -> Vec<Slice> {
     if update.deletion.is_some() {
         return vec![Slice::all()];
@@ -209,7 +209,7 @@ fn rows_of(partition: Option<Partition>) -> impl Iterator<Item = Row> {
     })
 }
 
-/// The newest deletion of an update that covers a row.
+/// The newest deletion in an update that covers a row.
 fn deletion_of(
     update: &PartitionUpdate,
     clustering: &Clustering,

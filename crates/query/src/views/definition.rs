@@ -20,18 +20,18 @@ pub(super) enum Source {
     PartitionKey(usize),
     /// Clustering column of the base.
     Clustering(usize),
-    /// The one column beside the base's primary key.
+    /// The one column that is not in the base's primary key.
     Regular(ColumnId),
 }
 
-/// A column that view and base both have, outside of the view's key.
+/// A column of both view and base, outside of the view's key.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub base: ColumnId,
     pub view: Column,
 }
 
-/// A view as writes need it.
+/// A view in the form that writes need.
 #[derive(Debug)]
 pub(super) struct ViewPlan {
     pub base: Arc<TableSchema>,
@@ -39,11 +39,11 @@ pub(super) struct ViewPlan {
     pub partitioner: Partitioner,
     pub partition_key: Vec<Source>,
     pub clustering: Vec<Source>,
-    /// The column of the base that is in the view's key and not in its own: the entry lives as its cell does.
+    /// The column of the base that is only in the view's key: an entry lives as long as that cell.
     pub extra: Option<ColumnId>,
-    /// By column of the view.
+    /// Sorted by column of the view.
     pub shared: Vec<Shared>,
-    /// Regular columns of the base that the view has not: a row that lives by them lives in the view too.
+    /// Regular columns of the base that the view does not have: they keep a row alive in the view, too.
     pub unselected: Vec<ColumnId>,
     pub filter: RowFilter,
 }
@@ -161,11 +161,11 @@ fn relations_of(clause: &str) -> Result<Vec<Relation>, Error> {
     let parsed = ilion_cql::parse(&format!("SELECT * FROM base WHERE {clause} ALLOW FILTERING"))?;
     match parsed.statement {
         Statement::Select(select) => Ok(select.relations),
-        _ => Err(Error::ServerError(format!("{clause} is no WHERE clause"))),
+        _ => Err(Error::ServerError(format!("not a WHERE clause: {clause}"))),
     }
 }
 
-/// Those that say more than `IS NOT NULL`, which every key is.
+/// The relations other than `IS NOT NULL`, which holds for every key column.
 pub(crate) fn restricting(relations: &[Relation]) -> Vec<Relation> {
     relations
         .iter()

@@ -1,7 +1,7 @@
-//! The entry of a view that a row of its base should have.
+//! The entry that a view should have for a row of its base.
 //!
-//! Compat: `ViewUpdateGenerator.computeLivenessInfoForEntry`: with a column beside the base's key in its key, an entry lives as
-//! that cell does; else as the row does, also by columns that the view has not.
+//! Compat: `ViewUpdateGenerator.computeLivenessInfoForEntry`. If the view's key has a column outside the base's key, an entry
+//! lives as long as that cell. Otherwise it lives as long as the row, which columns outside the view keep alive, too.
 
 use bytes::Bytes;
 use ilion_rows::{Cell, Clustering, ColumnData, Data, DecoratedKey, Liveness, Row};
@@ -11,26 +11,26 @@ use super::definition::{Source, ViewPlan};
 use crate::Error;
 use crate::select::RowView;
 
-/// Where an entry is.
+/// The primary key of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct EntryKey {
     pub key: DecoratedKey,
     pub clustering: Clustering,
 }
 
-/// What an entry should be.
+/// An entry as it should be.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wanted {
-    pub place: Place,
+    pub place: EntryKey,
     pub liveness: Liveness,
-    /// Live and dead cells of the base, under the view's columns.
+    /// Live and dead cells of the base, with the view's column ids.
     pub columns: Vec<ColumnData>,
 }
 
 /// The entry of a base row; `None` if it should have none.
 ///
 /// # Errors
-/// A value is too long to be a key.
+/// A value is too long for a key.
 pub(super) fn wanted(
     plan: &ViewPlan,
     key: &[Bytes],
@@ -66,7 +66,7 @@ pub(super) fn wanted(
     }))
 }
 
-/// Liveness of the entry; `None` if there should be none.
+/// The liveness of the entry; `None` if there should be no entry.
 fn liveness(plan: &ViewPlan, row: &Row, now_secs: u32) -> Option<Liveness> {
     let Some(extra) = plan.extra else {
         return row
@@ -87,7 +87,8 @@ fn liveness_of_cell(cell: &Cell) -> Liveness {
     }
 }
 
-/// As long as the row's own liveness or a column that the view has not; columns that it has live by themselves.
+/// The longest of the row's own liveness and the cells outside the view. Cells inside the view keep the entry alive by
+/// themselves.
 fn liveness_of_row(plan: &ViewPlan, row: &Row, now_secs: u32) -> Liveness {
     let own = Some(row.liveness).filter(|liveness| liveness.is_live(now_secs));
     let unselected = plan.unselected.iter().filter_map(|column| row.column(*column));
@@ -102,7 +103,7 @@ fn liveness_of_row(plan: &ViewPlan, row: &Row, now_secs: u32) -> Liveness {
     lives
         .reduce(|one, other| {
             let newest = one.timestamp_micros.max(other.timestamp_micros);
-            // Without expiry is the highest of all.
+            // No expiry is the highest value.
             let longest = if other.expires_secs > one.expires_secs {
                 other
             } else {
@@ -116,9 +117,9 @@ fn liveness_of_row(plan: &ViewPlan, row: &Row, now_secs: u32) -> Liveness {
         .unwrap_or(Liveness::NONE)
 }
 
-/// The primary key of the entry; `None` if a value of it is null. Compat: a view may have an empty partition key, which no client can
-/// write or ask for.
-fn place(plan: &ViewPlan, key: &[Bytes], row: &Row) -> Result<Option<Place>, Error> {
+/// The primary key of the entry; `None` if a value of it is null. Compat: the partition key may be empty, although clients
+/// cannot write or read such keys.
+fn place(plan: &ViewPlan, key: &[Bytes], row: &Row) -> Result<Option<EntryKey>, Error> {
     let value = |source: &Source| match source {
         Source::PartitionKey(position) => key.get(*position).cloned(),
         Source::Clustering(position) => row.clustering.values().get(*position).cloned().flatten(),
@@ -147,7 +148,7 @@ fn place(plan: &ViewPlan, key: &[Bytes], row: &Row) -> Result<Option<Place>, Err
             plan.view.keyspace, plan.view.name
         )));
     }
-    Ok(Some(Place {
+    Ok(Some(EntryKey {
         key: DecoratedKey::new(plan.partitioner, raw),
         clustering: Clustering::of(clustering),
     }))

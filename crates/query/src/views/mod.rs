@@ -1,23 +1,23 @@
-//! Materialized views: what a write to a base table means for them, in the same step.
+//! Materialized views: the updates that follow from a write to a base table, in the same step.
 //!
-//! Whoever writes goes through [`Views::apply`]: under the lock of the base partition the rows are read as they are and as they
-//! will be (`change`), each row says which entry of a view it should have (`entry`), and the entry is steered there from
-//! whatever the view holds (`steer`). Base and views are one record of the log, so that no crash comes between them.
+//! All writes go through [`Views::apply`]. Under the lock of the base partition it reads the rows and computes how they will be
+//! (`change`). Each row gives the entry that a view should have (`entry`), and the entry is written so that the stored one
+//! becomes that (`steer`). Base and views are one log record, so a crash cannot separate them.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `definition` | [`ViewPlan`]: a view resolved against its base |
-//! | `change` | rows of a base partition before and after a mutation |
+//! | `change` | the rows of a base partition before and after a mutation |
 //! | `entry` | the entry that a base row should have |
-//! | `steer` | from the stored entry to that one |
-//! | `build` | entries of what was there before the view |
-//! | `status` | how far that is, in tables of the server |
+//! | `steer` | from the stored entry to the wanted one |
+//! | `build` | entries for rows that are older than the view |
+//! | `status` | progress of builds, in tables of the server |
 //!
-//! Invariant: a change of the schema that concerns views holds [`Views::index`] exclusively, every write holds it shared from
-//! the moment it looks which views there are until it is applied. So a view is either seen by a write, or built after it.
+//! Invariant: a schema change that concerns views holds [`Views::index`] exclusively. Every write holds it shared, from the
+//! lookup of its views until it is applied. So a write either updates a view, or comes before the build of it.
 //!
-//! Lock order: a writer without a lock takes the index, then partitions; a writer that has its partitions locked already
-//! takes the index without waiting for others who wait (`read_recursive`), since those may wait for its partitions.
+//! Lock order: a writer without locks takes the index, then partitions. A writer that has already locked its partitions takes
+//! the index ahead of waiting writers (`read_recursive`), since those may wait for its partitions.
 
 mod build;
 mod change;
@@ -46,7 +46,7 @@ use crate::{Error, LogPosition, QueryOptions, Store, StoreError, WriteType};
 #[derive(Debug, Default)]
 struct ViewIndex {
     plans: HashMap<TableId, Arc<[ViewPlan]>>,
-    /// Views that cannot be kept up to date, and why: their base tables cannot be written to.
+    /// Views that cannot be kept up to date, with the reason: their base tables refuse writes.
     broken: HashMap<TableId, String>,
 }
 
@@ -56,7 +56,7 @@ impl ViewIndex {
     }
 }
 
-/// All views, and the writes that have to know them.
+/// All views, and the lock that orders writes and schema changes.
 pub(crate) struct Views {
     store: Arc<dyn Store>,
     options: QueryOptions,
@@ -66,7 +66,7 @@ pub(crate) struct Views {
 }
 
 impl Views {
-    /// The views of the store's schema. Nothing is built yet.
+    /// The views of the store's schema. The build thread is not started.
     pub fn of(store: Arc<dyn Store>, options: QueryOptions) -> Self {
         let views = Self {
             index: RwLock::default(),
@@ -112,7 +112,7 @@ impl Views {
             })
     }
 
-    /// Ends the building of views, which goes on at the next start.
+    /// Stops the builds, which continue at the next start.
     pub fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         self.wait_built();
@@ -208,7 +208,7 @@ impl KeepViews for Arc<Views> {
     }
 }
 
-/// Applies mutations, and what they mean for views, if there may be any.
+/// Applies mutations together with the updates of views that follow from them.
 ///
 /// # Errors
 /// Nothing was applied.
@@ -220,7 +220,7 @@ pub(crate) fn apply(
 ) -> Result<Option<LogPosition>, Error> {
     match execution.views {
         Some(views) => views.apply(execution, mutations, locked, write_type),
-        // Statements of our own: how far views are built.
+        // Ilion's own statements, which store the progress of builds.
         None => execution
             .store
             .apply_decided(mutations)
@@ -228,8 +228,8 @@ pub(crate) fn apply(
     }
 }
 
-/// Applies mutations that concern no view. Those whose partitions are locked were decided by what was read; counts contain the ones
-/// before them.
+/// Applies mutations without views. If partitions are locked, the mutations depend on earlier reads; counters contain the
+/// counts before them.
 fn apply_alone(
     store: &dyn Store,
     mutations: Vec<Mutation>,
@@ -250,7 +250,7 @@ fn broken(mutation: &Mutation, reason: &str) -> Error {
     ))
 }
 
-/// True if writes to this table have to look at its views.
+/// True if writes to this table must update views.
 pub(crate) fn has_views(schema: &Schema, table: &TableSchema) -> bool {
     schema
         .keyspace(&table.keyspace)

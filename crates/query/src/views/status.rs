@@ -1,4 +1,4 @@
-//! How far the building of views is: `system.built_views`, `system.view_builds_in_progress` and
+//! The progress of builds: `system.built_views`, `system.view_builds_in_progress` and
 //! `system_distributed.view_build_status`, as Cassandra keeps them.
 
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use crate::internal::{self, text};
 use crate::{Error, Value};
 
 impl Views {
-    /// True if the view has the entries of everything that was there before it.
+    /// True if the build of the view has finished.
     pub(super) fn is_built(&self, plan: &ViewPlan) -> Result<bool, Error> {
         let names = names(plan);
         let found = self.run(
@@ -20,7 +20,7 @@ impl Views {
         Ok(!found.is_empty())
     }
 
-    /// Remembers that a view is built.
+    /// Stores that the view is built.
     pub(super) fn mark_built(&self, plan: &ViewPlan, _now_secs: i64) -> Result<(), Error> {
         let names = names(plan);
         self.run(
@@ -34,7 +34,7 @@ impl Views {
         self.set_status(plan, "SUCCESS")
     }
 
-    /// Says to other nodes what is going on.
+    /// Stores the status for other nodes.
     pub(super) fn set_status(&self, plan: &ViewPlan, status: &str) -> Result<(), Error> {
         let [keyspace, view] = names(plan);
         let host = Uuid::from_bytes(self.store.counter_id());
@@ -52,7 +52,7 @@ impl Views {
         .map(|_| ())
     }
 
-    /// The token up to which a build has come before.
+    /// The token up to which an earlier build came.
     pub(super) fn progress(&self, plan: &ViewPlan) -> Result<Option<String>, Error> {
         let found = self.run(
             "SELECT last_token FROM system.view_builds_in_progress WHERE keyspace_name = ? AND view_name = ?",
@@ -62,7 +62,7 @@ impl Views {
         Ok(token.map(|token| String::from_utf8_lossy(&token).into_owned()))
     }
 
-    /// Remembers how far a build has come.
+    /// Stores the progress of a build.
     pub(super) fn set_progress(&self, plan: &ViewPlan, token: &str, keys: u64) -> Result<(), Error> {
         let [keyspace, view] = names(plan);
         let keys = i64::try_from(keys).unwrap_or(i64::MAX);
@@ -80,7 +80,7 @@ impl Views {
         .map(|_| ())
     }
 
-    /// Forgets a view of this name.
+    /// Removes the state of a view of this name.
     pub(super) fn forget(&self, keyspace: &str, view: &str) -> Result<(), Error> {
         let names = [text(keyspace), text(view)];
         for statement in [

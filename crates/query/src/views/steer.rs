@@ -1,10 +1,10 @@
-//! From an entry as a view holds it to the entry that it should hold: a row to be merged into the stored one, after which a
-//! reader sees what is wanted, whatever the timestamps are.
+//! From the stored entry of a view to the wanted one: computes a row that, merged into the stored entry, gives what readers
+//! should see, whatever the timestamps are.
 //!
-//! In general it is written what Cassandra writes: the liveness and the cells with the timestamps of the base, and for an
-//! entry that is gone an expired liveness of the same timestamp (strict liveness) or the deletion of the base. Where that
-//! would lose against what is stored (a row that lived by a column the view has not; an old entry whose tombstones the base
-//! has purged), it gets a timestamp that wins.
+//! Usually the row is what Cassandra writes: the liveness and the cells with the timestamps of the base; to remove an entry, an
+//! expired liveness with the same timestamp (strict liveness) or the deletion of the base. Where the stored entry would win
+//! against that, the row gets a timestamp that wins. This happens if a column outside the view kept the row alive, or if the
+//! base has purged the tombstones of an old entry.
 
 use ilion_rows::{
     Cell, ColumnData, ComplexColumn, Data, DeletionTime, EXPIRED_LIVENESS_TTL, Liveness, NO_DELETION_TIME,
@@ -14,7 +14,7 @@ use ilion_schema::{Column, TableSchema};
 
 use super::entry::Wanted;
 
-/// What is to be merged into the stored entry, if it is not as wanted.
+/// The row to merge into the stored entry; `None` if that is as wanted.
 pub(super) fn to_wanted(
     stored: Option<&Row>,
     wanted: &Wanted,
@@ -48,7 +48,7 @@ pub(super) fn to_wanted(
     (is_news || !change.columns.is_empty()).then_some(change)
 }
 
-/// What is to be merged into a stored entry that should not be. `deletion` is what removed the base row, if that did.
+/// The row that removes a stored entry. `deletion` is what removed the base row, if a deletion did.
 pub(super) fn to_nothing(
     stored: &Row,
     deletion: Option<DeletionTime>,
@@ -85,14 +85,14 @@ pub(super) fn to_nothing(
     Some(change)
 }
 
-/// What decides about cells.
+/// The rules for cells.
 #[derive(Clone, Copy)]
 struct Law {
-    /// Hides what is written at or below it.
+    /// Covers data written at or below its timestamp.
     deletion: DeletionTime,
     now_secs: u32,
-    /// Cells are written again even if they are stored as wanted: with strict liveness, a compaction that drops the
-    /// liveness they were written with drops them too.
+    /// True if cells are written again even if they are stored as wanted. With strict liveness, a compaction that drops the old
+    /// liveness drops the cells written with it.
     is_rewriting: bool,
 }
 
@@ -106,7 +106,7 @@ fn view_columns(view: &TableSchema) -> Vec<&Column> {
     columns
 }
 
-/// True if a deletion hides everything of a row.
+/// True if a deletion covers all data of a row.
 fn covers(deletion: DeletionTime, row: &Row) -> bool {
     let hides = |cell: &Cell| deletion.deletes(cell.timestamp_micros);
     (row.liveness.is_none() || deletion.deletes(row.liveness.timestamp_micros))
@@ -124,7 +124,7 @@ fn dead_key(timestamp_micros: i64, now_secs: u32) -> Liveness {
     }
 }
 
-/// The liveness to write: after it is merged, the entry lives as long as wanted.
+/// The liveness to write: after the merge, the entry lives as long as wanted.
 fn liveness(stored: &Row, wanted: Liveness, now_secs: u32) -> Liveness {
     let floor = stored
         .liveness
@@ -174,7 +174,7 @@ fn complex_of(data: Option<&Data>) -> ComplexColumn {
     }
 }
 
-/// The cell to write, if what is stored does not look as wanted.
+/// The cell to write; `None` if the stored one is as wanted.
 fn cell_change(stored: Option<&Cell>, wanted: Option<&Cell>, law: &Law) -> Option<Cell> {
     let Law {
         deletion, now_secs, ..
@@ -199,7 +199,7 @@ fn cell_change(stored: Option<&Cell>, wanted: Option<&Cell>, law: &Law) -> Optio
     Some(above(live, Some(stored), deletion))
 }
 
-/// A cell as it is, or with a timestamp that wins over what is stored.
+/// The cell, or a copy with a timestamp that wins over the stored one.
 fn above(cell: &Cell, stored: Option<&Cell>, deletion: DeletionTime) -> Cell {
     let loses = stored.is_some_and(|stored| !cell.supersedes(stored));
     if !loses && !deletion.deletes(cell.timestamp_micros) {

@@ -1,23 +1,22 @@
-//! What conditional statements answer: `[applied]`, and after a refusal what is stored.
+//! The answers of conditional statements: `[applied]`, and after a refusal the stored values.
 //!
-//! Compat: `ModificationStatement.buildCasResultSet` of Cassandra 5.0: after a failed `IF [NOT] EXISTS` all columns, after
-//! other failed conditions the columns that they name (in a batch with the primary key before them); no further columns
-//! if nothing is stored there at all.
+//! Compat: `ModificationStatement.buildCasResultSet` of Cassandra 5.0. After a failed `IF [NOT] EXISTS` the answer has all
+//! columns, after other conditions the columns that they name (in a batch after the primary key). It has no further columns if
+//! no row is stored.
 
 use bytes::Bytes;
 use ilion_rows::DecoratedKey;
 use ilion_schema::{Column, TableSchema};
-use ilion_types::{CqlType, decode_composite};
+use ilion_types::CqlType;
 
-use super::column_spec::spec;
 use super::current::Current;
-use crate::select::RowView;
-use crate::{Error, ResultSet};
+use crate::select::{RowView, key_components};
+use crate::{ColumnSpec, Error, ResultSet};
 
-/// The answer when everything was written.
+/// The answer if everything was written.
 pub(super) fn applied(table: &TableSchema) -> ResultSet {
     ResultSet {
-        columns: [spec(table, "[applied]", CqlType::Boolean)].into(),
+        columns: [ColumnSpec::of(table, "[applied]", CqlType::Boolean)].into(),
         metadata_id: None,
         row_count: 1,
         cells: applied_cell(true).to_vec().into(),
@@ -25,14 +24,14 @@ pub(super) fn applied(table: &TableSchema) -> ResultSet {
     }
 }
 
-/// The answer when nothing was written.
+/// The answer if nothing was written.
 pub(super) fn refused(
     table: &TableSchema,
     key: &DecoratedKey,
     columns: &[&Column],
     current: &Current,
 ) -> Result<ResultSet, Error> {
-    let key = components(table, &key.key)?;
+    let key = key_components(table, &key.key)?;
     let static_row = current.static_row();
     let mut views: Vec<RowView<'_>> = current
         .rows()
@@ -50,7 +49,7 @@ pub(super) fn refused(
             row: None,
         });
     }
-    let mut specs = vec![spec(table, "[applied]", CqlType::Boolean)];
+    let mut specs = vec![ColumnSpec::of(table, "[applied]", CqlType::Boolean)];
     let mut cells = Vec::new();
     if views.is_empty() {
         cells.extend(applied_cell(false));
@@ -58,7 +57,7 @@ pub(super) fn refused(
         specs.extend(
             columns
                 .iter()
-                .map(|column| spec(table, &column.name, column.ty.clone())),
+                .map(|column| ColumnSpec::of(table, &column.name, column.ty.clone())),
         );
     }
     for view in &views {
@@ -74,14 +73,6 @@ pub(super) fn refused(
         cells: cells.into(),
         paging_state: None,
     })
-}
-
-fn components(table: &TableSchema, key: &Bytes) -> Result<Vec<Bytes>, Error> {
-    if table.partition_key().len() == 1 {
-        return Ok(vec![key.clone()]);
-    }
-    let components = decode_composite(key)?;
-    Ok(components.into_iter().map(|part| key.slice_ref(part)).collect())
 }
 
 fn applied_cell(applied: bool) -> [u8; 5] {

@@ -1,4 +1,4 @@
-//! IF: planning conditions and deciding whether they hold.
+//! IF: planning and evaluating conditions.
 //!
 //! Compat: `ColumnCondition` of Cassandra 5.0.
 
@@ -10,12 +10,11 @@ use ilion_rows::Row;
 use ilion_schema::{Column, ColumnKind, TableSchema};
 use ilion_types::{CqlType, collection_elements, encode_list, map_entries, tuple_components};
 
-use super::column_spec::spec;
 use crate::context::{Execution, PlanContext};
 use crate::restrictions::relation::existing;
 use crate::select::RowView;
 use crate::term::{Term, Terms};
-use crate::{Error, Value};
+use crate::{ColumnSpec, Error, Value};
 
 /// A planned IF.
 #[derive(Debug)]
@@ -30,15 +29,15 @@ pub(super) enum Condition {
 #[derive(Debug)]
 pub(super) struct ColumnCondition {
     pub column: Column,
-    part: Part,
-    /// Of what is compared.
+    part: ComparedPart,
+    /// The type of the compared value.
     ty: CqlType,
     operator: Operator,
     wanted: Wanted,
 }
 
 #[derive(Debug)]
-enum Part {
+enum ComparedPart {
     Whole,
     /// A map's key or a list's index.
     Element(Term),
@@ -100,7 +99,7 @@ impl ColumnCondition {
         }
         let (part, spec_name, ty) = part(&ast.subject, column, table, context)?;
         check_durations(ast, &ty)?;
-        let receiver = spec(
+        let receiver = ColumnSpec::of(
             table,
             &spec_name,
             compared_type(ast.operator, column, ty.clone())?,
@@ -128,7 +127,7 @@ impl ColumnCondition {
         self.column.kind == ColumnKind::Static
     }
 
-    /// Whether it holds for a row, static for a static column.
+    /// True if it holds for a row; for a static column, `row` is the static row.
     pub(super) fn holds(&self, row: Option<&Row>, execution: &Execution<'_>) -> Result<bool, Error> {
         let stored = self.stored(row, execution)?;
         match &self.wanted {
@@ -140,7 +139,7 @@ impl ColumnCondition {
                     _ => {}
                 }
                 for value in terms.evaluate(execution)? {
-                    // Compat: unset members are left out.
+                    // Compat: unset members are ignored.
                     if value != Value::Unset && self.compare(Operator::Equal, stored.as_ref(), &value)? {
                         return Ok(true);
                     }
@@ -158,15 +157,15 @@ impl ColumnCondition {
         };
         let whole = view.value(&self.column);
         match &self.part {
-            Part::Whole => Ok(whole),
-            Part::Field(index) => match whole {
+            ComparedPart::Whole => Ok(whole),
+            ComparedPart::Field(index) => match whole {
                 Some(udt) => {
                     let field = tuple_components(&udt).nth(*index).transpose()?.flatten();
                     Ok(field.map(|field| udt.slice_ref(field)))
                 }
                 None => Ok(None),
             },
-            Part::Element(key) => self.element(whole, key, execution),
+            ComparedPart::Element(key) => self.element(whole, key, execution),
         }
     }
 
@@ -210,7 +209,7 @@ impl ColumnCondition {
         let is_containment = matches!(operator, Operator::Contains | Operator::ContainsKey);
         let wanted = match wanted {
             Value::Bytes(wanted) => wanted,
-            // Compat: nothing is in a collection that is not there.
+            // Compat: a missing collection contains nothing.
             Value::Unset if is_containment && stored.is_none() => return Ok(false),
             Value::Unset => return Err(unset_value()),
             Value::Null => return compare_with_null(operator, stored),
@@ -227,7 +226,7 @@ impl ColumnCondition {
         }
         match stored {
             Some(stored) => Ok(satisfies(operator, self.ty.compare(stored, wanted))),
-            // Compat: a collection without cells equals an empty one; null is in no order with anything.
+            // Compat: a missing collection equals an empty one; null has no order.
             None => Ok(operator
                 == (if is_empty {
                     Operator::Equal
@@ -238,7 +237,7 @@ impl ColumnCondition {
     }
 
     fn is_cells_of_collection(&self) -> bool {
-        matches!(self.part, Part::Whole) && self.column.is_complex() && self.ty.is_collection()
+        matches!(self.part, ComparedPart::Whole) && self.column.is_complex() && self.ty.is_collection()
     }
 }
 
@@ -276,16 +275,16 @@ fn satisfies(operator: Operator, ordering: Ordering) -> bool {
     }
 }
 
-/// What is compared: the part, how it is called as a receiver, and its type.
+/// The compared part, its name in messages, and its type.
 fn part(
     subject: &ColumnPart,
     column: &Column,
     table: &TableSchema,
     context: &PlanContext<'_>,
-) -> Result<(Part, String, CqlType), Error> {
+) -> Result<(ComparedPart, String, CqlType), Error> {
     let name = &column.name;
     match subject {
-        ColumnPart::Column(_) => Ok((Part::Whole, name.clone(), column.ty.clone())),
+        ColumnPart::Column(_) => Ok((ComparedPart::Whole, name.clone(), column.ty.clone())),
         ColumnPart::Element { key, .. } => {
             let (what, key_type, value_type) = match &column.ty {
                 CqlType::List { element, .. } => ("idx", &CqlType::Int, element),
@@ -301,10 +300,10 @@ fn part(
                     )));
                 }
             };
-            let receiver = spec(table, &format!("{what}({name})"), key_type.clone());
+            let receiver = ColumnSpec::of(table, &format!("{what}({name})"), key_type.clone());
             let key = Term::plan(key, &receiver, context)?;
             Ok((
-                Part::Element(key),
+                ComparedPart::Element(key),
                 format!("value({name})"),
                 CqlType::clone(value_type),
             ))
@@ -318,7 +317,7 @@ fn part(
             let (index, ty) = definition
                 .field(field)
                 .ok_or_else(|| Error::Invalid(format!("Unknown field {field} for column {name}")))?;
-            Ok((Part::Field(index), format!("{name}.{field}"), ty.clone()))
+            Ok((ComparedPart::Field(index), format!("{name}.{field}"), ty.clone()))
         }
     }
 }

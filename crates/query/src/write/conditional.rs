@@ -1,5 +1,5 @@
-//! Conditional statements and batches of them: all conditions are decided on what is stored, under the lock of the
-//! partition; either everything is written, or the answer shows what was in the way.
+//! Conditional statements and batches: all conditions are evaluated on stored data, under the lock of the partition. Either
+//! everything is written, or the answer shows the stored values.
 //!
 //! Compat: `CQL3CasRequest` of Cassandra 5.0.
 
@@ -10,44 +10,44 @@ use ilion_schema::{Column, ColumnId, TableSchema};
 
 use super::answer::{applied, refused};
 use super::condition::{ColumnCondition, Condition};
-use super::current::Current;
-use super::mutate::{self, Rows};
+use super::current::{Current, Rows};
+use super::mutate;
 use super::{BatchMember, ModifyPlan, Target, apply, json};
 use crate::context::Execution;
 use crate::partitions::merge_partitions;
 use crate::{Error, Executed, Outcome, WriteType};
 
-/// Whether a statement stands alone or in a batch.
+/// Whether a statement is alone or in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum Origin {
     Alone,
     Batch,
 }
 
-/// A statement with its values in place.
+/// A statement with its bound values.
 struct Bound<'a> {
     plan: &'a ModifyPlan,
     execution: &'a Execution<'a>,
     rows: Rows,
 }
 
-/// What has to hold for one row.
+/// The conditions on one row.
 enum RowCondition<'a> {
     NotExists,
     Exists,
     Columns(Vec<(&'a ColumnCondition, &'a Execution<'a>)>),
 }
 
-/// All that has to hold.
+/// All conditions of the statements.
 #[derive(Default)]
-struct Request<'a> {
+struct Conditions<'a> {
     statics: Option<RowCondition<'a>>,
     /// In stored order.
     rows: Vec<(Clustering, RowCondition<'a>)>,
 }
 
-/// Carries out statements of which some are conditional.
-pub(super) fn execute(members: &[BatchMember<'_>], shape: Shape) -> Result<Executed, Error> {
+/// Executes statements of which at least one is conditional.
+pub(super) fn execute(members: &[BatchMember<'_>], origin: Origin) -> Result<Executed, Error> {
     let Some(first) = members.first() else {
         return Ok(Executed::of(Outcome::Void));
     };
@@ -56,7 +56,7 @@ pub(super) fn execute(members: &[BatchMember<'_>], shape: Shape) -> Result<Execu
     let mut key = None;
     for (member, json) in members.iter().zip(&json) {
         let plan = json.as_ref().unwrap_or(member.plan);
-        check_no_in(plan, shape)?;
+        check_no_in(plan, origin)?;
         bound.push(Bound {
             plan,
             execution: &member.execution,
@@ -73,7 +73,7 @@ pub(super) fn execute(members: &[BatchMember<'_>], shape: Shape) -> Result<Execu
     let Some(key) = key else {
         return Ok(Executed::of(Outcome::Void));
     };
-    decide(&bound, &first.plan.table, &key, shape)
+    decide(&bound, &first.plan.table, &key, origin)
 }
 
 fn bind_json(member: &BatchMember<'_>) -> Result<Option<ModifyPlan>, Error> {
@@ -83,17 +83,17 @@ fn bind_json(member: &BatchMember<'_>) -> Result<Option<ModifyPlan>, Error> {
     }
 }
 
-fn check_no_in(plan: &ModifyPlan, shape: Shape) -> Result<(), Error> {
+fn check_no_in(plan: &ModifyPlan, origin: Origin) -> Result<(), Error> {
     let Target::Where(restrictions) = &plan.target else {
         return Ok(());
     };
     if restrictions.has_key_in() {
-        return Err(match shape {
-            Shape::Alone => Error::Invalid(format!(
+        return Err(match origin {
+            Origin::Alone => Error::Invalid(format!(
                 "IN on the partition key is not supported with conditional {}",
                 plan.kind.noun()
             )),
-            Shape::Batch => Error::invalid(
+            Origin::Batch => Error::invalid(
                 "Batch with conditions cannot span multiple partitions (you cannot use IN on the partition key)",
             ),
         });
@@ -111,20 +111,20 @@ fn decide(
     bound: &[Bound<'_>],
     table: &Arc<TableSchema>,
     key: &DecoratedKey,
-    shape: Shape,
+    origin: Origin,
 ) -> Result<Executed, Error> {
     let Some(first) = bound.first() else {
         return Ok(Executed::of(Outcome::Void));
     };
     let execution = first.execution;
-    let request = Request::of(bound, &ClusteringComparator::of(table))?;
+    let request = Conditions::of(bound, &ClusteringComparator::of(table))?;
     let locked = [(table.id, key.clone())];
     let guard = execution.store.lock_partitions(&locked);
     let mut current = request.read(table, key, execution)?;
     let wanted = columns_to_read(bound, table);
     current.keep_columns(|id| wanted.contains(&id));
     if !request.holds(&current)? {
-        let columns = shown_columns(bound, table, shape);
+        let columns = shown_columns(bound, table, origin);
         return refused(table, key, &columns, &current)
             .map(Outcome::Rows)
             .map(Executed::of);
@@ -137,7 +137,7 @@ fn decide(
     Ok(executed)
 }
 
-/// Everything is written with one new timestamp, whatever the request says; what is deleted goes before what is set.
+/// Makes the mutations, all with one new timestamp; deletions come before other writes.
 fn write(bound: &[Bound<'_>], key: &DecoratedKey, newest_micros: i64) -> Result<Vec<Mutation>, Error> {
     let Some(first) = bound.first() else {
         return Ok(Vec::new());
@@ -158,8 +158,9 @@ fn write(bound: &[Bound<'_>], key: &DecoratedKey, newest_micros: i64) -> Result<
     Ok(merge_partitions(mutations))
 }
 
-/// The timestamp of a conditional write: what it was decided on is older, or it would say that it was applied and change nothing.
-/// Clients may have written with any timestamp; that moves this write and not the clock. Pure.
+/// The timestamp of a conditional write. It is above all timestamps that the conditions read; otherwise the statement would be
+/// answered as applied and have no effect. Clients may have written with any timestamp: this raises the timestamp of this
+/// write, not the clock. Pure.
 fn timestamp_above(newest_micros: i64, now_micros: i64) -> Result<i64, Error> {
     match newest_micros.checked_add(1) {
         Some(above) => Ok(now_micros.max(above)),
@@ -169,7 +170,7 @@ fn timestamp_above(newest_micros: i64, now_micros: i64) -> Result<i64, Error> {
     }
 }
 
-impl<'a> Request<'a> {
+impl<'a> Conditions<'a> {
     fn of(bound: &'a [Bound<'a>], comparator: &ClusteringComparator) -> Result<Self, Error> {
         let mut request = Self::default();
         for member in bound {
@@ -192,7 +193,7 @@ impl<'a> Request<'a> {
         Ok(request)
     }
 
-    /// The condition on a row; without a clustering on the static one.
+    /// The condition on a row; without a clustering, on the static row.
     fn slot(
         &mut self,
         row: Option<&Clustering>,
@@ -259,8 +260,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Reads the rows with conditions. If only the static row has some, the first row as well: it tells a partition that
-    /// has no static values from one that is not there.
+    /// Reads the rows with conditions. If only the static row has conditions, also reads the first row, which distinguishes a
+    /// partition without static values from a missing one.
     fn read(
         &self,
         table: &Arc<TableSchema>,
@@ -274,8 +275,8 @@ impl<'a> Request<'a> {
         Current::read_slices(table, key, slices.collect(), usize::MAX, execution)
     }
 
-    /// The newest timestamp of rows that are written by their whole key without a condition of their own. Of what a range deletion
-    /// in a batch covers, rows are not read: that may be a whole partition.
+    /// The newest timestamp in rows without a condition that are written by their whole key. Rows that a range deletion covers
+    /// are not read: they may be a whole partition.
     fn newest_written(
         &self,
         bound: &[Bound<'_>],
@@ -337,7 +338,7 @@ impl RowCondition<'_> {
     }
 }
 
-/// The columns that are looked at: of a kind of row that is changed all, otherwise those with conditions.
+/// The columns to read: all of a kind of row that is written, else those with conditions.
 fn columns_to_read(bound: &[Bound<'_>], table: &TableSchema) -> Vec<ColumnId> {
     let updates_rows = bound.iter().any(|member| !matches!(member.rows, Rows::Static));
     let updates_statics = bound
@@ -356,15 +357,15 @@ fn columns_to_read(bound: &[Bound<'_>], table: &TableSchema) -> Vec<ColumnId> {
     columns
 }
 
-/// The columns of a refusal after `[applied]`.
-fn shown_columns<'t>(bound: &[Bound<'_>], table: &'t TableSchema, shape: Shape) -> Vec<&'t Column> {
+/// The columns of a refusal, after `[applied]`.
+fn shown_columns<'t>(bound: &[Bound<'_>], table: &'t TableSchema, origin: Origin) -> Vec<&'t Column> {
     let is_of_existence =
         |condition: &Condition| matches!(condition, Condition::Exists | Condition::NotExists);
     if bound.iter().any(|member| is_of_existence(&member.plan.condition)) {
         return table.select_order();
     }
     let mut columns: Vec<&Column> = Vec::new();
-    if shape == Shape::Batch {
+    if origin == Origin::Batch {
         columns.extend(table.partition_key().chain(table.clustering()));
     }
     for member in bound {

@@ -1,26 +1,26 @@
-//! Increments to counter contexts: what this node has counted is read, and its new count is written.
+//! Counter updates: reads what this node has counted, and writes the new count.
 //!
-//! Compat: `CounterMutation` of Cassandra 5.0. A cell that is written holds only this node's shard; reading sums it with
-//! those of others. If the counter cache has all counts of a mutation, nothing is read.
+//! Compat: `CounterMutation` of Cassandra 5.0. A written cell has this node's shard only; reads add up all shards. If the
+//! counter cache has all counts of a mutation, nothing is read.
 
 use ilion_engine::{CounterCache, CounterKey, OwnCount, deletes_counters};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{Cell, Clustering, Data, DecoratedKey, Mutation, Row, counter};
 use ilion_schema::{ColumnId, TableSchema};
 
-use super::current::Current;
-use super::mutate::{self, Rows};
+use super::current::{Current, Rows};
+use super::mutate;
 use super::{BatchMember, apply};
 use crate::context::Execution;
 use crate::partitions::{merge_partitions, partition_count};
 use crate::{BatchKind, Error, Executed, Outcome, WriteType};
 
-/// Carries out changes of counters.
+/// Executes counter updates.
 pub(super) fn execute(members: &[BatchMember<'_>], timestamp_micros: i64) -> Result<Executed, Error> {
     execute_merged(members, timestamp_micros, |_, _| ())
 }
 
-/// The same of a batch, whose partitions are counted.
+/// Executes a batch of counter updates and records its number of partitions.
 pub(super) fn execute_batch(members: &[BatchMember<'_>], timestamp_micros: i64) -> Result<Executed, Error> {
     execute_merged(members, timestamp_micros, |execution, mutations| {
         let sizes = execution.query_options.batch_sizes.of(BatchKind::Counter);
@@ -28,7 +28,7 @@ pub(super) fn execute_batch(members: &[BatchMember<'_>], timestamp_micros: i64) 
     })
 }
 
-/// `tell` is told what the members come to, before it is counted.
+/// Calls `tell` with the merged mutations before they are counted.
 fn execute_merged(
     members: &[BatchMember<'_>],
     timestamp_micros: i64,
@@ -63,14 +63,14 @@ fn execute_merged(
     Ok(executed)
 }
 
-/// A new count, to be remembered once it is written.
+/// A new count, to be cached once it is written.
 struct Counted {
     key: CounterKey,
     own: OwnCount,
     epoch: u64,
 }
 
-/// Turns the increments of a mutation into this node's counts.
+/// Replaces the increments in a mutation by this node's counts.
 fn count(
     mutation: &mut Mutation,
     execution: &Execution<'_>,
@@ -126,7 +126,7 @@ fn count(
     Ok(())
 }
 
-/// What the cache knows of every counter of a mutation, in its order; `None` if it does not know them all.
+/// The cached count of every counter of a mutation, in order; `None` if one is missing.
 fn known_counts(mutation: &mut Mutation, cache: &CounterCache) -> Option<Vec<OwnCount>> {
     let (table, key) = (&mutation.table, &mutation.key);
     let update = &mut mutation.update;
@@ -155,7 +155,7 @@ fn counter_key(
     }
 }
 
-/// A cell that counts, and by how much. A tombstone has no increment.
+/// The cell and increment of a counter; `None` for a tombstone.
 fn increment(data: &mut Data) -> Option<(&mut Cell, i64)> {
     match data {
         Data::Simple(cell) => counter::update_delta(&cell.value).map(|delta| (cell, delta)),

@@ -1,4 +1,4 @@
-//! What is stored now in one partition, as far as a statement has to know it.
+//! The stored rows that a statement depends on.
 
 use std::sync::Arc;
 
@@ -9,10 +9,20 @@ use ilion_rows::{
 };
 use ilion_schema::{ColumnId, TableSchema};
 
-use super::mutate::Rows;
 use super::timing::now_secs;
 use crate::context::Execution;
 use crate::{Error, StoreError};
+
+/// The rows that a statement changes in each of its partitions.
+#[derive(Debug)]
+pub(super) enum Rows {
+    /// Only the static row.
+    Static,
+    /// These rows, in stored order.
+    Each(Vec<Clustering>),
+    /// All rows within these slices, for DELETE.
+    Slices(Vec<Slice>),
+}
 
 /// The live static row and rows of a partition.
 #[derive(Debug)]
@@ -24,7 +34,7 @@ pub(super) struct Current {
 }
 
 impl Current {
-    /// Reads what `rows` names, and the static row.
+    /// Reads `rows` and the static row.
     pub(super) fn read(
         table: &Arc<TableSchema>,
         key: &DecoratedKey,
@@ -39,7 +49,7 @@ impl Current {
         Self::read_slices(table, key, slices, usize::MAX, execution)
     }
 
-    /// Reads the static row and at most `limit` rows that live within slices, which ascend and do not overlap.
+    /// Reads the static row and at most `limit` live rows within slices, which ascend and do not overlap.
     pub(super) fn read_slices(
         table: &Arc<TableSchema>,
         key: &DecoratedKey,
@@ -89,7 +99,7 @@ impl Current {
         self.static_row.as_ref()
     }
 
-    /// The newest timestamp of all that was read, of what is deleted and of deletions as well.
+    /// The newest timestamp of everything that was read, including deletions and dead data.
     pub(super) fn newest_micros(&self) -> i64 {
         self.newest_micros
     }
@@ -104,7 +114,7 @@ impl Current {
             .find(|row| self.comparator.compare(&row.clustering, clustering).is_eq())
     }
 
-    /// Forgets columns that are not wanted; rows stay.
+    /// Drops columns that are not wanted; rows stay.
     pub(super) fn keep_columns(&mut self, wanted: impl Fn(ColumnId) -> bool) {
         for row in self.static_row.iter_mut().chain(&mut self.rows) {
             row.columns.retain(|column| wanted(column.column));
@@ -113,7 +123,7 @@ impl Current {
     }
 }
 
-/// What a reader sees of a row; `None` if it sees nothing.
+/// The live part of a row; `None` if nothing is live.
 fn live(mut row: Row, now_secs: u32, table: &TableSchema) -> Option<Row> {
     row.keep_live(now_secs, table).then_some(row)
 }

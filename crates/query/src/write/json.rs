@@ -1,4 +1,4 @@
-//! INSERT JSON: columns and values come in one text, at execution.
+//! INSERT JSON: one text has the columns and values, known at execution.
 
 use bytes::Bytes;
 use ilion_cql::ast;
@@ -6,15 +6,14 @@ use ilion_schema::TableSchema;
 use ilion_types::CqlType;
 use ilion_types::json::{Json, column_name};
 
-use super::column_spec::spec;
 use super::operation::{Action, Operations, operation};
 use super::target::target_of_values;
 use super::{Condition, Kind, ModifyPlan};
-use crate::Error;
 use crate::context::{Execution, PlanContext};
 use crate::term::Term;
+use crate::{ColumnSpec, Error};
 
-/// The text, and what becomes of columns that it does not name.
+/// The text, and the treatment of columns that it does not name.
 #[derive(Debug)]
 pub(super) struct JsonSource {
     text: Term,
@@ -29,13 +28,13 @@ impl JsonSource {
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
         Ok(Self {
-            text: Term::plan(value, &spec(table, "[json]", CqlType::Text), context)?,
+            text: Term::plan(value, &ColumnSpec::of(table, "[json]", CqlType::Text), context)?,
             default_unset,
         })
     }
 }
 
-/// The INSERT of values that the text of this execution means.
+/// The INSERT of values that the text stands for.
 pub(super) fn bind(
     plan: &ModifyPlan,
     source: &JsonSource,
@@ -117,7 +116,7 @@ fn take(members: &mut Vec<(String, Json)>, name: &str) -> Option<Json> {
 fn constant(ty: &CqlType, name: &str, json: &Json) -> Result<Term, Error> {
     let parsed = ty.parse_json(json).map_err(|error| {
         Error::Invalid(match (ty, json) {
-            // Compat: what is wrong with a duration is said by itself.
+            // Compat: an error about a duration has no column name.
             (CqlType::Duration, Json::String(_)) => error.to_string(),
             _ => format!("Error decoding JSON value for {name}: {error}"),
         })

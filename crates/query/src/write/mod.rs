@@ -1,24 +1,23 @@
 //! INSERT, UPDATE and DELETE.
 //!
-//! Planning (`plan`, `operation`, `timing`, `condition`) resolves names and terms; executing makes one [`Mutation`] a
-//! partition (`mutate`, `row_writer`) and applies it. What depends on what is stored (positions in lists, counters,
-//! conditions) is read and written under the lock of its partitions.
+//! Planning (`plan`, `operation`, `timing`, `condition`) resolves names and terms. Executing makes one [`Mutation`] per
+//! partition (`mutate`, `row_writer`) and applies it. Statements that depend on stored data (positions in lists, counters,
+//! conditions) read and write under the lock of their partitions.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `plan` | a statement to [`ModifyPlan`], with Cassandra's refusals |
-//! | `operation` | what a statement does to one column |
+//! | `operation` | the change of one column |
 //! | `timing` | USING: timestamps and times to live |
 //! | `json` | INSERT JSON |
-//! | `mutate` | a plan and values to mutations |
-//! | `row_writer` | operations to the columns of a row |
-//! | `current` | what is stored now |
-//! | `condition` | IF: planning and deciding |
-//! | `conditional`, `answer` | conditional statements and batches, and what they answer |
-//! | `count` | increments to counter contexts |
+//! | `mutate` | from a plan and values to mutations |
+//! | `row_writer` | from operations to the columns of a row |
+//! | `current` | the stored rows that a statement depends on |
+//! | `condition` | IF: planning and evaluating |
+//! | `conditional`, `answer` | conditional statements and batches, and their answers |
+//! | `count` | counter updates |
 
 mod answer;
-mod column_spec;
 mod condition;
 mod conditional;
 mod count;
@@ -50,6 +49,8 @@ use json::JsonSource;
 use operation::Operations;
 use timing::Timing;
 
+pub(crate) use timing::evaluate_timestamp;
+
 /// A planned INSERT, UPDATE or DELETE.
 #[derive(Debug)]
 pub(crate) struct ModifyPlan {
@@ -59,11 +60,10 @@ pub(crate) struct ModifyPlan {
     operations: Operations,
     timing: Timing,
     condition: Condition,
-    /// The table has materialized views.
+    /// True if the table has materialized views.
     has_views: bool,
 }
 
-/// Which statement it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Insert,
@@ -72,7 +72,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// How messages of conditional statements call it.
+    /// The statement's name in messages about conditions.
     fn noun(self) -> &'static str {
         match self {
             Self::Insert | Self::Update => "updates",
@@ -81,22 +81,22 @@ impl Kind {
     }
 }
 
-/// Which rows are changed.
+/// The rows that a statement changes.
 #[derive(Debug)]
 enum Target {
-    /// The values of an INSERT's primary key; no clustering where only static columns are set.
+    /// The values of an INSERT's primary key; `clustering` is `None` if only static columns are set.
     Values {
         partition_key: Vec<Term>,
         clustering: Option<Vec<Term>>,
     },
-    /// Of an INSERT JSON: columns and values come at execution.
+    /// INSERT JSON: columns and values are known at execution.
     Json(JsonSource),
-    /// WHERE.
+    /// The rows of a WHERE.
     Where(Box<Restrictions>),
 }
 
 impl ModifyPlan {
-    /// Resolves a change of data.
+    /// Resolves an INSERT, UPDATE or DELETE.
     ///
     /// # Errors
     /// The statement is not possible for its table.
@@ -127,7 +127,7 @@ impl ModifyPlan {
         &self.table
     }
 
-    /// Which markers make the partition key, in key order; empty if they do not make all of it.
+    /// The markers that form the partition key, in key order; empty if they do not cover all of it.
     pub fn partition_key_markers(&self) -> Vec<u16> {
         match &self.target {
             Target::Where(restrictions) => restrictions.partition_key_markers(),
@@ -150,26 +150,26 @@ impl ModifyPlan {
         self.table.is_counter()
     }
 
-    /// True if it says its own timestamp.
+    /// True if it has its own timestamp.
     pub fn has_timestamp(&self) -> bool {
         self.timing.has_timestamp()
     }
 
-    /// True if what it writes depends on what is stored, without a condition: positions in lists.
+    /// True if it reads stored data without a condition: positions in lists.
     pub fn reads(&self) -> bool {
         self.operations.reads()
     }
 
-    /// True if its partitions are to be locked while it is written: it depends on what is stored, or views do.
+    /// True if its partitions must be locked: it or its views read stored data.
     pub fn is_locking(&self) -> bool {
         self.reads() || self.has_views
     }
 
-    /// Appends its mutations, without looking at its condition. `timestamp_micros` is the batch's or the request's, for
-    /// statements that say none.
+    /// Appends its mutations, whatever its condition. `timestamp_micros` is that of the batch or request, for statements
+    /// without one.
     ///
     /// # Errors
-    /// A value is not possible where it is to go.
+    /// A value is not possible in its place.
     pub fn mutations(
         &self,
         execution: &Execution<'_>,
@@ -179,17 +179,17 @@ impl ModifyPlan {
         mutate::mutations(self, execution, timestamp_micros, out)
     }
 
-    /// Carries it out alone.
+    /// Executes it outside of a batch.
     ///
     /// # Errors
-    /// A value is not possible where it is to go, or the store refused.
+    /// A value is not possible in its place, or the store refused.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         if self.is_conditional() {
             let member = BatchMember {
                 plan: self,
                 execution: *execution,
             };
-            return conditional::execute(&[member], conditional::Shape::Alone);
+            return conditional::execute(&[member], conditional::Origin::Alone);
         }
         if self.is_counter() {
             let member = BatchMember {
@@ -230,22 +230,22 @@ pub(crate) fn partitions_read(members: &[BatchMember<'_>]) -> Result<Vec<(TableI
     Ok(partitions)
 }
 
-/// Carries out a batch of which some member is conditional: all conditions hold, or nothing is written. The caller has
-/// checked the rules that need no values (no counters, no timestamps).
+/// Executes a batch with a conditional member: all conditions hold, or nothing is written. Requires: the rules without values
+/// were checked (no counters, no timestamps).
 ///
 /// # Errors
-/// A value is not possible where it is to go, the batch spans partitions, or the store refused.
+/// A value is not possible in its place, the batch spans partitions, or the store refused.
 pub(crate) fn execute_conditional_batch(
     members: &[BatchMember<'_>],
     _timestamp_micros: i64,
 ) -> Result<Executed, Error> {
-    conditional::execute(members, conditional::Shape::Batch)
+    conditional::execute(members, conditional::Origin::Batch)
 }
 
-/// Carries out a batch of counter changes.
+/// Executes a batch of counter updates.
 ///
 /// # Errors
-/// A value is not possible where it is to go, or the store refused.
+/// A value is not possible in its place, or the store refused.
 pub(crate) fn execute_counter_batch(
     members: &[BatchMember<'_>],
     timestamp_micros: i64,
@@ -253,7 +253,7 @@ pub(crate) fn execute_counter_batch(
     count::execute_batch(members, timestamp_micros)
 }
 
-/// Refuses what the operator does not allow of a write.
+/// Applies the guardrails of writes.
 ///
 /// # Errors
 /// A value is too large, or the consistency level is not allowed.

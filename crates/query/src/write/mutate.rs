@@ -1,4 +1,4 @@
-//! A plan and values to mutations.
+//! From a plan and values to mutations.
 
 use bytes::Bytes;
 use ilion_rows::{
@@ -9,7 +9,7 @@ use ilion_schema::{Column, TableId, TableSchema};
 use ilion_types::{CqlType, KEY_LEN_MAX};
 use smallvec::SmallVec;
 
-use super::current::Current;
+use super::current::{Current, Rows};
 use super::operation::Operation;
 use super::row_writer::RowWriter;
 use super::timing::WriteTime;
@@ -18,17 +18,6 @@ use crate::context::Execution;
 use crate::restrictions::partition::{compose, decorate};
 use crate::term::Term;
 use crate::{Error, Value};
-
-/// The rows that a statement changes in each of its partitions.
-#[derive(Debug)]
-pub(super) enum Rows {
-    /// Only the static row.
-    Static,
-    /// These, in stored order.
-    Each(Vec<Clustering>),
-    /// Everything within these, for DELETE.
-    Slices(Vec<Slice>),
-}
 
 /// Appends the mutations of a plan.
 pub(super) fn mutations(
@@ -51,7 +40,7 @@ pub(super) fn mutations(
     Ok(())
 }
 
-/// Appends an update, unless there is nothing in it.
+/// Appends an update, unless it is empty.
 pub(super) fn push(plan: &ModifyPlan, key: DecoratedKey, update: PartitionUpdate, out: &mut Vec<Mutation>) {
     let is_empty = update.deletion.is_none()
         && update.static_row.is_none()
@@ -97,7 +86,7 @@ pub(super) fn keys(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Vec<D
     }
 }
 
-/// A value of the primary key, which has to be there.
+/// A value of the primary key, which must not be null or unset.
 fn key_value(term: &Term, column: Option<&Column>, execution: &Execution<'_>) -> Result<Bytes, Error> {
     let name = || column.map_or("", |column| column.name.as_str());
     match term.evaluate(execution)? {
@@ -113,13 +102,14 @@ fn key_value(term: &Term, column: Option<&Column>, execution: &Execution<'_>) ->
     }
 }
 
-/// The clustering with these first values. Compat: the rows of dense compact tables may leave out the last ones.
+/// The clustering that starts with these values. Compat: rows of dense compact tables may omit the last ones.
 fn padded(table: &TableSchema, mut values: Values) -> Clustering {
     values.resize(table.clustering().len(), None);
     Clustering::new(values)
 }
 
-/// Compat: one clustering column of a compact table is stored by itself, where an empty value is none.
+/// Compat: a single clustering column of a compact table is not stored as a composite, so its value must not be
+/// empty.
 fn check_not_empty(table: &TableSchema, clustering: &Clustering) -> Result<(), Error> {
     let is_by_itself = table.is_compact() && table.clustering().len() == 1;
     let is_empty = || clustering.values().iter().flatten().any(Bytes::is_empty);
@@ -157,7 +147,7 @@ pub(super) fn rows(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Rows,
             if restrictions.gives_rows() {
                 Rows::Each(restrictions.clusterings(execution)?.unwrap_or_default())
             } else if plan.kind == Kind::Update {
-                // Of compact tables only: the first columns are given, the others are null.
+                // Compact tables only: the first columns are given, the others are null.
                 let slices = restrictions.slices(execution)?;
                 let rows = slices
                     .into_iter()
@@ -171,7 +161,7 @@ pub(super) fn rows(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Rows,
     };
     if let Rows::Each(clusterings) = &rows {
         clusterings.iter().try_for_each(check_len)?;
-        // A deletion of whole rows writes none.
+        // A deletion of whole rows writes no row.
         if plan.kind != Kind::Delete || !plan.operations.is_empty() {
             clusterings
                 .iter()
@@ -191,7 +181,7 @@ fn check_len(clustering: &Clustering) -> Result<(), Error> {
     )))
 }
 
-/// What a plan changes in one partition.
+/// The update of one partition.
 pub(super) fn partition_update(
     plan: &ModifyPlan,
     key: &DecoratedKey,
@@ -239,8 +229,8 @@ pub(super) fn partition_update(
     Ok(update)
 }
 
-/// A row is there. Compat: that of a compact table is there as long as its columns are, so that where it has none, one
-/// without a value stands for them.
+/// Marks the row as inserted. Compat: a row of a compact table lives by its columns; if the table has none, a cell without a
+/// value stands for them.
 fn insert(table: &TableSchema, time: &WriteTime, row: &mut Row) {
     if !table.is_compact() {
         row.liveness = time.liveness();

@@ -1,26 +1,22 @@
-//! What a statement does to one column: planning, with Cassandra's refusals.
+//! The change of one column: planning, with Cassandra's refusals.
 //!
 //! Compat: `Operation` of Cassandra 5.0.
-
-use std::sync::Arc;
 
 use ilion_cql::ast::{AssignmentOperation, ColumnPart, Term as AstTerm};
 use ilion_schema::{Column, ColumnKind, TableSchema};
 use ilion_types::{CqlType, quote_name};
 
-use super::column_spec::spec;
 use crate::context::PlanContext;
 use crate::term::Term;
 use crate::{ColumnSpec, Error};
 
-/// What is done to one column.
+/// The change of one column.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub column: Column,
     pub action: Action,
 }
 
-/// What is done.
 #[derive(Debug)]
 pub(super) enum Action {
     /// `c = value`, also for INSERT.
@@ -53,7 +49,7 @@ pub(super) enum Action {
     Decrement(Term),
 }
 
-/// Everything that a statement does, each list in the order of the columns' ids.
+/// All operations of a statement, each list in the order of column ids.
 #[derive(Debug, Default)]
 pub(super) struct Operations {
     pub regular: Vec<Operation>,
@@ -61,7 +57,7 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// Sorts operations by column; several on one column stay in the order in which they were written.
+    /// Sorts operations by column; those on one column stay in the order of the text.
     pub(super) fn new(operations: Vec<Operation>) -> Self {
         let (mut statics, mut regular): (Vec<_>, Vec<_>) = operations
             .into_iter()
@@ -76,12 +72,12 @@ impl Operations {
         self.regular.is_empty() && self.statics.is_empty()
     }
 
-    /// True if the list as it is stored has to be read first.
+    /// True if a stored list must be read first.
     pub(super) fn reads(&self) -> bool {
         self.reading().next().is_some()
     }
 
-    /// The operations that need to know what is stored.
+    /// The operations that need stored data.
     pub(super) fn reading(&self) -> impl Iterator<Item = &Operation> {
         self.regular
             .iter()
@@ -118,7 +114,7 @@ impl OperationPlanner<'_> {
         Ok(operation(column, Action::Set(term)))
     }
 
-    /// One member of SET.
+    /// An assignment of SET.
     pub(super) fn assign(&self, column: &Column, what: &AssignmentOperation) -> Result<Operation, Error> {
         let name = quote_name(&column.name);
         match what {
@@ -190,7 +186,7 @@ impl OperationPlanner<'_> {
         Ok(operation(column, action))
     }
 
-    /// Refuses what is no unfrozen collection.
+    /// Refuses columns that are not unfrozen collections.
     fn check_collection(&self, column: &Column, shown: &str) -> Result<(), Error> {
         let refuse = |what: &str| Err(invalid(column, shown, what));
         match &column.ty {
@@ -254,12 +250,12 @@ impl OperationPlanner<'_> {
             return refuse("frozen UDT");
         }
         let (index, ty) = self.field(column, field)?;
-        let receiver = spec(self.table, &format!("{}.{field}", column.name), ty);
+        let receiver = ColumnSpec::of(self.table, &format!("{}.{field}", column.name), ty);
         let term = Term::plan(value, &receiver, self.context)?;
         Ok(operation(column, Action::SetField(index, term)))
     }
 
-    /// One thing that DELETE names.
+    /// One target of DELETE.
     pub(super) fn delete(&self, part: &ColumnPart) -> Result<Operation, Error> {
         let (ColumnPart::Column(name)
         | ColumnPart::Element { column: name, .. }
@@ -324,17 +320,12 @@ impl OperationPlanner<'_> {
 
     /// `what(column)`: a key, index or value of a collection.
     fn part(&self, column: &Column, what: &str, ty: &CqlType, term: &AstTerm) -> Result<Term, Error> {
-        let receiver = spec(self.table, &format!("{what}({})", column.name), ty.clone());
+        let receiver = ColumnSpec::of(self.table, &format!("{what}({})", column.name), ty.clone());
         Term::plan(term, &receiver, self.context)
     }
 
     pub(super) fn receiver(&self, column: &Column) -> ColumnSpec {
-        ColumnSpec {
-            keyspace: Arc::from(self.table.keyspace.as_str()),
-            table: Arc::from(self.table.name.as_str()),
-            name: Arc::from(column.name.as_str()),
-            ty: column.ty.clone(),
-        }
+        ColumnSpec::of(self.table, &column.name, column.ty.clone())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Statements to plans.
+//! From statements to plans.
 //!
 //! Compat: `ModificationStatement`, `UpdateStatement` and `DeleteStatement` of Cassandra 5.0.
 
@@ -164,7 +164,7 @@ pub(super) fn delete(ast: &ast::Delete, context: &PlanContext<'_>) -> Result<Mod
     })
 }
 
-/// True if operations and conditions are on static columns, and on no other.
+/// True if all operations and conditions are on static columns.
 fn only_statics(operations: &Operations, condition: &Condition) -> bool {
     operations.regular.is_empty()
         && !condition.is_on_regular()
@@ -181,10 +181,10 @@ fn check_delete(
         const WANTED: &str =
             "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to";
         if restrictions.has_key_in() || restrictions.has_clustering_in() {
-            // Refused when it is executed, with other words.
+            // Refused at execution, with another message.
             return Ok(());
         }
-        // A deletion without columns is one of whole rows.
+        // A DELETE without columns deletes whole rows.
         if !operations.regular.is_empty() || operations.is_empty() {
             return Err(Error::Invalid(format!("{WANTED} delete non static columns")));
         }

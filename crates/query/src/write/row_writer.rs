@@ -1,8 +1,8 @@
-//! Operations to the columns of one row.
+//! From operations to the columns of one row.
 //!
-//! Compat: `Lists`, `Sets`, `Maps`, `UserTypes` and `Constants` of Cassandra 5.0: a collection that is written as a
-//! whole is deleted first, one microsecond before its new cells; list cells are ordered by time UUIDs, and those of
-//! elements put in front count backwards.
+//! Compat: `Lists`, `Sets`, `Maps`, `UserTypes` and `Constants` of Cassandra 5.0. A collection that is written as a whole is
+//! deleted first, one microsecond before its new cells. List cells are ordered by time UUIDs; those of prepended elements count
+//! backwards.
 
 use bytes::Bytes;
 use ilion_rows::{Cell, ColumnData, ComplexColumn, Data, DeletionTime, Row, counter, paths};
@@ -18,19 +18,19 @@ use crate::context::Execution;
 use crate::term::Term;
 use crate::{Error, Value};
 
-/// 2010-01-01, around which the times of elements put in front of a list are mirrored (`Lists.PrecisionTime`).
+/// 2010-01-01: the times of prepended list elements are mirrored around it (`Lists.PrecisionTime`).
 const REFERENCE_MICROS: i64 = 1_262_304_000_000_000;
 
 /// Writes the columns of one row.
 pub(super) struct RowWriter<'a> {
     pub execution: &'a Execution<'a>,
     pub time: &'a WriteTime,
-    /// The row as it is stored; only where an operation reads.
+    /// The stored row, if an operation reads.
     pub existing: Option<&'a Row>,
 }
 
 impl RowWriter<'_> {
-    /// What the operations, which are in the order of their columns, write.
+    /// The columns that the operations write. Requires: operations are sorted by column.
     #[inline]
     pub(super) fn columns(&self, operations: &[Operation]) -> Result<Vec<ColumnData>, Error> {
         let mut columns: Vec<ColumnData> = Vec::with_capacity(operations.len());
@@ -56,7 +56,7 @@ impl RowWriter<'_> {
         Ok(columns)
     }
 
-    /// The cell of a column that has one; `None` if the value is unset.
+    /// The cell of a simple column; `None` if the value is unset.
     #[inline]
     fn simple_cell(&self, operation: &Operation) -> Result<Option<Cell>, Error> {
         match &operation.action {
@@ -88,7 +88,7 @@ impl RowWriter<'_> {
             Value::Unset => return Ok(None),
             Value::Null => return Err(Error::invalid("Invalid null value for counter increment")),
         };
-        // An empty bigint counts as nothing.
+        // An empty bigint counts as zero.
         let delta = <[u8; 8]>::try_from(&*bytes).map_or(0, i64::from_be_bytes);
         Ok(Some(self.time.counter_cell(counter::update(delta_of(delta)?))))
     }
@@ -217,7 +217,7 @@ impl RowWriter<'_> {
 
     fn prepend(&self, list: &Bytes, out: &mut ComplexColumn) -> Result<(), Error> {
         let elements = collection_elements(list)?.collect::<Result<Vec<_>, _>>()?;
-        // The later a UUID is made, the earlier its mirror: the first element gets the last one.
+        // The later a UUID, the earlier its mirror: so the first element gets the last UUID.
         for element in elements.into_iter().rev() {
             let path = uuid_path(mirrored(self.execution.store.time_uuid()));
             out.cells.push((path, self.time.cell(list.slice_ref(element))));
@@ -225,7 +225,7 @@ impl RowWriter<'_> {
         Ok(())
     }
 
-    /// Operations that depend on what the list holds.
+    /// Applies operations that depend on the stored list.
     fn act_on_list(&self, operation: &Operation, out: &mut ComplexColumn) -> Result<(), Error> {
         let current = self.current_list(operation, out);
         match &operation.action {
@@ -276,7 +276,7 @@ impl RowWriter<'_> {
             .map_err(|_| Error::invalid("Invalid empty value for list index"))
     }
 
-    /// The live cells of the list, with what this statement has written so far.
+    /// The live cells of the list, including what this statement wrote so far.
     fn current_list(&self, operation: &Operation, written: &ComplexColumn) -> Vec<(Bytes, Cell)> {
         let stored = self.existing.and_then(|row| row.column(operation.column.id));
         let mut cells: Vec<(Bytes, Cell)> = match stored {
@@ -302,7 +302,7 @@ fn misplaced(operation: &Operation) -> Error {
     ))
 }
 
-/// Two cells of one statement for one column.
+/// Merges two cells of one statement for one column.
 fn reconcile(operation: &Operation, last: &mut Cell, cell: Cell) {
     if operation.column.ty == CqlType::Counter {
         last.reconcile_counter(cell);
@@ -311,7 +311,7 @@ fn reconcile(operation: &Operation, last: &mut Cell, cell: Cell) {
     }
 }
 
-/// What was written to the column so far.
+/// The cells written to the column so far.
 fn take_complex(columns: &mut Vec<ColumnData>, id: ColumnId) -> Box<ComplexColumn> {
     let is_last = columns.last().is_some_and(|last| last.column == id);
     match is_last.then(|| columns.pop()).flatten() {
@@ -326,7 +326,7 @@ fn take_complex(columns: &mut Vec<ColumnData>, id: ColumnId) -> Box<ComplexColum
     }
 }
 
-/// Puts cells in the order of their paths, one for each.
+/// Sorts cells by path, and keeps one of each.
 fn sort_cells(ty: &CqlType, cells: &mut Vec<(Bytes, Cell)>) {
     let compare = |a: &(Bytes, Cell), b: &(Bytes, Cell)| paths::compare_paths(ty, &a.0, &b.0);
     if cells.is_sorted_by(|a, b| compare(a, b).is_lt()) {
@@ -356,7 +356,7 @@ fn uuid_path(uuid: Uuid) -> Bytes {
     Bytes::copy_from_slice(uuid.as_bytes())
 }
 
-/// The UUID as long before the reference time as the given one is after it.
+/// The UUID as far before the reference time as the given one is after it.
 fn mirrored(uuid: Uuid) -> Uuid {
     let reference = ticks_of_unix_micros(REFERENCE_MICROS);
     let ticks = (2 * reference).saturating_sub(time_uuid_ticks(&uuid));

@@ -8,7 +8,7 @@ use super::operation::Operations;
 use crate::Error;
 use crate::term::Term;
 
-/// The primary key of an INSERT, given the terms of its columns in any order.
+/// The primary key of an INSERT, from the terms of its columns in any order.
 pub(super) fn target_of_values(
     table: &TableSchema,
     mut keys: Vec<(&Column, Term)>,
@@ -57,14 +57,15 @@ pub(super) fn target_of_values(
     })
 }
 
-/// Up to which clustering column some are given; all if none is. Compat: dense compact tables do without the others.
+/// The number of clustering columns up to the last one given; all if none is given. Compat: rows of dense compact tables may
+/// omit the last ones.
 fn leading(table: &TableSchema, given: &[ColumnId]) -> usize {
     let columns = table.clustering().enumerate();
     let last = columns.filter(|(_, column)| given.contains(&column.id)).last();
     last.map_or(table.clustering().len(), |(index, _)| index + 1)
 }
 
-/// Refuses a clustering column that is given while one before it is not, as in a WHERE.
+/// Refuses a clustering column whose predecessor is not given, as in a WHERE.
 fn check_leading(table: &TableSchema, given: &[ColumnId]) -> Result<(), Error> {
     let mut missing = None;
     for column in table.clustering() {

@@ -1,4 +1,4 @@
-//! USING: the timestamp of a write and how long it lives.
+//! USING: timestamp and time to live of a write.
 
 use bytes::Bytes;
 use ilion_cql::ast;
@@ -6,11 +6,10 @@ use ilion_rows::{Cell, DeletionTime, Liveness, NO_TIMESTAMP, NO_TTL};
 use ilion_schema::{TableSchema, is_system_keyspace};
 use ilion_types::CqlType;
 
-use super::column_spec::spec;
 use crate::context::{Execution, PlanContext};
 use crate::guardrails::check_timestamp;
 use crate::term::Term;
-use crate::{Error, Value};
+use crate::{ColumnSpec, Error, Value};
 
 /// Twenty years.
 const TTL_SECS_MAX: i32 = 20 * 365 * 24 * 60 * 60;
@@ -22,11 +21,11 @@ pub(super) struct Timing {
     ttl: Option<Term>,
 }
 
-/// When a statement's cells are written and end.
+/// The timestamps and the expiry of a statement's cells.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriteTime {
     timestamp_micros: i64,
-    /// Of deletions of rows, ranges, partitions and whole collections.
+    /// The timestamp for deletions of rows, ranges, partitions and whole collections.
     deletion_micros: i64,
     ttl_secs: u32,
     now_secs: u32,
@@ -39,7 +38,7 @@ impl Timing {
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
         let plan = |ast: &Option<ast::Term>, name: &str, ty: CqlType| {
-            let receiver = spec(table, name, ty);
+            let receiver = ColumnSpec::of(table, name, ty);
             ast.as_ref()
                 .map(|term| Term::plan(term, &receiver, context))
                 .transpose()
@@ -58,7 +57,7 @@ impl Timing {
         self.ttl.is_some()
     }
 
-    /// The times of this execution; `timestamp_micros` is for statements that say none.
+    /// The times for this execution; `timestamp_micros` is for statements without one.
     pub(super) fn evaluate(
         &self,
         table: &TableSchema,
@@ -88,14 +87,7 @@ impl Timing {
         let Some(term) = &self.timestamp else {
             return Ok(default);
         };
-        match term.evaluate(execution)? {
-            Value::Unset => Ok(default),
-            Value::Null => Err(Error::invalid("Invalid null value of timestamp")),
-            Value::Bytes(bytes) => match <[u8; 8]>::try_from(&*bytes) {
-                Ok(bytes) => Ok(i64::from_be_bytes(bytes)),
-                Err(_) => Err(Error::invalid("Invalid timestamp value")),
-            },
-        }
+        Ok(evaluate_timestamp(term, execution)?.unwrap_or(default))
     }
 
     fn ttl(&self, table: &TableSchema, execution: &Execution<'_>) -> Result<u32, Error> {
@@ -109,7 +101,7 @@ impl Timing {
             Value::Unset => return Ok(default),
             Value::Bytes(bytes) => bytes,
         };
-        // An empty int is read as null.
+        // An empty int counts as null.
         let Ok(bytes) = <[u8; 4]>::try_from(&*bytes) else {
             return Ok(NO_TTL);
         };
@@ -129,12 +121,24 @@ impl Timing {
     }
 }
 
-/// The clock that TTLs are measured by.
+/// The value of USING TIMESTAMP; `None` if it is unset.
+pub(crate) fn evaluate_timestamp(term: &Term, execution: &Execution<'_>) -> Result<Option<i64>, Error> {
+    match term.evaluate(execution)? {
+        Value::Unset => Ok(None),
+        Value::Null => Err(Error::invalid("Invalid null value of timestamp")),
+        Value::Bytes(bytes) => match <[u8; 8]>::try_from(&*bytes) {
+            Ok(bytes) => Ok(Some(i64::from_be_bytes(bytes))),
+            Err(_) => Err(Error::invalid("Invalid timestamp value")),
+        },
+    }
+}
+
+/// The time that TTLs are measured by.
 pub(super) fn now_secs(execution: &Execution<'_>) -> u32 {
     u32::try_from(execution.now_secs.max(0)).unwrap_or(u32::MAX - 1)
 }
 
-/// Compat: the policy `REJECT` of `ExpirationDateOverflowHandling`.
+/// Compat: the `REJECT` policy of `ExpirationDateOverflowHandling`.
 fn check_expiry(
     ttl_secs: u32,
     which: &str,
@@ -157,8 +161,8 @@ fn check_expiry(
 }
 
 impl WriteTime {
-    /// Of a conditional write: its timestamp is the store's, whatever members of a batch say, and what it deletes goes
-    /// just before what it writes, so that a batch may replace a row.
+    /// The times of a conditional write: the timestamp is the store's, whatever the members of a batch give. Deletions are one
+    /// microsecond older, so that a batch may replace a row.
     #[must_use]
     pub(super) fn of_condition(self, timestamp_micros: i64) -> Self {
         Self {
@@ -178,7 +182,7 @@ impl WriteTime {
         }
     }
 
-    /// A counter's cell: it never expires.
+    /// The cell of a counter, which never expires.
     pub(super) fn counter_cell(&self, context: Bytes) -> Cell {
         Cell::live(self.timestamp_micros, context)
     }
@@ -188,7 +192,7 @@ impl WriteTime {
         Cell::tombstone(self.timestamp_micros, self.now_secs)
     }
 
-    /// The row was inserted.
+    /// The liveness of an inserted row.
     #[inline]
     pub(super) fn liveness(&self) -> Liveness {
         if self.ttl_secs == NO_TTL {
@@ -198,12 +202,12 @@ impl WriteTime {
         }
     }
 
-    /// Of a row, range, partition or collection.
+    /// The deletion of a row, range, partition or collection.
     pub(super) fn deletion(&self) -> DeletionTime {
         DeletionTime::new(self.deletion_micros, self.now_secs)
     }
 
-    /// Of a collection that is written anew: its new cells have the statement's timestamp.
+    /// The deletion of a collection that is written anew: its new cells have the statement's timestamp.
     pub(super) fn overwrite_deletion(&self) -> DeletionTime {
         let before = self.timestamp_micros.saturating_sub(1).max(NO_TIMESTAMP + 1);
         DeletionTime::new(before, self.now_secs)

@@ -1,4 +1,4 @@
-//! A clock that steps, back and forth, while a node runs and between its runs.
+//! A clock that steps forwards and backwards, while a node runs and between its runs.
 
 use ilion_env::{CrashRule, Env, MemEnv};
 
@@ -25,7 +25,7 @@ fn a_clock_that_steps_changes_no_answer() {
                 let by = i64::try_from(random.below(2 * DAY_MICROS.unsigned_abs())).unwrap() - DAY_MICROS;
                 env.advance_micros(by);
                 if random.one_in(2) {
-                    // Another process, which remembers no more of the time than the disk does.
+                    // A new process, which has no earlier time except that on the disk.
                     node.settle();
                     drop(node);
                     env = env.crash(CrashRule::KeepAll);

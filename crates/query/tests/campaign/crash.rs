@@ -1,4 +1,4 @@
-//! Power losses: at each sync, before and after it, and at each rename, also while a node starts after one.
+//! Power losses: before and after each sync, and at each rename; also during a start after one.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::reference::Reference;
 use crate::{first_seed, tell, trials};
 
 const STEPS: u64 = 40;
-/// Without a number of trials, one crash of so many is looked at.
+/// Without a number of trials, one in this many crashes is checked.
 const SHORT_SHARE: u64 = 12;
 const SHORT_TRIALS: u64 = 20;
 
-/// A disk after a power loss, and how many steps were done: at least, at most.
+/// A disk after a power loss, with bounds for the number of steps done.
 struct Crash {
     env: MemEnv,
     done: RangeInclusive<usize>,
@@ -26,7 +26,7 @@ struct Crash {
 
 #[derive(Default)]
 struct Progress {
-    /// Steps that were answered, and those that were begun.
+    /// Steps that were answered, and steps that were started.
     answered: AtomicUsize,
     begun: AtomicUsize,
     crashes: Mutex<Vec<Crash>>,
@@ -51,7 +51,7 @@ fn a_power_loss_at_any_sync_or_rename_takes_nothing_that_was_acknowledged() {
     );
 }
 
-/// Returns how many crashes of the run were checked.
+/// Returns the number of crashes that were checked.
 fn run(seed: u64, share: u64, wanted: u64) -> u64 {
     let reference = Reference::of(seed, STEPS);
     let env = MemEnv::new(seed);
@@ -78,7 +78,7 @@ fn run(seed: u64, share: u64, wanted: u64) -> u64 {
     checked
 }
 
-/// Has crashes collected while a node runs on this disk.
+/// Collects crashes while a node runs on this disk.
 fn watch(env: &MemEnv, seed: u64, share: u64) -> Arc<Progress> {
     let progress = Arc::<Progress>::default();
     let seen = progress.clone();
@@ -93,7 +93,7 @@ fn watch(env: &MemEnv, seed: u64, share: u64) -> Arc<Progress> {
             1 => CrashRule::KeepAll,
             _ => CrashRule::Seeded(random.next()),
         };
-        // What is answered after the crash is not promised by it, so that is read first.
+        // The count is read before the image: steps answered after the crash may be lost.
         let answered = seen.answered.load(SeqCst);
         let after = env.crash(rule);
         let done = answered..=seen.begun.load(SeqCst);
@@ -121,7 +121,7 @@ fn check(reference: &Reference, crash: &Crash, random: &mut Random) {
     check_disk(reference, env, done, trial);
 }
 
-/// The disk of a power loss while a node starts on a copy of this one.
+/// The disk after a power loss during a start on a copy of this one.
 fn crash_in_recovery(env: &MemEnv, random: &mut Random) -> Option<MemEnv> {
     let copy = env.crash(CrashRule::KeepAll);
     let (left, rule) = (
@@ -146,7 +146,7 @@ fn check_disk(reference: &Reference, env: &MemEnv, done: &RangeInclusive<usize>,
     let node = open();
     let state = node.state();
     reference.check(&state, done.clone(), trial);
-    // It goes on working.
+    // The node accepts further statements.
     let goes_on =
         "CREATE KEYSPACE after WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
     assert!(!node.statement(goes_on).starts_with("error"), "{trial}");

@@ -1,4 +1,4 @@
-//! Disks that fail or are full: at the n-th call of a kind, from there on, or when so many bytes are written.
+//! Disks that fail or are full: at the n-th call of a kind, from then on, or after a number of written bytes.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::reference::Reference;
 use crate::{first_seed, tell, trials};
 
 const STEPS: u64 = 30;
-/// Trials on one run of statements.
+/// Trials for each run of statements.
 const TRIALS_OF_RUN: u64 = 8;
 const SHORT_TRIALS: u64 = 8;
 
@@ -29,11 +29,11 @@ const PATTERNS: [&str; 9] = [
     "*Index+*",
 ];
 
-/// How far a run came.
+/// The outcome of a run.
 struct Outcome {
-    /// Steps that were answered as if there were no fault.
+    /// Number of steps that were answered as without a fault.
     answered: usize,
-    /// Whether the next one failed.
+    /// True if the next step failed.
     has_failed: bool,
 }
 
@@ -79,7 +79,7 @@ fn a_full_disk_gives_errors_and_takes_nothing_that_was_acknowledged() {
     );
 }
 
-/// Returns how many trials met their fault, and how many there were.
+/// Returns the number of trials that met their fault, and of all trials.
 fn each_trial(trial: impl Fn(&Reference, u64, &mut Random) -> bool) -> (u64, u64) {
     let wanted = trials(SHORT_TRIALS);
     let (mut failed, mut done, mut seed) = (0, 0, first_seed());
@@ -95,7 +95,7 @@ fn each_trial(trial: impl Fn(&Reference, u64, &mut Random) -> bool) -> (u64, u64
     (failed, done)
 }
 
-/// Runs the steps until one of them fails.
+/// Runs steps until one fails.
 fn run(reference: &Reference, env: Arc<dyn ilion_env::Env>, trial: &str) -> Outcome {
     let Ok(mut node) = Node::open(env) else {
         return Outcome {

@@ -1,14 +1,14 @@
-//! Attacks on a node whose disk is in memory: CQL on the engine, and a law for each.
+//! Attacks on a node with its disk in memory: CQL on the engine, and a law for each attack.
 //!
 //! | attack | law |
 //! | --- | --- |
-//! | `crash` | after a power loss at any sync or rename the node shows what it had acknowledged, or the statement under way besides |
-//! | `disk` | while the disk fails or is full, answers are right or errors; afterwards as after a power loss |
-//! | `shortage` | while something is used up, answers are right or errors; afterwards the node goes on without a restart |
+//! | `crash` | after a power loss at any sync or rename, the node shows all acknowledged statements, and maybe the one in progress |
+//! | `disk` | while the disk fails or is full, answers are right or errors; then as after a power loss |
+//! | `shortage` | while something is used up, answers are right or errors; then the node continues without a restart |
 //! | `clock` | a clock that steps changes no answer |
 //!
-//! Statements come from a seed. `ILION_CAMPAIGN_TRIALS` is the number of trials (a few if it is not given),
-//! `ILION_CAMPAIGN_SEED` the first seed; each attack prints a line that `scripts/campaign` gathers.
+//! Statements are generated from a seed. `ILION_CAMPAIGN_TRIALS` is the number of trials (default: a few),
+//! `ILION_CAMPAIGN_SEED` the first seed. Each attack prints a line that `scripts/campaign` collects.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ mod workload;
 
 use std::fmt::Display;
 
-/// What the environment says, or a few.
+/// The number of trials; `few` is the default.
 fn trials(few: u64) -> u64 {
     std::env::var("ILION_CAMPAIGN_TRIALS").map_or(few, |trials| trials.parse().unwrap())
 }

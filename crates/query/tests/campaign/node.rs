@@ -62,13 +62,13 @@ impl Node {
         self.running().store.engine()
     }
 
-    /// Returns when no view and no index is being built.
+    /// Blocks until no view and no index is being built.
     pub fn settle(&self) {
         self.running().processor.wait_for_views();
         self.engine().wait_idle();
     }
 
-    /// Does a step and tells the answer: one of an error has the word in front.
+    /// Does a step and returns its answer; an error starts with that word.
     pub fn step(&mut self, step: &Step) -> String {
         let done = match step {
             Step::Statement(statement) => return self.statement(statement),
@@ -92,7 +92,7 @@ impl Node {
             .unwrap_or_default()
     }
 
-    /// Executes a statement and waits until it may be answered.
+    /// Executes a statement and waits until it is durable.
     pub fn statement(&self, statement: &str) -> String {
         let running = self.running();
         let mut client = ClientState::default();
@@ -106,7 +106,7 @@ impl Node {
             return format!("error: {error}");
         }
         let mut answer = print::answer(&result, Types::Hidden);
-        // Rows of an index may come in any order.
+        // The rows of an index may come in any order.
         if statement.starts_with("SELECT") && !answer.starts_with("error") {
             let mut lines: Vec<&str> = answer.lines().collect();
             lines.sort_unstable();
@@ -115,7 +115,7 @@ impl Node {
         answer
     }
 
-    /// What the node shows.
+    /// The answers of all queries.
     pub fn state(&self) -> Vec<String> {
         self.settle();
         QUERIES.iter().map(|query| self.statement(query)).collect()

@@ -1,4 +1,4 @@
-//! What a run answers and shows if nobody attacks.
+//! The answers and states of a run without an attack.
 
 use std::ops::RangeInclusive;
 
@@ -9,9 +9,9 @@ use crate::workload::{QUERIES, Step, steps};
 
 pub struct Reference {
     pub steps: Vec<Step>,
-    /// Of each step.
+    /// The answer of each step.
     pub answers: Vec<String>,
-    /// What is shown after so many steps.
+    /// The state before the first step and after each step.
     pub states: Vec<Vec<String>>,
 }
 
@@ -32,7 +32,7 @@ impl Reference {
         }
     }
 
-    /// Fails unless a node shows what it shows after one of these numbers of steps.
+    /// Fails unless the state is that after one of these numbers of steps.
     pub fn check(&self, state: &[String], done: RangeInclusive<usize>, trial: &str) {
         if self.states[done.clone()].iter().any(|allowed| allowed == state) {
             return;

@@ -1,5 +1,5 @@
-//! Something is used up for a while: file descriptors, memory, room on the disk. Then there is enough again, and the node goes on
-//! without a restart.
+//! Something is used up for a while: file descriptors, memory, space on the disk. Afterwards the node continues without a
+//! restart.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ use crate::workload::Step;
 use crate::{first_seed, tell, trials};
 
 const STEPS: u64 = 30;
-/// Trials on one run of statements.
+/// Trials for each run of statements.
 const TRIALS_OF_RUN: u64 = 4;
 const SHORT_TRIALS: u64 = 6;
-/// A shortage begins before one step of so many.
+/// A shortage starts before one in this many steps.
 const SHARE: u64 = 8;
-/// Far more than the node needs to try again what failed.
+/// Far longer than the node needs to retry what failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const PATTERNS: [&str; 9] = [
@@ -32,7 +32,7 @@ const PATTERNS: [&str; 9] = [
     "ilion.*",
 ];
 
-/// What is used up, and the calls that fail for it. A failed sync is final, so no sync is among them.
+/// A shortage, with the calls that fail. No sync is among them, since a failed sync is final.
 struct Shortage {
     name: &'static str,
     effects: &'static [&'static str],
@@ -91,7 +91,7 @@ fn each_trial(shortage: &Shortage) {
     tell(shortage.name, done, outcome);
 }
 
-/// Returns how many steps were refused.
+/// Returns the number of refused steps.
 fn run(shortage: &Shortage, reference: &Reference, seed: u64, random: &mut Random) -> u64 {
     let env = MemEnv::new(seed);
     let faulty = FaultEnv::new(env.shared());
@@ -122,7 +122,7 @@ fn run(shortage: &Shortage, reference: &Reference, seed: u64, random: &mut Rando
         faulty.clear();
         is_short = false;
         if !node.is_running() {
-            // What failed is a start.
+            // A start failed.
             assert_eq!(node.step(&Step::Restart), "", "{trial}");
         }
         step = steps_done(&node, reference, step, &trial);
@@ -150,7 +150,7 @@ impl Shortage {
     }
 }
 
-/// Whatever is shown is right, or an error.
+/// Checks that each answer is right or an error.
 fn check_shown(node: &Node, reference: &Reference, done: usize, trial: &str) {
     for (shown, right) in node.state().into_iter().zip(&reference.states[done]) {
         assert!(
@@ -161,7 +161,7 @@ fn check_shown(node: &Node, reference: &Reference, done: usize, trial: &str) {
     }
 }
 
-/// How many steps the node shows, once it has enough of everything again: those before the one that was refused, or that one besides.
+/// The number of steps in the node's state after the shortage: those before the refused step, or one more.
 fn steps_done(node: &Node, reference: &Reference, before: usize, trial: &str) -> usize {
     let last = (before + 1).min(reference.steps.len());
     let began = Instant::now();

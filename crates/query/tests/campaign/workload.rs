@@ -1,21 +1,21 @@
-//! Statements and what an operator does, at random, on a table with indexes and a view, and on one of counters.
+//! Random statements and operations, on a table with indexes and a view and on a table of counters.
 
 use crate::random::Random;
 
 #[derive(Clone, Debug)]
 pub enum Step {
     Statement(String),
-    /// All memtables to disk.
+    /// Flushes all memtables.
     Flush,
-    /// All SSTables of each table to one.
+    /// Compacts the SSTables of each table to one.
     Compact,
-    /// As before an orderly stop.
+    /// Flushes and stops writes, as before an orderly stop.
     Drain,
     /// An orderly stop and a start.
     Restart,
 }
 
-/// What each run begins with.
+/// The start of each run.
 const SETUP: [&str; 6] = [
     "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
     "CREATE TABLE ks.t (k int, c int, v text, w int, l list<int>, m map<text, int>, s text static, PRIMARY KEY (k, c))",
@@ -25,7 +25,7 @@ const SETUP: [&str; 6] = [
     "CREATE MATERIALIZED VIEW ks.t_by_w AS SELECT * FROM ks.t WHERE w IS NOT NULL AND k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (w, k, c)",
 ];
 
-/// Changes of the schema; some are refused, which is an answer as well.
+/// Schema changes; some are refused, which is an answer as well.
 const SCHEMA: [&str; 14] = [
     "CREATE INDEX by_w ON ks.t (w)",
     "DROP INDEX ks.by_w",
@@ -43,7 +43,7 @@ const SCHEMA: [&str; 14] = [
     "ALTER TABLE ks.t WITH comment = 'changed' AND compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 4}",
 ];
 
-/// What shows the state of a node.
+/// The queries that show the state of a node.
 pub const QUERIES: [&str; 12] = [
     "SELECT keyspace_name, table_name, comment FROM system_schema.tables WHERE keyspace_name = 'ks'",
     "SELECT table_name, column_name, kind, type FROM system_schema.columns WHERE keyspace_name = 'ks'",
@@ -59,7 +59,7 @@ pub const QUERIES: [&str; 12] = [
     "SELECT * FROM ks.other",
 ];
 
-/// The steps that a seed gives.
+/// The steps of a seed.
 pub fn steps(seed: u64, count: u64) -> Vec<Step> {
     let mut random = Random::new(seed);
     let setup = SETUP

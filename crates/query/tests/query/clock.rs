@@ -1,4 +1,4 @@
-//! A clock that stands still until a test moves it, and ids out of it.
+//! A clock that only the test moves, and ids from it.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -39,7 +39,7 @@ impl Clock {
         now.max(before.unwrap() + 1)
     }
 
-    /// Leaves out as many unique times.
+    /// Skips this many unique timestamps.
     pub fn skip(&self, micros: i64) {
         self.last_micros.fetch_add(micros, Ordering::SeqCst);
     }

@@ -1,17 +1,16 @@
 //! Statements that read before they write, from many threads at once.
 
-use std::sync::Arc;
 use std::thread;
 
 use ilion_query::{ClientState, ExecuteOptions, Outcome, QueryOptions, QueryProcessor};
 
-use crate::store::MemoryStore;
+use crate::store::TestStore;
 
 const THREADS: i32 = 4;
 const ROUNDS: i32 = 25;
 
 fn processor() -> QueryProcessor {
-    let processor = QueryProcessor::new(Arc::new(MemoryStore::new()), QueryOptions::default());
+    let processor = QueryProcessor::new(TestStore::in_memory(), QueryOptions::default());
     for cql in [
         "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
         "CREATE TABLE ks.counts (k int PRIMARY KEY, n counter)",
@@ -23,7 +22,7 @@ fn processor() -> QueryProcessor {
     processor
 }
 
-/// Rows as the protocol has them; nothing for other answers.
+/// Rows in the form of the protocol; empty for other answers.
 fn cells(processor: &QueryProcessor, cql: &str) -> Vec<u8> {
     let options = ExecuteOptions::default();
     let executed = processor.query(&mut ClientState::default(), cql, &options);

@@ -1,13 +1,13 @@
-//! The law of schema statements: answered with an error, nothing has changed; answered without one, the schema is the same
-//! after a restart, a flush and another restart, and DESCRIBE says the same.
+//! The law of schema statements. After an error, nothing has changed. After success, the schema and DESCRIBE are the same after
+//! a restart, a flush and another restart.
 //!
-//! Statements are put together at random (`statements`), with types, names and options at and beyond every limit (`names`,
-//! `options`), and with classes that few people use. Restarts are tried behind a few accepted ones at a time; if one fails, the
-//! same statements are asked again with restarts behind each, so that the failure names one. Every few hundred statements begin
-//! in a new directory, in another format.
+//! Statements are random (`statements`), with types, names and options at and beyond every limit (`names`, `options`), and with
+//! rare classes. The node is restarted after several accepted statements. If that fails, the same statements are run again with
+//! a restart after each, so that the failure names one. After some hundred statements a new directory is used, with another
+//! format.
 //!
-//! `DDL_STATEMENTS=100000` for a longer look, `DDL_SEED=n` for another one. `DDL_RECORD=file` keeps statements and answers, for
-//! `scripts/compare_ddl.py` to ask a real Cassandra the same.
+//! `DDL_STATEMENTS=100000` for a longer run, `DDL_SEED=n` for another one. `DDL_RECORD=file` writes statements and answers, for
+//! `scripts/compare_ddl.py` to compare with a real Cassandra.
 
 mod deep;
 mod names;
@@ -26,25 +26,25 @@ use node::{Node, stored};
 use statements::Statements;
 
 const STATEMENTS: u64 = 160;
-/// Statements that one directory is asked.
+/// Number of statements in one directory.
 const HISTORY_LEN: usize = 400;
-/// Accepted statements between two restarts, at most.
+/// Largest number of accepted statements between two restarts.
 const ACCEPTED_MAX: usize = 20;
 
-/// The statements that one directory was asked.
+/// The statements in one directory.
 struct History {
     seed: u64,
     node: Node,
     asked: Vec<String>,
-    /// So many of them come before the last restarts.
+    /// Number of them before the last restarts.
     checked: usize,
-    /// Accepted since then.
+    /// Number of accepted statements since then.
     accepted: usize,
-    /// Tables that were made or altered since then.
+    /// Tables that were created or altered since then.
     changed: BTreeSet<TableId>,
 }
 
-/// How the law was broken.
+/// A description of the failure.
 type Broken = String;
 
 impl History {
@@ -59,7 +59,7 @@ impl History {
         }
     }
 
-    /// Asks the statement; why it was refused, if it was.
+    /// Runs the statement; returns its error if it was refused.
     fn ask(&mut self, statement: &str) -> Result<Option<String>, Broken> {
         let before = self.node.schema();
         self.asked.push(statement.to_owned());
@@ -95,7 +95,7 @@ impl History {
         }
     }
 
-    /// Restarts, from the log and from files. Every other time the rows that are flushed were written before the restart.
+    /// Restarts, from the log and from files. The rows to flush are written before the restart every other time.
     fn check(&mut self) -> Result<(), Broken> {
         let before = stored(&self.node.schema());
         let changed = std::mem::take(&mut self.changed);
@@ -124,7 +124,7 @@ impl History {
         Ok(())
     }
 
-    /// Asks the same in a new directory, with restarts behind each statement that came after the last ones.
+    /// Runs the same in a new directory, with restarts after each statement since the last restarts.
     fn culprit(&self, checked: usize) -> String {
         let mut again = Self::new(self.seed);
         for (number, statement) in self.asked.iter().enumerate() {

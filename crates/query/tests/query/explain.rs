@@ -1,6 +1,6 @@
-//! What EXPLAIN tells of an engine: `testdata-engine/*.txt`.
+//! EXPLAIN on an engine: `testdata-engine/*.txt`.
 //!
-//! Beside the directives of `testdata`, `flush` writes memtables to files, and `cold` opens everything anew. Times are left out.
+//! In addition to the directives of `testdata`, `flush` flushes memtables, and `cold` reopens everything. Times are left out.
 
 use crate::engine::EngineDisk;
 use crate::session::Session;

@@ -24,7 +24,7 @@ fn of(warn: u64, fail: u64) -> Threshold {
     }
 }
 
-/// A limit, a statement that is warned of, one that is refused, and the words of both.
+/// A limit, a statement with a warning, a refused one, and the messages of both.
 type Case<'a> = (
     fn(&mut Guardrails) -> &mut Threshold,
     u64,
@@ -551,7 +551,7 @@ fn the_own_default_compaction_is_no_property_that_a_client_gave() {
     let of_n = "SELECT compaction FROM system_schema.tables WHERE keyspace_name = 'ks' AND table_name = 'n'";
     let shown = session.query(of_n);
     assert!(shown.contains("LeveledCompactionStrategy"), "{shown}");
-    // What is passed over breaks no other rule.
+    // An ignored property breaks no other rule.
     let shown = session.query("CREATE TABLE m (k int PRIMARY KEY) WITH compression = {'enabled': 'false'}");
     assert!(!shown.contains("error"), "{shown}");
 }

@@ -1,4 +1,4 @@
-//! Statements put together at random, with values and paging states that are none: answered or refused, never a panic.
+//! Random statements, with invalid values and paging states: they are answered or refused and never panic.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use ilion_query::{
     Values,
 };
 
-use crate::store::MemoryStore;
+use crate::store::TestStore;
 
-/// `HOSTILE_PLAYS=1000` for a longer look, `HOSTILE_SEED=n` for another one.
+/// `HOSTILE_PLAYS=1000` for a longer run, `HOSTILE_SEED=n` for another one.
 const PLAYS: u64 = 12;
 
-/// A statement, cut into words and what is between them.
+/// A statement, split into words and their separators.
 type Words = Vec<String>;
 
 struct Hostile {
@@ -36,7 +36,7 @@ fn no_statement_and_no_value_makes_a_panic() {
     for seed in first..first + number("HOSTILE_PLAYS", PLAYS) {
         let mut hostile = Hostile {
             random: Seeded::new(seed),
-            processor: QueryProcessor::new(Arc::new(MemoryStore::new()), QueryOptions::default()),
+            processor: QueryProcessor::new(TestStore::in_memory(), QueryOptions::default()),
             client: ClientState::default(),
             files: files.clone(),
         };
@@ -80,7 +80,7 @@ fn words_of(script: &str) -> Vec<Words> {
 }
 
 impl Hostile {
-    /// Goes through a file, each statement as it is written and in other forms.
+    /// Runs the statements of a file, unchanged and in other forms.
     fn play(&mut self) {
         let files = self.files.clone();
         let file = &files[self.below(files.len())];
@@ -127,7 +127,7 @@ impl Hostile {
         }
     }
 
-    /// Pages on, with the state as it is and with a byte of it changed.
+    /// Continues with the next page, with the unchanged state and with a changed byte in it.
     fn go_on(&mut self, statement: &str, options: ExecuteOptions, mut state: Vec<u8>) {
         let at = self.below(state.len());
         for change in [0, 1 + self.below(255)] {
@@ -165,7 +165,7 @@ impl Hostile {
         words.concat()
     }
 
-    /// A word of this kind, of any statement.
+    /// A word of this kind from any statement.
     fn word(&mut self, kind: Kind) -> String {
         let files = self.files.clone();
         loop {
@@ -244,7 +244,7 @@ impl Kind {
     }
 }
 
-/// A word, and what separates it from the next one.
+/// A word, and its separator from the next one.
 fn cut(word: &str) -> (&str, &str) {
     let rest = word.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
     word.split_at(word.len() - rest.len())

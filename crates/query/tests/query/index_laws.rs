@@ -1,4 +1,4 @@
-//! A query by indexes answers as the same query that looks at every row: over random rows, predicates, limits and pages.
+//! A query with indexes has the same answer as one that filters all rows: over random rows, predicates, limits and pages.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ CREATE TABLE plain (k1 int, k2 int, c1 int, c2 int, s int static, v int, w text,
 CREATE TABLE indexed (k1 int, k2 int, c1 int, c2 int, s int static, v int, w text, x int, l list<int>, st set<text>, m map<text, int>, f frozen<list<int>>, PRIMARY KEY ((k1, k2), c1, c2));
 ";
 
-/// Columns, and what may be asked of them by this kind of index.
+/// Columns, and the predicates that an index on them serves.
 const TARGETS: [&str; 13] = [
     "v",
     "w",
@@ -35,7 +35,7 @@ const TARGETS: [&str; 13] = [
     "entries(m)",
 ];
 
-/// What a seed makes.
+/// The random choices of a seed.
 struct Random(Seeded);
 
 impl Random {
@@ -225,10 +225,10 @@ fn answer(session: &mut Session, text: &str, page_size: Option<u32>) -> String {
     }
 }
 
-/// What an index cannot be combined with is refused, and no more is to be said of it.
+/// The refusal of combinations that an index does not allow; there is nothing to compare.
 const NOT_BY_INDEX: &str = "Select on indexed columns and with IN clause";
 
-/// An answer that is none.
+/// The start of an error.
 const REFUSED: &str = "error ";
 
 /// `after_write` may move the data elsewhere.
@@ -250,7 +250,7 @@ fn run(
     }
     let mut answered = 0;
     for round in 0..rounds {
-        // One that has to be built over what is there, and one that is asked no more.
+        // One index is built over existing rows, and one is dropped.
         if round % (rounds / 4).max(1) == 0 {
             let mut target = || usize::try_from(random.below(TARGETS.len() as u64)).unwrap();
             let (coming, going) = (target(), target());
@@ -287,7 +287,7 @@ fn run(
                 continue;
             }
             let by_rows = answer(session, &plain.replace("TABLE", "plain"), None);
-            // Relations that cannot stand together are refused by their names, which differ.
+            // The messages name the columns, which differ.
             if usings == MATCHING && by_index.starts_with(REFUSED) && by_rows.starts_with(REFUSED) {
                 continue;
             }
@@ -307,13 +307,13 @@ fn run(
     );
 }
 
-/// Indexes of words to which case is all the same.
+/// Indexes of words that ignore case.
 const FOLDING: [&str; 1] = [" USING 'sai' WITH OPTIONS = {'case_sensitive': 'false'}"];
 
-/// Indexes of words that find texts by their tokens.
+/// Indexes of texts that match by token.
 const MATCHING: [&str; 1] = [" USING 'sai' WITH OPTIONS = {'index_analyzer': 'standard'}"];
 
-/// In place of each word: the text that is written, what its tokens are asked for by `:`, and the texts that have them all.
+/// For each word: the text to write, its tokens to search by `:`, and the texts that have all of them.
 const TEXTS: [(&str, &str, &str, &str); 5] = [
     ("xab", "xab, A", "A xab", "'xab, A'"),
     ("abc", "abc AB", "abc", "'abc AB'"),
@@ -322,25 +322,25 @@ const TEXTS: [(&str, &str, &str, &str); 5] = [
     ("b", "b", "B", "'b', 'A b b'"),
 ];
 
-/// Puts something in place of what `w` is compared with or set to.
+/// Replaces the value that `w` is compared with or set to.
 fn in_place_of_words(text: &str, replacement: impl Fn(&(&str, &str, &str, &str)) -> String) -> String {
     TEXTS.iter().fold(text.to_owned(), |text, entry| {
         text.replace(&format!("w = '{}'", entry.0), &replacement(entry))
     })
 }
 
-/// Writes texts in place of words.
+/// Replaces words by texts.
 fn with_texts(text: &str) -> String {
-    // With a space more, so that what was put in is not met again.
+    // The additional space prevents a second replacement.
     in_place_of_words(text, |(_, written, ..)| format!("w =  '{written}'"))
 }
 
-/// Asks an index for tokens.
+/// Searches an index for tokens.
 fn by_tokens(text: &str) -> String {
     in_place_of_words(text, |(_, _, asked, _)| format!("w : '{asked}'"))
 }
 
-/// Asks for the same texts one by one.
+/// Searches the same texts one by one.
 fn by_texts(text: &str) -> String {
     in_place_of_words(text, |(.., texts)| format!("w IN ({texts})"))
 }
@@ -348,7 +348,7 @@ fn by_texts(text: &str) -> String {
 /// `w` of [`TARGETS`].
 const OF_WORDS: usize = 1;
 
-/// Asks for words in capitals.
+/// Searches words in upper case.
 fn in_capitals(text: &str) -> String {
     let words = ["xab", "abc", "ab", "a", "b"];
     words.iter().fold(text.to_owned(), |text, word| {
@@ -370,7 +370,7 @@ fn create_index(session: &mut Session, random: &mut Random, target: usize, using
     ));
 }
 
-/// More of them: `SEEDS=10`.
+/// `SEEDS=10` runs more of them.
 fn seeds(first: u64, count: u64) -> std::ops::Range<u64> {
     let times: u64 = std::env::var("SEEDS").map_or(1, |text| text.parse().unwrap());
     first..first + count * times
@@ -383,7 +383,7 @@ fn a_query_by_indexes_answers_as_one_that_looks_at_every_row() {
     }
 }
 
-/// Where the index of a text does not tell cases apart, whether it is asked itself or rows of another are checked.
+/// The index on a text ignores case, whether it is searched or rows of another index are checked.
 #[test]
 fn words_are_found_as_their_index_compares_them() {
     for seed in seeds(200, 2) {
@@ -391,7 +391,7 @@ fn words_are_found_as_their_index_compares_them() {
     }
 }
 
-/// By `:`, which asks for tokens wherever they stand.
+/// With `:`, which searches tokens at any position.
 #[test]
 fn texts_are_found_by_their_tokens() {
     for seed in seeds(300, 3) {
@@ -399,20 +399,16 @@ fn texts_are_found_by_their_tokens() {
     }
 }
 
-/// Whatever is in memory, in files, or read after a restart; with old entries of every kind.
+/// In memory, in files, and after a restart; with stale entries of every kind.
 #[test]
 fn the_engine_answers_by_indexes_as_by_looking_at_every_row() {
     for seed in seeds(100, 2) {
         let usings = if seed % 2 == 0 { &MIXED[..] } else { &MIXED[2..] };
         let mut disk = EngineDisk::new();
         let mut session = Session::over(disk.open());
-        disk.set_clock();
         run(&mut session, seed, 12, usings, |session| {
-            disk.set_clock();
             disk.move_data(session);
         });
-        // What expired for the last queries has lost its entries.
-        disk.set_clock();
         disk.verify_indexes();
     }
 }

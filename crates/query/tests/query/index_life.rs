@@ -1,21 +1,21 @@
-//! Indexes that are not built yet, or come and go while a statement is prepared.
+//! Indexes that are not built yet, or are created and dropped while a statement is prepared.
 
 use std::sync::Arc;
 
 use ilion_query::{ClientState, ExecuteOptions, Outcome, QueryOptions, QueryProcessor};
 
 use crate::print::{self, Types};
-use crate::store::MemoryStore;
+use crate::store::TestStore;
 
 struct Client {
-    store: Arc<MemoryStore>,
+    store: Arc<TestStore>,
     processor: QueryProcessor,
     state: ClientState,
 }
 
 impl Client {
     fn new() -> Self {
-        let store = Arc::new(MemoryStore::new());
+        let store = TestStore::in_memory();
         let mut client = Self {
             processor: QueryProcessor::new(store.clone(), QueryOptions::default()),
             store,
@@ -35,6 +35,7 @@ impl Client {
     fn query(&mut self, statement: &str) -> String {
         let options = ExecuteOptions::default();
         let result = self.processor.query(&mut self.state, statement, &options);
+        self.store.wait_built();
         print::answer(&result, Types::Hidden)
     }
 }

@@ -1,5 +1,5 @@
-//! Reads by indexes while rows are written, deleted, flushed and compacted: a row that lives throughout is given exactly once, over
-//! pages of any size, and nothing is given twice or with a value that was not asked for.
+//! Reads by indexes while rows are written, deleted, flushed and compacted. A row that lives throughout is returned exactly
+//! once, with pages of any size; no row is returned twice or with a value that was not searched.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +14,7 @@ use ilion_query::{ClientState, EngineStore, ExecuteOptions, Outcome, QueryOption
 use crate::store::cluster_facts;
 
 const PARTITIONS: u64 = 30;
-/// Rows of a partition that stay; those behind them come and go.
+/// Rows of a partition that stay; those after them are inserted and deleted.
 const STAYING: u64 = 12;
 const COMING: u64 = 6;
 const VALUES: u64 = 5;
@@ -31,7 +31,7 @@ struct Stressed {
     writers_left: AtomicUsize,
 }
 
-/// A writer, until it has ended, or failed.
+/// Counts a writer until it has ended or failed.
 struct Leaving<'a>(&'a AtomicUsize);
 
 impl Drop for Leaving<'_> {
@@ -40,7 +40,7 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// The value that a row keeps.
+/// The value of a row that never changes.
 fn kept(k: u64, c: u64) -> u64 {
     (k * 7 + c) % VALUES
 }
@@ -90,7 +90,7 @@ impl Stressed {
         ));
     }
 
-    /// Changes rows of the partitions that are this writer's.
+    /// Changes rows in the partitions of this writer.
     fn write(&self, writer: u64) {
         let _left = Leaving(&self.writers_left);
         let mut random = Seeded::new(writer);
@@ -115,7 +115,7 @@ impl Stressed {
         }
     }
 
-    /// Has memtables become files, and files become one.
+    /// Flushes and compacts.
     fn move_data(&self) {
         let schema = self.engine.schema();
         let table = schema.table("ks", "t").unwrap().id;
@@ -194,7 +194,7 @@ impl Stressed {
         }
     }
 
-    /// Asks for rows of which those that stay are known.
+    /// Queries rows, and checks those that must be there.
     fn check(&self, clause: &str, page_size: Option<u32>, is_wanted: impl Fn(u64, u64) -> bool) {
         let found = self.ask(clause, page_size);
         let places = once_each(&found);
@@ -213,7 +213,7 @@ fn rows_that_stay(is_wanted: impl Fn(u64, u64) -> bool) -> BTreeSet<(u64, u64)> 
     all.filter(|(k, c)| is_wanted(*k, *c)).collect()
 }
 
-/// The places of rows, none of which came twice.
+/// The keys of rows, after checking that none came twice.
 fn once_each(found: &[Found]) -> BTreeSet<(u64, u64)> {
     let places: BTreeSet<_> = found.iter().map(|row| (row.0, row.1)).collect();
     assert_eq!(places.len(), found.len(), "a row came twice: {found:?}");

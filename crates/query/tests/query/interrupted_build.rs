@@ -1,5 +1,5 @@
-//! A view whose building a power loss interrupts: the next start goes on with it, and in the end it has exactly the rows of
-//! its base, whatever was written meanwhile.
+//! A power loss interrupts the build of a view. The next start continues it, and in the end the view has exactly the rows of
+//! its base, including those written meanwhile.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,15 +12,15 @@ use ilion_query::{ClientState, EngineStore, ExecuteOptions, Outcome, QueryOption
 
 use crate::store::cluster_facts;
 
-/// More than are built before progress is written.
+/// More partitions than are built before progress is stored.
 const PARTITIONS: i32 = 2300;
-/// Of which power losses are tried.
+/// Number of power losses.
 const IMAGES: usize = 6;
 
 fn open(env: &MemEnv) -> QueryProcessor {
     let mut options = EngineOptions::below(Path::new("/ilion"));
     options.memtable_shards = 2;
-    // Small, so that the log is synced while the view is built.
+    // Small, so that the log is synced during the build.
     options.commit_log.segment_bytes = 32 << 10;
     let engine = Arc::new(Engine::open(env.shared(), options).unwrap());
     let store = Arc::new(EngineStore::new(engine, cluster_facts()));

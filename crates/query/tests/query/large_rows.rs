@@ -1,4 +1,4 @@
-//! A row among large ones is read without the others, whatever is asked of it.
+//! A row among large ones is read without the others, for every kind of statement.
 
 use ilion_env::Seeded;
 
@@ -14,7 +14,7 @@ fn hex(random: &mut Seeded) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Rows of one partition, on disk.
+/// A session with rows of one partition, on disk.
 fn large_rows(disk: &mut EngineDisk, with: &str) -> Session {
     let mut session = Session::over(disk.open());
     session.script(&format!(
@@ -27,7 +27,7 @@ fn large_rows(disk: &mut EngineDisk, with: &str) -> Session {
         session.script(&format!("INSERT INTO t (k, c, v) VALUES (1, {row}, 0x{blob})"));
     }
     disk.flush();
-    // What is read once of each file.
+    // Reads the parts of a file that are read only once.
     session.query("SELECT v FROM t WHERE k = 1 AND c = 0");
     session
 }
@@ -84,7 +84,8 @@ fn large_rows_of_slices_cost_what_is_asked_of_them() {
     }
 }
 
-/// A row of three large columns without a liveness, and on another SSTable what was deleted of it; returns what is read of the last column.
+/// Writes a row of three large columns without a liveness, and a deletion of a part of it in another SSTable; returns the last
+/// column.
 fn after_deleting(delete: &str) -> String {
     let mut disk = EngineDisk::new();
     let mut session = Session::over(disk.open());

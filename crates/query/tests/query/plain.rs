@@ -1,4 +1,4 @@
-//! Rows that are answered where they lie are those that any other read finds.
+//! Plain rows that are answered in place equal those of any other read.
 
 use ilion_env::Seeded;
 use ilion_query::{ExecuteOptions, Outcome, ResultSet};
@@ -23,7 +23,7 @@ fn rows_of(result: &ResultSet) -> Vec<Row> {
     (0..result.row_count).map(row).collect()
 }
 
-/// All rows, page after page, and how many pages there were.
+/// All rows, page by page, and the number of pages.
 pub fn read(session: &mut Session, statement: &str, page_size: Option<u32>) -> (Vec<Row>, usize) {
     let (mut rows, mut pages, mut paging_state) = (Vec::new(), 0, None);
     loop {
@@ -45,7 +45,7 @@ pub fn read(session: &mut Session, statement: &str, page_size: Option<u32>) -> (
     }
 }
 
-/// Columns as they are, and the same beside an expression, for which rows are put together.
+/// Compares plain columns with the same columns beside an expression, for which rows are built.
 fn check(session: &mut Session, columns: &str, rest: &str, page_size: Option<u32>) -> usize {
     let found = read(session, &format!("SELECT {columns} FROM {rest}"), page_size);
     let mut expected = read(
@@ -199,7 +199,7 @@ fn check_rows(session: &mut Session, random: &mut Seeded) -> usize {
     count
 }
 
-/// Rows of one SSTable, of several that have others each, and of several and a memtable.
+/// Rows in one SSTable, in several that do not overlap, and in several with a memtable.
 #[test]
 fn rows_of_wide_partitions_are_answered_alike_wherever_they_lie() {
     for (seed, is_in_turn) in [(5, true), (6, false)] {
@@ -227,7 +227,7 @@ fn rows_of_wide_partitions_are_answered_alike_wherever_they_lie() {
     }
 }
 
-/// Measurements: nearly all rows are laid out alike, so that many are answered at once.
+/// Measurements: nearly all rows have the same layout, so many are answered at once.
 #[test]
 fn rows_laid_out_alike_are_answered_as_any_other_read_finds_them() {
     let mut disk = EngineDisk::new();
@@ -297,7 +297,7 @@ fn rows_laid_out_alike_are_answered_as_any_other_read_finds_them() {
     assert_eq!(check(&mut session, "k, c", "wide", None), 900);
 }
 
-/// So many reads of so many SSTables that those are asked by the bits of their tokens, and opened late.
+/// With this many reads, SSTables are found by their token bits and opened late.
 #[test]
 fn ranges_over_many_sstables_end_where_they_are_to() {
     let mut disk = EngineDisk::new();

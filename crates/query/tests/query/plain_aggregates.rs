@@ -1,6 +1,6 @@
-//! Aggregates over rows that are added where they lie: what those rows give, and what the same aggregates give over rows that are built.
+//! Aggregates over plain rows in place, compared with the rows themselves and with the same aggregates over built rows.
 //!
-//! `AGGREGATE_SEEDS=100` for a longer look, `AGGREGATE_SEED=n` for another one.
+//! `AGGREGATE_SEEDS=100` for a longer run, `AGGREGATE_SEED=n` for another one.
 
 use ilion_env::Seeded;
 use ilion_env::cost::{self, Count};
@@ -12,12 +12,12 @@ use crate::session::Session;
 
 type Value = Option<Vec<u8>>;
 
-/// All kinds of columns, in the order of [`expected`].
+/// Aggregates of all kinds of columns, in the order of [`expected`].
 const EXACT: &str = "count(*), count(a), min(a), max(a), sum(a), avg(a), sum(i), avg(i), max(i), count(z), min(z), max(z), \
                      count(s), min(s), min(c), max(c), count(c), max(d), sum(k), min(l)";
-/// The columns that those are of.
+/// The columns of those.
 const COLUMNS: &str = "k, l, c, d, s, a, i, z";
-/// Those whose result depends on the order in which values are added.
+/// Aggregates whose results depend on the order of values.
 const ROUNDED: &str =
     "sum(f), avg(f), min(f), max(f), sum(g), avg(g), min(g), sum(n), avg(n), max(n), count(n)";
 
@@ -26,7 +26,7 @@ fn integer(value: &[u8]) -> i64 {
     value.iter().fold(sign, |sum, byte| sum << 8 | i64::from(*byte))
 }
 
-/// The values of a column; nulls are not counted.
+/// The values of a column without nulls.
 fn of_column(rows: &[Row], column: usize) -> impl Iterator<Item = &Vec<u8>> {
     rows.iter().filter_map(move |row| row[column].as_ref())
 }
@@ -35,7 +35,7 @@ fn counted(count: usize) -> Value {
     Some((count as u64).to_be_bytes().to_vec())
 }
 
-/// Sum and average of integers of some width.
+/// Sum and average of integers of a width.
 fn totals(rows: &[Row], column: usize, width: usize) -> [Value; 2] {
     let sum: i128 = of_column(rows, column)
         .map(|value| i128::from(integer(value)))
@@ -55,7 +55,7 @@ fn extremes(rows: &[Row], column: usize, is_text: bool) -> [Value; 2] {
     ]
 }
 
-/// What `EXACT` gives over rows of `COLUMNS`.
+/// The result of `EXACT` over rows of `COLUMNS`.
 fn expected(rows: &[Row]) -> Row {
     let [k, l, c, d, s, a, i, z] = [0, 1, 2, 3, 4, 5, 6, 7];
     let count = |column| counted(of_column(rows, column).count());
@@ -88,13 +88,13 @@ fn expected(rows: &[Row]) -> Row {
     ]
 }
 
-/// What a seed makes.
+/// The state of a run.
 struct Play {
     seed: u64,
     random: Seeded,
     session: Session,
     disk: EngineDisk,
-    /// Rows that were added up.
+    /// Number of aggregated rows.
     added: usize,
 }
 
@@ -118,13 +118,13 @@ impl Play {
         }
     }
 
-    /// A text of any length, but not empty.
+    /// A text of any length except 0.
     fn text(&mut self) -> String {
         let len = usize::try_from(1 + self.random.below(17)).unwrap();
         format!("{:020}", self.random.below(u64::MAX))[..len].to_owned()
     }
 
-    /// Rows with all columns, which are laid out alike: only the last value has any length.
+    /// Rows with all columns and the same layout: only the last value has variable length.
     fn write_measurements(&mut self, first: u64, count: u64) {
         for c in first..first + count {
             for k in 0..3 {
@@ -143,7 +143,7 @@ impl Play {
         }
     }
 
-    /// Whatever rows may become, over and beside those.
+    /// Writes and deletes of all kinds, in and between those rows.
     fn write_anything(&mut self, count: u64, c_max: u64) {
         for _ in 0..count {
             let (k, c) = (self.random.below(5), self.random.below(c_max));
@@ -178,12 +178,12 @@ impl Play {
         }
     }
 
-    /// One page, for it has one row.
+    /// Reads one page, which has one row.
     fn one_row(&mut self, statement: &str) -> Row {
         self.one_row_and_cost(statement).0
     }
 
-    /// Also how many partitions and rows it says to have read.
+    /// Also returns the number of partitions and rows that were read.
     fn one_row_and_cost(&mut self, statement: &str) -> (Row, [u64; 2]) {
         let cost = cost::begin();
         let (mut rows, _) = read(&mut self.session, statement, None);
@@ -194,7 +194,7 @@ impl Play {
         )
     }
 
-    /// The same is given over rows that are built: for the time of a cell, they are.
+    /// Compares with the same aggregates over built rows, which the writetime of a cell enforces.
     fn check_built(&mut self, aggregates: &str, rest: &str) {
         let found = self.one_row_and_cost(&format!("SELECT {aggregates} FROM {rest}"));
         let mut built = self.one_row_and_cost(&format!("SELECT {aggregates}, max(writetime(a)) FROM {rest}"));
@@ -223,7 +223,7 @@ impl Play {
         self.added += rows.len();
     }
 
-    /// A row for each partition, page after page.
+    /// One row per partition, page by page.
     fn check_groups(&mut self, rest: &str, limit: &str, page_size: Option<u32>) {
         let (rows, _) = read(&mut self.session, &format!("SELECT {COLUMNS} FROM {rest}"), None);
         let mut groups: Vec<Vec<Row>> = Vec::new();
@@ -302,7 +302,7 @@ impl Play {
         }
     }
 
-    /// Where each partition is a row.
+    /// With one row per partition.
     fn check_partitions(&mut self, rest: &str, columns: &str) {
         self.check_built(
             &format!("count(*), min(a), avg(a), max(k), count(z), {columns}"),
@@ -339,7 +339,7 @@ fn aggregates_of_rows_where_they_lie_are_those_of_any_other_read() {
         play.check_all(100);
         play.disk.flush();
         play.check_all(100);
-        // One that goes on where the first ends, others that overlap both, and a memtable.
+        // SSTables behind the first one, ones that overlap both, and a memtable.
         play.write_measurements(90, 60);
         play.disk.flush();
         play.check_all(170);

@@ -1,11 +1,12 @@
 //! Answers as text.
 
-use ilion_query::{ColumnSpec, Error, Executed, Outcome, Prepared, ResultSet, SchemaEvent};
+use ilion_query::{ColumnSpec, Error, Executed, Outcome, Prepared, ResultSet};
 use ilion_rows::{Cell, Cursor, Data, DeletionTime, Row, Unfiltered};
 use ilion_schema::TableSchema;
+use ilion_schema::{EventTarget, SchemaEvent};
 use ilion_types::CqlType;
 
-/// Whether a header says the types of the columns.
+/// Whether a header has the types of the columns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Types {
     Hidden,
@@ -45,12 +46,18 @@ fn outcome(outcome: &Outcome, types: Types) -> String {
 }
 
 fn event(event: &SchemaEvent) -> String {
-    let name = match event.name.as_str() {
-        "" => event.keyspace.clone(),
-        name => format!("{}.{name}", event.keyspace),
+    let (kind, name) = match &event.target {
+        EventTarget::Keyspace => ("keyspace", None),
+        EventTarget::Table(name) => ("table", Some(name)),
+        EventTarget::Type(name) => ("type", Some(name)),
+        EventTarget::Function(name, _) => ("function", Some(name)),
+        EventTarget::Aggregate(name, _) => ("aggregate", Some(name)),
     };
-    let what = format!("{:?} {:?}", event.change, event.target).to_lowercase();
-    format!("{what} {name}\n")
+    let change = format!("{:?}", event.kind).to_lowercase();
+    match name {
+        None => format!("{change} {kind} {}\n", event.keyspace),
+        Some(name) => format!("{change} {kind} {}.{name}\n", event.keyspace),
+    }
 }
 
 pub fn header(columns: &[ColumnSpec], types: Types) -> String {
@@ -109,7 +116,7 @@ pub fn prepared(prepared: &Prepared) -> String {
     out
 }
 
-/// Everything that is stored in a table: timestamps, tombstones and all.
+/// Everything that is stored in a table, including timestamps and tombstones.
 pub fn dump(table: &TableSchema, cursor: &mut dyn Cursor) -> String {
     let mut out = String::new();
     while let Some(head) = cursor.next_partition().unwrap() {

@@ -1,4 +1,4 @@
-//! What the files of `testdata` cannot say: ids, caches, paging states that are none.
+//! Tests that `testdata` cannot express: ids, caches, invalid paging states.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use ilion_query::{
     ClientState, Error, ExecuteOptions, Executed, Outcome, Prepared, QueryOptions, QueryProcessor, ResultSet,
 };
 
-use crate::store::MemoryStore;
+use crate::store::TestStore;
 
 struct Session {
     processor: QueryProcessor,
@@ -15,10 +15,7 @@ struct Session {
 
 impl Session {
     fn new(options: QueryOptions) -> Self {
-        let mut session = Self {
-            processor: QueryProcessor::new(Arc::new(MemoryStore::new()), options),
-            client: ClientState::default(),
-        };
+        let mut session = Self::over(&TestStore::in_memory(), options);
         for keyspace in ["one", "two"] {
             session.run(&format!(
                 "CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
@@ -28,9 +25,32 @@ impl Session {
         session
     }
 
+    /// A processor as after a start.
+    fn over(store: &Arc<TestStore>, options: QueryOptions) -> Self {
+        Self {
+            processor: QueryProcessor::new(store.clone(), options),
+            client: ClientState::default(),
+        }
+    }
+
+    /// The next start of the same node.
+    fn restarted(self, store: &Arc<TestStore>) -> Self {
+        drop(self);
+        Self::over(store, QueryOptions::default())
+    }
+
     fn run(&mut self, cql: &str) -> Executed {
         let options = ExecuteOptions::default();
         self.processor.query(&mut self.client, cql, &options).unwrap()
+    }
+
+    fn execute(&mut self, prepared: &Arc<Prepared>) -> Result<Executed, Error> {
+        let options = ExecuteOptions::default();
+        self.processor.execute(&mut self.client, prepared, &options)
+    }
+
+    fn knows(&self, prepared: &Prepared) -> bool {
+        self.processor.prepared(&prepared.id).is_some()
     }
 
     fn prepare(&self, cql: &str) -> Arc<Prepared> {
@@ -115,33 +135,34 @@ fn prepared_statements_are_limited_by_their_bytes() {
     assert!(message.contains("larger than allowed maximum"), "{message}");
 }
 
-#[test]
-fn a_prepared_statement_outlives_the_process() {
-    let store = Arc::new(MemoryStore::new());
-    let open = || QueryProcessor::new(store.clone(), QueryOptions::default());
-    let mut client = ClientState::default();
-    let options = ExecuteOptions::default();
-    let before = open();
+/// A node with tables `ks.t` and `ks.u`, and what is left of it without the process.
+fn with_two_tables() -> (Arc<TestStore>, Session) {
+    let store = TestStore::in_memory();
+    let mut session = Session::over(&store, QueryOptions::default());
     for cql in [
         "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
         "USE ks",
         "CREATE TABLE t (k int PRIMARY KEY)",
         "CREATE TABLE u (k int PRIMARY KEY)",
     ] {
-        before.query(&mut client, cql, &options).unwrap();
+        session.run(cql);
     }
-    let prepared = before.prepare(&client, "SELECT * FROM t", None).unwrap();
-    let of_dropped = before.prepare(&client, "SELECT * FROM u", None).unwrap();
-    before.query(&mut client, "DROP TABLE u", &options).unwrap();
-    drop(before);
-    let after = open();
-    let found = after.prepared(&prepared.id).unwrap();
+    (store, session)
+}
+
+#[test]
+fn a_prepared_statement_outlives_the_process() {
+    let (store, mut before) = with_two_tables();
+    let prepared = before.prepare("SELECT * FROM t");
+    let of_dropped = before.prepare("SELECT * FROM u");
+    before.run("DROP TABLE u");
+    let mut after = before.restarted(&store);
+    let found = after.processor.prepared(&prepared.id).unwrap();
     assert_eq!(found.result_metadata_id, prepared.result_metadata_id);
-    let mut fresh = ClientState::default();
-    assert!(after.execute(&mut fresh, &found, &options).is_ok());
-    assert!(after.prepared(&of_dropped.id).is_none());
+    assert!(after.execute(&found).is_ok());
+    assert!(!after.knows(&of_dropped));
     let rows = "SELECT query_string, logged_keyspace FROM system.prepared_statements";
-    let Outcome::Rows(left) = after.query(&mut fresh, rows, &options).unwrap().outcome else {
+    let Outcome::Rows(left) = after.run(rows).outcome else {
         panic!("no rows")
     };
     assert_eq!(left.row_count, 1);
@@ -185,13 +206,13 @@ fn a_statement_is_prepared_no_more_when_what_it_uses_has_changed() {
             .collect();
         session.run(&change);
         for (text, prepared) in ids {
-            let is_known = session.processor.prepared(&prepared.id).is_some();
-            assert_eq!(is_known, !invalid.contains(&text), "{change}: {text}");
-            // Whoever found it before the change is told the same.
-            let options = ExecuteOptions::default();
-            let executed = session
-                .processor
-                .execute(&mut session.client, &prepared, &options);
+            assert_eq!(
+                session.knows(&prepared),
+                !invalid.contains(&text),
+                "{change}: {text}"
+            );
+            // A client that found it before the change gets the same error.
+            let executed = session.execute(&prepared);
             let unprepared = Error::Unprepared {
                 id: prepared.id.to_vec(),
             };
@@ -206,59 +227,28 @@ fn a_statement_is_prepared_no_more_when_what_it_uses_has_changed() {
 
 #[test]
 fn a_statement_that_was_prepared_before_a_change_is_unknown_after_a_restart() {
-    let store = Arc::new(MemoryStore::new());
-    let open = || QueryProcessor::new(store.clone(), QueryOptions::default());
-    let mut client = ClientState::default();
-    let options = ExecuteOptions::default();
-    let first = open();
-    for cql in [
-        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-        "CREATE TABLE ks.t (k int PRIMARY KEY)",
-        "CREATE TABLE ks.u (k int PRIMARY KEY)",
-    ] {
-        first.query(&mut client, cql, &options).unwrap();
-    }
-    let of_t = first.prepare(&client, "SELECT * FROM ks.t", None).unwrap();
-    let of_u = first.prepare(&client, "SELECT * FROM ks.u", None).unwrap();
-    drop(first);
-    // After the start nobody has asked for either of them when the table changes.
-    let second = open();
-    second
-        .query(&mut client, "ALTER TABLE ks.t ADD v int", &options)
-        .unwrap();
-    assert!(second.prepared(&of_t.id).is_none());
-    let again = second.prepare(&client, "SELECT * FROM ks.u", None).unwrap();
-    assert_eq!(again.id, of_u.id);
-    second
-        .query(&mut client, "ALTER TABLE ks.t ADD w int", &options)
-        .unwrap();
-    drop(second);
-    let third = open();
-    assert!(third.prepared(&of_t.id).is_none());
-    assert!(third.prepared(&of_u.id).is_some());
+    let (store, first) = with_two_tables();
+    let of_t = first.prepare("SELECT * FROM ks.t");
+    let of_u = first.prepare("SELECT * FROM ks.u");
+    // After the start, neither was used when the table changes.
+    let mut second = first.restarted(&store);
+    second.run("ALTER TABLE ks.t ADD v int");
+    assert!(!second.knows(&of_t));
+    assert_eq!(second.prepare("SELECT * FROM ks.u").id, of_u.id);
+    second.run("ALTER TABLE ks.t ADD w int");
+    let third = second.restarted(&store);
+    assert!(!third.knows(&of_t));
+    assert!(third.knows(&of_u));
 }
 
 #[test]
 fn a_statement_that_a_change_leaves_alone_is_known_after_a_restart() {
-    let store = Arc::new(MemoryStore::new());
-    let open = || QueryProcessor::new(store.clone(), QueryOptions::default());
-    let mut client = ClientState::default();
-    let options = ExecuteOptions::default();
-    let first = open();
-    for cql in [
-        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-        "CREATE TABLE ks.t (k int PRIMARY KEY)",
-    ] {
-        first.query(&mut client, cql, &options).unwrap();
-    }
-    let prepared = first.prepare(&client, "SELECT * FROM ks.t", None).unwrap();
-    first
-        .query(&mut client, "CREATE TABLE ks.u (k int PRIMARY KEY)", &options)
-        .unwrap();
-    // It is planned again, since the schema is another one.
-    assert!(first.prepared(&prepared.id).is_some());
-    drop(first);
-    assert!(open().prepared(&prepared.id).is_some());
+    let (store, mut first) = with_two_tables();
+    let prepared = first.prepare("SELECT * FROM ks.t");
+    first.run("CREATE TABLE ks.v (k int PRIMARY KEY)");
+    // It is planned again, since the schema has changed.
+    assert!(first.knows(&prepared));
+    assert!(first.restarted(&store).knows(&prepared));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A SELECT that takes too long ends, and one that is short does not, however much the clock is against it.
+//! A SELECT that takes too long ends; a short one does not, even if the clock says so.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::session::Session;
 
 const ROWS: usize = 6000;
 
-/// Many rows in one partition, many partitions of one row, a dead row beside each living one; on disk or in memory.
+/// Many rows in one partition, many partitions of one row, and a dead row beside each live one; on disk or in memory.
 fn filled(disk: &mut EngineDisk, is_flushed: bool) -> Session {
     let mut session = Session::over(disk.open());
     session.script(
@@ -62,7 +62,7 @@ const OF_PARTITIONS: [&str; 2] = [
     "SELECT sum(v) FROM ks.wide WHERE k IN (1, 2)",
 ];
 
-/// Gives nothing, and reads much if it is on disk.
+/// Returns no rows, and reads much if they are on disk.
 const OF_DEAD_ROWS: [&str; 1] = ["SELECT * FROM ks.dead WHERE k = 1"];
 
 const SHORT: [&str; 4] = [
@@ -100,7 +100,7 @@ fn a_select_ends_when_its_time_is_over() {
         assert_timeouts(&mut session, &OF_PARTITIONS, true);
         assert_timeouts(&mut session, &OF_DEAD_ROWS, is_flushed);
         assert_timeouts(&mut session, &SHORT, false);
-        // It was not the rows' fault: with more time they are there.
+        // With more time the rows are there.
         session.limit_time(Some(Duration::from_secs(1000)), Some(Duration::from_secs(1000)));
         assert_timeouts(&mut session, &OF_RANGES, false);
         assert_timeouts(&mut session, &OF_PARTITIONS, false);

@@ -7,17 +7,17 @@ use std::time::Duration;
 use datadriven::TestCase;
 use ilion_query::{
     BatchKind, BatchStatement, ClientState, Consistency, DiskUsage, Error, ExecuteOptions, Executed,
-    Guardrails, Outcome, Prepared, QueryOptions, QueryProcessor, Values,
+    Guardrails, Outcome, Prepared, QueryOptions, QueryProcessor, Store, Values,
 };
 use ilion_rows::{ClusteringFilter, KeyRange, TombstoneLimits};
 
 use crate::print::{self, Types};
-use crate::store::{MemoryStore, TestStore};
+use crate::store::TestStore;
 use crate::values::parse_values;
 
-/// One client and the server that it talks to.
+/// A client and its server.
 pub struct Session {
-    store: Arc<dyn TestStore>,
+    store: Arc<TestStore>,
     processor: QueryProcessor,
     options: QueryOptions,
     client: ClientState,
@@ -26,10 +26,10 @@ pub struct Session {
 
 impl Session {
     pub fn in_memory() -> Self {
-        Self::over(Arc::new(MemoryStore::new()))
+        Self::over(TestStore::in_memory())
     }
 
-    pub fn over(store: Arc<dyn TestStore>) -> Self {
+    pub fn over(store: Arc<TestStore>) -> Self {
         Self {
             processor: QueryProcessor::new(store.clone(), QueryOptions::default()),
             store,
@@ -39,33 +39,32 @@ impl Session {
         }
     }
 
-    /// Whether what this process knows and the disk does not is in use.
+    /// True if state is in use that only this process has.
     pub fn has_prepared(&self) -> bool {
         !self.prepared.is_empty()
     }
 
-    /// Goes on with another server; the one before is gone when `open` is called.
-    pub fn reconnect(&mut self, open: impl FnOnce() -> Arc<dyn TestStore>) {
-        let nothing: Arc<dyn TestStore> = Arc::new(MemoryStore::empty());
-        self.processor = QueryProcessor::new(nothing.clone(), QueryOptions::default());
-        self.store = nothing;
+    /// Continues with another server; the old one is closed before `open` is called.
+    pub fn reconnect(&mut self, open: impl FnOnce() -> Arc<TestStore>) {
+        self.store = TestStore::in_memory();
+        self.processor = QueryProcessor::new(self.store.clone(), QueryOptions::default());
         self.store = open();
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 
-    /// Goes on with other limits of the operator.
+    /// Continues with other guardrails.
     pub fn limit(&mut self, guardrails: Guardrails) {
         self.options.guardrails = guardrails;
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 
-    /// Goes on with other limits to the tombstones that a read meets.
+    /// Continues with other limits for tombstones of a read.
     pub fn limit_tombstones(&mut self, limits: TombstoneLimits) {
         self.options.tombstone_limits = limits;
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 
-    /// Goes on with other times that a SELECT may take.
+    /// Continues with other timeouts of a SELECT.
     pub fn limit_time(&mut self, of_partitions: Option<Duration>, of_ranges: Option<Duration>) {
         self.options.read_timeout = of_partitions;
         self.options.range_timeout = of_ranges;
@@ -77,25 +76,25 @@ impl Session {
         self.processor.end_long_reads();
     }
 
-    /// How full the disk is said to be.
+    /// Controls how full the disk is.
     pub fn disk_usage(&mut self) -> Arc<DiskUsage> {
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
         self.options.disk_usage.clone()
     }
 
-    /// The compaction of tables that do not say.
+    /// Sets the compaction of tables that do not give one.
     pub fn default_compaction(&mut self, class: &str) {
         self.options.default_compaction = Some([("class".to_owned(), class.to_owned())].into());
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 
-    /// Executes a script; nothing of it may fail.
+    /// Executes a script; none of its statements may fail.
     pub fn script(&mut self, script: &str) {
         let answer = self.cql(script, &ExecuteOptions::default(), Types::Hidden);
         assert!(!answer.contains("error"), "{answer}");
     }
 
-    /// Executes a statement and prints what it answers.
+    /// Executes a statement and prints its answer.
     pub fn query(&mut self, statement: &str) -> String {
         let result = self
             .processor
@@ -109,9 +108,7 @@ impl Session {
     }
 
     pub fn advance_secs(&self, secs: u64) {
-        self.store
-            .clock()
-            .advance(i64::try_from(secs).unwrap() * 1_000_000);
+        self.store.advance_secs(secs);
     }
 
     pub fn run(&mut self, case: &mut TestCase) -> String {
@@ -129,9 +126,7 @@ impl Session {
             "page" => self.page(input.trim(), case, types),
             "batch" => self.batch(&input, case),
             "clock" => {
-                self.store
-                    .clock()
-                    .advance(case.take_arg::<i64>("secs").unwrap() * 1_000_000);
+                self.advance_secs(case.take_arg("secs").unwrap());
                 String::new()
             }
             "options" => self.set_options(case),

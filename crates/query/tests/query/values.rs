@@ -5,7 +5,7 @@ use ilion_cql::ast::{Literal, Term};
 use ilion_query::{ColumnSpec, Value, Values};
 use ilion_types::{ConstantKind, CqlType, encode_list, encode_map, encode_tuple, encode_vector};
 
-/// The values of a line; nothing if it is empty.
+/// The values of a line; none if it is empty.
 pub fn parse_values(line: &str, variables: &[ColumnSpec]) -> Values {
     let line = line.trim();
     if line.is_empty() {
@@ -37,7 +37,7 @@ fn value_of(term: &Term, ty: &CqlType) -> Value {
     match term {
         Term::Literal(Literal::Null) => Value::Null,
         Term::Function { name, .. } if name.name == "unset" => Value::Unset,
-        // A blob for a column of another type is its serialized value, right or wrong.
+        // A blob for a column of another type is a serialized value, valid or not.
         Term::Literal(Literal::Blob(digits)) => Value::Bytes(Bytes::from(
             CqlType::Blob
                 .parse_constant(ConstantKind::Hex, &format!("0x{digits}"))

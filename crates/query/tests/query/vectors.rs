@@ -1,5 +1,5 @@
-//! `ORDER BY .. ANN OF` against a look at every row, on the engine: what is written, overwritten and deleted, in memtables and in
-//! files, and after a restart.
+//! `ORDER BY .. ANN OF` compared with a look at every row, on the engine: with writes, overwrites and deletions, in memtables
+//! and files, and after a restart.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::session::Session;
 const KEYS: u64 = 400;
 const DIMENSIONS: usize = 8;
 
-/// What a seed makes.
+/// The random choices of a seed.
 struct Random(Seeded);
 
 impl Random {
@@ -37,14 +37,14 @@ fn rows(answer: &str) -> Vec<&str> {
     lines.take_while(|line| !line.starts_with('(')).collect()
 }
 
-/// Waits for an index that was just made, or made anew after a restart.
+/// Waits for an index that was created, or is rebuilt after a restart.
 fn wait_for_index(session: &mut Session, query: &str) {
     while session.query(query).contains("not yet available") {
         std::thread::yield_now();
     }
 }
 
-/// How many of the ten nearest rows are found by the index.
+/// The number of the ten nearest rows that the index finds.
 fn hits(session: &mut Session, function: &str, table: &str, query: &str) -> usize {
     let by_index = session.query(&format!(
         "SELECT k, c FROM {table} ORDER BY v ANN OF {query} LIMIT 10"

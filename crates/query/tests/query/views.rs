@@ -1,5 +1,5 @@
-//! Materialized views against their base: whatever was written, flushed, compacted or restarted, a view has exactly the
-//! entries that the rows of its base say, with their cells, timestamps and ends of life.
+//! Materialized views compared with their base: after any writes, flushes, compactions and restarts, a view has exactly the
+//! entries for the rows of its base, with their cells, timestamps and expiry.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::engine::EngineDisk;
 use crate::session::Session;
 
-/// Numbers by chance that a seed repeats.
+/// Random numbers from a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -37,7 +37,7 @@ CREATE MATERIALIZED VIEW ks.whole AS SELECT * FROM ks.t
     WHERE k IS NOT NULL AND c < 2 PRIMARY KEY (c, k) WITH gc_grace_seconds = 50;
 ";
 
-/// Each view, what of the base it shows, and which rows.
+/// Each view: its columns of the base, and its rows.
 const VIEWS: [(&str, &str, &str); 4] = [
     ("by_v", "v, k, c, w, WRITETIME(w), TTL(w), m", "v >= -100"),
     ("some_v", "v, k, c, w, u, WRITETIME(u), TTL(u), m", "v > 1"),
@@ -84,7 +84,7 @@ impl History {
         let (k, c) = (self.dice.below(3), self.dice.below(3));
         let timestamp = match self.dice.below(3) {
             0 => String::new(),
-            // Few of them, so that they meet.
+            // Few timestamps, so that they often coincide.
             _ => format!("TIMESTAMP {}", 1 + self.dice.below(12)),
         };
         let using = |parts: &[&str]| {
@@ -155,7 +155,7 @@ impl History {
         }
     }
 
-    /// Compares each entry, asked for by its key, with the scan of the view.
+    /// Compares each entry, read by its key, with the scan of the view.
     fn check_entries(&mut self, when: &str) {
         let columns = "v, k, c, w, WRITETIME(w)";
         let body = |answer: &str| -> BTreeSet<String> {
@@ -171,7 +171,7 @@ impl History {
         assert_eq!(found, scanned, "entries of by_v {when}, after:\n{}", self.log);
     }
 
-    /// Compares each view with what its base says.
+    /// Compares each view with its base.
     fn check(&mut self, when: &str) {
         for (view, columns, rows) in VIEWS {
             let shown = |answer: String| {
@@ -192,7 +192,7 @@ impl History {
     }
 }
 
-/// Half of a segment is what a write to one partition may have, and so it is for each view of its table.
+/// The limit for a write to one partition is half a segment, with or without views of its table.
 #[test]
 fn a_table_with_views_takes_what_a_table_without_takes() {
     let mut disk = EngineDisk::new();
@@ -212,7 +212,7 @@ fn a_table_with_views_takes_what_a_table_without_takes() {
         let text = "x".repeat(bytes);
         format!("INSERT INTO ks.{table} (k, c, v, b) VALUES (1, {c}, 5, '{text}')")
     };
-    // Views have a few bytes more.
+    // Views have a few more bytes.
     let half = (256 << 10) / 2 - 200;
     for (c, bytes) in [half / 3, half / 2, half - 1000, half].into_iter().enumerate() {
         for table in ["alone", "t"] {
@@ -223,7 +223,7 @@ fn a_table_with_views_takes_what_a_table_without_takes() {
             );
         }
     }
-    // Moved, all of it is written anew in each view.
+    // An update of the view's key writes everything again in each view.
     assert_eq!(
         session.query("UPDATE ks.t SET v = 6 WHERE k = 1 AND c = 3"),
         "ok\n"
@@ -269,7 +269,6 @@ fn run_history(seed: u64, steps: usize) {
             writeln!(history.log, "-- {secs} s later").unwrap();
             history.session.advance_secs(secs);
         }
-        disk.set_clock();
         if history.dice.one_in(4) {
             disk.move_data(&mut history.session);
         }

@@ -1,12 +1,12 @@
-//! Plain partitions of a merge: those that only one source has. And plain rows: those that no other source may have.
+//! Plain partitions that only one source has, and plain rows that no other source can have.
 
-use super::{MergeCursor, Place};
+use super::{MergeCursor, SourceState};
 use crate::{
     Bound, BoundKind, Cursor, DecoratedKey, Direction, PlainRun, PlainVisitor, ReadError, Unfiltered,
 };
 
 impl<C: Cursor> MergeCursor<C> {
-    /// Shows the visitor the plain partitions of one source after the other, each up to where the next one goes on.
+    /// Shows the visitor the plain partitions of one source after the other, each up to the next source's key.
     pub(super) fn plain_runs(
         &mut self,
         before: Option<&DecoratedKey>,
@@ -28,7 +28,7 @@ impl<C: Cursor> MergeCursor<C> {
         Ok(whole)
     }
 
-    /// The plain partitions of the first source in the queue, as long as no other may have them or one before them.
+    /// The plain partitions of the first source in the queue, up to the first key that another source may have.
     fn plain_run(
         &mut self,
         before: Option<&DecoratedKey>,
@@ -39,25 +39,25 @@ impl<C: Cursor> MergeCursor<C> {
         };
         let (index, next) = (*index, others.last().copied());
         let (source, next) = match next.map(|next| self.sources.get_disjoint_mut([index, next])) {
-            Some(Ok([source, next])) => (source, next.place.key()),
+            Some(Ok([source, next])) => (source, next.state.key()),
             _ => (&mut self.sources[index], None),
         };
-        match &source.place {
-            Place::Unasked(Some(bound)) if Some(bound) != next => {}
+        match &source.state {
+            SourceState::Unread(Some(bound)) if Some(bound) != next => {}
             _ => return Ok(None),
         }
         let before = before.into_iter().chain(next).min();
         let run = source.cursor.plain_partitions(before, visitor)?;
         if run.is_some() {
-            source.place = Place::Unasked(source.cursor.peek());
+            source.state = SourceState::Unread(source.cursor.peek());
             self.partitions.0.pop();
             self.wait_for_partition(index);
         }
         Ok(run)
     }
 
-    /// The plain rows of the source from which the last unfiltered was taken, as long as no other has one of them or one before them, and
-    /// nothing is deleted around them.
+    /// The plain rows of the source that the last unfiltered came from, up to the first row that another source may have.
+    /// Returns 0 if a deletion is open.
     pub(super) fn plain_rows_of_one(
         &mut self,
         key: &DecoratedKey,

@@ -1,5 +1,4 @@
-//! Bytes of one mutation to keys, rows and ranges. Values are slices of the record, which they keep alive ([`Row::detached`]
-//! copies them).
+//! Decodes one mutation. Values are slices of the record, which they keep alive ([`Row::detached`] copies them).
 
 use std::cmp::Ordering;
 
@@ -15,10 +14,10 @@ use crate::{
     Values, paths,
 };
 
-/// A name of a mutation's list, as the table knows it now.
+/// A name of the mutation's list, resolved in the current table.
 struct Name {
     is_complex: bool,
-    /// The column, and the timestamp up to which cells of this name were dropped; `None` if they are all skipped.
+    /// The column, and the timestamp up to which cells of this name were dropped; `None` if its cells are skipped.
     column: Option<(ColumnId, i64)>,
 }
 
@@ -30,7 +29,7 @@ pub(super) struct Decoder<'m> {
 }
 
 impl<'m> Decoder<'m> {
-    /// Reads what follows the table's id, to the end of `input`.
+    /// Decodes the rest of `input`, which starts behind the table's id.
     pub(super) fn run(
         record: &'m Bytes,
         table: &'m TableSchema,
@@ -124,7 +123,7 @@ impl<'m> Decoder<'m> {
             {
                 return Err(input.error("rows in clustering order before this"));
             }
-            // A row of nothing but columns that are gone says nothing.
+            // If all columns of a row are gone, the row is empty.
             if !row.is_empty() {
                 rows.push(row);
             }
@@ -159,7 +158,7 @@ impl<'m> Decoder<'m> {
                 self.column(name, &mut row.columns, input)?;
             }
         }
-        // Ids of this process order columns otherwise than those of the process that wrote.
+        // Column ids of this process may order columns in another way than those of the process that wrote.
         row.columns.sort_unstable_by_key(|entry| entry.column);
         if !row.columns.is_sorted_by(|a, b| a.column < b.column) {
             return Err(input.error("each column once before this"));

@@ -1,4 +1,4 @@
-//! Mutations to bytes. Allocates nothing but what the output grows by.
+//! Encodes mutations. Allocates only when the output grows.
 
 use bytes::Bytes;
 use ilion_codec::Writer;
@@ -14,7 +14,7 @@ use crate::{
 
 /// Appends `mutation` to `out`.
 ///
-/// Requires: the whole is below 4 GiB (the engine refuses mutations that do not fit a commit log segment).
+/// Requires: the encoded mutation is below 4 GiB (the engine refuses mutations that do not fit a commit log segment).
 ///
 /// # Panics
 /// If a column of the update is not one of `mutation.table`.
@@ -75,7 +75,7 @@ fn head_of(mutation: &Mutation) -> u8 {
         Token::Murmur3(_) => 0,
         Token::Bytes(_) => 1,
         Token::Random(_) => 2,
-        // Never logged, and refused by whoever would read it.
+        // Never logged; a reader would refuse it.
         Token::Comparable(_) => 3,
     };
     if mutation.update.deletion.is_some() {
@@ -110,7 +110,7 @@ fn first_timestamp(update: &PartitionUpdate) -> i64 {
         .unwrap_or(0)
 }
 
-/// The columns of some rows; a column's index is its rank. The table bounds the ids, so the bits are few.
+/// The columns of some rows, as bits by column id. The index of a column in the list of names is its rank here.
 struct ColumnSet {
     bits: SmallVec<[u64; 2]>,
     len: usize,
@@ -135,7 +135,7 @@ impl ColumnSet {
         self.bits[usize::from(column.0) / 64] & (1 << (column.0 % 64)) != 0
     }
 
-    /// How many columns of the set are below `column`.
+    /// Number of columns of the set with a lower id.
     #[inline]
     fn rank(&self, column: ColumnId) -> u64 {
         let (words, [word, ..]) = self.bits.split_at(usize::from(column.0) / 64) else {

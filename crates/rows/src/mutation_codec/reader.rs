@@ -1,4 +1,4 @@
-//! The mutations of a record, one after the other.
+//! Reads the mutations of a record one after the other.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use super::VERSION;
 use super::decode::Decoder;
 use crate::Mutation;
 
-/// What a record says at one place.
+/// One mutation of a record.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::large_enum_variant,
     reason = "nearly all are mutations, and they are taken out at once"
 )]
 pub enum Decoded {
-    /// A mutation, in the columns that its table has now; its update may be empty.
+    /// A mutation, with the table's current columns; its update may be empty.
     Mutation(Mutation),
-    /// A mutation of a table that is not there (any more): skipped.
+    /// A mutation of a table that does not exist (any more); it was skipped.
     NoSuchTable(TableId),
 }
 
@@ -34,7 +34,7 @@ pub struct MutationReader {
 /// Reads a record of exactly one mutation.
 ///
 /// # Errors
-/// The bytes are not one mutation; offsets count from the start of `record`.
+/// The bytes are not exactly one mutation; offsets count from the start of `record`.
 pub fn decode_mutation(
     record: &Bytes,
     resolve: &dyn Fn(TableId) -> Option<Arc<TableSchema>>,
@@ -60,8 +60,8 @@ impl MutationReader {
     /// The next mutation; `None` at the end of the record.
     ///
     /// # Errors
-    /// The bytes are no mutation; offsets count from the start of the record. After an error in a mutation the next call
-    /// goes on behind it, if its size could be read, else at the end.
+    /// The bytes are not a mutation; offsets count from the start of the record. After an error, the next call goes on with the
+    /// next mutation if the size of the damaged one could be read, else it returns `None`.
     pub fn next_mutation(
         &mut self,
         resolve: &dyn Fn(TableId) -> Option<Arc<TableSchema>>,

@@ -14,10 +14,10 @@ use crate::{
     DeletionTime, Liveness, Mutation, NO_TTL, PartitionUpdate, RangeTombstone, Row, Values, counter, paths,
 };
 
-/// Reads partitions; rows, columns and cells may be written in any order.
+/// Parses partitions. Rows, columns and cells may be written in any order.
 ///
 /// # Errors
-/// The first place that is not the notation, or says something twice.
+/// The first place that does not follow the notation, or that repeats a row, column or path.
 pub fn parse_mutations(
     text: &str,
     table: &Arc<TableSchema>,
@@ -123,7 +123,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Up to `count` clustering values.
+    /// Parses up to `count` clustering values.
     fn values(&self, count: usize, line: &mut Scanner<'_>) -> Result<Values, NotationError> {
         let mut values = Values::new();
         for column in self.table.clustering().take(count) {
@@ -280,7 +280,7 @@ fn path(ty: &CqlType, line: &mut Scanner<'_>) -> Result<Bytes, NotationError> {
     Ok(path)
 }
 
-/// Behind `del@`.
+/// Parses what follows `del@`.
 fn deletion(line: &mut Scanner<'_>) -> Result<DeletionTime, NotationError> {
     let micros = line.number("a timestamp")?;
     let local_secs = line.number_after("/", "a local time in seconds")?;
@@ -290,7 +290,7 @@ fn deletion(line: &mut Scanner<'_>) -> Result<DeletionTime, NotationError> {
     ))
 }
 
-/// Behind `live@`.
+/// Parses what follows `live@`.
 fn liveness(line: &mut Scanner<'_>) -> Result<Liveness, NotationError> {
     let micros = line.number("a timestamp")?;
     Ok(match ttl(micros, line)? {
@@ -299,7 +299,7 @@ fn liveness(line: &mut Scanner<'_>) -> Result<Liveness, NotationError> {
     })
 }
 
-/// TTL and end, if the next word says so.
+/// Parses TTL and expiration, if the next word is a TTL.
 fn ttl(micros: i64, line: &mut Scanner<'_>) -> Result<Option<(u32, u32)>, NotationError> {
     line.skip_blanks();
     let Some(ttl_secs) = line.number_after("ttl=", "seconds")? else {
@@ -313,7 +313,7 @@ fn ttl(micros: i64, line: &mut Scanner<'_>) -> Result<Option<(u32, u32)>, Notati
     Ok(Some((ttl_secs, end_secs)))
 }
 
-/// Behind the place of a cell. `ty` is nothing where there is no value (sets).
+/// Parses the cell behind its column or path. `ty` is `None` where a cell has no value (sets).
 fn cell(ty: Option<&CqlType>, line: &mut Scanner<'_>) -> Result<Cell, NotationError> {
     if line.eat("=del@") {
         let DeletionTime {

@@ -14,10 +14,10 @@ use crate::{
     Values, counter, paths,
 };
 
-/// Everything that a cursor gives.
+/// Prints all partitions of a cursor.
 ///
 /// # Errors
-/// The cursor's.
+/// Those of the cursor.
 pub fn print_cursor(cursor: &mut dyn Cursor, table: &TableSchema) -> Result<String, ReadError> {
     let mut text = String::new();
     while let Some(partition) = Partition::read_next(cursor)? {
@@ -26,7 +26,7 @@ pub fn print_cursor(cursor: &mut dyn Cursor, table: &TableSchema) -> Result<Stri
     Ok(text)
 }
 
-/// A partition, one line for its head and each thing in it.
+/// Prints a partition: a line for its head, and one for each unfiltered.
 pub fn print_partition(partition: &Partition, table: &TableSchema) -> String {
     let mut printer = Printer::of(table);
     let head = &partition.head;
@@ -40,7 +40,7 @@ pub fn print_partition(partition: &Partition, table: &TableSchema) -> String {
     printer.text
 }
 
-/// What a mutation says.
+/// Prints a mutation.
 pub fn print_mutation(mutation: &Mutation) -> String {
     let update = &mutation.update;
     let mut printer = Printer::of(&mutation.table);
@@ -49,13 +49,6 @@ pub fn print_mutation(mutation: &Mutation) -> String {
     update.rows.iter().for_each(|row| printer.row(row));
     update.ranges.iter().for_each(|range| printer.range(range));
     printer.text
-}
-
-/// A row without its line's indent and end.
-pub fn print_row(row: &Row, table: &TableSchema) -> String {
-    let mut printer = Printer::of(table);
-    printer.row(row);
-    printer.text.trim().to_owned()
 }
 
 struct Printer<'t> {
@@ -191,7 +184,7 @@ impl<'t> Printer<'t> {
         }
     }
 
-    /// `ty` is nothing where there is no value (sets).
+    /// `ty` is `None` where a cell has no value (sets).
     fn cell(&mut self, place: &str, ty: Option<&CqlType>, cell: &Cell) {
         let _ = write!(self.text, " {place}");
         if cell.is_tombstone() {
@@ -229,7 +222,7 @@ impl<'t> Printer<'t> {
         }
     }
 
-    /// The range between two markers, whichever direction they were met in.
+    /// The range between two markers, in either direction.
     fn between(&self, first: &Bound, last: &Bound, deletion: DeletionTime) -> RangeTombstone {
         let side = |bound: &Bound, kind: BoundKind| Bound::new(kind, bound.values.clone());
         let (start, end) = match self.comparator.compare_bounds(first, last) {
@@ -243,7 +236,7 @@ impl<'t> Printer<'t> {
         }
     }
 
-    /// Prints the range that is opened here, if one is; `after` is what follows in the partition.
+    /// Prints the range that this marker opens, if it opens one; `after` are the unfiltereds that follow.
     fn marker(&mut self, marker: &Marker, after: &[Unfiltered]) {
         let Some(deletion) = marker.start else {
             return;

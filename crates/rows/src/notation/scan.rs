@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use ilion_types::{CqlType, hex};
 
-/// Text that is not the notation.
+/// A place where a text breaks the notation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: expected {expected}")]
 pub struct NotationError {
@@ -11,7 +11,7 @@ pub struct NotationError {
     pub line: usize,
     /// Column in bytes, from 1.
     pub column: usize,
-    /// What should have stood there.
+    /// What should be there.
     pub expected: String,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Scanner<'a> {
         &rest[..end]
     }
 
-    /// Between two quotes, doubled ones inside standing for one. The first is not yet taken.
+    /// Parses a quoted text; a doubled quote stands for one. The first quote is not consumed yet.
     fn quoted(&mut self, quote: char) -> Result<String, NotationError> {
         let mut text = String::new();
         let mut chars = self.rest().char_indices().skip(1).peekable();
@@ -108,7 +108,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// The number behind `mark`, if that is next.
+    /// Parses the number behind `mark`; `None` if `mark` does not follow.
     pub(super) fn number_after<T: std::str::FromStr>(
         &mut self,
         mark: &str,

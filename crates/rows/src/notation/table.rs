@@ -7,11 +7,11 @@ use ilion_types::{CqlType, Uuid};
 
 use super::NotationError;
 
-/// Reads `k int pk, c int ck desc, s text static, v map<int, text>` (with or without `table` in front) as table `ks.t`.
-/// Columns that say nothing else are regular.
+/// Parses `k int pk, c int ck desc, s text static, v map<int, text>` (with or without `table` in front) as table `ks.t`. A
+/// column without `pk`, `ck` or `static` is regular.
 ///
 /// # Errors
-/// A type that is not known (user types are not), or no column at all.
+/// An unknown type (user types are unknown here), or no column at all.
 pub fn parse_table(text: &str) -> Result<Arc<TableSchema>, NotationError> {
     let text = text.trim();
     let text = text.strip_prefix("table ").unwrap_or(text);

@@ -49,7 +49,7 @@ impl Schema {
                 if_exists,
                 timestamp_micros,
             } => {
-                // `system_schema` keeps milliseconds; memory agrees with it, as in Cassandra.
+                // `system_schema` stores milliseconds; the value in memory is rounded alike, as in Cassandra.
                 let dropped_micros = timestamp_micros
                     .unwrap_or(now_micros)
                     .div_euclid(1000)
@@ -73,7 +73,7 @@ impl Schema {
     }
 }
 
-/// A table while it is altered, and its keyspace, whose views follow.
+/// A table that is being altered, and its keyspace, whose views change with it.
 struct Altered {
     keyspace: Keyspace,
     table: Arc<TableSchema>,
@@ -130,7 +130,7 @@ impl Altered {
         config(format!("{}: {message}", full_name(&self.table)))
     }
 
-    /// A name that was dropped may come back only with a type that old cells can be read with.
+    /// Refuses to add a dropped column again with a type that cannot read its old cells.
     fn check_dropped(&self, column: &NewColumn) -> Result<(), Error> {
         let NewColumn { name, ty, is_static } = column;
         let Some(dropped) = self.table.dropped.get(name) else {

@@ -1,7 +1,7 @@
-//! CREATE TABLE ... WITH COMPACT STORAGE: the tables of the Thrift days.
+//! CREATE TABLE ... WITH COMPACT STORAGE: tables with the layout of Thrift.
 //!
-//! With clustering columns a table is dense: a row has one value, of type `Empty` if the statement names none. Without them it
-//! is static: its columns are kept as static ones, beside a clustering column and a value that CQL hides.
+//! With clustering columns a table is dense: a row has one value, of type `Empty` if the statement does not name one. Without
+//! them it is static: its columns are stored as static ones, and a clustering column and a value exist that CQL hides.
 //!
 //! Compat: `CreateTableStatement.validateCompactTable` and `fixupCompactTable` of Cassandra 5.0.
 
@@ -16,15 +16,15 @@ use crate::{ClusteringOrder, Error, TableBuilder};
 /// Columns of a compact table by their role.
 pub(super) struct CompactDraft<'a> {
     pub(super) clustering_count: usize,
-    /// Beside the key, by name.
+    /// The columns outside of the key, by name.
     pub(super) columns: BTreeMap<&'a str, &'a NewColumn>,
-    /// Of the key as well.
+    /// The names of all columns, including the key's.
     pub(super) names: Vec<&'a str>,
     pub(super) is_counter: bool,
 }
 
 impl CompactDraft<'_> {
-    /// Refuses what compact tables cannot have.
+    /// Refuses features that compact tables cannot have.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.columns.values().any(|column| column.ty.is_multi_cell()) {
             return invalid("Non-frozen collections and UDTs are not supported with COMPACT STORAGE");
@@ -60,7 +60,7 @@ impl CompactDraft<'_> {
         set.map(|(flag, _)| flag.to_owned()).collect()
     }
 
-    /// Adds the columns that are not of the key.
+    /// Adds the columns outside of the key.
     pub(super) fn add_columns(&self, mut builder: TableBuilder) -> TableBuilder {
         let is_dense = self.clustering_count > 0;
         for (name, column) in &self.columns {
@@ -84,7 +84,7 @@ impl CompactDraft<'_> {
             .regular(self.free_name("value"), value)
     }
 
-    /// The name, or with the first number behind it that no column has.
+    /// The name, followed by the first free number if it is taken.
     fn free_name(&self, wanted: &str) -> String {
         let stem = wanted.trim_end_matches('1');
         let numbered = (1_u32..).map(|number| format!("{stem}{number}"));

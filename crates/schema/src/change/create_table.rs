@@ -12,7 +12,7 @@ use crate::error::invalid;
 use crate::names::check_table_name;
 use crate::{ClusteringOrder, Error, Schema, TableBuilder, TableOptions, TableSchema};
 
-/// Columns that a table may ever have had; ids are 16 bits and never used again.
+/// Largest number of columns that a table may have over time: ids have 16 bits and are never reused.
 pub(super) const COLUMN_COUNT_MAX: usize = 60_000;
 
 impl Schema {
@@ -107,7 +107,7 @@ pub(super) fn already_exists(
     })
 }
 
-/// A table whose columns are known by name and not yet checked against each other.
+/// A table whose columns have names and types, but are not yet checked against each other.
 struct Draft<'a> {
     create: &'a CreateTable,
     columns: BTreeMap<&'a str, &'a NewColumn>,
@@ -261,7 +261,7 @@ pub(super) fn order_of(name: &str, given: &[(String, ClusteringOrder)]) -> Clust
         .map_or(ClusteringOrder::Asc, |(_, order)| *order)
 }
 
-/// Checks what a column's type may have inside.
+/// Checks which types are nested in a column's type.
 pub(super) fn check_column_type(ty: &CqlType) -> Result<(), Error> {
     ty.check_nesting()
         .map_err(|refused| Error::Invalid(refused.to_string()))?;
@@ -285,7 +285,7 @@ pub(super) fn check_key_type(name: &str, ty: &CqlType) -> Result<(), Error> {
             "user-defined"
         };
         let ty = match ty {
-            // Compat: the name with its keyspace is quoted as one.
+            // Compat: keyspace and name are quoted together.
             CqlType::Udt { definition, .. } => format!("\"{}.{}\"", definition.keyspace, definition.name),
             ty => ty.to_string(),
         };

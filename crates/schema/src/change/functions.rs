@@ -1,4 +1,4 @@
-//! CREATE and DROP of functions and aggregates. Bodies are kept, and compiled by whoever runs them.
+//! CREATE and DROP of functions and aggregates. Bodies are stored here and compiled elsewhere.
 
 use std::sync::Arc;
 
@@ -156,7 +156,7 @@ impl Schema {
     }
 }
 
-/// Functions take values, so that their signatures do not tell frozen from not.
+/// Compares signatures. Frozen and unfrozen types are the same here, since functions take values.
 fn same_types<'a>(types: impl Iterator<Item = &'a CqlType>, wanted: &[CqlType]) -> bool {
     types.map(CqlType::freeze).eq(wanted.iter().map(CqlType::freeze))
 }
@@ -199,7 +199,7 @@ fn check_replacement(
     Ok(())
 }
 
-/// Finds the functions that an aggregate is made of.
+/// Resolves the functions of an aggregate.
 fn resolve(create: &CreateAggregate, keyspace: &Keyspace) -> Result<AggregateSchema, Error> {
     let state_type = create.state_type.clone();
     let argument_types = create.argument_types.clone();
@@ -324,13 +324,13 @@ impl Keyspace {
     }
 
     /// The aggregate of this name and these argument types, frozen or not.
-    pub fn find_aggregate(&self, name: &str, types: &[CqlType]) -> Option<&Arc<AggregateSchema>> {
+    pub(crate) fn find_aggregate(&self, name: &str, types: &[CqlType]) -> Option<&Arc<AggregateSchema>> {
         self.aggregates
             .iter()
             .find(|aggregate| aggregate.name == name && same_types(aggregate.argument_types.iter(), types))
     }
 
-    /// One order for functions however they came to be, so that equal keyspaces are equal values.
+    /// Sorts functions in one order, so that equal keyspaces are equal values.
     pub(crate) fn sort_functions(&mut self) {
         let print = |types: Vec<&CqlType>| types.iter().map(ToString::to_string).collect::<Vec<_>>();
         self.functions.sort_by_cached_key(|function| {

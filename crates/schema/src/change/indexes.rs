@@ -1,5 +1,4 @@
-//! CREATE and DROP INDEX. Which classes of indexes there are, and what they say to a definition, is not known here: whoever
-//! keeps them asks them after this.
+//! CREATE and DROP INDEX. The classes of indexes are not known here; the caller lets the class check the definition afterwards.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,13 +13,13 @@ use crate::index_target::print_targets;
 use crate::names::check_index_name;
 use crate::{Column, ColumnKind, Error, IndexKind, IndexSchema, Keyspace, Schema, TableKind, TableSchema};
 
-/// Classes of storage-attached indexes, in lower case; short names are spelled as the user likes.
+/// Classes of storage-attached indexes, in lower case: short names are not case-sensitive.
 const STORAGE_ATTACHED: [&str; 3] = [
     "sai",
     "storageattachedindex",
     "org.apache.cassandra.index.sai.storageattachedindex",
 ];
-/// The name by which USING asks for the built-in index on a hidden table.
+/// The name of the built-in index on a hidden table, for USING.
 const BUILT_IN: &str = "legacy_local_table";
 
 impl Schema {
@@ -85,7 +84,7 @@ impl Schema {
     }
 }
 
-/// What kind of index USING and CUSTOM ask for.
+/// The kind and options that USING and CUSTOM select.
 fn kind_and_options(create: &CreateIndex) -> Result<(IndexKind, BTreeMap<String, String>), Error> {
     create.properties.only(&["options"])?;
     let class = create.class.as_deref().unwrap_or(BUILT_IN);
@@ -114,7 +113,7 @@ fn unknown_class<T>(class: &str) -> Result<T, Error> {
 }
 
 impl IndexSchema {
-    /// True if it is a storage-attached index: several of them are searched together.
+    /// True for a storage-attached index; several of them are searched together.
     pub fn is_storage_attached(&self) -> bool {
         self.kind == IndexKind::Custom && self.class_name().is_some_and(is_storage_attached)
     }
@@ -126,7 +125,7 @@ fn is_storage_attached(class: &str) -> bool {
         .any(|known| class.eq_ignore_ascii_case(known))
 }
 
-/// A column, or a part of it, has one storage-attached index at most, whatever their options.
+/// Refuses a second storage-attached index on the same column or part of it, whatever its options.
 fn check_one_storage_attached(keyspace: &Keyspace, index: &IndexSchema) -> Result<(), Error> {
     let is_twin = |other: &IndexSchema| other.is_storage_attached() && other.target() == index.target();
     match index.target().filter(|_| index.is_storage_attached()) {
@@ -147,7 +146,7 @@ fn check_table(table: &TableSchema) -> Result<(), Error> {
     Ok(())
 }
 
-/// A collection is indexed by its values unless the statement says otherwise.
+/// Adds the default part: the values of a collection.
 fn prepare_targets(table: &TableSchema, targets: &[IndexTarget]) -> Result<Vec<IndexTarget>, Error> {
     let prepare = |target: &IndexTarget| {
         let Some(column) = table.shown_named(&target.column) else {
@@ -262,7 +261,7 @@ fn check_target(table: &TableSchema, column: &Column, part: IndexPart) -> Result
 }
 
 impl Keyspace {
-    /// `table_column_idx`, with a number if that is taken.
+    /// `table_column_idx`, followed by a number if that is taken.
     fn free_index_name(&self, table: &str, targets: &[IndexTarget]) -> String {
         let joined = match targets {
             [target] => format!("{table}_{}_idx", target.column),

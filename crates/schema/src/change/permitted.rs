@@ -1,4 +1,4 @@
-//! Which statements may touch the server's own keyspaces.
+//! The statements that may change the server's own keyspaces.
 //!
 //! Compat: `ClientState.preventSystemKSSchemaModification`. Not here: the user's permissions (`query`).
 
@@ -8,11 +8,11 @@ use crate::{Error, Schema, SchemaChange};
 /// Stands for every table of a keyspace.
 const ALL_TABLES: &str = "*";
 
-/// The permission that a statement needs, and on what.
+/// The permission that a statement needs, and its resource.
 struct Need<'a> {
     permission: &'static str,
     keyspace: &'a str,
-    /// Empty: the keyspace as a whole. `ALL_TABLES`: each of its tables.
+    /// A table; empty for the keyspace itself, `ALL_TABLES` for each of its tables.
     table: &'a str,
 }
 

@@ -1,10 +1,10 @@
-//! The last check of a change: what it leaves can be read back.
+//! The last check of a change: its result can be read back.
 //!
-//! A change is one record of the log, and the next start reads it from rows of `system_schema`. So before anything is
-//! logged, what the change makes or alters is encoded as rows, decoded again, and must come out the same. The limits of
-//! names and types are checked first: they are what the formats of rows and files can hold, and their messages say more.
+//! A change is one record of the log, and the next start reads it from rows of `system_schema`. So before it is logged, the
+//! objects that it creates or alters are encoded as rows and decoded again, and must be equal. The limits of names and types,
+//! which come from the formats of rows and files, are checked before that, since their messages are clearer.
 //!
-//! Only what differs is looked at, with the user types that it mentions: a change costs no more in a large keyspace.
+//! Only the differences are checked, and the user types that they use: a change costs no more in a large keyspace.
 
 use std::sync::Arc;
 
@@ -16,15 +16,14 @@ use crate::rows::{decode_schema, encode_keyspace};
 use crate::table::normalized;
 use crate::{Diff, Error, Keyspace, TableSchema, Transition};
 
-/// Longest name in the schema: rows of `system_schema` are found by names, and parts of a clustering have 16 bits for
-/// their length.
+/// Longest name in the schema: names are keys in `system_schema`, and a component of a clustering has a 16-bit length.
 const NAME_LEN_MAX: usize = 65_535;
 
-/// Most bytes that the types of a table may take in the header of each of its SSTables.
+/// Largest size of a table's types in the header of each of its SSTables, in bytes.
 const TABLE_CLASSES_LEN_MAX: usize = 16 << 20;
 
 impl Applied {
-    /// Checks that the next start reads what this change leaves.
+    /// Checks that the next start can read the result of this change.
     pub(super) fn check_readable(&self) -> Result<(), Error> {
         self.diffs.iter().try_for_each(check_limits)?;
         for keyspace in self.changed_parts() {
@@ -38,11 +37,11 @@ impl Applied {
         Ok(())
     }
 
-    /// The keyspaces with something new in them, without what is as it was and not needed to read the new.
+    /// The keyspaces with new objects, reduced to these and the objects that they need to be read.
     fn changed_parts(&self) -> Vec<Keyspace> {
         let mut parts: Vec<Keyspace> = Vec::new();
-        for diff in &self.diffs {
-            let Some(owner) = owner_of(diff).and_then(|name| self.schema.keyspace(name)) else {
+        for diff in self.diffs.iter().filter(|diff| !diff.is_drop()) {
+            let Some(owner) = self.schema.keyspace(diff.keyspace()) else {
                 continue;
             };
             if !parts.iter().any(|part| part.name == owner.name) {
@@ -56,26 +55,6 @@ impl Applied {
             part.into_iter().for_each(|part| add(part, owner, diff));
         }
         parts
-    }
-}
-
-/// The keyspace that an object is in, unless it was dropped.
-fn owner_of(diff: &Diff) -> Option<&str> {
-    fn of<'a, T>(it: &'a Transition<T>, name: impl Fn(&'a T) -> &'a str) -> Option<&'a str> {
-        match it {
-            Transition::Created(new) | Transition::Updated { new, .. } => Some(name(new)),
-            Transition::Dropped(_) => None,
-        }
-    }
-    match diff {
-        Diff::Keyspace(it) => of(it, |keyspace| &keyspace.name),
-        Diff::Table(it) => of(it, |table| &table.keyspace),
-        Diff::Type(it) => of(it, |definition| &definition.keyspace),
-        Diff::View(keyspace, it) => of(it, |_| keyspace),
-        Diff::Function(keyspace, it) => of(it, |_| keyspace),
-        Diff::Aggregate(keyspace, it) => of(it, |_| keyspace),
-        Diff::Index(keyspace, it) => of(it, |_| keyspace),
-        Diff::Trigger(keyspace, it) => of(it, |_| keyspace),
     }
 }
 
@@ -114,14 +93,14 @@ fn add_table(part: &mut Keyspace, owner: &Keyspace, name: &str) {
     }
     if let Some(view) = owner.views.get(name) {
         part.views.insert(name.to_owned(), view.clone());
-        // Whether its rows live by themselves is told by the key of its base.
+        // The key of the base table decides whether the view has strict liveness.
         if !part.tables.contains_key(&view.base_table) {
             add_table(part, owner, &view.base_table);
         }
     }
 }
 
-/// Adds the user types that a type mentions, and those that they mention.
+/// Adds the user types in a type, recursively.
 fn add_types_in(part: &mut Keyspace, owner: &Keyspace, ty: &CqlType) {
     match ty {
         CqlType::Udt { definition, .. } => {
@@ -144,7 +123,7 @@ fn add_type(part: &mut Keyspace, owner: &Keyspace, definition: &Arc<UserType>) {
     fields.for_each(|(_, ty)| add_types_in(part, owner, ty));
 }
 
-/// The keyspace with tables whose columns are numbered as a start numbers them.
+/// The keyspace with the column ids that a start would give.
 fn normalized_parts(keyspace: &Keyspace) -> Keyspace {
     let mut keyspace = keyspace.clone();
     for table in keyspace.tables.values_mut() {
@@ -208,7 +187,7 @@ fn check_table(table: &Arc<TableSchema>) -> Result<(), Error> {
     dropped.try_for_each(|column| check_type(&column.ty).map(drop))
 }
 
-/// Checks that a type can be read back; returns the length of its class string, about.
+/// Checks that a type can be read back; returns the approximate length of its class string.
 fn check_type(ty: &CqlType) -> Result<usize, Error> {
     let len = ty
         .class_len_within(TYPE_CLASS_LEN_MAX)

@@ -1,4 +1,4 @@
-//! What a statement asks for: [`SchemaChange`] and its parts. No rule is checked here.
+//! The content of a statement: [`SchemaChange`] and its parts. No rule is checked here.
 
 use ilion_types::CqlType;
 
@@ -108,7 +108,7 @@ pub enum SchemaChange {
         table: String,
         /// The trigger.
         name: String,
-        /// Class that would run.
+        /// The class; it is never run.
         class: String,
         /// `IF NOT EXISTS`
         if_not_exists: bool,
@@ -135,9 +135,9 @@ pub struct CreateTable {
     pub name: String,
     /// `IF NOT EXISTS`
     pub if_not_exists: bool,
-    /// The columns in the order of the text; a name may be there twice.
+    /// The columns, in the order of the text; may repeat a name.
     pub columns: Vec<NewColumn>,
-    /// Names of the partition key; empty if the statement had no primary key.
+    /// Names of the partition key; empty if the statement has no primary key.
     pub partition_key: Vec<String>,
     /// Names of the clustering columns.
     pub clustering: Vec<String>,
@@ -145,9 +145,9 @@ pub struct CreateTable {
     pub clustering_order: Vec<(String, ClusteringOrder)>,
     /// `COMPACT STORAGE`
     pub compact_storage: bool,
-    /// `WITH`, perhaps with `id`.
+    /// `WITH`, possibly with `id`.
     pub properties: Properties,
-    /// Identity of the new table if `id` is not among the properties; made from the clock if absent.
+    /// Id of the new table if `id` is not among the properties; derived from the clock if `None`.
     pub id: Option<TableId>,
 }
 
@@ -171,17 +171,17 @@ pub struct CopyTable {
     pub name: String,
     /// `IF NOT EXISTS`
     pub if_not_exists: bool,
-    /// Keyspace of the table whose columns and options are taken.
+    /// Keyspace of the source table.
     pub source_keyspace: String,
-    /// The table whose columns and options are taken.
+    /// The table whose columns and options are copied.
     pub source: String,
     /// `WITH`
     pub properties: Properties,
-    /// Identity of the new table; made from the clock if absent.
+    /// Id of the new table; derived from the clock if `None`.
     pub id: Option<TableId>,
 }
 
-/// What ALTER TABLE does.
+/// The kinds of ALTER TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableAlteration {
     /// `ADD`
@@ -215,7 +215,7 @@ pub enum TableAlteration {
     Options(Properties),
 }
 
-/// What ALTER TYPE does.
+/// The kinds of ALTER TYPE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TypeAlteration {
     /// `ADD`
@@ -256,7 +256,7 @@ pub struct CreateIndex {
     pub keyspace: String,
     /// The table.
     pub table: String,
-    /// The index; named after table and column if absent.
+    /// The index; named after table and column if `None`.
     pub name: Option<String>,
     /// `IF NOT EXISTS`
     pub if_not_exists: bool,
@@ -266,23 +266,23 @@ pub struct CreateIndex {
     pub class: Option<String>,
     /// What is indexed.
     pub targets: Vec<IndexTarget>,
-    /// `WITH`, among them `options`.
+    /// `WITH`, including `options`.
     pub properties: Properties,
 }
 
-/// What an index is on.
+/// The target of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexTarget {
     /// The column.
     pub column: String,
-    /// Which part of it.
+    /// The indexed part.
     pub part: IndexPart,
 }
 
 /// The parts of a column that can be indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexPart {
-    /// The value; of an unfrozen collection its values.
+    /// The value; for an unfrozen collection, its values.
     Simple,
     /// `values(c)`
     Values,
@@ -319,11 +319,11 @@ pub struct CreateView {
     pub partition_key: Vec<String>,
     /// Names of the clustering columns.
     pub clustering: Vec<String>,
-    /// `CLUSTERING ORDER BY` as written.
+    /// `CLUSTERING ORDER BY`, as written.
     pub clustering_order: Vec<(String, ClusteringOrder)>,
     /// `WITH`
     pub properties: Properties,
-    /// Identity of the view's table; made from the clock if absent.
+    /// Id of the view's table; derived from the clock if `None`.
     pub id: Option<TableId>,
 }
 
@@ -380,7 +380,7 @@ pub struct DropFunction {
     pub keyspace: String,
     /// Its name.
     pub name: String,
-    /// Absent where the name alone tells which is meant.
+    /// `None` if the name alone must be unique.
     pub argument_types: Option<Vec<CqlType>>,
     /// `IF EXISTS`
     pub if_exists: bool,

@@ -9,7 +9,7 @@ use super::DropObject;
 use crate::error::{config, invalid};
 use crate::{Error, Keyspace, Properties, Schema, TableId, TableKind, TriggerSchema};
 
-/// The id that `WITH id = ...` asks for.
+/// The id in `WITH id = ...`.
 pub(super) fn table_id_of(properties: &Properties) -> Result<Option<TableId>, Error> {
     match properties.text("id")?.map(str::parse) {
         None => Ok(None),
@@ -18,11 +18,11 @@ pub(super) fn table_id_of(properties: &Properties) -> Result<Option<TableId>, Er
     }
 }
 
-/// A time UUID of the change, told apart from others of the same microsecond by the names.
+/// A time UUID of the change; a hash of the names makes it unique within a microsecond.
 pub(super) fn new_table_id(keyspace: &str, name: &str, now_micros: i64) -> TableId {
     let mut hasher = DefaultHasher::new();
     (keyspace, name).hash(&mut hasher);
-    // The variant bits of RFC 4122, and the multicast bit that marks a node id as made up.
+    // The variant bits of RFC 4122, and the multicast bit that marks a random node id.
     let clock_and_node = (hasher.finish() & 0x3FFF_FFFF_FFFF_FFFF) | 0x8000_0100_0000_0000;
     TableId(time_uuid_from_ticks(
         ticks_of_unix_micros(now_micros),
@@ -116,7 +116,7 @@ fn find_trigger<'a>(keyspace: &'a Keyspace, table: &str, name: &str) -> Option<&
         .find(|trigger| trigger.table == table && trigger.name == name)
 }
 
-/// Nothing to do if the statement said `IF [NOT] EXISTS`, else this refusal.
+/// Returns no change if the statement has `IF [NOT] EXISTS`, otherwise the refusal.
 pub(super) fn absent(is_fine: bool, message: impl FnOnce() -> String) -> Result<Option<Schema>, Error> {
     if is_fine { Ok(None) } else { invalid(message()) }
 }

@@ -1,4 +1,4 @@
-//! CREATE, ALTER and DROP TYPE. An altered type reaches every column, function and type that uses it.
+//! CREATE, ALTER and DROP TYPE. An altered type is replaced in every column, function and type that uses it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Schema {
             name: name.to_owned(),
             fields: fields.to_vec(),
         });
-        // First of all: walks of a type are as long as it is large.
+        // This check comes first, since walking a type takes time in proportion to its size.
         let new = CqlType::Udt {
             definition: definition.clone(),
             frozen: true,
@@ -123,7 +123,7 @@ fn check_field_type(ty: &CqlType) -> Result<(), Error> {
         .map_err(|refused| Error::Invalid(refused.to_string()))
 }
 
-/// The name with its keyspace, each quoted where it has to be.
+/// Keyspace and name, each quoted if necessary.
 fn full_type_name(definition: &UserType) -> String {
     let quote = ilion_types::quote_name;
     format!("{}.{}", quote(&definition.keyspace), quote(&definition.name))
@@ -219,7 +219,7 @@ fn rename_fields(
 }
 
 impl Keyspace {
-    /// Names of what uses a type, by kind, in the order that Cassandra looks.
+    /// Names of the objects that use a type, by kind, in Cassandra's order.
     fn users_of_type(&self, name: &str) -> [(&'static str, Vec<String>); 3] {
         let uses = |ty: &CqlType| ty.references_udt(&self.name, name);
         let functions = self
@@ -254,7 +254,7 @@ impl Keyspace {
         ]
     }
 
-    /// Checks that no type becomes too large where the new definition is put.
+    /// Checks that no type that uses the new definition becomes too large.
     fn check_limits_with(&self, new: &Arc<UserType>) -> Result<(), Error> {
         let fields = self.types.values().flat_map(|definition| &definition.fields);
         let columns = self.tables.values().flat_map(|table| table.select_order());
@@ -269,7 +269,7 @@ impl Keyspace {
             .map_err(|refused| Error::Invalid(refused.to_string()))
     }
 
-    /// Puts the new definition wherever the type is used.
+    /// Replaces the definition in all objects that use the type.
     fn replace_type(&mut self, new: &Arc<UserType>) {
         let uses = |ty: &CqlType| ty.references_udt(&new.keyspace, &new.name);
         for definition in self.types.values_mut() {

@@ -1,5 +1,5 @@
-//! CREATE, ALTER and DROP MATERIALIZED VIEW. The view's table stands among the keyspace's tables (kind `View`), its
-//! definition among the views.
+//! CREATE, ALTER and DROP MATERIALIZED VIEW. The view's table is among the keyspace's tables (kind `View`), its definition
+//! among the views.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -297,13 +297,13 @@ fn build(
     Ok(builder.build())
 }
 
-/// True if a column beside the base's primary key is in the key of its view.
+/// True if the view's key has a column that is not in the base's primary key.
 pub(crate) fn has_strict_liveness(base: &TableSchema, is_key: impl Fn(&str) -> bool) -> bool {
     base.regulars().any(|column| is_key(&column.name))
 }
 
 impl Keyspace {
-    /// Sets what tables of views have by their base tables, once all are there.
+    /// Sets the properties of views that depend on their base tables, once all tables exist.
     pub(crate) fn complete_views(&mut self) {
         for view in self.views.values() {
             let (Some(base), Some(table)) = (self.tables.get(&view.base_table), self.tables.get(&view.name))
@@ -323,7 +323,7 @@ impl Keyspace {
         }
     }
 
-    /// Follows the renaming of a base table's key column.
+    /// Renames a key column of the base table in a view.
     pub(super) fn rename_in_view(&mut self, view: &str, from: &str, to: &str) {
         if let Some(table) = self.tables.get_mut(view) {
             *table = table.to_builder().rename(from, to).build();

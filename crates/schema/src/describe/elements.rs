@@ -1,4 +1,4 @@
-//! All objects of a keyspace or of a table, in the order in which DESCRIBE answers: what is used before what uses it.
+//! All objects of a keyspace or a table, in the order of DESCRIBE: an object comes after those that it uses.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,15 +14,14 @@ use crate::{Keyspace, TableKind, TableSchema};
 /// One row of DESCRIBE's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Element {
-    /// What it is.
     pub kind: ElementKind,
-    /// Its name, not quoted; a function's has its argument types.
+    /// Its name, not quoted; for a function, followed by its argument types.
     pub name: String,
-    /// The statement that makes it.
+    /// The statement that creates it.
     pub create_statement: String,
 }
 
-/// What DESCRIBE calls a kind of object.
+/// The kinds of objects in DESCRIBE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementKind {
     /// `keyspace`
@@ -91,7 +90,7 @@ pub fn describe_keyspace_elements(keyspace: &Keyspace, internals: Internals) -> 
     elements
 }
 
-/// What names are listed by: their case does not count (`SchemaElement.NAME_COMPARATOR`).
+/// The sort key of a name: its case is ignored (`SchemaElement.NAME_COMPARATOR`).
 pub fn name_order(name: &str) -> String {
     name.to_lowercase()
 }

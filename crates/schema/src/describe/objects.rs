@@ -9,7 +9,7 @@ use crate::{
     AggregateSchema, FunctionSchema, IndexKind, IndexSchema, Keyspace, TableKind, TableSchema, ViewSchema,
 };
 
-/// CREATE KEYSPACE alone, without what is in it.
+/// CREATE KEYSPACE, without the objects in it.
 pub fn describe_keyspace(keyspace: &Keyspace) -> String {
     let name = quote_name(&keyspace.name);
     if keyspace
@@ -139,7 +139,7 @@ pub fn describe_aggregate(keyspace: &str, aggregate: &AggregateSchema) -> String
     format!("{};", lines.join("\n    "))
 }
 
-/// Functions do not take frozen types; tuples and user types are printed as they were declared.
+/// Functions do not take frozen types; tuples and user types are printed as declared.
 fn without_outer_frozen(ty: &CqlType) -> String {
     let text = ty.to_string();
     match ty {

@@ -1,4 +1,4 @@
-//! What stands after `WITH` of tables and views, an option a line.
+//! The options after `WITH` of tables and views, one per line.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{Internals, map_literal, quoted};
 use crate::options::parse::java_double;
 use crate::{ClusteringOrder, TableKind, TableOptions, TableSchema};
 
-/// Everything between `WITH ` and `;`.
+/// The text between `WITH ` and `;`.
 pub(super) fn with_clause(table: &TableSchema, internals: Internals) -> String {
     let mut lines = Vec::new();
     if table.is_compact() {

@@ -1,6 +1,6 @@
 //! CREATE TABLE.
 //!
-//! Dropped columns are created, dropped at their time, and added again if they came back: replaying it leads to a table
+//! A dropped column is created, dropped with its timestamp, and added again if it exists again: executing this gives a table
 //! that skips the same old cells.
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::{Column, ColumnKind, DroppedColumn, TableKind, TableSchema};
 
 const INDENT: &str = "    ";
 
-/// The CREATE TABLE statement; within a comment if CQL cannot make such a table.
+/// The CREATE TABLE statement; a comment if CQL cannot create such a table.
 pub fn describe_table(table: &TableSchema, internals: Internals) -> String {
     let statement = create_statement(table, internals);
     let name = qualified(&table.keyspace, &table.name);
@@ -81,7 +81,7 @@ fn has_simple_key(table: &TableSchema) -> bool {
     table.partition_key().len() == 1 && table.clustering().len() == 0
 }
 
-/// In the order in which they were dropped.
+/// In the order of their drops.
 fn dropped_columns(table: &TableSchema) -> Vec<&DroppedColumn> {
     let mut dropped: Vec<&DroppedColumn> = table.dropped.values().collect();
     dropped.sort_by_key(|column| (column.dropped_micros, &column.name));
@@ -95,7 +95,7 @@ pub(super) fn clustering(table: &TableSchema) -> Vec<&Column> {
         .collect()
 }
 
-/// What a CREATE statement lists, in storage order.
+/// The columns of a CREATE statement, in storage order.
 fn columns(table: &TableSchema) -> impl Iterator<Item = &Column> {
     table
         .partition_key()

@@ -1,4 +1,4 @@
-//! Tables built in code are described as a real Cassandra 5.0.9 described them (fixtures beside the project).
+//! Tables built in code are described as a real Cassandra 5.0.9 described them (fixtures outside of the project).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::{
     TableSchema,
 };
 
-/// What Cassandra said; `None` where the fixtures are not.
+/// Cassandra's answer; `None` without the fixtures.
 fn fixture(case: &str) -> Option<String> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/cassandra-5.0");
     let text = std::fs::read_to_string(root.join(case).join("describe.cql")).ok();
@@ -58,7 +58,7 @@ fn keyspace() -> Keyspace {
     Keyspace::clone(schema.keyspace("fx").unwrap())
 }
 
-/// Creates a table by the ordinary change, as `name type` columns and a key `a b | c d-`.
+/// Creates a table through an ordinary change, from `name type` columns and a key `a b | c d-`.
 fn create(
     case: &str,
     id: TableId,

@@ -50,8 +50,8 @@ pub(crate) fn parse(map: &BTreeMap<String, String>) -> Result<CachingOptions, Er
 }
 
 impl CachingOptions {
-    /// The map as `system_schema` and DESCRIBE hold it.
-    pub fn to_map(&self) -> BTreeMap<String, String> {
+    /// The map in the form of `system_schema` and DESCRIBE.
+    pub(crate) fn to_map(&self) -> BTreeMap<String, String> {
         let keys = if self.keys { "ALL" } else { "NONE" };
         let rows = match self.rows_per_partition {
             None => "NONE".to_owned(),

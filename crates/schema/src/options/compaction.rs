@@ -1,7 +1,7 @@
-//! `WITH compaction = {...}`: the strategies' options, checked one by one.
+//! `WITH compaction = {...}`: the options of each strategy, checked one by one.
 //!
-//! The stored form is what Cassandra stores: the full class name, the options as given, and the thresholds for the
-//! strategies that have them.
+//! The stored form is Cassandra's: the full class name, the given options, and the thresholds for the strategies that have
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,22 @@ use crate::error::config;
 
 const PACKAGE: &str = "org.apache.cassandra.db.compaction.";
 
-/// What a value has to be. Each strategy of Cassandra has its own words for what is wrong.
+/// The rule for a value. The words of a refusal differ by strategy, as in Cassandra.
 #[derive(Clone, Copy)]
 enum Rule {
     /// `true` or `false`.
     Boolean(BooleanWords),
-    /// A number of at least this.
+    /// A number that is at least this.
     Float(f64),
-    /// An integer of at least this, and what is said of a smaller one.
+    /// An integer that is at least this.
     Integer(i64, IntegerWords),
-    /// One of these words, in capitals.
+    /// One of these words, in upper case.
     Word(&'static [&'static str]),
-    /// What a strategy checks by rules of its own.
+    /// A rule of its own.
     Own(fn(&str, &str) -> Result<(), Error>),
 }
 
-/// How an option that is neither true nor false is refused.
+/// The message for a value that is neither true nor false.
 #[derive(Clone, Copy)]
 enum BooleanWords {
     ShouldBeEither,
@@ -35,7 +35,7 @@ enum BooleanWords {
     IsNot,
 }
 
-/// How a number that is too small is refused.
+/// The message for a number that is too small.
 #[derive(Clone, Copy)]
 enum IntegerWords {
     NonNegative,
@@ -128,7 +128,7 @@ const UNIFIED: Rules = &[
     ),
 ];
 
-/// Strategies and the rules of their options beside the common ones.
+/// The strategies, each with the rules of its own options.
 const STRATEGIES: [(&str, &[Rules]); 4] = [
     ("LeveledCompactionStrategy", &[THRESHOLDS, SIZE_TIERED, LEVELED]),
     ("SizeTieredCompactionStrategy", &[THRESHOLDS, SIZE_TIERED]),
@@ -205,7 +205,7 @@ fn check(name: &str, value: &str, rule: Rule) -> Result<(), Error> {
         Rule::Integer(min, words) => match value.parse::<i64>() {
             Ok(number) if number >= min => Ok(()),
             Ok(number) => config(too_small(name, number, words)),
-            // Compat: the one option that is a long.
+            // Compat: this one is a long.
             Err(_) if name.starts_with("expired") && matches!(words, IntegerWords::ShouldBePositive) => {
                 config(format!("{value} is not a parsable long (base10) for {name}"))
             }
@@ -252,7 +252,7 @@ fn check_overlapping(name: &str, value: &str) -> Result<(), Error> {
     ))
 }
 
-/// Compat: refused as by a Cassandra whose JVM has not the property that allows it.
+/// Compat: refused, as in a Cassandra without the JVM property that allows it.
 fn check_aggressive(name: &str, value: &str) -> Result<(), Error> {
     check_boolean(name, value, BooleanWords::IsNot)?;
     if value.eq_ignore_ascii_case("false") {
@@ -282,7 +282,7 @@ fn check_buckets(given: &BTreeMap<String, String>) -> Result<(), Error> {
     ))
 }
 
-/// Puts in the thresholds that were not given, and checks them against each other.
+/// Adds missing thresholds, and checks them against each other.
 fn complete_thresholds(stored: &mut BTreeMap<String, String>) -> Result<(), Error> {
     let mut threshold = |name: &str, default: &str| {
         let text = stored

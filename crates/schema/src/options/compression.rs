@@ -1,7 +1,7 @@
 //! `WITH compression = {...}`.
 //!
-//! The stored form is what Cassandra stores: the full class name, the chunk length always, `min_compress_ratio` if it is
-//! not the default; an empty map if the table is not compressed.
+//! The stored form is Cassandra's: the full class name, always the chunk length, and `min_compress_ratio` if it is not the
+//! default; an empty map if the table is not compressed.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::{Error, TableOptions};
 const PACKAGE: &str = "org.apache.cassandra.io.compress.";
 const CHUNK_LENGTH_KIB_DEFAULT: u32 = 16;
 
-/// Largest chunk of a compressed Data.db, in KiB, for statements and files alike. Cassandra takes up to 1 GiB, and needs
-/// that much memory for each read.
+/// Largest chunk of a compressed Data.db in KiB, for statements and files. Cassandra accepts up to 1 GiB, and then needs that
+/// much memory for each read.
 pub const CHUNK_LENGTH_KIB_MAX: u32 = 64 << 10;
 
-/// Compressors and the options that they take beside the common ones.
+/// The compressors, each with its own options beside the common ones.
 const COMPRESSORS: [(&str, &[&str]); 5] = [
     ("DeflateCompressor", &[]),
     (
@@ -29,8 +29,8 @@ const COMPRESSORS: [(&str, &[&str]); 5] = [
 ];
 
 impl TableOptions {
-    /// The compression map as `system_schema` and DESCRIBE hold it.
-    pub fn compression_map(&self) -> BTreeMap<String, String> {
+    /// The compression map in the form of `system_schema` and DESCRIBE.
+    pub(crate) fn compression_map(&self) -> BTreeMap<String, String> {
         if self.compression.is_empty() {
             return [("enabled".to_owned(), "false".to_owned())].into();
         }
@@ -101,7 +101,7 @@ fn min_compress_ratio(text: Option<String>) -> Result<f64, Error> {
     }
 }
 
-/// The full class name, if the compressor is known and takes the options.
+/// The full class name; an error if the compressor is unknown or does not have the options.
 fn check_class(class: &str, options: &BTreeMap<String, String>) -> Result<String, Error> {
     let short = class.strip_prefix(PACKAGE).unwrap_or(class);
     let Some((_, known)) = COMPRESSORS.iter().find(|(name, _)| *name == short) else {

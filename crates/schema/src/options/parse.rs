@@ -1,4 +1,4 @@
-//! Table options out of the properties of a statement, with Cassandra's ranges and messages.
+//! Parses table options from the properties of a statement, with Cassandra's ranges and messages.
 //!
 //! Compat: `TableAttributes` and `TableParams.validate` of Cassandra 5.0.
 
@@ -30,14 +30,14 @@ const KNOWN: [&str; 20] = [
     "speculative_retry",
 ];
 
-/// Names of memtable configurations; Ilion has one memtable and keeps the name.
+/// Names of memtable configurations; Ilion has one memtable and stores the name only.
 const MEMTABLES: [&str; 3] = ["default", "skiplist", "trie"];
 
-/// `BloomCalculations.minSupportedBloomFilterFpChance` as Java prints it.
+/// `BloomCalculations.minSupportedBloomFilterFpChance`, as Java prints it.
 const FP_CHANCE_MIN: &str = "6.71E-5";
 const FP_CHANCE_MIN_VALUE: f64 = 6.71e-5;
 
-/// Stands for what the compaction strategy has by default.
+/// Selects the default of the compaction strategy.
 const FP_CHANCE_OF_COMPACTION: f64 = -1.0;
 
 /// Twenty years.
@@ -79,7 +79,7 @@ impl TableOptions {
         Ok(self)
     }
 
-    /// Compat: `AbstractCompactionStrategy`'s, by class.
+    /// Compat: the default of `AbstractCompactionStrategy`, by class.
     fn default_fp_chance(&self) -> f64 {
         match compaction::class_of(&self.compaction) {
             "LeveledCompactionStrategy" => 0.1,
@@ -140,7 +140,7 @@ impl TableOptions {
             0,
         )?;
         at_least(&mut self.min_index_interval, "min_index_interval", 1)?;
-        // Its lower bound is checked below, against the other interval.
+        // The lower bound depends on the other interval and is checked below.
         at_least(&mut self.max_index_interval, "max_index_interval", 0)?;
         self.check_relations()
     }
@@ -193,7 +193,7 @@ impl TableOptions {
         if let Some(map) = properties.map("compression")? {
             self.compression = compression::parse(map)?;
         }
-        // Compat: extensions are for tools that write the schema; the statement's are accepted and dropped.
+        // Compat: extensions are for tools that write the schema; those of a statement are ignored.
         properties.map("extensions").map(drop)
     }
 }

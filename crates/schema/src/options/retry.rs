@@ -1,14 +1,14 @@
-//! `speculative_retry`, `additional_write_policy` and `read_repair`: kept and printed in Cassandra's form; a single
-//! node has nobody to ask again.
+//! `speculative_retry`, `additional_write_policy` and `read_repair`: stored and printed in Cassandra's form, without effect on
+//! a single node.
 //!
 //! Compat: `SpeculativeRetryPolicy` and its kinds of Cassandra 5.0.
 
 use crate::Error;
 use crate::error::config;
 
-/// A policy that waits before it asks again.
+/// When to try another replica.
 enum Delay {
-    /// Of past latencies.
+    /// A percentile of past latencies.
     Percentile(String),
     Fixed(String),
 }
@@ -22,7 +22,7 @@ impl Delay {
     }
 }
 
-/// One policy, or the lesser or greater of two.
+/// One policy, or the minimum or maximum of two.
 pub(crate) fn parse(text: &str) -> Result<String, Error> {
     let upper = text.to_ascii_uppercase();
     for function in ["MIN", "MAX"] {
@@ -72,7 +72,7 @@ fn delay(text: &str, upper: &str) -> Result<Option<Delay>, Error> {
                 "Invalid value {text} for PERCENTILE option 'speculative_retry': must be between (0.0 and 100.0)"
             ));
         }
-        // Four digits after the point, unless that is a value that is refused.
+        // Rounds to four decimals, unless the value is refused anyway.
         let rounded = Some((percentile * 10_000.0).round() / 10_000.0);
         let rounded = rounded.filter(|rounded| *rounded > 0.0 && *rounded < 100.0);
         let rounded = rounded.unwrap_or(percentile);

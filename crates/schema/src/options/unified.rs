@@ -1,15 +1,15 @@
-//! Options of `UnifiedCompactionStrategy`, with the rules and words of Cassandra's `Controller.validateOptions`.
+//! Options of `UnifiedCompactionStrategy`, with the rules and messages of Cassandra's `Controller.validateOptions`.
 
 use std::collections::BTreeMap;
 
 use crate::Error;
 use crate::error::config;
 
-/// Of what is to be written, and of what is flushed.
+/// Smallest target and flush size.
 const SIZE_MIN: f64 = (1 << 20) as f64;
 const TARGET_DEFAULT: f64 = (1_u64 << 30) as f64;
 
-/// A number, and a prefix of ten's or of two's powers before the B that ends it; or why it is none. Compat:
+/// Parses a number with a decimal or binary prefix and a final B; the error is the reason. Compat:
 /// `FBUtilities.parseHumanReadableBytes`.
 fn size_of(text: &str) -> Result<f64, String> {
     let Some(rest) = text.strip_suffix('B') else {
@@ -37,7 +37,7 @@ fn size_of(text: &str) -> Result<f64, String> {
     Ok((number * f64::powi(base, exponent)).trunc())
 }
 
-/// As `FBUtilities.prettyPrintMemory` writes it.
+/// Prints like `FBUtilities.prettyPrintMemory`.
 fn printed(bytes: f64) -> String {
     let mut units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"].into_iter();
     let (mut size, mut unit) = (bytes, units.next().unwrap_or_default());
@@ -72,7 +72,7 @@ pub(super) fn check_min_size(name: &str, value: &str) -> Result<(), Error> {
     }
 }
 
-/// The smallest size against the target.
+/// Checks the smallest size against the target.
 pub(super) fn check_sizes(given: &BTreeMap<String, String>) -> Result<(), Error> {
     let size = |name: &str| given.get(name).and_then(|text| size_of(text).ok());
     let target = size("target_sstable_size").unwrap_or(TARGET_DEFAULT);
@@ -97,7 +97,7 @@ pub(super) fn check_inclusion(_: &str, value: &str) -> Result<(), Error> {
     ))
 }
 
-/// `T4, L8, N, -3`: one for each level.
+/// `T4, L8, N, -3`: one parameter per level.
 pub(super) fn check_scaling(_: &str, value: &str) -> Result<(), Error> {
     value
         .split(',')
@@ -122,7 +122,7 @@ fn check_scaling_of_level(word: &str) -> Result<(), Error> {
     ))
 }
 
-/// A fraction, or percents.
+/// A fraction, or a percentage.
 pub(super) fn check_growth(name: &str, value: &str) -> Result<(), Error> {
     let parsed = match value.strip_suffix('%') {
         Some(percents) => percents.trim().parse::<f64>().map(|percents| percents / 100.0),

@@ -1,14 +1,14 @@
-//! The cells of one row, read by name. A cell that is absent or null gives nothing; one that does not decode is an error
-//! that names the row.
+//! Decodes the cells of a row by name. A missing or null cell is `None`; a cell that does not decode is an error that names the
+//! row.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use ilion_types::{collection_elements, map_entries};
+use ilion_types::{CqlType, collection_elements, map_entries};
 use uuid::Uuid;
 
 use super::SchemaRow;
-use crate::Error;
+use crate::{Error, Keyspace};
 
 impl SchemaRow {
     fn cell(&self, name: &str) -> Option<&Bytes> {
@@ -34,7 +34,22 @@ impl SchemaRow {
         value.ok_or_else(|| self.corrupt(format!("a value of {name}")))
     }
 
-    /// A part of the clustering that is text.
+    /// Parses a type in a text of this row.
+    pub(super) fn parse_type(&self, text: &str, keyspace: &Keyspace) -> Result<CqlType, Error> {
+        let ty = keyspace
+            .parse_type(text)
+            .map_err(|refused| self.corrupt(format!("a type, not {text} ({refused})")))?;
+        self.check_limits(&ty)?;
+        Ok(ty)
+    }
+
+    /// Refuses types whose walks would not end.
+    pub(super) fn check_limits(&self, ty: &CqlType) -> Result<(), Error> {
+        ty.check_limits()
+            .map_err(|refused| self.corrupt(format!("a type within the limits ({refused})")))
+    }
+
+    /// A component of the clustering that is text.
     pub(super) fn key_text(&self, index: usize) -> Result<String, Error> {
         let bytes = self
             .clustering

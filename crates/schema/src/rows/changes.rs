@@ -1,6 +1,6 @@
-//! What to write to `system_schema` when the schema changes: the rows that are new or differ, and what is deleted.
+//! The writes to `system_schema` for a change: the new and changed rows, and deletions.
 //!
-//! Only rows of objects that differ are made: a change costs no more in a keyspace of many tables.
+//! Rows are made only for objects that differ, so a change costs no more in a keyspace with many tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use bytes::Bytes;
 use super::encode::{aggregate_row, function_row, head_row, index_row, keyspace_row, trigger_row, type_row};
 use super::encode_table::table_rows;
 use super::{SCHEMA_TABLES, SchemaRow, encode_keyspace};
-use crate::{Diff, Keyspace, Schema, TableKind, Transition, diff};
+use crate::{ChangeKind, Diff, Keyspace, Schema, TableKind, Transition};
 
-/// One write to `system_schema`. All of a change go with one timestamp; deletions of a change never meet its puts.
+/// One write to `system_schema`. All writes of a change have the same timestamp; none of its deletions covers one of its puts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowChange {
-    /// The whole row: cells that are null are deleted.
+    /// Writes the whole row; null cells are deleted.
     Put(SchemaRow),
-    /// The row is gone.
+    /// Deletes the row.
     Delete {
         /// The table.
         table: &'static str,
@@ -25,7 +25,7 @@ pub enum RowChange {
         /// The clustering, serialized.
         clustering: Vec<Bytes>,
     },
-    /// The partition is gone.
+    /// Deletes the partition.
     DeletePartition {
         /// The table.
         table: &'static str,
@@ -35,17 +35,11 @@ pub enum RowChange {
 }
 
 impl Schema {
-    /// Every row of every keyspace that is stored (virtual ones are not).
+    /// All rows of all stored keyspaces (virtual ones are not stored).
     pub fn to_rows(&self) -> Vec<SchemaRow> {
         let stored = self.keyspaces.values().filter(|keyspace| !is_virtual(keyspace));
         stored.flat_map(|keyspace| encode_keyspace(keyspace)).collect()
     }
-}
-
-/// The writes that take the stored schema from `old` to `new`. Virtual keyspaces are not stored; from the default (empty)
-/// schema it is everything.
-pub fn row_changes(old: &Schema, new: &Schema) -> Vec<RowChange> {
-    ChangedRows::of(&diff(old, new), old, new).into_changes()
 }
 
 /// The rows of the objects that differ between two schemas.
@@ -53,7 +47,7 @@ pub fn row_changes(old: &Schema, new: &Schema) -> Vec<RowChange> {
 pub(crate) struct ChangedRows {
     before: BTreeMap<Key, SchemaRow>,
     after: BTreeMap<Key, SchemaRow>,
-    /// Keyspaces that are gone.
+    /// Keyspaces that were dropped.
     dropped: BTreeSet<String>,
     /// Keyspaces whose rows are not stored.
     is_virtual: BTreeSet<String>,
@@ -63,15 +57,19 @@ pub(crate) struct ChangedRows {
 type Key = (String, &'static str, Vec<Bytes>);
 
 impl ChangedRows {
-    /// The rows of everything in `diffs`, which are those between the two schemas.
+    /// The rows of all objects in `diffs`, which are the differences between the two schemas.
     pub(crate) fn of(diffs: &[Diff], old: &Schema, new: &Schema) -> Self {
         let mut rows = Self::default();
         for diff in diffs {
-            let (name, was, is) = sides(diff);
-            if was && let Some(owner) = old.keyspace(name) {
+            let name = diff.keyspace();
+            if diff.kind() != ChangeKind::Created
+                && let Some(owner) = old.keyspace(name)
+            {
                 add(&mut rows.before, owner, diff, Side::Before);
             }
-            if is && let Some(owner) = new.keyspace(name) {
+            if !diff.is_drop()
+                && let Some(owner) = new.keyspace(name)
+            {
                 add(&mut rows.after, owner, diff, Side::After);
             }
             match diff {
@@ -87,17 +85,17 @@ impl ChangedRows {
         rows
     }
 
-    /// Those of the earlier schema.
+    /// The rows of the old schema.
     pub(crate) fn before(&self) -> impl Iterator<Item = &SchemaRow> {
         self.before.values()
     }
 
-    /// Those of the later schema.
+    /// The rows of the new schema.
     pub(crate) fn after(&self) -> impl Iterator<Item = &SchemaRow> {
         self.after.values()
     }
 
-    /// What to write, so that what is stored are the later ones.
+    /// The writes that lead from the old rows to the new ones.
     pub(crate) fn into_changes(self) -> Vec<RowChange> {
         let Self {
             before,
@@ -142,7 +140,7 @@ enum Side {
     After,
 }
 
-/// The object of a difference on one side. Requires: it is there.
+/// The object of a difference on one side. Requires: it exists there.
 fn on<T>(it: &Transition<T>, side: Side) -> &T {
     match it {
         Transition::Updated { old, .. } if side == Side::Before => old,
@@ -150,29 +148,7 @@ fn on<T>(it: &Transition<T>, side: Side) -> &T {
     }
 }
 
-/// The keyspace that an object is in, and whether it is there before and after.
-fn sides(diff: &Diff) -> (&str, bool, bool) {
-    fn of<T>(it: &Transition<T>) -> (bool, bool) {
-        match it {
-            Transition::Created(_) => (false, true),
-            Transition::Updated { .. } => (true, true),
-            Transition::Dropped(_) => (true, false),
-        }
-    }
-    let (name, (was, is)): (&str, _) = match diff {
-        Diff::Keyspace(it) => (&it.object().name, of(it)),
-        Diff::Table(it) => (&it.object().keyspace, of(it)),
-        Diff::Type(it) => (&it.object().keyspace, of(it)),
-        Diff::View(keyspace, it) => (keyspace, of(it)),
-        Diff::Function(keyspace, it) => (keyspace, of(it)),
-        Diff::Aggregate(keyspace, it) => (keyspace, of(it)),
-        Diff::Index(keyspace, it) => (keyspace, of(it)),
-        Diff::Trigger(keyspace, it) => (keyspace, of(it)),
-    };
-    (name, was, is)
-}
-
-/// Adds the rows that an object has on one side.
+/// Adds the rows of an object on one side.
 fn add(rows: &mut BTreeMap<Key, SchemaRow>, owner: &Keyspace, diff: &Diff, side: Side) {
     let mut put = |row: SchemaRow| {
         rows.insert((row.keyspace.clone(), row.table, row.clustering.clone()), row);
@@ -186,7 +162,7 @@ fn add(rows: &mut BTreeMap<Key, SchemaRow>, owner: &Keyspace, diff: &Diff, side:
             put(head_row(owner, table));
             table_rows(table).for_each(put);
         }
-        // One row says what both the view and its table are.
+        // One row describes both the view and its table.
         Diff::View(_, it) => {
             if let Some(table) = owner.tables.get(&on(it, side).name) {
                 put(head_row(owner, table));

@@ -1,4 +1,4 @@
-//! Rows to keyspaces. Types come first, since everything else mentions them.
+//! Rows to keyspaces. Types come first, since all other objects use them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -16,27 +16,34 @@ use crate::{
 };
 
 impl Schema {
-    /// The schema that a node starts with: its own keyspaces as the release defines them, and what the rows say. Rows
-    /// about the node's own keyspaces are not read; tables of the replicated ones that the rows lack are added.
+    /// The schema at the start of a node: its own keyspaces as the release defines them, and the objects in the rows. Rows of
+    /// the node's own keyspaces are ignored; missing tables of the replicated ones are added.
     ///
-    /// # Errors
-    /// Rows do not decode or contradict each other; restore `system_schema`.
-    pub fn from_rows(release: Release, rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
-        load(release, rows, &mut Faults::Refused)
-    }
-
-    /// As [`Self::from_rows`], but objects that do not decode are left out and returned: one bad object must not cost the
-    /// node, and a replay of the commit log meets rows of different moments, when half of a later DROP is on disk already.
+    /// Objects that do not decode are left out and returned. One bad object must not stop the node. And a replay of the commit
+    /// log sees rows of different times, when a part of a later DROP is already on disk.
     pub fn from_rows_in_part(
         release: Release,
         rows: impl IntoIterator<Item = SchemaRow>,
     ) -> (Schema, Vec<SchemaFault>) {
-        let mut faults = Faults::Kept(Vec::new());
-        let schema = load(release, rows, &mut faults).unwrap_or_default();
-        match faults {
-            Faults::Kept(faults) => (schema, faults),
-            Faults::Refused => (schema, Vec::new()),
+        let rows = rows
+            .into_iter()
+            .filter(|row| !LOCAL_KEYSPACES.contains(&row.keyspace.as_str()));
+        let (mut schema, faults) = decode_keyspaces(rows);
+        schema.release = release;
+        for own in system_keyspaces(release) {
+            match schema.keyspaces.get_mut(&own.name) {
+                None => {
+                    schema.keyspaces.insert(own.name.clone(), Arc::new(own));
+                }
+                Some(stored) => {
+                    let stored = Arc::make_mut(stored);
+                    for (name, table) in own.tables {
+                        stored.tables.entry(name).or_insert(table);
+                    }
+                }
+            }
         }
+        (schema.sealed(0), faults)
     }
 }
 
@@ -45,13 +52,12 @@ impl Schema {
 pub struct SchemaFault {
     /// Its keyspace.
     pub keyspace: String,
-    /// What it is: `keyspace`, `table`, `view`, `type`, `function`, `aggregate`, `index` or `trigger`.
+    /// Its kind: `keyspace`, `table`, `view`, `type`, `function`, `aggregate`, `index` or `trigger`.
     pub kind: &'static str,
-    /// Its name, as far as that can be read.
+    /// Its name, as far as it can be decoded.
     pub name: String,
-    /// The id of a table or view, as far as that can be read.
+    /// The id of a table or view, if it can be decoded.
     pub id: Option<TableId>,
-    /// What is wrong with it.
     pub error: Error,
 }
 
@@ -81,77 +87,47 @@ impl SchemaFault {
     }
 }
 
-/// What becomes of an object that does not decode.
-enum Faults {
-    /// Nothing is decoded.
-    Refused,
-    /// It is left out.
-    Kept(Vec<SchemaFault>),
-}
+/// Collects the objects that do not decode.
+#[derive(Default)]
+struct Faults(Vec<SchemaFault>);
 
 impl Faults {
-    fn take<T>(&mut self, row: &SchemaRow, decoded: Result<T, Error>) -> Result<Option<T>, Error> {
-        match (decoded, self) {
-            (Ok(decoded), _) => Ok(Some(decoded)),
-            (Err(error), Self::Refused) => Err(error),
-            (Err(error), Self::Kept(faults)) => {
-                faults.push(SchemaFault::of(row, error));
-                Ok(None)
-            }
-        }
+    fn take<T>(&mut self, row: &SchemaRow, decoded: Result<T, Error>) -> Option<T> {
+        decoded
+            .map_err(|error| self.0.push(SchemaFault::of(row, error)))
+            .ok()
     }
 }
 
-fn load(
-    release: Release,
-    rows: impl IntoIterator<Item = SchemaRow>,
-    faults: &mut Faults,
-) -> Result<Schema, Error> {
-    let rows = rows
-        .into_iter()
-        .filter(|row| !LOCAL_KEYSPACES.contains(&row.keyspace.as_str()));
-    let mut schema = decode_keyspaces(rows, faults)?;
-    schema.release = release;
-    for own in system_keyspaces(release) {
-        match schema.keyspaces.get_mut(&own.name) {
-            None => {
-                schema.keyspaces.insert(own.name.clone(), Arc::new(own));
-            }
-            Some(stored) => {
-                let stored = Arc::make_mut(stored);
-                for (name, table) in own.tables {
-                    stored.tables.entry(name).or_insert(table);
-                }
-            }
-        }
-    }
-    Ok(schema.sealed(0))
-}
-
-/// The schema that the rows describe, and nothing else. It has no version.
+/// The schema of the rows alone. It has no version.
 ///
 /// # Errors
 /// Rows do not decode or contradict each other.
 pub(crate) fn decode_schema(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
-    decode_keyspaces(rows, &mut Faults::Refused)
+    let (schema, faults) = decode_keyspaces(rows);
+    match faults.into_iter().next() {
+        Some(fault) => Err(fault.error),
+        None => Ok(schema),
+    }
 }
 
-fn decode_keyspaces(rows: impl IntoIterator<Item = SchemaRow>, faults: &mut Faults) -> Result<Schema, Error> {
+fn decode_keyspaces(rows: impl IntoIterator<Item = SchemaRow>) -> (Schema, Vec<SchemaFault>) {
     let mut by_keyspace: BTreeMap<String, Vec<SchemaRow>> = BTreeMap::new();
     for row in rows {
         by_keyspace.entry(row.keyspace.clone()).or_default().push(row);
     }
     let mut schema = Schema::default();
+    let mut faults = Faults::default();
     for (name, rows) in by_keyspace {
-        // A dropped keyspace may leave rows behind that lost to a concurrent write; without its own row it is gone.
+        // A dropped keyspace may leave rows that a concurrent write added; without its own row it does not exist.
         if let Some(row) = rows.iter().find(|row| row.table == "keyspaces") {
-            let keyspace = decode_keyspace(&name, row, &rows, faults);
-            if let Some(keyspace) = faults.take(row, keyspace)? {
+            let keyspace = decode_keyspace(&name, row, &rows, &mut faults);
+            if let Some(keyspace) = faults.take(row, keyspace) {
                 schema.keyspaces.insert(name, Arc::new(keyspace));
             }
         }
     }
-    Ok(schema)
+    (schema, faults.0)
 }
 
 fn decode_keyspace(
@@ -167,14 +143,14 @@ fn decode_keyspace(
     let columns = Columns::of(rows)?;
     for row in rows {
         let decoded = decode_object(row, &columns, &mut keyspace);
-        faults.take(row, decoded)?;
+        faults.take(row, decoded);
     }
     keyspace.sort_functions();
     keyspace.complete_views();
     Ok(keyspace)
 }
 
-/// Adds what one row stands for.
+/// Adds the object of one row.
 fn decode_object(row: &SchemaRow, columns: &Columns<'_>, keyspace: &mut Keyspace) -> Result<(), Error> {
     match row.table {
         "tables" => {
@@ -224,7 +200,7 @@ fn decode_types(
     for (name, row) in &rows {
         resolver.find(name);
         if let Some(error) = resolver.error.take() {
-            faults.take(row, Err::<(), _>(error))?;
+            faults.take(row, Err::<(), _>(error));
         }
     }
     let resolved = resolver.progress.into_inner();
@@ -234,13 +210,13 @@ fn decode_types(
         .collect())
 }
 
-/// Resolves user types that mention each other, in whatever order they come.
+/// Resolves user types that use each other, in any order.
 struct TypeResolver<'a> {
     keyspace: &'a str,
     rows: &'a BTreeMap<String, &'a SchemaRow>,
-    /// Done, or begun (and then meeting it again is a circle).
+    /// Resolved types; `None` while in progress: meeting it again means a cycle.
     progress: RefCell<BTreeMap<String, Option<Arc<UserType>>>>,
-    /// Types that are begun.
+    /// Number of types in progress.
     depth: Cell<usize>,
     error: RefCell<Option<Error>>,
 }
@@ -284,28 +260,13 @@ impl TypeResolver<'_> {
                 .map_err(|refused| row.corrupt(format!("a type, not {text} ({refused})")))
         };
         let types = types.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
-        types.iter().try_for_each(|ty| check_limits(row, ty))?;
+        types.iter().try_for_each(|ty| row.check_limits(ty))?;
         Ok(UserType {
             keyspace: self.keyspace.to_owned(),
             name: name.to_owned(),
             fields: names.into_iter().zip(types).collect(),
         })
     }
-}
-
-/// The type that a row's text names.
-pub(super) fn parse_type(row: &SchemaRow, text: &str, keyspace: &Keyspace) -> Result<CqlType, Error> {
-    let ty = keyspace
-        .parse_type(text)
-        .map_err(|refused| row.corrupt(format!("a type, not {text} ({refused})")))?;
-    check_limits(row, &ty)?;
-    Ok(ty)
-}
-
-/// No type that walks of it would not end on gets into a schema.
-fn check_limits(row: &SchemaRow, ty: &CqlType) -> Result<(), Error> {
-    ty.check_limits()
-        .map_err(|refused| row.corrupt(format!("a type within the limits ({refused})")))
 }
 
 fn decode_index(row: &SchemaRow) -> Result<IndexSchema, Error> {
@@ -339,7 +300,7 @@ fn argument_types(row: &SchemaRow, keyspace: &Keyspace) -> Result<Vec<CqlType>, 
         .ok_or_else(|| row.corrupt("a longer clustering"))?;
     row.text_list(bytes)?
         .iter()
-        .map(|text| parse_type(row, text, keyspace))
+        .map(|text| row.parse_type(text, keyspace))
         .collect()
 }
 
@@ -356,7 +317,7 @@ fn decode_function(row: &SchemaRow, keyspace: &Keyspace) -> Result<FunctionSchem
         body: row.text("body")?.unwrap_or_default(),
         called_on_null_input: row.boolean("called_on_null_input").unwrap_or_default(),
         language: row.text("language")?.unwrap_or_default(),
-        return_type: parse_type(row, &return_type, keyspace)?,
+        return_type: row.parse_type(&return_type, keyspace)?,
     })
 }
 
@@ -367,9 +328,9 @@ fn decode_aggregate(row: &SchemaRow, keyspace: &Keyspace) -> Result<AggregateSch
         name: row.key_text(0)?,
         argument_types: argument_types(row, keyspace)?,
         state_func: row.required("state_func", row.text("state_func")?)?,
-        state_type: parse_type(row, &state_type, keyspace)?,
+        state_type: row.parse_type(&state_type, keyspace)?,
         final_func: row.text("final_func")?,
         initcond: row.text("initcond")?,
-        return_type: parse_type(row, &return_type, keyspace)?,
+        return_type: row.parse_type(&return_type, keyspace)?,
     })
 }

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::SchemaRow;
-use super::decode::parse_type;
 use crate::options::caching;
 use crate::{
     ClusteringOrder, ColumnKind, DroppedColumn, Error, Keyspace, TableBuilder, TableId, TableKind,
@@ -104,7 +103,7 @@ fn finish(
             _ => ClusteringOrder::Asc,
         };
         let kind = place.kind();
-        builder = builder.add(place.name, kind, parse_type(row, &text, keyspace)?, order);
+        builder = builder.add(place.name, kind, row.parse_type(&text, keyspace)?, order);
     }
     let table = builder.build();
     if table.partition_key().len() == 0 {
@@ -113,16 +112,16 @@ fn finish(
     Ok(table)
 }
 
-/// Where a column stands: keys by position, then the others by name, as CREATE TABLE has them.
+/// The position of a column: key columns by position, then the others by name, as in CREATE TABLE.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct ColumnPlace {
     rank: u8,
     position: i32,
     name: String,
     is_static: bool,
 }
 
-impl Place {
+impl ColumnPlace {
     fn kind(&self) -> ColumnKind {
         match (self.rank, self.is_static) {
             (0, _) => ColumnKind::PartitionKey,
@@ -133,7 +132,7 @@ impl Place {
     }
 }
 
-fn place(row: &SchemaRow) -> Result<Place, Error> {
+fn place(row: &SchemaRow) -> Result<ColumnPlace, Error> {
     let kind = decode_kind(row)?;
     let rank = match kind {
         ColumnKind::PartitionKey => 0,
@@ -145,7 +144,7 @@ fn place(row: &SchemaRow) -> Result<Place, Error> {
     } else {
         -1
     };
-    Ok(Place {
+    Ok(ColumnPlace {
         rank,
         position,
         name: row.key_text(1)?,
@@ -174,12 +173,12 @@ fn decode_dropped(row: &SchemaRow, keyspace: &Keyspace) -> Result<DroppedColumn,
     Ok(DroppedColumn {
         name: row.key_text(1)?,
         kind,
-        ty: parse_type(row, &text, keyspace)?,
+        ty: row.parse_type(&text, keyspace)?,
         dropped_micros: dropped_millis.saturating_mul(1000),
     })
 }
 
-/// What a row does not say is the default.
+/// Missing options get the default.
 fn decode_options(row: &SchemaRow) -> Result<TableOptions, Error> {
     let mut options = TableOptions::default();
     let count = |target: &mut u32, name| match row.int(name)?.map(u32::try_from) {

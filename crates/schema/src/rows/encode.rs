@@ -1,19 +1,17 @@
 //! Keyspaces to rows.
 //!
-//! Compat: which cells are left null follows `SchemaKeyspace` of Cassandra 5.0.
+//! Compat: null cells are those of `SchemaKeyspace` of Cassandra 5.0.
 
-use std::collections::BTreeMap;
-
-use bytes::Bytes;
-use ilion_types::{CqlType, UserType, encode_list, encode_map};
+use ilion_types::UserType;
 
 use super::SchemaRow;
 use super::encode_table::{table_row, table_rows, view_row};
+use super::values::{boolean, key, text, text_list, text_map, type_list};
 use crate::{
     AggregateSchema, FunctionSchema, IndexKind, IndexSchema, Keyspace, TableKind, TableSchema, TriggerSchema,
 };
 
-/// Every row of a keyspace.
+/// All rows of a keyspace.
 pub fn encode_keyspace(keyspace: &Keyspace) -> Vec<SchemaRow> {
     let name = keyspace.name.as_str();
     let mut rows = vec![keyspace_row(keyspace)];
@@ -131,31 +129,4 @@ pub(super) fn aggregate_row(keyspace: &str, aggregate: &AggregateSchema) -> Sche
             ("state_type", text(&aggregate.state_type.to_string())),
         ],
     }
-}
-
-pub(super) fn key(text: &str) -> Bytes {
-    Bytes::copy_from_slice(text.as_bytes())
-}
-
-pub(super) fn text(text: &str) -> Option<Bytes> {
-    Some(key(text))
-}
-
-pub(super) fn boolean(value: bool) -> Option<Bytes> {
-    Some(Bytes::copy_from_slice(&[u8::from(value)]))
-}
-
-pub(super) fn text_map(map: &BTreeMap<String, String>) -> Option<Bytes> {
-    Some(encode_map(map.iter().map(|(key, value)| (key.as_bytes(), value.as_bytes()))).into())
-}
-
-/// A list of texts, or a set of texts that come in order.
-pub(super) fn text_list(texts: impl Iterator<Item = String>) -> Option<Bytes> {
-    let texts: Vec<String> = texts.collect();
-    Some(encode_list(texts.iter().map(String::as_bytes)).into())
-}
-
-fn type_list<'a>(types: impl Iterator<Item = &'a CqlType>) -> Bytes {
-    let texts: Vec<String> = types.map(ToString::to_string).collect();
-    encode_list(texts.iter().map(String::as_bytes)).into()
 }

@@ -1,5 +1,5 @@
-//! Tables and views to rows: one of `tables` or `views`, one of `columns` for each column, one of `dropped_columns` for
-//! each column that was dropped.
+//! Tables and views to rows: one of `tables` or `views`, one of `columns` for each column, one of `dropped_columns` for each
+//! dropped column.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use ilion_types::encode_map;
 
 use super::SchemaRow;
-use super::encode::{boolean, key, text, text_list, text_map};
+use super::values::{boolean, key, text, text_list, text_map};
 use crate::{
     ClusteringOrder, Column, ColumnKind, DroppedColumn, TableId, TableOptions, TableSchema, ViewSchema,
 };
@@ -105,7 +105,7 @@ fn kind_name(kind: ColumnKind) -> &'static str {
     }
 }
 
-/// The cells that tables and views share. What younger versions added is written only where it is not the default.
+/// The cells that tables and views share. Options of newer releases are written only if they are not the default.
 fn option_cells(options: &TableOptions) -> Cells {
     let unless = |is_default: bool, cell: Option<Bytes>| if is_default { None } else { cell };
     vec![
@@ -121,7 +121,7 @@ fn option_cells(options: &TableOptions) -> Cells {
         ("compaction", text_map(&options.compaction)),
         ("compression", text_map(&options.compression_map())),
         ("crc_check_chance", double(options.crc_check_chance)),
-        // Not used for years, left for the drivers that read it.
+        // Unused for years, but drivers read it.
         ("dclocal_read_repair_chance", double(0.0)),
         (
             "default_time_to_live",
@@ -169,7 +169,7 @@ fn int(value: i32) -> Option<Bytes> {
     Some(Bytes::copy_from_slice(&value.to_be_bytes()))
 }
 
-/// Options that count are `int` columns; parsing keeps them in its range.
+/// Numeric options are `int` columns; parsing keeps them in that range.
 fn unsigned(value: u32) -> Option<Bytes> {
     int(i32::try_from(value).unwrap_or(i32::MAX))
 }

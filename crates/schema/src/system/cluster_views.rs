@@ -1,4 +1,5 @@
-//! Tables of `system_views` about other nodes, logins and repairs: columns are Cassandra's, and one node has few or no rows for them.
+//! Tables of `system_views` about other nodes, logins and repairs: the columns are Cassandra's; one node has few or no rows in
+//! them.
 
 use super::{Definition, table};
 

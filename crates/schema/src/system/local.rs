@@ -1,4 +1,4 @@
-//! `system`: what the node knows of itself and its peers.
+//! `system`: state of the node and its peers.
 
 use std::collections::BTreeMap;
 
@@ -169,7 +169,7 @@ pub(super) fn compact(builder: &mut TableBuilder, options: &[(&str, &str)]) {
     }
 }
 
-/// A column that old versions wrote: its cells are skipped, whatever their age.
+/// Adds a dropped column that old versions wrote: its cells are skipped, whatever their timestamps.
 fn forget(builder: &mut TableBuilder, name: &str) {
     let dropped = DroppedColumn {
         name: name.to_owned(),

@@ -1,5 +1,5 @@
-//! `system_auth`, `system_distributed` and `system_traces`: ordinary tables that the server fills. Their replication is
-//! the operator's to change.
+//! `system_auth`, `system_distributed` and `system_traces`: ordinary tables that the server fills. The operator may change
+//! their replication.
 
 use super::local::compact;
 use super::{Definition, keyspace, table};
@@ -21,7 +21,7 @@ const AUTH: [Definition; 8] = [
         "permissions granted to db roles",
         "role text pk; resource text ck; permissions set<text>",
     ),
-    // The name is spelled as Cassandra spells it.
+    // The spelling is Cassandra's.
     table(
         "resource_role_permissons_index",
         "index of db roles with permissions granted on a resource",

@@ -1,4 +1,4 @@
-//! `system_schema`: where the schema is stored, as rows of ordinary tables (see `rows`).
+//! `system_schema`: the tables that store the schema (see `rows`).
 
 use super::{Definition, keyspace as keyspace_of, table};
 use crate::{Keyspace, Release, Replication};
@@ -96,8 +96,8 @@ pub(super) fn keyspace(release: Release) -> Keyspace {
     )
 }
 
-/// The name of a column as the definitions hold it.
-pub(crate) fn column_named(table: &str, column: &str) -> Option<&'static str> {
+/// A column's static name; `None` if the table of `system_schema` does not have the column.
+pub fn schema_column_named(table: &str, column: &str) -> Option<&'static str> {
     let definition = TABLES.iter().find(|definition| definition.name == table)?;
     let mut names = definition
         .columns

@@ -1,7 +1,7 @@
-//! What the server's own tables have got since 4.0, so that the directory of an older release keeps files that it can read:
-//! Cassandra refuses to start over a file with a column that it does not know.
+//! The tables and columns that the server's keyspaces got since 4.0. In the directory of an older release they are left out,
+//! since Cassandra does not start if a file has an unknown column.
 //!
-//! When you add a table or a column that is stored, say here since when Cassandra has it.
+//! When you add a table or column that is stored, add the release since which Cassandra has it.
 
 use crate::Release::{self, V4_0, V4_1, V5_0};
 
@@ -29,7 +29,7 @@ const COLUMNS: &[(&str, &str, &str, Release)] = &[
     ("system_schema", "views", "memtable", V4_1),
 ];
 
-/// Types of 4.0 that 4.1 changed.
+/// Column types of 4.0 that 4.1 changed.
 const TYPES_OF_4_0: &[(&str, &str, &str, &str)] = &[
     ("system", "compaction_history", "id", "uuid"),
     ("system", "peer_events", "hints_dropped", "map<uuid, int>"),

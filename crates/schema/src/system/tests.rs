@@ -58,7 +58,7 @@ fn every_system_table_has_a_key_and_unique_columns() {
     }
 }
 
-/// Lines of `RELEASE KEYSPACE TABLE COLUMN KIND POSITION TYPE`, as real Cassandras have them.
+/// Lines of `RELEASE KEYSPACE TABLE COLUMN KIND POSITION TYPE`, from real Cassandras.
 const CASSANDRAS: &str = include_str!("cassandra_columns.txt");
 
 #[test]

@@ -1,8 +1,8 @@
-//! Bodies of functions made at random: calls of everything that a script can reach, with large and odd arguments.
+//! Random bodies of functions: calls of everything that a script can reach, with large and odd arguments.
 
 use std::fmt::Write as _;
 
-/// Small numbers, edges, and places that only a table with holes has.
+/// Small numbers, limits, and indexes that only a table with holes has.
 const NUMBERS: [&str; 16] = [
     "0",
     "1",
@@ -21,7 +21,7 @@ const NUMBERS: [&str; 16] = [
     "1e308",
     "0/0",
 ];
-/// Texts: none, short, long; of one byte, of NUL (whose comparison is the slowest), of digits; patterns that backtrack.
+/// Texts: empty, short, long; of one byte, of NUL (which compares slowest), of digits; patterns that backtrack.
 const TEXTS: [&str; 20] = [
     "''",
     "'x'",
@@ -121,7 +121,7 @@ const CALLED: [&str; 46] = [
     "table.insert",
     "table.remove",
 ];
-/// What the language itself does with two values.
+/// Operators on two values.
 const OPERATORS: [&str; 12] = ["..", "<", "<=", "==", "+", "%", "//", "~", "and", "or", "^", "-"];
 
 const PRELUDE: &str = "\
@@ -134,7 +134,7 @@ local f
 f = function(...) return select('#', ...) end
 ";
 
-/// Numbers in a row that a seed gives.
+/// The random numbers of a seed.
 pub struct Chance(u64);
 
 impl Chance {
@@ -155,9 +155,9 @@ impl Chance {
     }
 }
 
-/// A body that does a few things, some of them for ever.
+/// A body with a few statements, some of which never end.
 pub fn body(chance: &mut Chance) -> String {
-    // A constructor makes room for all of its keys, so that none comes into the part that is an array.
+    // A constructor reserves room for all of its keys, so that none goes into the array part.
     let entries: Vec<String> = (0..63).map(|power| format!("[1 << {power}] = 1")).collect();
     let mut body = PRELUDE.replace("HOLES", &entries.join(", "));
     for name in ["a", "b", "c"] {

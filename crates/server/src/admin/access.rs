@@ -1,8 +1,8 @@
-//! Who may ask.
+//! Access control of the HTTP port.
 //!
-//! Without a token only this machine reaches the door, and a browser's page of another site does not: its requests have another
-//! `Origin`, or, when a name of its own was made to point here, another `Host`. With a token whoever knows it may ask, from
-//! wherever the door listens.
+//! Without a token the port accepts requests of this machine only. Pages of other sites in a browser of this machine are
+//! refused, too: their requests have another `Origin`, or another `Host` if a foreign name resolves to this machine (DNS
+//! rebinding). With a token, a request from any address passes if it shows the token.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use ilion_env::Env;
 
 use crate::settings::Settings;
 
-/// A token file is not longer.
+/// Largest token file.
 const TOKEN_BYTES_MAX: u64 = 4096;
 
-/// The settings do not say who may ask; the operator must act.
+/// The settings of the HTTP port cannot be used; the operator must change them.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// Anybody could ask.
+    /// The port is open to other machines and has no token.
     #[error("admin_address {0} is reached by other machines: set admin_token_file, or leave it at 127.0.0.1")]
     Open(IpAddr),
-    /// There is no token in the file.
+    /// The file has no token.
     #[error("there is no token in admin_token_file {}: its first line must be one", .0.display())]
     NoToken(PathBuf),
     /// The file cannot be read.
@@ -31,10 +31,10 @@ pub enum AccessError {
     Env(#[from] ilion_env::Error),
 }
 
-/// The token in a file: its first line.
+/// Reads the token: the first line of the file.
 ///
 /// # Errors
-/// There is none.
+/// The file cannot be read, or its first line is no token.
 pub fn read_token(env: &dyn Env, path: &Path) -> Result<String, AccessError> {
     let none = || AccessError::NoToken(path.to_path_buf());
     let bytes = env.read_all(path, TOKEN_BYTES_MAX)?;
@@ -46,17 +46,17 @@ pub fn read_token(env: &dyn Env, path: &Path) -> Result<String, AccessError> {
     }
 }
 
-/// What has to be shown at the door.
+/// What a request must show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     token: Option<String>,
 }
 
 impl Access {
-    /// As the settings say.
+    /// The access that the settings ask for.
     ///
     /// # Errors
-    /// They would let anybody ask, or the token cannot be read.
+    /// The settings would open the port to everybody, or the token cannot be read.
     pub fn of(env: &dyn Env, settings: &Settings) -> Result<Self, AccessError> {
         match &settings.admin_token_file {
             Some(path) => Ok(Self::with_token(read_token(env, path)?)),
@@ -65,17 +65,17 @@ impl Access {
         }
     }
 
-    /// Nothing, since only this machine gets there.
+    /// No token: the port must listen on a loopback address.
     pub fn of_this_machine() -> Self {
         Self::default()
     }
 
-    /// `Authorization: Bearer <token>`.
+    /// Requests must have the header `Authorization: Bearer <token>`.
     pub fn with_token(token: String) -> Self {
         Self { token: Some(token) }
     }
 
-    /// Refuses a request for this path, unless it may pass. Pure.
+    /// Decides whether a request for this path may pass. Pure.
     pub(super) fn check(&self, path: &str, headers: &HeaderMap) -> Result<(), StatusCode> {
         let is_own_page = headers
             .get(header::ORIGIN)
@@ -86,7 +86,7 @@ impl Access {
         match &self.token {
             None if is_local(headers) => Ok(()),
             None => Err(StatusCode::FORBIDDEN),
-            // The page itself asks for the token.
+            // The page prompts the user for the token.
             Some(_) if path == "/" || path.starts_with("/assets/") => Ok(()),
             Some(token) if is_shown(token, headers) => Ok(()),
             Some(_) => Err(StatusCode::UNAUTHORIZED),
@@ -123,7 +123,7 @@ fn is_shown(token: &str, headers: &HeaderMap) -> bool {
     shown.is_some_and(|shown| is_same(shown, token.as_bytes()))
 }
 
-/// Takes as long whatever differs, so that the time does not tell how much of a guess is right.
+/// Constant time: the time does not reveal how much of a guess is right.
 fn is_same(shown: &[u8], token: &[u8]) -> bool {
     let differences = shown.iter().zip(token).fold(0, |all, (a, b)| all | (a ^ b));
     shown.len() == token.len() && differences == 0

@@ -1,4 +1,4 @@
-//! The other side of the door, for the command line: as much HTTP as it takes, over a plain socket.
+//! HTTP client of the administration, for the command line: a minimal HTTP 1.0 over a plain socket.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,31 +6,31 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Why the node did not do it.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody is there; is the node running, and is this its port?
+    /// No node listens there.
     #[error(
         "cannot reach a node's administration on {address}: {source}; is it running, and is this its admin_address and admin_port?"
     )]
     Unreachable {
-        /// Where.
+        /// The address that was tried.
         address: SocketAddr,
-        /// Why.
+        /// The error of the socket.
         source: io::Error,
     },
-    /// Somebody else is there.
+    /// Another program listens there.
     #[error("what answers on {0} is not Ilion's administration")]
     Foreign(SocketAddr),
-    /// The node says why.
+    /// The node refused the request, for this reason.
     #[error("the node refused: {0}")]
     Refused(String),
 }
 
-/// Answers are not larger.
+/// Longest answer.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
-/// Asks a node.
+/// Sends requests to the administration of one node.
 #[derive(Clone, Debug)]
 pub struct AdminClient {
     address: SocketAddr,
@@ -38,18 +38,18 @@ pub struct AdminClient {
 }
 
 impl AdminClient {
-    /// Of the node with this `admin_address` and `admin_port`.
+    /// A client of the node with this `admin_address` and `admin_port`.
     pub fn new(address: SocketAddr) -> Self {
         Self { address, token: None }
     }
 
-    /// The same, showing the node's token.
+    /// Sends this token with each request.
     #[must_use]
     pub fn with_token(self, token: Option<String>) -> Self {
         Self { token, ..self }
     }
 
-    /// Asks for a report.
+    /// Requests a report.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -57,7 +57,7 @@ impl AdminClient {
         self.ask("GET", path)
     }
 
-    /// Asks for something to be done, and waits until it is.
+    /// Requests an action, and waits until it is done.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -99,7 +99,7 @@ impl AdminClient {
     }
 }
 
-/// Status and body. HTTP 1.0 sends no chunks, so the body is what follows the empty line.
+/// Splits an answer into status and body. HTTP 1.0 has no chunked bodies, so the body is all that follows the empty line.
 fn split_answer(answer: &str) -> Option<(u16, &str)> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.strip_prefix("HTTP/1.")?.split(' ').nth(1)?;

@@ -1,4 +1,4 @@
-//! What operators ask of compactions, and what they are told.
+//! Requests and reports about compactions.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{AdminError, TableChoice};
 
-/// What to compact: everything of the tables, or less.
+/// What to compact: all SSTables of the chosen tables, a range of tokens, or some files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct CompactionOrder {
-    /// Only of this keyspace.
+    /// Only tables of this keyspace.
     pub keyspace: Option<String>,
     /// Only this table; needs the keyspace.
     pub table: Option<String>,
-    /// Only SSTables with tokens above this ...
+    /// Only SSTables with tokens above this one.
     pub start_token: Option<String>,
-    /// ... and up to this.
+    /// Only SSTables with tokens up to this one.
     pub end_token: Option<String>,
-    /// Several SSTables where the strategy would make one.
+    /// Writes several SSTables where the strategy would write one.
     #[serde(default)]
     pub split_output: bool,
-    /// Only these: paths of Data.db, one a line.
+    /// Only these SSTables: paths of Data.db, one per line.
     pub files: Option<String>,
 }
 
@@ -74,68 +74,68 @@ impl CompactionOrder {
 /// Which compactions to stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct StopOrder {
-    /// Only the one with this id.
+    /// Only the compaction with this id.
     pub id: Option<String>,
 }
 
-/// Whether tables are compacted without being asked.
+/// Switches automatic compaction on or off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct AutoCompactionOrder {
-    /// Only of this keyspace.
+    /// Only tables of this keyspace.
     pub keyspace: Option<String>,
     /// Only this table; needs the keyspace.
     pub table: Option<String>,
-    /// They are.
+    /// True switches it on.
     pub on: bool,
 }
 
 /// How fast compactions may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ThroughputOrder {
-    /// Bytes a second, all together; 0 is no limit.
+    /// Limit for all compactions together; 0 is no limit.
     pub bytes_per_sec: u64,
 }
 
-/// The compactions that go on, and those that are due.
+/// The compactions that run, and those that are due.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CompactionReport {
-    /// Most bytes a second that compactions read; nothing is no limit.
+    /// Limit of the bytes per second that compactions read; `None` is no limit.
     pub bytes_per_sec_max: Option<u64>,
-    /// Going on.
+    /// Compactions that run.
     pub running: Vec<RunningCompaction>,
-    /// Tables with compactions that are due.
+    /// Tables in which compactions are due.
     pub pending: Vec<PendingCompactions>,
 }
 
-/// A compaction that goes on.
+/// A compaction that runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunningCompaction {
-    /// By which it can be stopped.
+    /// Id for stopping it.
     pub id: String,
-    /// Of its table.
+    /// Keyspace of its table.
     pub keyspace: String,
     /// Its table.
     pub table: String,
     /// What it is for.
     pub kind: String,
-    /// Bytes of input that it has passed.
+    /// Bytes of input that it has read.
     pub done_bytes: u64,
-    /// Bytes of its inputs.
+    /// Bytes of all inputs.
     pub total_bytes: u64,
-    /// Its inputs.
+    /// Number of inputs.
     pub sstables: u64,
 }
 
-/// What is due in a table.
+/// The compactions that are due in one table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PendingCompactions {
-    /// Of the table.
+    /// Keyspace of the table.
     pub keyspace: String,
     /// The table.
     pub table: String,
-    /// About how many compactions are due.
+    /// Estimated number of compactions.
     pub compactions: u64,
-    /// SSTables that a read may have to touch only because they are not done.
+    /// SSTables that a read may have to touch only because these compactions are not done.
     pub debt: u64,
 }
 

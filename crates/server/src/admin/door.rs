@@ -1,4 +1,4 @@
-//! The HTTP side.
+//! The HTTP server of the administration: routes and handlers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use super::{
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
 use crate::{Port, StartError};
 
-/// An open door; it closes when this is dropped.
+/// The running HTTP server; dropping it stops it.
 pub struct AdminDoor {
     address: SocketAddr,
     runtime: Option<Runtime>,
 }
 
 impl AdminDoor {
-    /// Listens on the port. A request that has not come whole after `timeout` is refused, and a connection that has none is
+    /// Listens on the port. A request that is not complete after `timeout` is refused, and a connection that sends none is
     /// closed.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl AdminDoor {
         })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -72,7 +72,7 @@ impl Drop for AdminDoor {
 
 type Shared = State<Arc<dyn Admin>>;
 
-/// As axum limits bodies itself.
+/// Longest body of a request: axum's own default.
 const BODY_BYTES_MAX: usize = 2 << 20;
 
 fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
@@ -109,7 +109,7 @@ fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
         .with_state(admin)
 }
 
-/// Lets a request in that may ask, once it has come whole.
+/// Checks the access of a request, receives its body, and passes it on.
 async fn admit(
     State((access, timeout)): State<(Arc<Access>, Duration)>,
     request: Request,
@@ -264,7 +264,7 @@ async fn query(State(admin): Shared, Json(order): Json<QueryOrder>) -> Response 
     in_thread(move || Ok(Json(admin.query(&order)?).into_response())).await
 }
 
-/// Engines block; the threads of the network must not.
+/// Runs a handler on a thread that may block, since calls of the engine do.
 async fn in_thread(work: impl FnOnce() -> Result<Response, AdminError> + Send + 'static) -> Response {
     let outcome = tokio::task::spawn_blocking(work).await;
     let error = match outcome {

@@ -1,4 +1,4 @@
-//! What the engine counts, in the conventions of Prometheus: read when it asks.
+//! Counters of the engine as Prometheus metrics, computed at each scrape.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// The metrics of an engine.
+/// Collects the metrics of an engine.
 pub(super) struct EngineMetrics(pub Arc<Engine>);
 
-/// A name, what it means, and the number.
+/// Name, help text and value.
 type Metric = (&'static str, &'static str, u64);
 
 impl fmt::Debug for EngineMetrics {
@@ -254,7 +254,7 @@ fn of_tables(tables: &[TableFacts]) -> [Metric; 4] {
     ]
 }
 
-/// Those of chunks and keys are told of apart.
+/// The chunk cache and the key cache have metrics of their own.
 fn is_of_rows_or_counters(cache: &CacheFacts) -> bool {
     !["chunks", "keys"].contains(&cache.name)
 }

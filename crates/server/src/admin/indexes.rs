@@ -1,18 +1,18 @@
-//! What operators ask of indexes, and what they are told.
+//! Requests and reports about secondary indexes.
 
 use std::fmt;
 
 use ilion_engine::{IndexRepair, IndexVerification};
 use serde::{Deserialize, Serialize};
 
-/// Which index.
+/// Names an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct IndexOrder {
     /// Its keyspace.
     pub keyspace: String,
     /// Its name.
     pub index: String,
-    /// What a verification finds is put right.
+    /// A verification also repairs what it finds.
     #[serde(default)]
     pub repair: bool,
 }
@@ -29,15 +29,15 @@ impl IndexOrder {
 /// What a verification found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexReport {
-    /// Rows of the table that were looked at.
+    /// Rows of the table that were checked.
     pub rows: u64,
-    /// Entries of the index that were looked at; of an attached index its SSTables.
+    /// Entries of the index that were checked; for an attached index, its SSTables.
     pub entries: u64,
-    /// Entries that should be there and are not.
+    /// Entries that the index should have and does not have.
     pub missing: u64,
-    /// Entries of rows that do not have the value any more: harmless, and removed when they are met.
+    /// Entries of rows that no longer have the value: harmless, a search that meets one removes it.
     pub stale: u64,
-    /// How many of both were put right.
+    /// How many missing and stale entries were repaired.
     pub repaired: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Taking connections of operators: none holds its place for ever without asking, or without taking its answer.
+//! Accepts HTTP connections. One that sends no request, or does not read its answer, is closed after a timeout.
 
 use std::io;
 use std::pin::Pin;
@@ -19,16 +19,16 @@ use crate::descriptors::DescriptorReserve;
 
 /// Connections at a time; others wait.
 const CONNECTIONS_MAX: usize = 128;
-/// After a failed accept there is nothing to do but to wait for descriptors to become free.
+/// Pause after a failed accept: descriptors may be free by then.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// Serves for ever. A connection is closed if the head of a request takes longer than the timeout to come, also where
-/// none begins, or if its client takes nothing of an answer for so long.
+/// Serves until the runtime ends. A connection is closed if the head of its next request has not arrived after `timeout`,
+/// or if its client reads nothing of an answer for so long.
 pub(super) async fn serve(listener: TcpListener, router: Router, timeout: Duration) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut reserve = DescriptorReserve::of_operators(ilion_env::descriptor_limit());
     loop {
-        // It is never closed.
+        // The semaphore is never closed.
         let Ok(place) = places.clone().acquire_owned().await else {
             return;
         };
@@ -44,7 +44,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, timeout: Durati
             continue;
         }
         let service = TowerToHyperService::new(router.clone());
-        let io = TokioIo::new(Taken {
+        let io = TokioIo::new(StallGuard {
             stream,
             timeout,
             deadline: None,
@@ -63,15 +63,15 @@ pub(super) async fn serve(listener: TcpListener, router: Router, timeout: Durati
     }
 }
 
-/// A stream whose writes fail if the client takes nothing for too long.
-struct Taken {
+/// A stream whose writes fail if the client reads nothing for too long.
+struct StallGuard {
     stream: TcpStream,
     timeout: Duration,
-    /// Since the last write that was taken.
+    /// When the pending write fails; `None` after a write that succeeded.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl Taken {
+impl StallGuard {
     fn judge<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.deadline = None;
@@ -84,7 +84,7 @@ impl Taken {
     }
 }
 
-impl AsyncRead for Taken {
+impl AsyncRead for StallGuard {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -94,7 +94,7 @@ impl AsyncRead for Taken {
     }
 }
 
-impl AsyncWrite for Taken {
+impl AsyncWrite for StallGuard {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.judge(cx, written)

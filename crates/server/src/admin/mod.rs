@@ -1,4 +1,4 @@
-//! The door for operators: HTTP, on the loopback address or with a token.
+//! Administration over HTTP: on the loopback address, or with a token.
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -6,24 +6,24 @@
 //! | `GET /admin/status` | JSON: [`StatusReport`] |
 //! | `GET /admin/info` | JSON: [`InfoReport`] |
 //! | `POST /admin/flush` | `?keyspace=k&table=t`, both optional: which tables; answered when done |
-//! | `POST /admin/compact` | the same, or less of them: [`CompactionOrder`] |
+//! | `POST /admin/compact` | the same, or some SSTables of them: [`CompactionOrder`] |
 //! | `GET /admin/compactions` | JSON: [`CompactionReport`] |
 //! | `POST /admin/stop` | `?id=i`, optional: compactions end, their inputs stay |
 //! | `POST /admin/autocompaction` | `?on=true` or `false`, `&keyspace=k&table=t`: until the next start |
 //! | `POST /admin/compaction-throughput` | `?bytes_per_sec=n`; 0 is no limit; until the next start |
-//! | `POST /admin/invalidate-caches` | `?cache=rows`, optional: forgets what caches hold |
-//! | `POST /admin/cache` | `?cache=rows&bytes_max=n&keys_to_save=n`, either: what a cache may take, and how many of its keys are saved (without: all); until the next start |
+//! | `POST /admin/invalidate-caches` | `?cache=rows`, optional: empties one cache or all |
+//! | `POST /admin/cache` | `?cache=rows&bytes_max=n&keys_to_save=n`, either: size of a cache, and how many of its keys are saved (-1: all); until the next start |
 //! | `GET /admin/statements` | JSON: [`StatementsReport`] |
-//! | `POST /admin/statements/reset` | what statements have cost is forgotten |
-//! | `GET`, `POST /admin/trace-probability` | `?probability=p`: how many requests are traced that do not ask; JSON: [`TraceProbabilityReport`] |
+//! | `POST /admin/statements/reset` | resets the costs of statements |
+//! | `GET`, `POST /admin/trace-probability` | `?probability=p`: share of the requests that are traced without being asked to; JSON: [`TraceProbabilityReport`] |
 //! | `GET /admin/table-stats` | `?keyspace=k&table=t`, both optional; JSON: [`TableStatsReport`] |
 //! | `POST /admin/top-partitions` | `?millis=n&top=n`, and optional `keyspace=k&table=t`; answered after that time; JSON: [`TopPartitionsReport`] |
 //! | `POST /admin/drain` | everything to disk; answered when done |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
 //!
-//! The dashboard (`crate::dashboard`) is here, too. Errors are `{"error": ".."}` with status 400 (asked wrongly), 500 (failed), 401
-//! or 403 (not for you, see [`Access`]).
+//! The dashboard (`crate::dashboard`) is served here, too. Errors are `{"error": ".."}` with status 400 (a wrong request), 500
+//! (failed), 401 or 403 (no access, see [`Access`]).
 
 mod access;
 mod client;
@@ -61,131 +61,131 @@ use std::path::PathBuf;
 
 use crate::dashboard::{QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 
-/// What an operator can ask for.
+/// What the administration can do.
 pub trait Admin: Send + Sync {
-    /// How it goes.
+    /// State and sizes of the node and its tables.
     fn status(&self) -> StatusReport;
-    /// Who and what it is.
+    /// Identity, versions and directories of the node.
     fn info(&self) -> InfoReport;
-    /// Writes memtables to disk.
+    /// Writes memtables to disk; returns the number of tables.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn flush(&self, tables: &TableChoice) -> Result<u64, AdminError>;
-    /// Merges SSTables; returns of how many tables.
+    /// Merges SSTables; returns the number of tables.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn compact(&self, order: &CompactionOrder) -> Result<u64, AdminError>;
-    /// The compactions that go on.
+    /// The compactions that run or are due.
     fn compactions(&self) -> CompactionReport;
-    /// Asks compactions to end; returns how many were asked.
+    /// Requests that compactions end early; returns their number.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn stop(&self, order: &StopOrder) -> Result<u64, AdminError>;
-    /// Switches compactions that nobody asks for on or off; returns for how many tables.
+    /// Switches automatic compaction on or off; returns the number of tables.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn set_auto_compaction(&self, order: &AutoCompactionOrder) -> Result<u64, AdminError>;
     /// Limits how fast compactions read.
     fn set_compaction_throughput(&self, order: &ThroughputOrder);
-    /// Makes an index anew from its table.
+    /// Rebuilds an index from its table.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn rebuild_index(&self, order: &IndexOrder) -> Result<(), AdminError>;
-    /// Compares an index with its table, and puts right what is wrong if that is asked for.
+    /// Compares an index with its table, and repairs the index if the order says so.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn verify_index(&self, order: &IndexOrder) -> Result<IndexReport, AdminError>;
-    /// Brings everything to disk, so that the next start has nothing to replay.
+    /// Flushes everything, so that the next start has nothing to replay.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn drain(&self) -> Result<(), AdminError>;
-    /// Puts the SSTables of a table into a directory.
+    /// Exports the SSTables of a table to a directory.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn export(&self, place: &TablePlace) -> Result<ExportReport, AdminError>;
-    /// Takes the SSTables of a directory into a table.
+    /// Imports the SSTables of a directory into a table.
     ///
     /// # Errors
-    /// See [`AdminError`]; files that cannot be taken are no error.
+    /// See [`AdminError`]. Files that cannot be imported are no error: the report lists them.
     fn import(&self, place: &TablePlace) -> Result<ImportReport, AdminError>;
-    /// Forgets what a cache holds, or all of them.
+    /// Empties one cache, or all; returns their number.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn invalidate_caches(&self, cache: Option<&str>) -> Result<u64, AdminError>;
-    /// Changes what a cache may take, and how many of its keys are saved.
+    /// Changes the size of a cache, and how many of its keys are saved.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn change_cache(&self, order: &CacheOrder) -> Result<(), AdminError>;
-    /// What statements have cost.
+    /// Costs of statements.
     fn statements(&self) -> StatementsReport;
-    /// Forgets what statements have cost.
+    /// Resets the costs of statements.
     fn reset_statements(&self);
-    /// How many of the requests are traced that do not ask for it.
+    /// Share of the requests that are traced without being asked to.
     fn trace_probability(&self) -> f64;
-    /// Sets how many they are, until the next start.
+    /// Sets this share, until the next start.
     ///
     /// # Errors
-    /// It is no probability.
+    /// The number is no probability.
     fn set_trace_probability(&self, probability: f64) -> Result<(), AdminError>;
-    /// Tables in detail.
+    /// Sizes and latencies of tables.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn table_stats(&self, tables: &TableChoice) -> Result<TableStatsReport, AdminError>;
-    /// The partitions that are used most for a while; returns when it is over.
+    /// Samples for a while which partitions are used most; returns after that time.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn top_partitions(&self, order: &TopPartitionsOrder) -> Result<TopPartitionsReport, AdminError>;
-    /// Counters in the text format of Prometheus.
+    /// All metrics, in the text format of Prometheus.
     fn metrics(&self) -> String;
     /// The slowest reads of a rectangle of the spectrogram.
     fn slowest(&self, order: SlowestOrder) -> SlowestReport;
-    /// Carries out a statement.
+    /// Executes a statement.
     ///
     /// # Errors
     /// See [`AdminError`].
     fn query(&self, order: &QueryOrder) -> Result<QueryReport, AdminError>;
 }
 
-/// Which cache is meant.
+/// Names a cache, or all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 pub struct CacheChoice {
-    /// As `system_views.caches` names it; `None`: all.
+    /// Name as in `system_views.caches`; `None` is all caches.
     pub cache: Option<String>,
 }
 
-/// What is to change of a cache, until the next start.
+/// A change of a cache, until the next start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 pub struct CacheOrder {
-    /// As `system_views.caches` names it.
+    /// Name as in `system_views.caches`.
     pub cache: String,
-    /// What it may take.
+    /// New size; `None` leaves it.
     pub bytes_max: Option<u64>,
-    /// How many of its keys are saved; `-1` is all.
+    /// How many of its keys are saved, -1 is all; `None` leaves it.
     pub keys_to_save: Option<i64>,
 }
 
-/// Which tables are meant.
+/// Tables: one, those of a keyspace, or all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 pub struct TableChoice {
-    /// Only of this keyspace.
+    /// Only tables of this keyspace.
     pub keyspace: Option<String>,
-    /// Only this one; needs the keyspace.
+    /// Only this table; needs the keyspace.
     pub table: Option<String>,
 }
 
-/// A table, and a directory for its SSTables.
+/// A table, and a directory with its SSTables.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 pub struct TablePlace {
     /// The table's keyspace.
@@ -194,29 +194,29 @@ pub struct TablePlace {
     pub table: String,
     /// Absolute path of the directory.
     pub directory: PathBuf,
-    /// What becomes of files that are imported.
+    /// What happens to files that were imported.
     #[serde(default)]
     pub source: ImportedFrom,
 }
 
-/// What becomes of files that are imported.
+/// What happens to files that were imported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportedFrom {
-    /// They are removed once they are in the table.
+    /// They are removed from the directory.
     #[default]
     Moved,
     /// They stay.
     Copied,
 }
 
-/// Why it was not done.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdminError {
-    /// The request makes no sense; ask for something else.
+    /// The request cannot be fulfilled; the caller must change it.
     #[error("{0}")]
     Refused(String),
-    /// It failed; the log has more.
+    /// The node failed; its log has more.
     #[error("{0}")]
     Failed(String),
 }

@@ -1,4 +1,4 @@
-//! What the engine and the server have for operators.
+//! [`Admin`] over an engine and a server.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -26,14 +26,14 @@ use crate::server::Server;
 use crate::settings::Settings;
 use crate::system::RELEASE_VERSION;
 
-/// Longest time for which partitions are sampled.
+/// Longest sampling of partitions.
 const SAMPLING_MILLIS_MAX: u64 = 3_600_000;
 
 fn name_of(table: &TableSchema) -> (&str, &str) {
     (&table.keyspace, &table.name)
 }
 
-/// An [`Admin`] over a node and its server.
+/// The administration of a node and its server.
 pub struct EngineAdmin {
     node: Node,
     clients: Clients,
@@ -43,7 +43,7 @@ pub struct EngineAdmin {
 }
 
 impl EngineAdmin {
-    /// Speaks for this node and server.
+    /// Registers the metrics of the node and the server.
     pub fn new(node: &Node, server: &Server, settings: &Settings) -> Self {
         let mut registry = Registry::with_prefix("ilion");
         server.register_metrics(&mut registry);
@@ -74,7 +74,7 @@ impl EngineAdmin {
         self.node.engine()
     }
 
-    /// The tables that are meant, by their ids; all of them if nothing is said.
+    /// The ids of the chosen tables; of all if the choice is empty.
     fn choose(&self, choice: &TableChoice) -> Result<Vec<TableId>, AdminError> {
         let schema = self.engine().schema();
         let stored = self.engine().tables();
@@ -109,9 +109,9 @@ impl EngineAdmin {
         }
     }
 
-    /// The one table that is meant.
+    /// The id of the table.
     fn table_of(&self, place: &TablePlace) -> Result<TableId, AdminError> {
-        // A node has no working directory that an operator would know of.
+        // A relative path would be relative to the node's working directory, which the operator may not know.
         if !place.directory.is_absolute() {
             return Err(AdminError::Refused(format!(
                 "{} is not an absolute path",
@@ -167,7 +167,7 @@ fn loss_report(lost: &LogLosses) -> Option<LogLossReport> {
 }
 
 impl EngineAdmin {
-    /// The table of an index.
+    /// The table that an index belongs to.
     fn table_of_index(&self, order: &IndexOrder) -> Result<Arc<TableSchema>, AdminError> {
         let schema = self.engine().schema();
         let found = schema.keyspace(&order.keyspace).and_then(|keyspace| {

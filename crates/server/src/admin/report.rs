@@ -1,19 +1,19 @@
-//! What operators are told, as JSON and as lines for people.
+//! Reports of the administration: as JSON, and as text.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// How the node is doing.
+/// State and sizes of a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatusReport {
-    /// Why writes are refused, if they are.
+    /// Why writes are refused; `None` while they are accepted.
     pub failure: Option<String>,
-    /// What the start could not open, and why.
+    /// Objects of the schema that the start could not open, each with the reason.
     #[serde(default)]
     pub set_aside: Vec<String>,
-    /// Why memtables cannot be flushed for now, if they cannot; it is tried again.
+    /// Why memtables cannot be flushed for now; flushes are retried.
     #[serde(default)]
     pub stalled: Option<String>,
     /// Connected clients.
@@ -22,36 +22,36 @@ pub struct StatusReport {
     pub requests: u64,
     /// Bytes of memtables.
     pub memtable_bytes: u64,
-    /// What they may come to.
+    /// Limit of these bytes.
     pub memtable_bytes_max: u64,
     /// Flushes since the start.
     pub flushes: u64,
     /// Compactions since the start.
     pub compactions: u64,
-    /// Those that failed.
+    /// Compactions that failed since the start.
     pub compactions_failed: u64,
     /// Bytes read from files since the start.
     pub disk_read_bytes: u64,
-    /// How far the clock stands before the newest timestamp that the node gave, in seconds.
+    /// Seconds by which the clock is behind the newest timestamp that the node gave.
     #[serde(default)]
     pub clock_behind_secs: u64,
-    /// What the start could not read of the commit log, if anything.
+    /// What the start could not read of the commit log; `None` if it read everything.
     #[serde(default)]
     pub log_losses: Option<LogLossReport>,
-    /// Tables of users.
+    /// All tables but those of the system.
     pub tables: Vec<TableReport>,
 }
 
 /// What the start could not read of the commit log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogLossReport {
-    /// Damaged places, and an end in the middle of a record.
+    /// Damaged places, and ends in the middle of a record.
     pub places: u64,
-    /// Their bytes, as far as that is known.
+    /// Bytes of these places, as far as known.
     pub bytes: u64,
-    /// Whole records that were given up, since they had been decided by what was lost.
+    /// Whole records that were not replayed, since they depend on lost ones.
     pub records_given_up: u64,
-    /// Times that segments are missing between others or at an end.
+    /// Places in the sequence of segments where some are missing.
     pub gaps: u64,
 }
 
@@ -62,27 +62,27 @@ pub struct TableReport {
     pub keyspace: String,
     /// Its name.
     pub table: String,
-    /// SSTables.
+    /// Number of SSTables.
     pub sstables: u64,
-    /// SSTables of each level: all in the first one if the table is not compacted by levels.
+    /// SSTables per level; without levels, all are in the first.
     #[serde(default)]
     pub levels: Vec<u64>,
     /// Bytes of their files.
     pub sstable_bytes: u64,
     /// Bytes of its memtables.
     pub memtable_bytes: u64,
-    /// Partitions, about.
+    /// Estimated number of partitions.
     pub estimated_partitions: u64,
 }
 
-/// Who and what the node is.
+/// Identity, versions and directories of a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InfoReport {
     /// Version of Ilion.
     pub version: String,
-    /// Version of Cassandra that it behaves like.
+    /// Version of Cassandra that clients are told.
     pub release_version: String,
-    /// Process.
+    /// Id of the process.
     pub pid: u32,
     /// Seconds since the start.
     pub uptime_secs: u64,
@@ -90,17 +90,17 @@ pub struct InfoReport {
     pub cluster_name: String,
     /// Id of the node.
     pub host_id: String,
-    /// Where CQL clients connect.
+    /// Address for CQL clients.
     pub cql_address: String,
-    /// Where the tables are.
+    /// Directory of the tables.
     pub data_directory: String,
-    /// Where the commit log is.
+    /// Directory of the commit log.
     pub commitlog_directory: String,
-    /// How keys become tokens.
+    /// Class of the partitioner.
     pub partitioner: String,
     /// Version of the schema.
     pub schema_version: String,
-    /// What is kept in memory of what is on disk.
+    /// The caches.
     #[serde(default)]
     pub caches: Vec<CacheReport>,
 }
@@ -108,17 +108,17 @@ pub struct InfoReport {
 /// A cache.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CacheReport {
-    /// What it holds.
+    /// Name as in `system_views.caches`.
     pub name: String,
-    /// Memory that it takes.
+    /// Bytes in use.
     pub bytes: u64,
-    /// What it may take.
+    /// Limit of these bytes.
     pub bytes_max: u64,
     /// Entries in it.
     pub entries: u64,
-    /// Look-ups that it answered.
+    /// Look-ups that found an entry.
     pub hits: u64,
-    /// Look-ups that it did not.
+    /// Look-ups that found none.
     pub misses: u64,
 }
 
@@ -137,43 +137,43 @@ impl fmt::Display for CacheReport {
     }
 }
 
-/// What was exported.
+/// The result of an export.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExportReport {
-    /// Data.db of each SSTable, where it is now.
+    /// Path of each exported Data.db.
     pub exported: Vec<PathBuf>,
 }
 
-/// What was imported, and what was not.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportReport {
     /// SSTables that are in the table now.
     pub imported: Vec<ImportedFile>,
-    /// SSTables that were left alone.
+    /// SSTables that were refused; they stay where they are.
     pub refused: Vec<LeftFile>,
-    /// SSTables that were imported and are still where they were, against the wish.
+    /// SSTables that were imported, but could not be removed from the directory.
     pub left: Vec<LeftFile>,
 }
 
 /// Data.db of an SSTable that was imported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportedFile {
-    /// What it was called.
+    /// Path in the directory.
     pub from: PathBuf,
-    /// What it is called now.
+    /// Path in the table.
     pub to: PathBuf,
 }
 
-/// Data.db of an SSTable that stays where it is.
+/// Data.db of an SSTable that is still in the directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LeftFile {
-    /// Where it is.
+    /// Its path.
     pub file: PathBuf,
-    /// Why.
+    /// Why it is still there.
     pub reason: String,
 }
 
-/// A number of bytes for people.
+/// Prints bytes with a unit.
 struct Bytes(u64);
 
 impl fmt::Display for Bytes {

@@ -1,4 +1,4 @@
-//! What operators are told of statements: their costs, and which are traced by chance.
+//! Reports about statements: their costs, and the share that is traced by chance.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::costs::StatementFacts;
 
-/// What statements have cost, the one that took most time first.
+/// Costs of statements; the shape that took most time comes first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatementsReport {
-    /// By what they have in common.
+    /// One report per shape.
     pub statements: Vec<StatementReport>,
 }
 
-/// What statements of one shape have cost.
+/// Costs of the statements of one shape.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatementReport {
-    /// Keyspace of its table or of its names.
+    /// Keyspace of its table, or of its unqualified names.
     pub keyspace: String,
     /// The text with `?` for each value.
     pub statement: String,
@@ -24,22 +24,22 @@ pub struct StatementReport {
     pub calls: u64,
     /// Executions that ended with an error.
     pub errors: u64,
-    /// Milliseconds of all of them.
+    /// Sum of their latencies, in milliseconds.
     pub total_millis: f64,
-    /// Percentiles of milliseconds: 50, 95, 99 and the longest.
+    /// Latency in milliseconds: percentiles 50, 95, 99 and the maximum.
     pub latency_millis: [f64; 4],
-    /// Bytes read from disk.
+    /// Sum of the bytes read from disk.
     pub disk_bytes: u64,
-    /// The 99th percentile of bytes read from disk for each byte of the answer.
+    /// Bytes read from disk for each byte of the answer, 99th percentile.
     pub amplification_p99: f64,
-    /// The 99th percentile of rows that were looked at.
+    /// Rows read, 99th percentile.
     pub rows_p99: u64,
-    /// The 99th percentile of tombstones that were met.
+    /// Tombstones read, 99th percentile.
     pub tombstones_p99: u64,
 }
 
 impl StatementsReport {
-    /// Of what was counted.
+    /// Sorts the shapes by total time.
     pub(super) fn of(facts: &[StatementFacts]) -> Self {
         let mut statements: Vec<StatementReport> = facts.iter().map(report).collect();
         statements.sort_by(|a, b| b.total_millis.total_cmp(&a.total_millis));
@@ -95,7 +95,7 @@ impl fmt::Display for StatementsReport {
     }
 }
 
-/// How many of the requests are traced that do not ask for it.
+/// Share of the requests that are traced without being asked to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TraceProbabilityReport {
     /// From 0 to 1.

@@ -1,4 +1,4 @@
-//! Tables in detail: as `nodetool tablestats` and `nodetool tablehistograms` tell it.
+//! Statistics of tables: `nodetool tablestats` and `nodetool tablehistograms`.
 
 use std::fmt;
 
@@ -7,78 +7,78 @@ use serde::{Deserialize, Serialize};
 
 use crate::costs::{Histogram, TableCosts};
 
-/// Tables in detail.
+/// Statistics of tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TableStatsReport {
-    /// By keyspace and name.
+    /// Sorted by keyspace and name.
     pub tables: Vec<TableStats>,
 }
 
-/// A table in detail. What statements did is counted since the start, or since the costs of statements were reset.
+/// Statistics of one table. Statements are counted since the start, or since the last reset of their costs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TableStats {
     /// Its keyspace.
     pub keyspace: String,
     /// Its name.
     pub table: String,
-    /// SSTables.
+    /// Number of SSTables.
     pub sstables: u64,
-    /// SSTables of each level; empty if it is not compacted by levels.
+    /// SSTables per level; empty without levels.
     pub sstables_in_levels: Vec<u64>,
-    /// Bytes of all its files.
+    /// Bytes of all files of its SSTables.
     pub sstable_bytes: u64,
-    /// Bytes of its rows in SSTables, uncompressed.
+    /// Uncompressed bytes of its Data.db files.
     pub data_bytes: u64,
-    /// Bytes on disk for each uncompressed byte; `None` if nothing is compressed.
+    /// Compressed bytes for each uncompressed byte; `None` if no SSTable is compressed.
     pub compression_ratio: Option<f64>,
-    /// Partitions, about; one in several SSTables counts in each.
+    /// Estimated partitions; one in several SSTables counts once for each.
     pub estimated_partitions: u64,
     /// Bytes of its memtables.
     pub memtable_bytes: u64,
     /// Partitions in its memtables.
     pub memtable_partitions: u64,
-    /// Compactions that are due, about.
+    /// Estimated number of compactions that are due.
     pub pending_compactions: u64,
     /// Share of the cells in SSTables that are tombstones past gc grace.
     pub droppable_tombstones: f64,
-    /// Statements that read it, and how many of them failed.
+    /// Reading statements.
     pub reads: u64,
-    /// Reads that ended with an error.
+    /// Reading statements that failed.
     pub reads_failed: u64,
-    /// Statements that changed it.
+    /// Writing statements.
     pub writes: u64,
-    /// Changes that ended with an error.
+    /// Writing statements that failed.
     pub writes_failed: u64,
-    /// Microseconds of a read.
+    /// Latency of a read.
     pub read_micros: Percentiles,
-    /// Microseconds of a change, waiting for the commit log included.
+    /// Latency of a write, including the wait for the commit log.
     pub write_micros: Percentiles,
-    /// SSTables that a read asked.
+    /// SSTables that a read touched.
     pub sstables_per_read: Percentiles,
-    /// Rows that a read looked at.
+    /// Rows that a read processed.
     pub rows_per_read: Percentiles,
-    /// Tombstones that a read met.
+    /// Tombstones that a read processed.
     pub tombstones_per_read: Percentiles,
-    /// Bytes of a partition in an SSTable.
+    /// Bytes of a partition in one SSTable.
     pub partition_bytes: Percentiles,
-    /// Cells of a partition in an SSTable.
+    /// Cells of a partition in one SSTable.
     pub cells: Percentiles,
 }
 
-/// Values that so many of a hundred do not exceed.
+/// Percentiles of a distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// Half of them.
+    /// The median.
     pub p50: f64,
-    /// 75 of a hundred.
+    /// The 75th percentile.
     pub p75: f64,
-    /// 95 of a hundred.
+    /// The 95th percentile.
     pub p95: f64,
-    /// 98 of a hundred.
+    /// The 98th percentile.
     pub p98: f64,
-    /// 99 of a hundred.
+    /// The 99th percentile.
     pub p99: f64,
-    /// All.
+    /// The maximum.
     pub max: f64,
 }
 
@@ -224,7 +224,7 @@ impl fmt::Display for TableStatsReport {
     }
 }
 
-/// The percentiles of tables, as a table of their own.
+/// The same data, printed as tables of percentiles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TableHistogramsReport(TableStatsReport);

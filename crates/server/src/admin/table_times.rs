@@ -1,4 +1,4 @@
-//! How long statements on each table took, in the conventions of Prometheus: read when it asks.
+//! Latencies of statements by table as Prometheus metrics, computed at each scrape.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,9 +11,10 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::registry::Unit;
 
-use crate::costs::{ShapeCosts, Stages, StatementCosts, TableCosts};
+use crate::costs::{ShapeCosts, Stages, StatementCosts, TableCosts, in_seconds};
 
-/// Upper bounds of the buckets: powers of two from about 1 us to about 4 s, where histograms of costs are exact.
+/// Upper bounds of the buckets, in nanoseconds: powers of two less one, from about 1 us to about 4 s. At these bounds the
+/// histograms of costs are exact.
 const BOUNDS: [u64; 23] = {
     let mut bounds = [0; 23];
     let mut place = 0;
@@ -39,7 +40,7 @@ struct StageLabels {
     stage: &'static str,
 }
 
-/// The metrics of all tables that statements were about.
+/// Collects the latencies of all tables that statements were about.
 pub(super) struct TableTimes(pub Arc<StatementCosts>);
 
 impl fmt::Debug for TableTimes {
@@ -108,9 +109,4 @@ fn encode_latency(family: &mut MetricEncoder<'_>, labels: &TableLabels, costs: &
     family
         .encode_family(labels)?
         .encode_histogram::<NoLabelSet>(sum, all, &buckets, None)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for people")]
-fn in_seconds(nanos: u64) -> f64 {
-    nanos as f64 / 1e9
 }

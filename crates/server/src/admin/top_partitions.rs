@@ -1,4 +1,4 @@
-//! The partitions that are used most for a while: as `nodetool toppartitions`.
+//! The partitions that are used most: `nodetool toppartitions`.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::TableChoice;
 
-/// Which partitions, and for how long.
+/// What to sample, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct TopPartitionsOrder {
-    /// Only of this keyspace.
+    /// Only tables of this keyspace.
     pub keyspace: Option<String>,
-    /// Only of this table; needs the keyspace.
+    /// Only this table; needs the keyspace.
     pub table: Option<String>,
-    /// For so long.
+    /// Length of the sampling.
     pub millis: u64,
-    /// So many of them.
+    /// How many partitions of each list to report.
     pub top: usize,
 }
 
@@ -32,22 +32,22 @@ impl TopPartitionsOrder {
 /// The partitions that were used most.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopPartitionsReport {
-    /// By reads of the partition.
+    /// By number of reads.
     pub reads: Vec<TopPartitionReport>,
-    /// By writes to it.
+    /// By number of writes.
     pub writes: Vec<TopPartitionReport>,
-    /// By bytes written to it.
+    /// By bytes written.
     pub write_bytes: Vec<TopPartitionReport>,
 }
 
 /// A partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopPartitionReport {
-    /// `keyspace.table:key`
+    /// `keyspace.table:key`.
     pub partition: String,
-    /// How often, or how many bytes.
+    /// Reads, writes or bytes.
     pub count: u64,
-    /// By how much the count may be too high.
+    /// The true count may be lower by up to this much.
     pub error: u64,
 }
 

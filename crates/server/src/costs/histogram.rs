@@ -1,40 +1,40 @@
-//! Counts of values on a logarithmic scale: four steps to each doubling, so that a percentile is at most a fifth off.
+//! Counts of values on a logarithmic scale with four steps per doubling: a percentile is at most a quarter too high.
 
-/// Bits of a value, below its highest one, that tell steps apart.
+/// Bits of a value below its highest one that select the step.
 const STEP_BITS: u32 = 2;
-/// Values are told apart up to this one.
+/// Larger values fall into the step of this one.
 const VALUE_MAX: u64 = (1 << 48) - 1;
-/// What the floating number 1 has before its other bits.
+/// Bits of the floating-point number 1.0 down to its first `STEP_BITS` bits of mantissa.
 const STEP_OF_ONE: u64 = (f64::MAX_EXP as u64 - 1) << STEP_BITS;
 
-/// How often which values came. Takes memory for the steps up to the highest value only.
+/// A histogram. It has memory for the steps up to the highest value only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// How often zero came, which many values are.
+    /// Count of zeros, which are common.
     zeros: u64,
-    /// By step; that of zero is not used.
+    /// Count of each step.
     counts: Vec<u64>,
     max: u64,
     sum: u64,
 }
 
-/// What people want to know of a [`Histogram`].
+/// Percentiles, maximum and sum of a [`Histogram`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Half of the values are not above this.
+    /// The median.
     pub p50: u64,
-    /// 95 of 100 are not.
+    /// The 95th percentile.
     pub p95: u64,
-    /// 99 of 100 are not.
+    /// The 99th percentile.
     pub p99: u64,
-    /// None is; exact.
+    /// The maximum, exact.
     pub max: u64,
-    /// Of all; exact.
+    /// The sum, exact.
     pub sum: u64,
 }
 
 impl Histogram {
-    /// One more value.
+    /// Adds a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
         if value == 0 {
@@ -57,7 +57,7 @@ impl Histogram {
         self.counts[step] = 1;
     }
 
-    /// The same value so many times more.
+    /// Adds a value `times` times.
     pub fn record_many(&mut self, value: u64, times: u64) {
         if value == 0 {
             self.zeros += times;
@@ -72,7 +72,7 @@ impl Histogram {
         self.sum = self.sum.saturating_add(value.saturating_mul(times));
     }
 
-    /// Adds what another one has.
+    /// Adds the values of another histogram.
     pub fn merge(&mut self, other: &Self) {
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -85,12 +85,12 @@ impl Histogram {
         self.sum = self.sum.saturating_add(other.sum);
     }
 
-    /// How many values there were.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.zeros + self.counts.iter().sum::<u64>()
     }
 
-    /// How many values are not above each bound, which are powers of two less one and ascend.
+    /// Number of values up to each bound. Exact. Requires: the bounds are powers of two less one.
     pub fn counts_up_to<const N: usize>(&self, bounds: [u64; N]) -> [u64; N] {
         bounds.map(|bound| {
             let steps = self.counts.iter().enumerate();
@@ -99,7 +99,7 @@ impl Histogram {
         })
     }
 
-    /// The usual percentiles.
+    /// Percentiles, maximum and sum.
     pub fn summary(&self) -> Summary {
         Summary {
             p50: self.percentile(50),
@@ -110,7 +110,7 @@ impl Histogram {
         }
     }
 
-    /// The top of the step that has the value below which `percent` of all are, but not above the maximum.
+    /// Upper bound of the step that contains the percentile, at most the maximum.
     pub fn percentile(&self, percent: u64) -> u64 {
         let wanted = (self.count() * percent).div_ceil(100);
         let mut seen = self.zeros;
@@ -127,15 +127,15 @@ impl Histogram {
     }
 }
 
-/// Exponent and first bits of the value as a floating number, which ascend with it. Requires: it is not zero.
+/// The step of a value: exponent and first bits of its mantissa, which ascend with the value. Requires: it is not zero.
 #[inline]
 fn step_of(value: u64) -> usize {
-    // Exact, and of a number with a sign: one instruction.
+    // The conversion of a signed integer is one instruction, and exact enough: only the first bits are used.
     let float = value.min(VALUE_MAX).cast_signed() as f64;
     ((float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - STEP_BITS)) - STEP_OF_ONE) as usize
 }
 
-/// The highest value of a step, or below it if the step has none.
+/// The highest value of a step. Steps without values (below 4) give a lower value.
 fn top_of(step: usize) -> u64 {
     let steps = 1_u64 << STEP_BITS;
     let (exponent, within) = (step as u64 / steps, step as u64 % steps);

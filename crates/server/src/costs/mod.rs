@@ -1,20 +1,23 @@
-//! What statements cost, by their shapes: `system_views.statements`.
+//! Costs of statements by shape: `system_views.statements`.
 //!
-//! Each thread that executes statements counts into a shard of its own, so that counting waits for nobody; who wants to know adds
-//! the shards up.
+//! Each thread that executes statements counts into its own shard, so counting does not contend for locks. Readers add the
+//! shards up.
 
 mod histogram;
 mod rates;
+mod shape_costs;
 mod shard;
 mod slow;
 mod stages;
 mod tally;
 
 pub use histogram::{Histogram, Summary};
-pub use rates::{RateWatch, RecentRates, Sort};
-pub use shard::{CostShard, ShapeCosts, Spent};
+pub use rates::{OperationKind, RecentRates};
+pub use shape_costs::{ShapeCosts, Spent};
+pub use shard::CostShard;
 pub use slow::{SlowLog, SlowStatement};
 pub use stages::Stages;
+pub(crate) use stages::in_seconds;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,10 +26,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use ilion_query::Shape;
 use parking_lot::Mutex;
 
-/// Shards for threads that are no workers, which share them.
+/// Number of shards that threads without an own shard share.
 const SHARED: usize = 8;
 
-/// What statements have cost since the start, or since they were reset.
+/// Costs of statements since the start or the last reset.
 #[derive(Debug, Default)]
 pub struct StatementCosts {
     shards: Mutex<Vec<Arc<Mutex<CostShard>>>>,
@@ -39,28 +42,28 @@ thread_local! {
 
 static NEXT_SHARE: AtomicUsize = AtomicUsize::new(0);
 
-/// A shape and what its statements have cost.
+/// A shape and the costs of its statements.
 #[derive(Clone, Debug)]
 pub struct StatementFacts {
-    /// Which statements.
+    /// The shape.
     pub shape: Arc<Shape>,
-    /// What they cost.
+    /// The costs of all its executions.
     pub costs: ShapeCosts,
 }
 
-/// What statements on a table have cost.
+/// Costs of the statements on one table.
 #[derive(Clone, Debug, Default)]
 pub struct TableCosts {
-    /// Those that read partitions by their keys.
+    /// SELECTs that name partition keys.
     pub reads: ShapeCosts,
-    /// Those that read partitions whose keys they do not say.
+    /// SELECTs that do not.
     pub scans: ShapeCosts,
-    /// Those that change it.
+    /// Statements that write.
     pub writes: ShapeCosts,
 }
 
 impl TableCosts {
-    /// All that read it.
+    /// Reads and scans together.
     pub fn all_reads(&self) -> ShapeCosts {
         let mut all = self.reads.clone();
         all.merge(&self.scans);
@@ -69,19 +72,19 @@ impl TableCosts {
 }
 
 impl StatementCosts {
-    /// Where one thread counts.
+    /// A new shard for one thread.
     pub fn new_shard(&self) -> Arc<Mutex<CostShard>> {
         let shard = Arc::<Mutex<CostShard>>::default();
         self.shards.lock().push(shard.clone());
         shard
     }
 
-    /// Where threads count that have no shard of their own; another one for another thread, as far as there are enough.
+    /// The shared shard of this thread. Threads are spread over the shared shards.
     pub fn shared_shard(&self) -> &Mutex<CostShard> {
         &self.shared[SHARE.with(|share| *share)]
     }
 
-    /// Does something with each shard.
+    /// Calls `act` with each shard.
     fn each(&self, mut act: impl FnMut(&mut CostShard)) {
         let owned = self.shards.lock();
         let all = owned.iter().map(AsRef::as_ref).chain(&self.shared);
@@ -103,7 +106,7 @@ impl StatementCosts {
         all.into_values().collect()
     }
 
-    /// The same by table, as far as statements are about one; by keyspace and name.
+    /// The costs of each table, by keyspace and name. Statements that are not about one table are left out.
     pub fn by_table(&self) -> BTreeMap<(String, String), TableCosts> {
         let mut tables: BTreeMap<(String, String), TableCosts> = BTreeMap::new();
         for StatementFacts { shape, costs } in self.list() {
@@ -121,14 +124,14 @@ impl StatementCosts {
         tables
     }
 
-    /// The shape with this id, if it is remembered.
+    /// The shape with this id, if a shard has it.
     pub fn shape(&self, id: u64) -> Option<Arc<Shape>> {
         let mut found = None;
         self.each(|shard| found = found.take().or_else(|| shard.shape(id)));
         found
     }
 
-    /// Forgets everything.
+    /// Deletes all costs.
     pub fn reset(&self) {
         self.each(CostShard::clear);
     }

@@ -1,19 +1,18 @@
-//! How often something happens a second, over the last minutes: statements on each table, look-ups in caches.
+//! Rates per second over the last minutes: statements on each table, look-ups in caches.
 //!
-//! Compat: the rates of Cassandra's timers (five minutes) and of its caches (fifteen): every five seconds the rate of these
-//! seconds is weighed against the one before.
+//! Compat: exponentially weighted averages as in Cassandra's timers (five minutes) and caches (fifteen minutes), updated every
+//! five seconds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use ilion_engine::{CacheFacts, Engine};
 use parking_lot::Mutex;
 
 use super::{StatementCosts, TableCosts};
+use crate::ticker::Ticker;
 
 const TICK: Duration = Duration::from_secs(5);
 /// 1 - exp(-5 s / 5 min).
@@ -21,28 +20,28 @@ const WEIGHT_OF_5_MINUTES: f64 = 0.016_528_546_178_382_5;
 /// 1 - exp(-5 s / 15 min).
 const WEIGHT_OF_15_MINUTES: f64 = 0.005_540_151_995_103_3;
 
-/// Which statements.
+/// What a statement does with its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
-    /// Those that read partitions by their keys.
+pub enum OperationKind {
+    /// A SELECT that names partition keys.
     Reads,
-    /// Those that read partitions whose keys they do not say.
+    /// A SELECT that does not.
     Scans,
-    /// Those that change the table.
+    /// A statement that writes.
     Writes,
 }
 
-/// All rates.
+/// The current rates.
 #[derive(Debug, Default)]
 pub struct RecentRates {
     tables: Mutex<HashMap<(String, String), [Rate; 3]>>,
-    /// Requests and hits.
+    /// Rates of requests and of hits.
     caches: Mutex<HashMap<&'static str, [Rate; 2]>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
-    /// What had happened until the last tick.
+    /// The count at the last tick.
     count: u64,
     per_second: f64,
 }
@@ -50,7 +49,7 @@ struct Rate {
 impl Rate {
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     fn tick(&mut self, count: u64, weight: f64) {
-        // Fewer than before: they were reset.
+        // A lower count means that the counter was reset.
         let more = count.checked_sub(self.count).unwrap_or(count);
         self.count = count;
         let now = more as f64 / TICK.as_secs_f64();
@@ -59,19 +58,39 @@ impl Rate {
 }
 
 impl RecentRates {
-    /// Statements of a sort on a table a second.
-    pub fn of_table(&self, table: &(String, String), sort: Sort) -> f64 {
+    /// Statements per second of one kind on a table.
+    pub fn of_table(&self, table: &(String, String), kind: OperationKind) -> f64 {
         let tables = self.tables.lock();
         tables
             .get(table)
-            .map_or(0.0, |rates| rates[sort as usize].per_second)
+            .map_or(0.0, |rates| rates[kind as usize].per_second)
     }
 
-    /// Requests of a cache a second, and those among them that it answered.
+    /// Requests of a cache per second, and hits per second.
     pub fn of_cache(&self, name: &str) -> [f64; 2] {
         let caches = self.caches.lock();
         let rates = caches.get(name).copied().unwrap_or_default();
         rates.map(|rate| rate.per_second)
+    }
+
+    /// Starts to update the rates, until the ticker is dropped.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub(crate) fn update(
+        self: Arc<Self>,
+        costs: &Arc<StatementCosts>,
+        engine: &Arc<Engine>,
+    ) -> io::Result<Ticker> {
+        let (costs, engine) = (Arc::downgrade(costs), Arc::downgrade(engine));
+        Ticker::start("ilion-rates", TICK, move || {
+            if let Some(costs) = costs.upgrade() {
+                self.tick_tables(&costs.by_table());
+            }
+            if let Some(engine) = engine.upgrade() {
+                self.tick_caches(&engine.facts().caches);
+            }
+        })
     }
 
     fn tick_tables(&self, tables: &BTreeMap<(String, String), TableCosts>) {
@@ -102,54 +121,6 @@ impl RecentRates {
     }
 }
 
-/// Keeps the rates until it is dropped.
-#[derive(Debug)]
-pub struct RateWatch {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl RateWatch {
-    /// Begins.
-    ///
-    /// # Errors
-    /// There are no threads.
-    pub fn start(
-        rates: Arc<RecentRates>,
-        costs: &Arc<StatementCosts>,
-        engine: &Arc<Engine>,
-    ) -> io::Result<Self> {
-        let (stop, stopped) = bounded(0);
-        let costs: Weak<StatementCosts> = Arc::downgrade(costs);
-        let engine: Weak<Engine> = Arc::downgrade(engine);
-        let thread = std::thread::Builder::new()
-            .name("ilion-rates".to_owned())
-            .spawn(move || {
-                while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
-                    if let Some(costs) = costs.upgrade() {
-                        rates.tick_tables(&costs.by_table());
-                    }
-                    if let Some(engine) = engine.upgrade() {
-                        rates.tick_caches(&engine.facts().caches);
-                    }
-                }
-            })?;
-        Ok(Self {
-            stop: Some(stop),
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for RateWatch {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,23 +131,23 @@ mod tests {
         let mut costs = BTreeMap::from([(table.clone(), TableCosts::default())]);
         let rates = RecentRates::default();
         rates.tick_tables(&costs);
-        assert_eq!(rates.of_table(&table, Sort::Writes), 0.0);
+        assert_eq!(rates.of_table(&table, OperationKind::Writes), 0.0);
         // An hour of 100 writes a second.
         for _ in 0..720 {
             costs.get_mut(&table).unwrap().writes.calls += 500;
             rates.tick_tables(&costs);
         }
-        assert!((rates.of_table(&table, Sort::Writes) - 100.0).abs() < 0.01);
-        assert_eq!(rates.of_table(&table, Sort::Reads), 0.0);
+        assert!((rates.of_table(&table, OperationKind::Writes) - 100.0).abs() < 0.01);
+        assert_eq!(rates.of_table(&table, OperationKind::Reads), 0.0);
         // Five minutes of none leave a share of 1 / e.
         for _ in 0..60 {
             rates.tick_tables(&costs);
         }
-        assert!((rates.of_table(&table, Sort::Writes) - 100.0 / std::f64::consts::E).abs() < 0.01);
+        assert!((rates.of_table(&table, OperationKind::Writes) - 100.0 / std::f64::consts::E).abs() < 0.01);
         // What was reset counts from zero on.
         costs.get_mut(&table).unwrap().writes.calls = 0;
         rates.tick_tables(&costs);
-        assert!(rates.of_table(&table, Sort::Writes) < 37.0);
+        assert!(rates.of_table(&table, OperationKind::Writes) < 37.0);
     }
 
     #[test]

@@ -1,108 +1,49 @@
-//! What one thread has counted of statements.
+//! The costs that one thread has counted, by shape.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use ilion_env::Cost;
-use ilion_env::cost::CostScope;
 use ilion_query::Shape;
 
 use super::tally::Tally;
-use super::{Histogram, Stages};
+use super::{ShapeCosts, Spent, Stages};
 
-/// Shapes that a thread tells apart.
+/// Most shapes of a thread; beyond it, shapes are evicted.
 const SHAPES_MAX: usize = 500;
-
-/// What statements of one shape cost.
-#[derive(Clone, Debug, Default)]
-pub struct ShapeCosts {
-    /// Executions.
-    pub calls: u64,
-    /// Executions that ended with an error.
-    pub errors: u64,
-    /// Sums of everything.
-    pub total: Cost,
-    /// Nanoseconds from a request's last byte to the first one of its answer.
-    pub latency: Histogram,
-    /// Nanoseconds of that without waiting for a thread or for the socket.
-    pub local_latency: Histogram,
-    /// Nanoseconds of each stage, all executions together; in the order of [`Stages::each`].
-    pub stage_nanos: [u64; Stages::COUNT],
-    /// Bytes read from disk.
-    pub disk_bytes: Histogram,
-    /// Bytes read from disk for a hundred bytes of answer.
-    pub amplification: Histogram,
-    /// Rows looked at.
-    pub rows: Histogram,
-    /// Tombstones met.
-    pub tombstones: Histogram,
-    /// SSTables asked.
-    pub sstables: Histogram,
-}
-
-impl ShapeCosts {
-    /// Adds what others cost.
-    pub fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.errors += other.errors;
-        self.total += &other.total;
-        self.latency.merge(&other.latency);
-        self.local_latency.merge(&other.local_latency);
-        for (sum, more) in self.stage_nanos.iter_mut().zip(other.stage_nanos) {
-            *sum = sum.wrapping_add(more);
-        }
-        self.disk_bytes.merge(&other.disk_bytes);
-        self.amplification.merge(&other.amplification);
-        self.rows.merge(&other.rows);
-        self.tombstones.merge(&other.tombstones);
-        self.sstables.merge(&other.sstables);
-    }
-}
-
-/// What one execution cost.
-#[derive(Clone, Copy, Debug)]
-pub struct Spent<'c> {
-    /// Everything but the time.
-    pub cost: &'c CostScope,
-    /// The time; `None` if [`CostShard::record_times`] tells it later, when the answer leaves.
-    pub elapsed_nanos: Option<u64>,
-    /// It ended with an error.
-    pub is_error: bool,
-}
 
 /// A shape and its costs.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+struct KnownShape {
     id: u64,
-    pub shape: Arc<Shape>,
+    shape: Arc<Shape>,
     tally: Tally,
 }
 
-/// Shapes that had to make room, as if they were one.
+/// Evicted shapes of one table, counted as one shape.
 #[derive(Clone, Debug)]
-struct Others {
+struct EvictedShapes {
     shape: Arc<Shape>,
     costs: ShapeCosts,
 }
 
-/// The shapes that one thread has met.
+/// The costs that one thread has counted.
 #[derive(Debug, Default)]
 pub struct CostShard {
-    known: Vec<Known>,
-    /// Where in `known`, by id.
+    known: Vec<KnownShape>,
+    /// Index in `known`, by id of the shape.
     places: HashMap<u64, usize, foldhash::fast::FixedState>,
-    /// The id that was asked for last, and its place: it is often asked for again.
+    /// The id of the last look-up and its index: many look-ups repeat the last id.
     last: (u64, usize),
-    /// Shapes that had to make room, those of a table as one.
-    others: BTreeMap<OthersKey, Others>,
+    /// Evicted shapes.
+    others: BTreeMap<EvictedKey, EvictedShapes>,
 }
 
-/// Keyspace, table, whether it is read, and whether by its keys.
-type OthersKey = (String, String, bool, bool);
+/// Keyspace, table, [`Shape::is_read`] and [`Shape::is_scan`].
+type EvictedKey = (String, String, bool, bool);
 
 impl CostShard {
-    /// Adds an execution of a shape. `shape` is asked for only if it is new.
+    /// Counts an execution. `shape` is called only if the id is new.
     #[inline]
     pub fn record(&mut self, id: u64, shape: impl FnOnce() -> Arc<Shape>, spent: &Spent<'_>) {
         let place = match self.last {
@@ -121,7 +62,7 @@ impl CostShard {
         if self.known.len() >= SHAPES_MAX {
             self.make_room();
         }
-        self.known.push(Known {
+        self.known.push(KnownShape {
             id,
             shape,
             tally: Tally::default(),
@@ -131,20 +72,20 @@ impl CostShard {
         place
     }
 
-    /// Adds the time of an execution that was recorded without, once its answer leaves.
+    /// Counts the times of an execution that was recorded without `elapsed_nanos`.
     #[inline]
     pub fn record_times(&mut self, id: u64, stages: &Stages) {
         let place = match self.last {
             (last, place) if last == id => Some(place),
             _ => self.places.get(&id).copied(),
         };
-        // A shape that had to make room meanwhile is not looked for.
+        // If the shape was evicted meanwhile, its times are lost.
         if let Some(known) = place.and_then(|place| self.known.get_mut(place)) {
             known.tally.record_times(stages);
         }
     }
 
-    /// Puts the eighth that was called least together with those that went before.
+    /// Evicts the eighth of the shapes with the fewest calls.
     fn make_room(&mut self) {
         self.known
             .sort_by_key(|known| std::cmp::Reverse(known.tally.calls()));
@@ -157,7 +98,7 @@ impl CostShard {
         self.last = (0, 0);
     }
 
-    fn make_one_of_others(&mut self, known: &Known) {
+    fn make_one_of_others(&mut self, known: &KnownShape) {
         let shape = &known.shape;
         let key = (
             shape.keyspace.clone(),
@@ -165,7 +106,7 @@ impl CostShard {
             shape.is_read,
             shape.is_scan,
         );
-        let others = self.others.entry(key).or_insert_with(|| Others {
+        let others = self.others.entry(key).or_insert_with(|| EvictedShapes {
             shape: Arc::new(Shape {
                 text: others_of(shape),
                 ..Shape::clone(shape)
@@ -180,7 +121,7 @@ impl CostShard {
         self.known.get(place).map(|known| known.shape.clone())
     }
 
-    /// Each shape, and those that had to make room, a table's as one.
+    /// Each shape with its costs; evicted ones as one shape per table and kind.
     pub(super) fn known(&self) -> impl Iterator<Item = (&Arc<Shape>, ShapeCosts)> {
         let known = self.known.iter().map(|known| (&known.shape, known.tally.costs()));
         let others = self.others.values();

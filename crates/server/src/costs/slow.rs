@@ -1,8 +1,8 @@
-//! The slow-query log: statements that took longer than `slow_query_log_timeout`, a report every few seconds.
+//! The slow-query log: statements that took longer than `slow_query_log_timeout`, reported every few seconds.
 //!
-//! Compat: as Cassandra's `MonitoringTask`, statements of a shape share a line, and a report has a bounded number of lines. Unlike
-//! there writes are told, too, and each line has the values and costs of its slowest execution. Waiting for the commit log does not
-//! make a statement slow.
+//! Compat: like Cassandra's `MonitoringTask`, statements of a shape share a line, and a report has a bounded number of lines.
+//! Unlike Cassandra, it has writes, too, and each line has the values and costs of the slowest execution. The wait for the
+//! commit log does not make a statement slow.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,19 +16,19 @@ use ilion_env::{Cost, Count};
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 /// Compat: `cassandra.monitoring_max_operations`.
 const LINES_MAX: usize = 50;
-/// Slow statements that wait to be reported; more are only counted.
+/// Slow statements that wait for the thread of the log; more are dropped.
 const WAITING_MAX: usize = 1000;
 
-/// An execution that was slow.
+/// A slow execution.
 #[derive(Clone, Debug, Default)]
 pub struct SlowStatement {
-    /// What it has in common with others.
+    /// Keyspace and text of its shape.
     pub shape: String,
     /// The statement and its values, abbreviated.
     pub text: String,
-    /// How long it took.
+    /// Its latency.
     pub elapsed_nanos: u64,
-    /// What it cost.
+    /// Its cost.
     pub cost: Cost,
 }
 
@@ -41,14 +41,14 @@ struct SlowShape {
     slowest: SlowStatement,
 }
 
-/// What goes into one report.
+/// The slow statements of one report.
 #[derive(Debug, Default)]
-struct Report {
+struct SlowReport {
     shapes: BTreeMap<String, SlowShape>,
     count: u64,
 }
 
-impl Report {
+impl SlowReport {
     fn take(&mut self, slow: SlowStatement) {
         self.count += 1;
         let nanos = slow.elapsed_nanos;
@@ -109,7 +109,7 @@ fn line(shape: &SlowShape, threshold: Duration) -> String {
     )
 }
 
-/// What an execution cost, in one line.
+/// Prints a cost in one line.
 fn in_words(cost: &Cost) -> String {
     let io = &cost.io;
     let mut words = vec![
@@ -139,7 +139,7 @@ fn in_words(cost: &Cost) -> String {
     words.join(", ")
 }
 
-/// The log of slow statements; a thread writes it until this is dropped.
+/// The slow-query log. Its thread runs until this is dropped.
 #[derive(Debug, Default)]
 pub struct SlowLog {
     threshold: Option<Duration>,
@@ -148,10 +148,10 @@ pub struct SlowLog {
 }
 
 impl SlowLog {
-    /// Reports what takes longer than the threshold; zero is never.
+    /// Starts a log of statements that take longer than the threshold; zero disables it.
     ///
     /// # Errors
-    /// There are no threads.
+    /// The thread cannot be started.
     pub fn start(threshold: Duration) -> io::Result<Self> {
         if threshold.is_zero() {
             return Ok(Self::default());
@@ -167,14 +167,14 @@ impl SlowLog {
         })
     }
 
-    /// Whether so long is slow.
+    /// True if this latency exceeds the threshold.
     #[inline]
     pub fn is_slow(&self, elapsed_nanos: u64) -> bool {
         self.threshold
             .is_some_and(|threshold| u128::from(elapsed_nanos) > threshold.as_nanos())
     }
 
-    /// Takes a slow statement into the next report, unless too many wait for it.
+    /// Adds a statement to the next report. It is dropped if too many wait.
     pub fn note(&self, slow: SlowStatement) {
         if let Some(sender) = &self.sender {
             let _ = sender.try_send(slow);
@@ -194,7 +194,7 @@ impl Drop for SlowLog {
 fn run(slow: &Receiver<SlowStatement>, threshold: Duration) {
     while let Ok(first) = slow.recv() {
         let started = Instant::now();
-        let mut report = Report::default();
+        let mut report = SlowReport::default();
         report.take(first);
         let is_over = loop {
             match slow.recv_deadline(started + REPORT_INTERVAL) {
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn statements_of_a_shape_share_a_line_with_the_slowest_of_them() {
-        let mut report = Report::default();
+        let mut report = SlowReport::default();
         for (value, millis) in [(1, 600), (2, 900), (3, 750)] {
             report.take(slow("SELECT a", value, millis));
         }
@@ -243,14 +243,18 @@ mod tests {
 
     #[test]
     fn a_report_has_a_bounded_number_of_lines() {
-        let mut report = Report::default();
+        let mut report = SlowReport::default();
         for shape in 0..LINES_MAX as u64 + 7 {
             report.take(slow(&format!("SELECT {shape:03}"), 1, 1000 - shape));
         }
         let printed = report.print(Duration::from_millis(500), REPORT_INTERVAL).unwrap();
         assert_eq!(printed.lines().count(), LINES_MAX + 2);
         assert!(printed.ends_with(".. (7 more were left out)"), "{printed}");
-        assert!(Report::default().print(Duration::ZERO, REPORT_INTERVAL).is_none());
+        assert!(
+            SlowReport::default()
+                .print(Duration::ZERO, REPORT_INTERVAL)
+                .is_none()
+        );
     }
 
     #[test]

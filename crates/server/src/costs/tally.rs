@@ -1,17 +1,16 @@
-//! What one thread has counted of statements of one shape, in few instructions; told as [`ShapeCosts`].
+//! The costs of one shape on one thread, counted in few instructions and converted to [`ShapeCosts`] when they are read.
 //!
-//! Most statements read nothing from disk and look at a few rows: these are counted together by all of their numbers, with one
-//! addition, and put into histograms by who asks.
+//! Most statements read nothing from disk and process few rows. There is one counter for each combination of such small
+//! numbers, so counting takes one addition. Readers fill the histograms from these counters.
 
 use ilion_env::cost::amplification_percent;
 use ilion_env::{Cost, Count};
 
-use super::shard::Spent;
-use super::{Histogram, ShapeCosts, Stages};
+use super::{Histogram, ShapeCosts, Spent, Stages};
 
-/// Numbers of rows and of SSTables below this, and half as many tombstones, are small.
+/// Counts of rows and of SSTables below this are small, counts of tombstones below half of it.
 const SMALL: u64 = 4;
-/// Place of the stage in [`Stages::each`].
+/// Index of the stage in [`Stages::NAMES`].
 const LOG_WAIT: usize = 2;
 /// Combinations of small numbers.
 const COMBINATIONS: usize = (SMALL * SMALL * SMALL / 2) as usize;
@@ -26,12 +25,12 @@ pub(super) struct Tally {
     pub stage_nanos: [u64; Stages::COUNT],
     /// Executions that read nothing from disk, by rows, SSTables and tombstones.
     small: [u64; COMBINATIONS],
-    others: Others,
+    large: LargeCounts,
 }
 
-/// Executions of which a number is not small.
+/// Executions with a number that is not small.
 #[derive(Clone, Debug, Default)]
-struct Others {
+struct LargeCounts {
     calls: u64,
     disk_bytes: Histogram,
     amplification: Histogram,
@@ -40,7 +39,7 @@ struct Others {
     sstables: Histogram,
 }
 
-/// What is told of each execution.
+/// The numbers of one execution.
 #[derive(Clone, Copy)]
 struct Numbers {
     rows: u64,
@@ -50,7 +49,7 @@ struct Numbers {
 }
 
 impl Tally {
-    /// One more execution.
+    /// Counts an execution.
     #[inline]
     pub fn record(&mut self, spent: &Spent<'_>) {
         let cost = spent.cost;
@@ -63,7 +62,7 @@ impl Tally {
         };
         match self.small.get_mut(numbers.combination()) {
             Some(count) => *count += 1,
-            None => self.others.record(numbers, cost.of(Count::BytesReturned)),
+            None => self.large.record(numbers, cost.of(Count::BytesReturned)),
         }
         if let Some(elapsed) = spent.elapsed_nanos {
             let log = cost.of(Count::LogNanos);
@@ -75,7 +74,7 @@ impl Tally {
         }
     }
 
-    /// How long one of them took.
+    /// Counts the times of an execution.
     #[inline]
     pub fn record_times(&mut self, stages: &Stages) {
         self.latency.record(stages.sum());
@@ -90,24 +89,24 @@ impl Tally {
 
     /// Executions.
     pub fn calls(&self) -> u64 {
-        self.others.calls + self.small.iter().sum::<u64>()
+        self.large.calls + self.small.iter().sum::<u64>()
     }
 
-    /// All of it in histograms.
+    /// Converts the counters to histograms.
     pub fn costs(&self) -> ShapeCosts {
         let mut costs = ShapeCosts {
             calls: self.calls(),
             errors: self.errors,
-            // Most waits for the log are over only when the answer leaves.
+            // The cost itself has only the waits within an execution; most waits end later.
             total: self.total.with(Count::LogNanos, self.stage_nanos[LOG_WAIT]),
             latency: self.latency.clone(),
             local_latency: self.local_latency.clone(),
             stage_nanos: self.stage_nanos,
-            disk_bytes: self.others.disk_bytes.clone(),
-            amplification: self.others.amplification.clone(),
-            rows: self.others.rows.clone(),
-            tombstones: self.others.tombstones.clone(),
-            sstables: self.others.sstables.clone(),
+            disk_bytes: self.large.disk_bytes.clone(),
+            amplification: self.large.amplification.clone(),
+            rows: self.large.rows.clone(),
+            tombstones: self.large.tombstones.clone(),
+            sstables: self.large.sstables.clone(),
         };
         for (combination, count) in self.small.iter().enumerate().filter(|(_, count)| **count > 0) {
             let numbers = Numbers::of_combination(combination as u64);
@@ -121,7 +120,7 @@ impl Tally {
     }
 }
 
-impl Others {
+impl LargeCounts {
     #[cold]
     #[inline(never)]
     fn record(&mut self, numbers: Numbers, returned: u64) {
@@ -136,7 +135,7 @@ impl Others {
 }
 
 impl Numbers {
-    /// A number of its own for each combination of small ones; beyond them if one is not small.
+    /// The index of the combination, or `COMBINATIONS` if a number is not small.
     #[inline]
     fn combination(self) -> usize {
         let above = [

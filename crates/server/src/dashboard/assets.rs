@@ -1,10 +1,10 @@
-//! The files of the page.
+//! The files of the dashboard.
 
 use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-/// Nothing but our own files is loaded or asked, and no other page may frame this one.
+/// The page may load and request its own origin only, and no other page may frame it.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
@@ -58,7 +58,7 @@ fn answer(kind: &'static str, text: &'static str) -> Response {
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        // Another version of the program may answer next time.
+        // The next request may reach another version of the program.
         (header::CACHE_CONTROL, "no-cache"),
     ];
     (headers, text).into_response()

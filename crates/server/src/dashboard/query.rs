@@ -1,4 +1,4 @@
-//! Statements from the page's query box.
+//! Executes statements of the dashboard's query box.
 
 use bytes::{Buf, Bytes};
 use ilion_env::trace::{self, TraceEvent};
@@ -13,14 +13,14 @@ use crate::clients::Clients;
 use crate::node::Node;
 use crate::request::schema_change;
 
-/// Rows of a page, if the order does not say.
+/// Rows of a page, if the order has no `page_size`.
 const PAGE_ROWS: u32 = 100;
-/// Most rows of a page.
+/// Largest page.
 const PAGE_ROWS_MAX: u32 = 5000;
-/// Values are shown up to this many characters.
+/// Longer values are cut.
 const VALUE_CHARS_MAX: usize = 10_000;
 
-/// A statement to carry out.
+/// A statement to execute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueryOrder {
     /// The statement.
@@ -28,43 +28,43 @@ pub struct QueryOrder {
     /// Keyspace of unqualified names.
     #[serde(default)]
     pub keyspace: Option<String>,
-    /// Rows that are wanted at once.
+    /// Rows of a page.
     #[serde(default)]
     pub page_size: Option<u32>,
-    /// Where to go on, as the page before said.
+    /// The paging state of the previous page.
     #[serde(default)]
     pub paging_state: Option<String>,
-    /// The steps are wanted, too.
+    /// Traces the statement.
     #[serde(default)]
     pub trace: bool,
 }
 
-/// What a statement answered.
+/// The answer to a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueryReport {
-    /// The columns; none if it answers no rows.
+    /// The columns; empty without a result.
     pub columns: Vec<QueryColumn>,
-    /// Values as CQL literals, texts without quotes; null is null.
+    /// Values as CQL literals, texts without quotes; `None` is null.
     pub rows: Vec<Vec<Option<String>>>,
-    /// More rows are there; ask with this.
+    /// Set if there are more rows: the state for the next page.
     pub paging_state: Option<String>,
-    /// Sentences of the server.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// From the statement's turn to its answer, waiting for the commit log included.
+    /// Time of the execution, including the wait for the commit log.
     pub elapsed_micros: u64,
-    /// `USE` was carried out: the keyspace from now on.
+    /// The new keyspace, after `USE`.
     pub keyspace: Option<String>,
-    /// The steps, if they were asked for.
+    /// The trace; empty if the order asks for none.
     #[serde(default)]
     pub trace: Vec<QueryStep>,
 }
 
-/// A step of a statement that was traced.
+/// A step of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueryStep {
-    /// Since the beginning.
+    /// Time since the start of the statement.
     pub elapsed_micros: u64,
-    /// What was done.
+    /// The activity.
     pub activity: String,
 }
 
@@ -78,8 +78,7 @@ pub struct QueryColumn {
     pub ty: String,
 }
 
-/// Carries out a statement as for any client: durable before it is answered, and told to those who listen for changes
-/// of the schema.
+/// Executes a statement as for any client: returns when its writes are durable, and sends the events of a schema change.
 pub(crate) fn run(node: &Node, clients: &Clients, order: &QueryOrder) -> Result<QueryReport, AdminError> {
     let started_nanos = node.engine().env().monotonic_nanos();
     let damaged = || AdminError::Refused("the paging state is damaged".to_owned());
@@ -125,7 +124,7 @@ pub(crate) fn run(node: &Node, clients: &Clients, order: &QueryOrder) -> Result<
     Ok(report)
 }
 
-/// Carries it out as a statement that is counted, see `system_views.statements`.
+/// Executes a statement and counts its costs for `system_views.statements`.
 fn execute(node: &Node, cql: &str, options: &ExecuteOptions) -> Result<Executed, AdminError> {
     let counted = Counted::begin(node);
     let mut client = ClientState::default();
@@ -137,7 +136,7 @@ fn execute(node: &Node, cql: &str, options: &ExecuteOptions) -> Result<Executed,
     executed
 }
 
-/// Returns when what was written is durable.
+/// Executes a statement and waits until its writes are durable.
 fn execute_durably(
     node: &Node,
     client: &mut ClientState,
@@ -186,7 +185,7 @@ fn take_rows(report: &mut QueryReport, rows: ResultSet) {
     report.paging_state = rows.paging_state.as_deref().map(hex::print);
 }
 
-/// The next value of `length: i32` and bytes; `None` if it is null.
+/// Reads the next value: `length: i32` and bytes; `None` if it is null.
 fn take_value<'c>(cells: &mut &'c [u8]) -> Option<&'c [u8]> {
     let len = usize::try_from(cells.try_get_i32().ok()?).ok()?;
     let (value, rest) = cells.split_at_checked(len)?;
@@ -199,7 +198,7 @@ fn shown(ty: &ilion_types::CqlType, value: &[u8]) -> String {
         ilion_types::CqlType::Text | ilion_types::CqlType::Ascii => ty.print_plain(value),
         _ => ty.print_literal(value),
     };
-    // What does not print is no value of its type; its bytes are what can be said of it.
+    // Bytes that are no value of the type are shown in hex.
     let mut text = printed.unwrap_or_else(|_| format!("0x{}", hex::print(value)));
     if let Some((cut, _)) = text.char_indices().nth(VALUE_CHARS_MAX) {
         text.truncate(cut);

@@ -1,4 +1,4 @@
-//! The spectrogram as JSON.
+//! The spectrogram of I/O as JSON.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use ilion_env::spectrogram::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Most reads of a [`SlowestReport`].
+/// Most reads in a [`SlowestReport`].
 const SLOWEST_MAX: usize = 100;
 
-/// From which slot on.
+/// Selects the slots from one on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct SpectrogramOrder {
     #[serde(default)]
@@ -22,17 +22,17 @@ pub(crate) struct SpectrogramOrder {
 pub struct SpectrogramReport {
     /// Length of a slot.
     pub slot_millis: u64,
-    /// Slots that are remembered.
+    /// Slots that are kept.
     pub slots_kept: u32,
-    /// When slot 0 began, milliseconds since 1970.
+    /// When slot 0 began, in milliseconds since 1970.
     pub epoch_millis: u64,
-    /// The slot that is being filled now; it comes next time.
+    /// The slot that is filled now; it is not part of this report.
     pub current_slot: u32,
     /// Lower bounds of the steps of latency.
     pub bounds_nanos: Vec<u64>,
-    /// Names of the kinds.
+    /// Names of the kinds of I/O.
     pub kinds: Vec<String>,
-    /// `keyspace.table` by the numbers of the cells; empty is no table.
+    /// `keyspace.table` by the table number of the cells; empty is no table.
     pub tables: BTreeMap<u16, String>,
     /// Slots with I/O, oldest first.
     pub slots: Vec<SpectrumSlot>,
@@ -48,7 +48,7 @@ pub struct SpectrumSlot {
 }
 
 impl SpectrogramReport {
-    /// The slots from one on.
+    /// Reports the slots from `order.from` on.
     pub(crate) fn since(order: SpectrogramOrder) -> Self {
         let mut tables = BTreeMap::new();
         let mut slots = Vec::new();
@@ -81,7 +81,7 @@ impl SpectrogramReport {
     }
 }
 
-/// A rectangle of the spectrogram, both ends inclusive.
+/// A rectangle of the spectrogram; both ends are inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowestOrder {
     /// First slot.
@@ -100,36 +100,36 @@ fn longest() -> u64 {
     u64::MAX
 }
 
-/// The slowest reads that are remembered of a rectangle.
+/// The slowest reads in a rectangle, as far as they are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowestReport {
     /// Slowest first.
     pub reads: Vec<SlowRead>,
 }
 
-/// A read.
+/// A slow read of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowRead {
-    /// When it ended, milliseconds since 1970.
+    /// Start of the slot in which it ended, in milliseconds since 1970.
     pub at_millis: u64,
-    /// What it was for.
+    /// Kind of I/O.
     pub kind: String,
     /// `keyspace.table`.
     pub table: String,
-    /// The file.
+    /// Name of the file.
     pub file: String,
-    /// From which byte on.
+    /// Offset in the file.
     pub offset: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// How long it took.
+    /// Latency.
     pub nanos: u64,
-    /// The statement that asked, if it is known.
+    /// Text of the statement for which it was done, if known.
     pub statement: Option<String>,
 }
 
 impl SlowestReport {
-    /// Those of a rectangle; `name` knows the statements.
+    /// Reports the reads of a rectangle; `name` returns the text of a statement by its id.
     pub(crate) fn of(order: SlowestOrder, name: impl Fn(u64) -> Option<String>) -> Self {
         let (slots, nanos) = ((order.from, order.to), (order.min_nanos, order.max_nanos));
         let reads = slowest_reads(slots, nanos, SLOWEST_MAX)

@@ -1,8 +1,8 @@
-//! A session: what connection, workers and commit log share about one client.
+//! A session: the state of one client that its connection, the workers and the commit log share.
 //!
-//! A request is counted when it is decoded and until its answer is queued; answers are counted until the socket has taken
-//! them. Over either limit nothing more is read from the socket, so that a client holds no more memory than that, however
-//! slowly it reads and however quickly it asks. All of it counts in the budget of all clients, too (`client_memory`).
+//! A request counts from its decoding until its answer is queued; an answer counts until the socket has taken it. Over either
+//! limit, nothing more is read from the socket. So the memory of a client is bounded, however slowly it reads and however fast it
+//! sends. All of it counts in the budget of all clients, too (`client_memory`).
 
 mod outbox;
 mod told;
@@ -26,7 +26,7 @@ use crate::client_memory::Account;
 use outbox::{Outbox, Remainder};
 use told::Told;
 
-/// How bytes travel since STARTUP.
+/// The format of bytes on the wire after STARTUP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wire {
     pub version: Version,
@@ -34,12 +34,12 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// The compression of single envelopes; v5 compresses segments.
+    /// The compression of envelopes; `None` in v5, which compresses segments.
     pub fn of_envelopes(self) -> Option<Compression> {
         self.compression.filter(|_| self.version < Version::V5)
     }
 
-    /// Whole envelopes as they travel.
+    /// Packs whole envelopes for the wire: into segments in v5.
     pub fn pack(self, envelopes: Vec<u8>) -> Vec<u8> {
         if self.version < Version::V5 || envelopes.is_empty() {
             return envelopes;
@@ -49,7 +49,7 @@ impl Wire {
         out
     }
 
-    /// An envelope with large parts, as it travels; they are not copied, but where they are compressed. Requires: envelopes are not
+    /// Packs one envelope with large shared parts. They are copied only if segments are compressed. Requires: envelopes are not
     /// compressed.
     pub fn pack_shared(self, envelope: Rope) -> Rope {
         if self.version < Version::V5 {
@@ -61,36 +61,36 @@ impl Wire {
     }
 }
 
-/// A request that a worker is to execute.
+/// A request for a worker.
 pub(crate) enum Work {
-    /// As it came, and when its last byte had.
+    /// Not decoded yet.
     Frame { frame: Frame, received_nanos: u64 },
-    /// Decoded, and found to be for the threads that may take long.
+    /// Decoded, and moved to the threads for heavy statements.
     Heavy {
         request: Box<RequestFrame>,
-        cost: Cost,
+        cost: InFlight,
         received_nanos: u64,
     },
 }
 
 impl Work {
-    /// By what it is answered, and what it counts for.
-    pub fn place(&self) -> (Version, i16, Cost) {
+    /// Version and stream of its answer, and its size.
+    pub fn stream_and_size(&self) -> (Version, i16, InFlight) {
         match self {
-            Self::Frame { frame, .. } => (frame.version, frame.stream, Cost::of(frame)),
+            Self::Frame { frame, .. } => (frame.version, frame.stream, InFlight::of(frame)),
             Self::Heavy { request, cost, .. } => (request.version, request.stream, *cost),
         }
     }
 }
 
-/// What requests count for while they are in flight.
+/// Number and size of requests in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cost {
+pub(crate) struct InFlight {
     pub requests: usize,
     pub bytes: usize,
 }
 
-impl Cost {
+impl InFlight {
     pub fn of(frame: &Frame) -> Self {
         Self {
             requests: 1,
@@ -112,19 +112,19 @@ pub(crate) struct SessionLimits {
     pub queued_bytes_max: usize,
 }
 
-/// Where a connection stands.
+/// The stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Stage {
-    /// STARTUP has not come.
+pub(crate) enum ConnectionStage {
+    /// Before STARTUP.
     Established = 0,
-    /// The client has to say who it is.
+    /// The client must authenticate.
     Authenticating = 1,
-    /// It may send statements.
+    /// The client may send statements.
     Ready = 2,
 }
 
-/// What a client said about itself, and what it has set.
+/// The client's STARTUP and its state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Client {
     pub state: ClientState,
@@ -132,21 +132,21 @@ pub(crate) struct Client {
     pub wire: Option<Wire>,
 }
 
-/// One connection, as everybody but its own task sees it.
+/// The shared state of one connection.
 pub(crate) struct Session {
     pub id: u64,
     pub peer: SocketAddr,
     limits: SessionLimits,
-    /// What it holds of the budget of all clients.
+    /// Its share of the memory for all clients.
     pub account: Account,
     stage: AtomicU8,
-    /// Held only to copy out or in, never while a statement runs.
+    /// Locked only to copy, never while a statement runs.
     client: Mutex<Client>,
-    /// Held while a socket that never blocks takes bytes.
+    /// Locked while bytes are written to the socket, which never blocks.
     outbox: Mutex<Outbox>,
     /// Wakes the task that sends.
     pub wake_sender: Notify,
-    /// Wakes the task that reads, when it waits for room.
+    /// Wakes the task that reads, while it waits for room.
     pub wake_reader: Notify,
     reader_waits: AtomicBool,
     is_gone: AtomicBool,
@@ -160,13 +160,13 @@ pub(crate) struct Session {
     pub told: Told,
 }
 
-/// Who calls [`Session::deliver`].
+/// Who sends the bytes that [`Session::deliver`] queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sender {
-    /// A thread that may spend the system call.
-    Itself,
-    /// One that may not: the connection's own task sends.
-    Task,
+pub(crate) enum SentBy {
+    /// The calling thread.
+    Caller,
+    /// The task of the connection, since the caller may not spend a system call.
+    ConnectionTask,
 }
 
 impl Session {
@@ -182,7 +182,7 @@ impl Session {
             peer,
             limits,
             account,
-            stage: AtomicU8::new(Stage::Established as u8),
+            stage: AtomicU8::new(ConnectionStage::Established as u8),
             client: Mutex::default(),
             outbox: Mutex::new(Outbox::new(stream)),
             wake_sender: Notify::new(),
@@ -198,19 +198,19 @@ impl Session {
         }
     }
 
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> ConnectionStage {
         match self.stage.load(Relaxed) {
-            0 => Stage::Established,
-            1 => Stage::Authenticating,
-            _ => Stage::Ready,
+            0 => ConnectionStage::Established,
+            1 => ConnectionStage::Authenticating,
+            _ => ConnectionStage::Ready,
         }
     }
 
-    pub fn set_stage(&self, stage: Stage) {
+    pub fn set_stage(&self, stage: ConnectionStage) {
         self.stage.store(stage as u8, Relaxed);
     }
 
-    /// Whether the client is told at once that there is no memory for a request.
+    /// True if requests are refused at once while memory is short.
     pub fn throws_on_overload(&self) -> bool {
         self.throws_on_overload.load(Relaxed)
     }
@@ -219,12 +219,12 @@ impl Session {
         self.throws_on_overload.store(throws, Relaxed);
     }
 
-    /// A copy of what is known of the client.
+    /// A copy of the client's STARTUP and state.
     pub fn client(&self) -> Client {
         self.client.lock().clone()
     }
 
-    /// What a worker needs of it; nothing before STARTUP.
+    /// What a worker needs; `None` before STARTUP.
     pub fn enter(&self) -> Option<(Wire, ClientState)> {
         let client = self.client.lock();
         Some((client.wire?, client.state.clone()))
@@ -234,7 +234,7 @@ impl Session {
         self.client.lock().wire
     }
 
-    /// Whole envelopes as they travel at this time.
+    /// Packs whole envelopes for the wire, also before STARTUP.
     pub fn pack(&self, envelopes: Vec<u8>) -> Vec<u8> {
         match self.wire() {
             Some(wire) => wire.pack(envelopes),
@@ -246,8 +246,8 @@ impl Session {
         change(&mut self.client.lock());
     }
 
-    /// Counts requests that were decoded.
-    pub fn begin(&self, cost: Cost) {
+    /// Counts decoded requests as in flight.
+    pub fn begin(&self, cost: InFlight) {
         self.requests.fetch_add(cost.requests, SeqCst);
         self.request_bytes.fetch_add(cost.bytes, SeqCst);
         self.account.grow(cost.bytes);
@@ -255,16 +255,16 @@ impl Session {
     }
 
     /// Queues answers, already packed for the wire, and counts their requests as done.
-    pub fn deliver(&self, packed: impl Into<Rope>, done: Cost, sender: Sender) {
+    pub fn deliver(&self, packed: impl Into<Rope>, done: InFlight, sender: SentBy) {
         self.deliver_timed(packed, done, sender, None);
     }
 
-    /// The same; the times are told when the first byte leaves.
+    /// As [`Self::deliver`]; counts the times of the requests when the first byte is sent.
     pub fn deliver_timed(
         &self,
         packed: impl Into<Rope>,
-        done: Cost,
-        sender: Sender,
+        done: InFlight,
+        sender: SentBy,
         times: Option<AnswerTimes>,
     ) {
         self.send(packed.into(), sender, times);
@@ -274,12 +274,12 @@ impl Session {
         self.wake_reader_if_waiting();
     }
 
-    fn send(&self, packed: Rope, sender: Sender, times: Option<AnswerTimes>) {
+    fn send(&self, packed: Rope, sender: SentBy, times: Option<AnswerTimes>) {
         let mut outbox = self.outbox.lock();
         let before = outbox.queued_bytes();
-        let is_sent_now = before == 0 && sender == Sender::Itself;
+        let is_sent_now = before == 0 && sender == SentBy::Caller;
         match times {
-            // Most answers leave at once: these times need not be kept.
+            // Most answers are sent at once, so their times need not be queued.
             Some(times) if is_sent_now && outbox.takes_all() => {
                 times.sent();
                 outbox.push(packed, None);
@@ -292,13 +292,13 @@ impl Session {
         };
         self.account.change(before, outbox.queued_bytes());
         drop(outbox);
-        // Errors of the socket are met, and told, by the connection's own task.
+        // The connection's own task meets the same error of the socket and handles it.
         if !matches!(sent, Ok(Remainder::Nothing)) {
             self.wake_sender.notify_one();
         }
     }
 
-    /// Sends what is queued. Returns the parked work that may go on, and whether the socket is to be waited for.
+    /// Sends queued bytes. Returns the parked work that may run again, and whether the socket is full.
     pub fn flush(&self) -> std::io::Result<(Vec<Work>, bool)> {
         let mut outbox = self.outbox.lock();
         let before = outbox.queued_bytes();
@@ -314,28 +314,28 @@ impl Session {
         Ok((work, waiting))
     }
 
-    /// Keeps work until the client has read, or all clients together hold less; gives it back if it may run now.
+    /// Parks work until the client has read more, or until memory is free. Returns the work as an error if it may run now.
     pub fn park(&self, work: Vec<Work>) -> Result<(), Vec<Work>> {
         if self.account.has_room() {
             return self.outbox.lock().park(work, self.limits.queued_bytes_max);
         }
         self.outbox.lock().park(work, 0)?;
-        // The task looks after it, since nothing may be left to send.
+        // No bytes may be left to send, so the task must be woken to resume the work.
         self.wake_sender.notify_one();
         Ok(())
     }
 
-    /// True if work waits to be taken up.
+    /// True if work is parked.
     pub fn has_parked(&self) -> bool {
         self.outbox.lock().has_parked()
     }
 
-    /// The work that waits, whatever there is room for.
+    /// Takes all parked work, even without room for it.
     pub fn take_parked(&self) -> Vec<Work> {
         self.outbox.lock().unpark(usize::MAX)
     }
 
-    /// Drops the socket and what was to be sent.
+    /// Drops the socket and the bytes that are not sent.
     pub fn close(&self) {
         self.is_gone.store(true, Relaxed);
         let mut outbox = self.outbox.lock();
@@ -343,12 +343,12 @@ impl Session {
         outbox.close();
     }
 
-    /// Whether nobody is there any more to be answered.
+    /// True if the connection is closed.
     pub fn is_gone(&self) -> bool {
         self.is_gone.load(Relaxed)
     }
 
-    /// Wakes whoever waits, to look again whether the server is stopping.
+    /// Wakes both tasks, so that they check whether the server stops.
     pub fn wake(&self) {
         self.wake_reader.notify_one();
         self.wake_sender.notify_one();
@@ -372,19 +372,19 @@ impl Session {
         self.requests_in_flight() == 0 && self.queued_bytes() == 0
     }
 
-    /// Whether another request may be decoded.
+    /// True if another request may be decoded.
     pub fn has_room(&self) -> bool {
         self.requests.load(SeqCst) < self.limits.requests_max
             && self.request_bytes.load(SeqCst) < self.limits.request_bytes_max
             && self.queued_bytes() < self.limits.queued_bytes_max
     }
 
-    /// Returns when another request may be decoded (or somebody called [`Session::wake`]).
+    /// Waits until another request may be decoded, or until [`Session::wake`].
     pub async fn wait_for_room(&self) {
         self.wait_unless(Self::has_room).await;
     }
 
-    /// Returns when something was answered or sent (or is all done, or somebody called [`Session::wake`]).
+    /// Waits until an answer was queued or sent, or until [`Session::wake`]. Returns at once if the session is idle.
     pub async fn wait_for_change(&self) {
         self.wait_unless(Self::is_idle).await;
     }
@@ -394,7 +394,7 @@ impl Session {
             return;
         }
         self.reader_waits.store(true, SeqCst);
-        // It may have come true before the flag was seen.
+        // It may have become true before the flag was set.
         if !is_done(self) {
             self.wake_reader.notified().await;
         }
@@ -406,9 +406,9 @@ impl Session {
         ClientFacts {
             peer: self.peer,
             stage: match self.stage() {
-                Stage::Established => "ESTABLISHED",
-                Stage::Authenticating => "AUTHENTICATING",
-                Stage::Ready => "READY",
+                ConnectionStage::Established => "ESTABLISHED",
+                ConnectionStage::Authenticating => "AUTHENTICATING",
+                ConnectionStage::Ready => "READY",
             },
             options: client.options,
             protocol_version: client.wire.map(|wire| wire.version.number()),

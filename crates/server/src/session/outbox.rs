@@ -1,8 +1,8 @@
-//! Answers on their way to a client, and the requests that wait until it reads them.
+//! Answers that are not sent yet, and requests that wait until the client reads them.
 //!
-//! Invariant: bytes leave in the order of `deliver`. Work is parked only while there are bytes to send, and whoever sends
-//! them takes it up again, or while all clients hold too much, and then the connection's task is woken to look after it: nothing
-//! is left behind.
+//! Invariants: bytes are sent in the order of `deliver`. Parked work is always resumed: it is parked either while bytes are
+//! queued, and then the sender of these bytes resumes it; or while memory is short, and then the connection's task is woken to
+//! resume it.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -16,31 +16,31 @@ use tokio::net::TcpStream;
 use super::Work;
 use crate::answer_times::AnswerTimes;
 
-/// Chunks that one system call sends.
+/// Most chunks of one system call.
 const CHUNKS_PER_WRITE: usize = 64;
 
-/// What waits to be sent. Held under a lock; the socket never blocks.
+/// The queue of bytes to send.
 #[derive(Default)]
 pub(super) struct Outbox {
-    /// Gone when the connection is.
+    /// `None` when the connection is closed.
     stream: Option<Arc<TcpStream>>,
     chunks: VecDeque<Chunk>,
-    /// Bytes of the first chunk that are sent already.
+    /// Bytes of the first chunk that are sent.
     sent: usize,
     queued_bytes: usize,
-    /// Bytes that have left since the connection was opened.
+    /// Bytes sent since the connection was opened.
     left_bytes: u64,
-    /// Answers whose first byte has not left, by the place of that byte.
+    /// Times of answers whose first byte is not sent, with the offset of that byte in the stream.
     times: VecDeque<(u64, AnswerTimes)>,
-    /// The socket was full when it was last tried.
+    /// The socket was full at the last attempt.
     is_stuck: bool,
     parked: Vec<Work>,
 }
 
-/// Bytes in one piece.
+/// A contiguous piece of bytes.
 enum Chunk {
     Own(Vec<u8>),
-    /// A part of something that may be larger.
+    /// A slice of a larger buffer.
     Shared(Bytes),
 }
 
@@ -55,10 +55,10 @@ impl Deref for Chunk {
     }
 }
 
-/// What is left after bytes were added or sent.
+/// The outcome of sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remainder {
-    /// Nothing.
+    /// All bytes are sent.
     Nothing,
     /// The socket is full; wait until it is writable.
     Waiting,
@@ -76,18 +76,18 @@ impl Outbox {
         self.queued_bytes
     }
 
-    /// True if the socket was not full when it was last tried: it takes all of what is sent now.
+    /// True if the socket was not full at the last attempt: then it will probably take all bytes at once.
     pub fn takes_all(&self) -> bool {
         !self.is_stuck
     }
 
-    /// Drops what was to be sent and everything to come.
+    /// Drops the socket and all queued bytes.
     pub fn close(&mut self) {
         self.tell_leaving(u64::MAX);
         *self = Self::default();
     }
 
-    /// Adds bytes to what is queued.
+    /// Queues bytes.
     pub fn push(&mut self, packed: Rope, times: Option<AnswerTimes>) {
         if self.stream.is_none() || packed.is_empty() {
             return times.map_or((), AnswerTimes::sent);
@@ -105,10 +105,11 @@ impl Outbox {
         }
     }
 
-    /// Sends what is queued, as far as the socket takes it.
+    /// Sends queued bytes until the socket is full.
     pub fn send(&mut self) -> io::Result<Remainder> {
         while let (Some(stream), false) = (self.stream.clone(), self.chunks.is_empty()) {
-            // A socket that is not full takes all of it at once. Told before, so that whoever reads the answer finds it counted.
+            // A socket that is not full probably takes all bytes. Count before the write, so that a client that has read its answer finds
+            // the request counted.
             if !self.is_stuck {
                 self.tell_leaving(self.left_bytes + self.queued_bytes as u64);
             }
@@ -132,7 +133,7 @@ impl Outbox {
         Ok(Remainder::Nothing)
     }
 
-    /// Tells the times of answers whose first byte is before the place.
+    /// Counts the times of answers whose first byte is before this offset.
     fn tell_leaving(&mut self, place: u64) {
         while let Some((_, times)) = self.times.pop_front_if(|(first, _)| *first < place) {
             times.sent();
@@ -153,7 +154,7 @@ impl Outbox {
         }
     }
 
-    /// Keeps work for later if the client has left this much unread; gives it back otherwise.
+    /// Parks work if the client has left this much unread. Otherwise returns the work as an error.
     pub fn park(&mut self, work: Vec<Work>, queued_max: usize) -> Result<(), Vec<Work>> {
         if self.queued_bytes < queued_max {
             return Err(work);
@@ -167,7 +168,7 @@ impl Outbox {
         !self.parked.is_empty()
     }
 
-    /// The parked work, once the client has read enough.
+    /// Takes the parked work if less than half of `queued_max` is queued.
     pub fn unpark(&mut self, queued_max: usize) -> Vec<Work> {
         if self.queued_bytes >= queued_max.div_ceil(2) {
             return Vec::new();

@@ -1,23 +1,22 @@
-//! What a connection was told of statements whose result columns were others once.
+//! The result metadata that a connection has received for statements whose result columns have changed.
 //!
-//! Before protocol 5 a client that does without metadata does not say which columns it knows, and another client may have
-//! prepared the statement again since. So each connection has to prepare such a statement itself before rows come without
-//! their columns.
+//! Before v5, a client that skips metadata does not name the metadata it knows, and another client may have prepared the
+//! statement again since. So each connection must prepare such a statement itself before it gets rows without metadata.
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-/// More are forgotten: clients are asked to prepare them once more.
+/// Most statements. When it is reached, all are dropped, and clients must prepare them again.
 const TOLD_MAX: usize = 1024;
 
 type Id = [u8; 16];
 
-/// The ids of result metadata that a connection was told, by statement.
+/// The id of the last result metadata that was sent, by statement.
 #[derive(Default)]
 pub(crate) struct Told(Mutex<HashMap<Id, Id>>);
 
 impl Told {
-    /// Remembers what a PREPARE was answered with.
+    /// Notes the metadata id in an answer to PREPARE.
     pub fn note(&self, statement: Id, result_metadata: Id) {
         let mut told = self.0.lock();
         if told.len() >= TOLD_MAX {
@@ -26,7 +25,7 @@ impl Told {
         told.insert(statement, result_metadata);
     }
 
-    /// Whether the connection knows these columns of the statement.
+    /// True if the client has received this metadata of the statement.
     pub fn has(&self, statement: &Id, result_metadata: &Id) -> bool {
         self.0.lock().get(statement) == Some(result_metadata)
     }

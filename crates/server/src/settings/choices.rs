@@ -1,4 +1,4 @@
-//! Settings that are one word out of a few.
+//! Settings with a few fixed values.
 
 use ilion_types::Partitioner;
 

@@ -1,4 +1,4 @@
-//! `default_compaction`: the compaction of tables that do not say.
+//! `default_compaction`: the compaction of tables that do not set it.
 //!
 //! ```text
 //! default := class (";" option "=" value)*

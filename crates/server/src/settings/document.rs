@@ -1,4 +1,4 @@
-//! The document of the settings, `docs/settings.md`, made from the lists.
+//! Prints `docs/settings.md` from the lists of settings.
 
 use std::fmt::Write as _;
 

@@ -1,14 +1,14 @@
-//! The settings file: YAML to a flat list of names and values, each with its line.
+//! The settings file: YAML to a flat list of names and values with their lines.
 //!
-//! What is nested is flattened with underscores (`sstable: {selected_format: big}` is `sstable_selected_format`), a list
-//! of one value is that value, and a class is its name.
+//! Nested names are joined with underscores (`sstable: {selected_format: big}` is `sstable_selected_format`), a list of one
+//! value is that value, and a class with parameters is its name.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-/// A name with its value, as the file has it.
+/// A name with its value as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub name: String,
@@ -16,27 +16,29 @@ pub(super) struct Entry {
     pub line: u64,
 }
 
-/// What can stand in YAML, scalars as their text.
-enum Node {
+/// A YAML value; scalars are text.
+enum YamlValue {
     Null,
     Scalar(String),
-    List(Vec<Node>),
-    Map(Vec<(Spanned<String>, Node)>),
+    List(Vec<YamlValue>),
+    Map(Vec<(Spanned<String>, YamlValue)>),
 }
 
 /// Reads the text of a settings file.
 pub(super) fn parse(text: &str) -> Result<Vec<Entry>, String> {
-    let node: Node = if text.lines().all(is_blank) {
-        Node::Null
+    let node: YamlValue = if text.lines().all(is_blank) {
+        YamlValue::Null
     } else {
-        // Without a picture of the place: what is told of a setting is one line.
+        // No snippet of the file, since errors about settings are one line.
         serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())?
     };
     let mut entries = Vec::new();
     match node {
-        Node::Null => {}
-        Node::Map(pairs) => flatten("", pairs, &mut entries),
-        Node::Scalar(_) | Node::List(_) => return Err("expected lines of the form `name: value`".to_owned()),
+        YamlValue::Null => {}
+        YamlValue::Map(pairs) => flatten("", pairs, &mut entries),
+        YamlValue::Scalar(_) | YamlValue::List(_) => {
+            return Err("expected lines of the form `name: value`".to_owned());
+        }
     }
     Ok(entries)
 }
@@ -46,7 +48,7 @@ fn is_blank(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, Node)>, entries: &mut Vec<Entry>) {
+fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, YamlValue)>, entries: &mut Vec<Entry>) {
     for (key, node) in pairs {
         let line = key.referenced.line();
         let name = match (prefix, key.value.as_str()) {
@@ -56,58 +58,58 @@ fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, Node)>, entries: &mut Vec<
             (prefix, name) => format!("{prefix}_{name}"),
         };
         match node {
-            // A name without a value says nothing, as in Cassandra.
-            Node::Null => {}
-            Node::Scalar(value) => entries.push(Entry { name, value, line }),
-            Node::List(items) => entries.push(Entry {
+            // Compat: a name without a value has no effect.
+            YamlValue::Null => {}
+            YamlValue::Scalar(value) => entries.push(Entry { name, value, line }),
+            YamlValue::List(items) => entries.push(Entry {
                 name,
                 value: list(items),
                 line,
             }),
-            Node::Map(pairs) if name == "default_compaction" => entries.push(Entry {
+            YamlValue::Map(pairs) if name == "default_compaction" => entries.push(Entry {
                 value: compaction(pairs),
                 name,
                 line,
             }),
-            // `sstable: {format: {bti: ..}}` is about details of formats.
-            Node::Map(_) if name == "sstable_format" => entries.push(Entry {
+            // `sstable: {format: {bti: ..}}` has parameters of formats.
+            YamlValue::Map(_) if name == "sstable_format" => entries.push(Entry {
                 name: "sstable_format_parameters".to_owned(),
                 value: "(a block)".to_owned(),
                 line,
             }),
-            // Of a block that is passed over as a whole, nothing is told but its name and whether it is switched on.
-            Node::Map(pairs) if super::foreign::find(&name).is_some() => entries.push(Entry {
+            // A foreign block is reduced to its name and its switch.
+            YamlValue::Map(pairs) if super::foreign::find(&name).is_some() => entries.push(Entry {
                 name,
                 value: switch(&pairs),
                 line,
             }),
-            Node::Map(pairs) => flatten(&name, pairs, entries),
+            YamlValue::Map(pairs) => flatten(&name, pairs, entries),
         }
     }
 }
 
-/// What switches a block of Cassandra's on. Without that it is off.
-fn switch(pairs: &[(Spanned<String>, Node)]) -> String {
+/// The value that switches a block of Cassandra's on; empty if it has none, which means off.
+fn switch(pairs: &[(Spanned<String>, YamlValue)]) -> String {
     let found = pairs
         .iter()
         .find_map(|(key, node)| match (key.value.as_str(), node) {
-            ("enabled" | "internode_encryption", Node::Scalar(value)) => Some(value.clone()),
+            ("enabled" | "internode_encryption", YamlValue::Scalar(value)) => Some(value.clone()),
             _ => None,
         });
     found.unwrap_or_default()
 }
 
 /// `{class_name: C, parameters: {a: b}}` is `C; a=b`.
-fn compaction(pairs: Vec<(Spanned<String>, Node)>) -> String {
+fn compaction(pairs: Vec<(Spanned<String>, YamlValue)>) -> String {
     let (mut class, mut options) = (String::new(), String::new());
     for (key, node) in pairs {
         match (key.value.as_str(), node) {
-            ("class_name", Node::Scalar(name)) => class = name,
-            ("parameters", Node::Map(parameters)) => options.push_str(&parameter_list(parameters)),
+            ("class_name", YamlValue::Scalar(name)) => class = name,
+            ("parameters", YamlValue::Map(parameters)) => options.push_str(&parameter_list(parameters)),
             // A list of one block.
-            ("parameters", Node::List(blocks)) => {
+            ("parameters", YamlValue::List(blocks)) => {
                 for block in blocks {
-                    if let Node::Map(parameters) = block {
+                    if let YamlValue::Map(parameters) = block {
                         options.push_str(&parameter_list(parameters));
                     }
                 }
@@ -118,91 +120,91 @@ fn compaction(pairs: Vec<(Spanned<String>, Node)>) -> String {
     class + &options
 }
 
-fn parameter_list(parameters: Vec<(Spanned<String>, Node)>) -> String {
+fn parameter_list(parameters: Vec<(Spanned<String>, YamlValue)>) -> String {
     let parameters = parameters.into_iter();
     parameters
         .map(|(key, node)| match node {
-            Node::Scalar(value) => format!("; {}={value}", key.value),
+            YamlValue::Scalar(value) => format!("; {}={value}", key.value),
             _ => format!("; {}", key.value),
         })
         .collect()
 }
 
-/// One value is itself; several are shown together and will not parse as one.
-fn list(items: Vec<Node>) -> String {
+/// Joins the values of a list. Several joined values do not parse as one value.
+fn list(items: Vec<YamlValue>) -> String {
     let texts: Vec<String> = items
         .into_iter()
         .map(|item| match item {
-            Node::Scalar(text) => text,
+            YamlValue::Scalar(text) => text,
             _ => "(a block)".to_owned(),
         })
         .collect();
     texts.join(LIST_SEPARATOR)
 }
 
-/// Between the values of a list.
+/// Separator of joined values.
 pub(super) const LIST_SEPARATOR: &str = ", ";
 
-impl<'de> Deserialize<'de> for Node {
+impl<'de> Deserialize<'de> for YamlValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NodeVisitor)
+        deserializer.deserialize_any(YamlVisitor)
     }
 }
 
-struct NodeVisitor;
+struct YamlVisitor;
 
-impl<'de> Visitor<'de> for NodeVisitor {
-    type Value = Node;
+impl<'de> Visitor<'de> for YamlVisitor {
+    type Value = YamlValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value, a list or a block")
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
-        Ok(Node::Scalar(value.to_string()))
+    fn visit_bool<E>(self, value: bool) -> Result<YamlValue, E> {
+        Ok(YamlValue::Scalar(value.to_string()))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
-        Ok(Node::Scalar(value.to_string()))
+    fn visit_i64<E>(self, value: i64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Scalar(value.to_string()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
-        Ok(Node::Scalar(value.to_string()))
+    fn visit_u64<E>(self, value: u64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Scalar(value.to_string()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
-        Ok(Node::Scalar(value.to_string()))
+    fn visit_f64<E>(self, value: f64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Scalar(value.to_string()))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
-        Ok(Node::Scalar(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<YamlValue, E> {
+        Ok(YamlValue::Scalar(value.to_owned()))
     }
 
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
+    fn visit_unit<E>(self) -> Result<YamlValue, E> {
+        Ok(YamlValue::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
+    fn visit_none<E>(self) -> Result<YamlValue, E> {
+        Ok(YamlValue::Null)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
-        Node::deserialize(deserializer)
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<YamlValue, D::Error> {
+        YamlValue::deserialize(deserializer)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<YamlValue, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = list.next_element()? {
             items.push(item);
         }
-        Ok(Node::List(items))
+        Ok(YamlValue::List(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<YamlValue, A::Error> {
         let mut pairs = Vec::new();
         while let Some(pair) = map.next_entry()? {
             pairs.push(pair);
         }
-        Ok(Node::Map(pairs))
+        Ok(YamlValue::Map(pairs))
     }
 }

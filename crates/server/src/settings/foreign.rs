@@ -1,26 +1,26 @@
-//! Settings of Cassandra that Ilion knows and has no use for: what is said when they are met.
+//! Settings of Cassandra that Ilion does not support, each with a warning or an error.
 //!
-//! A setting that cannot change what clients see is passed over with a warning. One that asks for something that Ilion does
-//! not do and that changes safety or results is refused, so that nobody believes to have it.
+//! A setting that cannot change what clients see is passed over with a warning. A setting that Ilion does not support and that
+//! affects safety or results is refused, so that nobody relies on it.
 //!
-//! Names of Cassandra 4.0, with a unit at their end or `enable_` at their start, are found by those of 4.1 and 5.0.
+//! Names of Cassandra 4.0, which end with a unit or start with `enable_`, are looked up as those of 4.1 and 5.0.
 
 /// What happens to a foreign setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Warned about.
+    /// It is ignored with a warning.
     PassedOver,
     /// The server does not start, unless the value is one of these.
     RefusedUnless(&'static [&'static str]),
 }
 
-/// Some settings of Cassandra with the same fate and reason.
+/// A group of Cassandra's settings with the same fate and reason.
 pub struct Foreign {
     /// Their names.
     pub names: &'static [&'static str],
     /// What happens.
     pub fate: Fate,
-    /// Why, as half a sentence after "since ".
+    /// The reason, as a clause after "since".
     pub reason: &'static str,
 }
 
@@ -28,7 +28,7 @@ const OFF: &[&str] = &["false", "none", "0", "0s", "0ms", "-1", ""];
 
 const ON: &[&str] = &["true"];
 
-/// The list.
+/// All foreign settings.
 pub const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &[
@@ -364,7 +364,7 @@ pub const FOREIGN: &[Foreign] = &[
     },
 ];
 
-/// Units at the end of names of Cassandra 4.0.
+/// Suffixes for units in names of Cassandra 4.0.
 const UNITS: [&str; 12] = [
     "_in_ms",
     "_in_kb",
@@ -380,7 +380,7 @@ const UNITS: [&str; 12] = [
     "_in_bytes_per_ip",
 ];
 
-/// What is known of a name of Cassandra's.
+/// Finds the group of a name.
 pub(super) fn find(name: &str) -> Option<&'static Foreign> {
     let listed = |name: &str| FOREIGN.iter().find(|foreign| foreign.names.contains(&name));
     let switch = || listed(&format!("{}_enabled", name.strip_prefix("enable_")?));

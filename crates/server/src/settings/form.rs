@@ -1,4 +1,4 @@
-//! How values of settings are written: durations, sizes and rates as in Cassandra 4.1 and later, and plain words.
+//! Parses and prints values of settings: durations, sizes and rates as in Cassandra 4.1 and later, and plain words.
 //!
 //! ```text
 //! duration := digits ("d" | "h" | "m" | "s" | "ms" | "us" | "ns")
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
-/// A value that is read from text and shown as text.
+/// A value that is parsed from text and printed as text.
 pub(super) trait Form: Sized {
-    /// The value of a text, or what was expected.
+    /// Parses a text; the error says what was expected.
     fn parse(text: &str) -> Result<Self, String>;
-    /// A text that parses to this value.
+    /// Prints a text that parses to this value.
     fn print(&self) -> String;
 }
 
@@ -23,25 +23,25 @@ pub(super) trait Form: Sized {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
-/// Bytes a second; 0 is unlimited.
+/// Bytes per second; 0 is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rate(pub u64);
 
-/// A count, or -1 for none.
+/// A limit; `None` is no limit, written -1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limit(pub Option<u64>);
 
-/// Permissions that files and directories do not get, as `umask` of a shell tells them: three octal digits.
+/// Permissions that files and directories do not get, as a shell's `umask` prints them: three octal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Umask(pub u32);
 
 impl Form for Umask {
     fn parse(text: &str) -> Result<Self, String> {
-        // YAML drops zeros at the start.
+        // YAML drops leading zeros.
         let is_octal =
             (1..=4).contains(&text.len()) && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
         let umask = u32::from_str_radix(text, 8).ok().filter(|_| is_octal);
-        // The owner must reach what it has made.
+        // The owner must keep access to the files.
         umask
             .filter(|umask| umask & !0o077 == 0)
             .map(Self)
@@ -53,7 +53,7 @@ impl Form for Umask {
     }
 }
 
-/// Words of a list, in any case; `none` is the empty one.
+/// A list of words; `none` is the empty list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names(pub Vec<String>);
 
@@ -84,7 +84,7 @@ const DURATION_UNITS: [(&str, u64); 7] = [
     ("d", 86_400 * 1_000_000_000),
 ];
 
-/// Digits and one of the units, multiplied.
+/// Parses digits with a unit.
 fn parse_quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let (digits, factor) = units
         .iter()
@@ -95,7 +95,7 @@ fn parse_quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// With the largest unit that divides it.
+/// Prints with the largest unit that divides the quantity.
 fn print_quantity(quantity: u64, units: &[(&str, u64)], zero: &str) -> String {
     let largest = units
         .iter()
@@ -196,7 +196,7 @@ impl Form for bool {
     }
 }
 
-/// What is logged, as filters of `tracing` are written.
+/// A filter of log events, in the syntax of `tracing`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFilter(pub String);
 
@@ -204,7 +204,7 @@ const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"]
 
 impl Form for LogFilter {
     fn parse(text: &str) -> Result<Self, String> {
-        // Any other word is the name of a module to `tracing`, and then hardly anything is logged.
+        // `tracing` takes any other word for the name of a module, which would suppress almost all events.
         let is_known = |part: &str| {
             part.contains('=')
                 || part.starts_with("ilion")
@@ -222,10 +222,10 @@ impl Form for LogFilter {
     }
 }
 
-/// The address that a setting says.
+/// Parses an IP address or `localhost`.
 ///
 /// # Errors
-/// It is none: what was expected.
+/// The text is no address; the error says what was expected.
 pub fn parse_address(text: &str) -> Result<IpAddr, String> {
     match text {
         "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
@@ -262,7 +262,7 @@ macro_rules! number_form {
 
 number_form!(u16, u32, u64, usize);
 
-/// `auto`: Ilion chooses, by the machine or by another setting.
+/// `auto` is `None`: the value follows from the machine or from another setting.
 impl<T: Form> Form for Option<T> {
     fn parse(text: &str) -> Result<Self, String> {
         match text {
@@ -278,7 +278,7 @@ impl<T: Form> Form for Option<T> {
     }
 }
 
-/// An enumeration by the names of its values.
+/// Declares an enumeration whose values have fixed names.
 macro_rules! choices {
     ($name:ident, $doc:literal, { $($(#[doc = $value_doc:literal])+ $variant:ident = $text:literal),+ $(,)? }) => {
         #[doc = $doc]

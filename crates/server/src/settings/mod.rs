@@ -1,8 +1,8 @@
-//! Settings: what the operator wants, from the defaults, a file, the environment and the command line, in this order.
+//! Settings: from the defaults, a file, the environment and the command line; a later source wins.
 //!
-//! Names and units are Cassandra's where the meaning is. A name that nobody knows is refused with its place and the nearest
-//! name that is known; a name of Cassandra's that Ilion has no use for is passed over with a warning or refused
-//! (`foreign`). When you add a setting: add a line in `table`, and run the tests with `REWRITE=1` to renew the document.
+//! A setting with the meaning of one of Cassandra's has its name and units. An unknown name is refused with its place and the
+//! nearest known name. A name of Cassandra's that Ilion does not support is passed over with a warning, or refused (`foreign`).
+//! When you add a setting, add a line in `table`, and run the tests with `REWRITE=1` to renew the document.
 
 #[macro_use]
 mod form;
@@ -27,7 +27,7 @@ pub use foreign::{FOREIGN, Fate, Foreign};
 pub use form::{Limit, LogFilter, Names, Rate, Size, Umask, parse_address};
 pub use table::{SETTINGS, Setting, Settings};
 
-/// A settings file is not larger.
+/// Largest settings file.
 const FILE_MAX_BYTES: u64 = 1 << 20;
 
 /// Environment variables that start with this are settings: `ILION_NATIVE_TRANSPORT_PORT`.
@@ -40,26 +40,26 @@ const ENVIRONMENT_RESERVED: [&str; 1] = ["ILION_CONFIG"];
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct SettingsError {
-    /// Which line of which file, variable or flag.
+    /// File and line, variable or flag.
     pub place: String,
-    /// What is wrong with it.
+    /// What is wrong.
     pub problem: String,
 }
 
-/// What was loaded.
+/// The settings and warnings of all sources so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loaded {
     /// The settings.
     pub settings: Settings,
-    /// What was passed over, in sentences.
+    /// A warning for each setting that was passed over.
     pub warnings: Vec<String>,
 }
 
 impl Loaded {
-    /// Adds what a file says.
+    /// Adds the settings of a file.
     ///
     /// # Errors
-    /// The file cannot be read or has something in it that cannot be used.
+    /// The file cannot be read, or a setting cannot be used.
     pub fn add_file(&mut self, env: &dyn Env, path: &Path) -> Result<(), SettingsError> {
         let place = path.display().to_string();
         let bytes = env
@@ -71,10 +71,10 @@ impl Loaded {
         self.add_text(&place, &String::from_utf8_lossy(&bytes))
     }
 
-    /// Adds what the text of a file says.
+    /// Adds the settings in the text of a file.
     ///
     /// # Errors
-    /// Something in it cannot be used.
+    /// A setting cannot be used.
     pub fn add_text(&mut self, path: &str, text: &str) -> Result<(), SettingsError> {
         let entries = file::parse(text).map_err(|problem| SettingsError {
             place: path.to_owned(),
@@ -95,7 +95,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// Adds what the environment says.
+    /// Adds the settings of the environment.
     ///
     /// # Errors
     /// A variable with our prefix cannot be used.
@@ -115,14 +115,27 @@ impl Loaded {
             if is_known(&name) {
                 self.set(&name, &value, || place.clone())?;
             } else {
-                // It may be somebody else's: tests and scripts have variables with our name, too.
+                // The variable may have another purpose: tests and scripts use the prefix, too.
                 self.warnings.push(format!("{place}: {}", unknown(&name)));
             }
         }
         Ok(())
     }
 
-    /// Sets one, as the command line does.
+    /// Sets the setting of a command line's `--set NAME=VALUE`.
+    ///
+    /// # Errors
+    /// There is no `=`, the name is unknown, or the value cannot be used.
+    pub fn set_assignment(&mut self, assignment: &str) -> Result<(), SettingsError> {
+        let place = || format!("--set {assignment}");
+        let (name, value) = assignment.split_once('=').ok_or_else(|| SettingsError {
+            place: place(),
+            problem: "expected NAME=VALUE".to_owned(),
+        })?;
+        self.set(name.trim(), value.trim(), place)
+    }
+
+    /// Sets one setting.
     ///
     /// # Errors
     /// The name is unknown or the value cannot be used.
@@ -135,7 +148,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// Sets one; returns why it is passed over if it is.
+    /// Sets one setting. Returns its group if it is foreign and passed over.
     fn set_or_pass(
         &mut self,
         name: &str,
@@ -164,7 +177,7 @@ impl Loaded {
     }
 }
 
-/// `sstable: {selected_format: ..}` of Cassandra 5: the families of formats.
+/// Sets `sstable: {selected_format: ..}` of Cassandra 5, which names a family of formats.
 fn select_format(settings: &mut Settings, value: &str) -> Result<(), String> {
     let is_big = settings.sstable_format != SSTableFormat::Da;
     match value {
@@ -180,7 +193,7 @@ fn select_format(settings: &mut Settings, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Names of Cassandra's that mean the same.
+/// Replaces another name of the same setting.
 fn canonical(name: &str) -> &str {
     match name {
         "native_transport_address" => "rpc_address",
@@ -198,7 +211,7 @@ fn set_known(settings: &mut Settings, setting: &Setting, value: &str, unit: &str
     }
     // Compat: class names may be qualified.
     let simple = value.strip_prefix("org.apache.cassandra.auth.").unwrap_or(value);
-    // Compat: a name that has kept its number from the days before units.
+    // Compat: some names have accepted a bare number since before units existed.
     let of_number = setting.legacy.iter().find(|(legacy, _)| *legacy == name);
     let unit = match of_number {
         Some((_, of_number)) if unit.is_empty() && simple.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -230,7 +243,7 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// Characters to insert, remove or replace to make one word the other.
+/// Edit distance of two words.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

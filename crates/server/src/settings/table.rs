@@ -1,6 +1,6 @@
-//! The settings of Ilion: one list that makes the struct, the defaults, the document and `system_views.settings`.
+//! All settings of Ilion. The struct, the defaults, the document and `system_views.settings` come from this list.
 //!
-//! A line is `name: type = "default"`, then old names of Cassandra with the unit that their bare numbers have; the name itself may be
+//! A line is `name: type = "default"`, then old names of Cassandra with the unit of their bare numbers; the name itself may be
 //! among them.
 
 use std::net::IpAddr;
@@ -15,15 +15,15 @@ use super::choices::{
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
 
-/// One setting, as the loader and the document see it.
+/// Description of one setting.
 pub struct Setting {
     /// Its name in the file.
     pub name: &'static str,
-    /// What it is when nobody says anything.
+    /// Its default, as text.
     pub default: &'static str,
-    /// What it means; paragraphs of one sentence or two.
+    /// Its meaning.
     pub document: &'static str,
-    /// Names of older Cassandras and the unit of their numbers.
+    /// Names in older versions of Cassandra, with the unit of their numbers.
     pub(super) legacy: &'static [(&'static str, &'static str)],
     pub(super) parse: fn(&mut Settings, &str) -> Result<(), String>,
     pub(super) print: fn(&Settings) -> String,
@@ -34,7 +34,7 @@ macro_rules! settings {
         $(#[doc = $doc:literal])+
         $name:ident: $form:ty = $default:literal $(, was $($legacy:literal in $unit:literal),+)?;
     )+) => {
-        /// What the operator wants.
+        /// The value of each setting.
         #[derive(Clone, Debug, PartialEq)]
         pub struct Settings {
             $($(#[doc = $doc])+ pub $name: $form,)+
@@ -68,7 +68,7 @@ macro_rules! settings {
 settings! {
     /// Name of the cluster; it must stay the same for a data directory.
     cluster_name: String = "Ilion";
-    /// Directory below which Ilion keeps everything, where the three settings below say nothing else.
+    /// Directory for everything; the four settings below can move parts of it.
     directory: PathBuf = "ilion-data";
     /// Directory of the tables' files; a list of exactly one. auto: `data` in `directory`.
     data_file_directories: Option<PathBuf> = "auto";
@@ -78,11 +78,11 @@ settings! {
     saved_caches_directory: Option<PathBuf> = "auto";
     /// Directory of the log files. auto: `logs` in `directory`.
     log_directory: Option<PathBuf> = "auto";
-    /// Permissions that files and directories do not get when they are made, as the umask of a shell: 077 leaves them to their owner, 027 lets the group read. What the process itself withholds is withheld, too.
+    /// Permissions that new files and directories do not get, as the umask of a shell: 077 leaves them to their owner, 027 lets the group read. The umask of the process applies, too.
     umask: Umask = "077";
     /// How keys become tokens; it must stay the same for a data directory.
     partitioner: Partitioner = "org.apache.cassandra.dht.Murmur3Partitioner";
-    /// The token of this node. auto: the stored one, or one by chance when the data directory is new.
+    /// The token of this node. auto: the stored one, or a random one if the data directory is new.
     initial_token: Option<String> = "auto";
     /// Data center that `system.local` names.
     data_center: String = "datacenter1";
@@ -97,25 +97,25 @@ settings! {
     listen_address: Option<IpAddr> = "auto";
     /// Port of CQL clients; 0 takes a free one.
     native_transport_port: u16 = "9042";
-    /// Longest request of v3 and v4; a longer one is passed over and refused (0x2200), and takes no memory.
+    /// Longest request of v3 and v4; a longer one is skipped and refused (0x2200), and takes no memory.
     native_transport_max_frame_size: Size = "16MiB", was "native_transport_max_frame_size_in_mb" in "MiB";
     /// The same for v5. auto: half of `commitlog_segment_size`, or less if fewer bytes may be in flight.
     native_transport_max_message_size: Option<Size> = "auto";
-    /// A page of a SELECT ends when its rows have this size, even if the client asked for more of them; 0B is never. Unpaged answers are not cut.
+    /// A page of a SELECT ends when its rows have this size, even if the client asked for more of them; 0B: never. Unpaged answers are not cut.
     native_transport_max_page_size: Size = "8MiB";
     /// Threads that execute requests. auto: twice the processors, at least 4.
     native_transport_max_threads: Option<u16> = "auto";
     /// Threads that execute statements which may take long, such as scans, beside those above. auto: the processors, at least 2.
     native_transport_max_heavy_threads: Option<u16> = "auto";
-    /// Connections at a time; -1 is no limit.
+    /// Connections at a time; -1: no limit.
     native_transport_max_concurrent_connections: Limit = "-1";
-    /// Connections at a time from one address; -1 is no limit.
+    /// Connections at a time from one address; -1: no limit.
     native_transport_max_concurrent_connections_per_ip: Limit = "-1";
-    /// A connection that is silent for so long is closed; 0s is never.
+    /// A connection is closed after its client was idle for this time; 0s: never.
     native_transport_idle_timeout: Duration = "0s", was "native_transport_idle_timeout_in_ms" in "ms";
-    /// A connection that has not sent a valid STARTUP after so long is closed.
+    /// A connection without a valid STARTUP is closed after this time.
     native_transport_startup_timeout: Duration = "30s";
-    /// A client that stops amid a request, or takes none of its answers, for so long is closed (after 5s if memory for clients is short); 0s is never.
+    /// A connection is closed after its client stopped in the middle of a request, or read none of its answers, for this time (5s while memory for clients is short); 0s: never.
     native_transport_stall_timeout: Duration = "1m";
     /// Memory for requests and unread answers of all connections together. Beyond it requests wait for 2s and are then answered with 0x1001. auto: a fortieth of the machine's memory, at least 64MiB.
     native_transport_max_request_data_in_flight: Option<Size> = "auto",
@@ -123,22 +123,22 @@ settings! {
     /// The same for the connections of an address. auto: a quarter of it, at least 32MiB.
     native_transport_max_request_data_in_flight_per_ip: Option<Size> = "auto",
         was "native_transport_max_concurrent_requests_in_bytes_per_ip" in "B";
-    /// Whether clients of v5 that do not say (THROW_ON_OVERLOAD in STARTUP) are answered with 0x1001 at once where there is no memory for a request, instead of after 2s.
+    /// Whether clients of v5 without THROW_ON_OVERLOAD in STARTUP get 0x1001 at once while memory for requests is short, instead of after 2s.
     native_transport_throw_on_overload: bool = "false";
-    /// Requests of a connection that may be waiting or running; then nothing is read from it.
+    /// Requests of a connection that may wait or run at a time; beyond it, nothing is read from the connection.
     native_transport_max_requests_in_flight: u32 = "2048";
-    /// Bytes of such requests; then nothing is read from the connection.
+    /// Bytes of such requests; beyond it, nothing is read from the connection.
     native_transport_receive_queue_capacity: Size = "8MiB",
         was "native_transport_receive_queue_capacity_in_bytes" in "B";
-    /// Bytes of answers that a connection may leave unread; then its requests wait.
+    /// Bytes of answers that a connection may leave unread; beyond it, its requests wait.
     native_transport_send_queue_capacity: Size = "8MiB";
     /// Port of dashboard, metrics and administration; 0 takes a free one.
     admin_port: u16 = "9043";
     /// Address of that port. Any but the loopback address needs `admin_token_file`.
     admin_address: IpAddr = "127.0.0.1";
-    /// File whose first line is the token that dashboard, metrics and administration ask for. auto: none, this machine may.
+    /// File whose first line is the token that dashboard, metrics and administration require. auto: no token, for this machine only.
     admin_token_file: Option<PathBuf> = "auto";
-    /// An HTTP request that has not come whole after so long is refused, and a connection that has none is closed.
+    /// An HTTP request that is not complete after this time is refused, and a connection without a request is closed.
     admin_timeout: Duration = "30s";
     /// Who may connect; only AllowAllAuthenticator is built.
     authenticator: Authenticator = "AllowAllAuthenticator";
@@ -153,10 +153,9 @@ settings! {
     commitlog_sync_group_window: Duration = "10ms", was "commitlog_sync_group_window_in_ms" in "ms";
     /// Size of a file of the commit log; half of it is the largest write to one partition.
     commitlog_segment_size: Size = "32MiB", was "commitlog_segment_size_in_mb" in "MiB";
-    /// Size of the commit log at which the memtables that hold it up are flushed.
+    /// Size of the commit log above which the memtables with the oldest records are flushed.
     commitlog_total_space: Size = "8GiB", was "commitlog_total_space_in_mb" in "MiB";
-    /// Whether damaged records of the commit log are skipped at the start, though they had been synced: what they held is lost. Otherwise the node
-    /// does not start. Cassandra's `-Dcassandra.commitlog.ignorereplayerrors`.
+    /// Whether the start skips damaged records of the commit log that had been synced: their data is lost. Otherwise the node does not start. Cassandra's `-Dcassandra.commitlog.ignorereplayerrors`.
     commitlog_ignore_replay_errors: bool = "false";
 
     /// Memory for memtables. auto: a quarter of the machine's, from 64MiB to 4GiB.
@@ -165,98 +164,97 @@ settings! {
     file_cache_size: Option<Size> = "auto", was "file_cache_size_in_mb" in "MiB";
     /// How partitions are found in SSTables: by token_map, by summary (as Cassandra does: Bloom filter, key cache, index summary), or by whole_index (the same, and the whole index is read at the start, as Cassandra 1.1 did). Only token_map writes token maps.
     sstable_lookup: SSTableLookup = "token_map";
-    /// Memory for places of partitions that were looked up in an index; used where no token map knows them. auto: 16MiB.
+    /// Memory for positions of partitions that were looked up in a partition index; used for SSTables without a token map. auto: 16MiB.
     key_cache_size: Option<Size> = "auto", was "key_cache_size_in_mb" in "MiB";
-    /// How often the places of the key cache are saved, and whether at the end; 0s is never.
+    /// How often the positions in the key cache are saved. They are saved at a regular stop, too. 0s: never.
     key_cache_save_period: Duration = "4h", was "key_cache_save_period" in "s";
-    /// Places of the key cache that are saved; -1 is all.
+    /// Most positions of the key cache that are saved; -1: all.
     key_cache_keys_to_save: Limit = "-1";
-    /// Memory for index summaries, where there is no token map; they are thinned out to fit. auto: a fortieth of the machine's memory.
+    /// Memory for index summaries of SSTables without a token map; they are thinned out to fit. auto: a fortieth of the machine's memory.
     index_summary_capacity: Option<Size> = "auto", was "index_summary_capacity_in_mb" in "MiB";
-    /// Memory for sorted views: the order of the partitions of a table's SSTables, which reads go by; about 1.4 bytes a partition. A table that finds no room is read without; 0B is no views. auto: an eightieth of the machine's memory.
+    /// Memory for sorted views: the order of the partitions of all SSTables of a table, about 1.4 bytes a partition. A table whose view does not fit is read without one; 0B makes none. auto: an eightieth of the machine's memory.
     sorted_view_capacity: Option<Size> = "auto";
-    /// Memory for pages of token maps, cell maps and indexes of SSTables: they stay once they were read and checked. Those that do not fit are read each time. auto: a quarter of the machine's memory less 256MiB and less what sorted views get, at least an eighth.
+    /// Memory for pages of token maps, cell maps and indexes of SSTables: pages stay in memory once they are read and checked. Pages that do not fit are read each time. auto: a quarter of the machine's memory less 256MiB and less the share of sorted views, at least an eighth.
     index_page_capacity: Option<Size> = "auto";
-    /// How often index summaries are brought to what they may take; 0s is never.
+    /// How often index summaries are resized to `index_summary_capacity`; 0s: never.
     index_summary_resize_interval: Duration = "1h", was "index_summary_resize_interval_in_minutes" in "m";
-    /// Memory for the rows of tables with `caching = {'rows_per_partition': ...}`; 0B is no row cache.
+    /// Memory for the rows of tables with `caching = {'rows_per_partition': ...}`; 0B: no row cache.
     row_cache_size: Size = "0B", was "row_cache_size_in_mb" in "MiB";
-    /// How often the keys of the row cache are saved, and whether at the end; 0s is never.
+    /// How often the keys of the row cache are saved. They are saved at a regular stop, too. 0s: never.
     row_cache_save_period: Duration = "0s", was "row_cache_save_period" in "s";
-    /// Keys of the row cache that are saved; -1 is all.
+    /// Most keys of the row cache that are saved; -1: all.
     row_cache_keys_to_save: Limit = "-1";
-    /// Memory for what this node has counted, so that writes of counters need not read; 0B is no counter cache. auto: an
-    /// eightieth of the machine's memory, at most 50MiB.
+    /// Memory for current values of counters, so that writes of counters need not read them; 0B: no counter cache. auto: an eightieth of the machine's memory, at most 50MiB.
     counter_cache_size: Option<Size> = "auto", was "counter_cache_size_in_mb" in "MiB";
-    /// How often the keys of the counter cache are saved, and whether at the end; 0s is never.
+    /// How often the keys of the counter cache are saved. They are saved at a regular stop, too. 0s: never.
     counter_cache_save_period: Duration = "2h", was "counter_cache_save_period" in "s";
-    /// Keys of the counter cache that are saved; -1 is all.
+    /// Most keys of the counter cache that are saved; -1: all.
     counter_cache_keys_to_save: Limit = "-1";
     /// How long saved caches may take to load after a start, in the background.
     cache_load_timeout: Duration = "30s", was "cache_load_timeout_seconds" in "s";
     /// Format of the SSTables that are written: nb and oa are BIG, da is BTI; Cassandra 4.x reads nb only. All are read. The block `sstable` of cassandra.yaml selects da by `selected_format: bti`.
     sstable_format: SSTableFormat = "nb";
-    /// What becomes of the data directory of a Cassandra 4.x: CASSANDRA_4 leaves it one that it can open again, and refuses what it does not know; NONE makes it one of 5.0, for good. Directories of 5.0 are not concerned.
+    /// For the data directory of a Cassandra 4.x: CASSANDRA_4 keeps it readable by that version, and refuses what that version does not know; NONE converts it to 5.0, for good. Directories of 5.0 are not affected.
     storage_compatibility_mode: StorageCompatibility = "CASSANDRA_4";
-    /// How a table is compacted that does not say: a class, then its options as in `UnifiedCompactionStrategy; scaling_parameters=L4`, or a block as in cassandra.yaml.
+    /// Compaction of tables that do not set it: a class, then its options as in `UnifiedCompactionStrategy; scaling_parameters=L4`, or a block as in cassandra.yaml.
     default_compaction: DefaultCompaction = "UnifiedCompactionStrategy";
-    /// Compactions that may go on at once. auto: half the processors, from 2 to 8.
+    /// Compactions that may run at once. auto: half the processors, from 2 to 8.
     concurrent_compactors: Option<u16> = "auto";
-    /// Bytes a second that compactions read together, unless they are behind; 0B/s is no limit.
+    /// Bytes per second that all compactions together may read, unless they are behind; 0B/s: no limit.
     compaction_throughput: Rate = "64MiB/s", was "compaction_throughput_mb_per_sec" in "MiB/s";
-    /// A batch above this size gets a warning; 0B is never.
+    /// A batch above this size gets a warning; 0B: never.
     batch_size_warn_threshold: Size = "5KiB", was "batch_size_warn_threshold_in_kb" in "KiB";
-    /// A batch above this size is refused; 0B is never.
+    /// A batch above this size is refused; 0B: never.
     batch_size_fail_threshold: Size = "50KiB", was "batch_size_fail_threshold_in_kb" in "KiB";
-    /// Prepared statements that are remembered; the oldest go first.
+    /// Most prepared statements in memory; the oldest are evicted first.
     prepared_statements_max: usize = "10000";
-    /// Memory for prepared statements; the oldest go first, and one that would take more than a quarter of it is refused. auto: a 256th of the machine's memory, at least 10MiB.
+    /// Memory for prepared statements; the oldest are evicted first, and one that would take more than a quarter of it is refused. auto: a 256th of the machine's memory, at least 10MiB.
     prepared_statements_cache_size: Option<Size> = "auto", was "prepared_statements_cache_size_mb" in "MiB";
     /// Whether ALLOW FILTERING is allowed.
     allow_filtering_enabled: bool = "true";
     /// Whether materialized views may be created.
     materialized_views_enabled: bool = "true", was "enable_materialized_views" in "";
-    /// What CREATE INDEX makes if it does not say: legacy_local_table, or the class of an index such as sai.
+    /// The index that CREATE INDEX without USING creates: legacy_local_table, or a class such as sai.
     default_secondary_index: String = "legacy_local_table";
-    /// Whether CREATE INDEX may leave out what it makes.
+    /// Whether CREATE INDEX without USING is allowed.
     default_secondary_index_enabled: bool = "true";
     /// Whether SASI indexes may be created.
     sasi_indexes_enabled: bool = "true", was "enable_sasi_indexes" in "";
-    /// Whether functions and aggregates of users (LANGUAGE lua) are made and run.
+    /// Whether user-defined functions and aggregates (LANGUAGE lua) may be created and called.
     user_defined_functions_enabled: bool = "true", was "enable_user_defined_functions" in "";
     /// How long one call of such a function may run before it fails.
     user_defined_functions_fail_timeout: Duration = "1500ms", was "user_defined_function_fail_timeout" in "ms";
-    /// A SELECT of given partitions that takes longer, pages of an aggregate included, ends with 0x1200; 0s is never. Looked at every some thousand rows.
+    /// A SELECT of given partitions that takes longer, pages of an aggregate included, ends with 0x1200; 0s: never. Checked every few thousand rows.
     read_request_timeout: Duration = "5s", was "read_request_timeout_in_ms" in "ms";
     /// The same for a SELECT of other partitions.
     range_request_timeout: Duration = "10s", was "range_request_timeout_in_ms" in "ms";
-    /// Tombstones that a read may meet before its client is warned; -1 is no limit.
+    /// Tombstones that a read may meet before its client is warned; -1: no limit.
     tombstone_warn_threshold: Limit = "1000";
-    /// Tombstones that a read may meet before it is ended; -1 is no limit.
+    /// Tombstones that a read may meet before it is ended; -1: no limit.
     tombstone_failure_threshold: Limit = "100000";
-    /// Warns above so many user keyspaces; -1 is never.
+    /// Warns above so many user keyspaces; -1: never.
     keyspaces_warn_threshold: Limit = "-1";
-    /// Refuses more user keyspaces; -1 is never.
+    /// Refuses more user keyspaces; -1: never.
     keyspaces_fail_threshold: Limit = "-1";
-    /// Warns above so many tables of users; -1 is never.
+    /// Warns above so many tables of users; -1: never.
     tables_warn_threshold: Limit = "-1";
-    /// Refuses more tables of users; -1 is never.
+    /// Refuses more tables of users; -1: never.
     tables_fail_threshold: Limit = "-1";
-    /// Warns above so many columns of a table; -1 is never.
+    /// Warns above so many columns of a table; -1: never.
     columns_per_table_warn_threshold: Limit = "-1";
-    /// Refuses more columns of a table; -1 is never.
+    /// Refuses more columns of a table; -1: never.
     columns_per_table_fail_threshold: Limit = "-1";
-    /// Warns above so many materialized views of a table; -1 is never.
+    /// Warns above so many materialized views of a table; -1: never.
     materialized_views_per_table_warn_threshold: Limit = "-1";
-    /// Refuses more materialized views of a table; -1 is never.
+    /// Refuses more materialized views of a table; -1: never.
     materialized_views_per_table_fail_threshold: Limit = "-1";
-    /// Warns above so many secondary indexes of a table; -1 is never.
+    /// Warns above so many secondary indexes of a table; -1: never.
     secondary_indexes_per_table_warn_threshold: Limit = "-1";
-    /// Refuses more secondary indexes of a table; -1 is never.
+    /// Refuses more secondary indexes of a table; -1: never.
     secondary_indexes_per_table_fail_threshold: Limit = "-1";
-    /// Warns above so many files of a storage-attached index that one query may read; -1 is never.
+    /// Warns above so many files of a storage-attached index that one query may read; -1: never.
     sai_sstable_indexes_per_query_warn_threshold: Limit = "32";
-    /// Refuses queries that may read more files of a storage-attached index; -1 is never.
+    /// Refuses queries that may read more files of a storage-attached index; -1: never.
     sai_sstable_indexes_per_query_fail_threshold: Limit = "-1";
     /// Warns above this size of a text in a column with a storage-attached index; auto: never.
     sai_string_term_size_warn_threshold: Option<Size> = "auto";
@@ -270,29 +268,29 @@ settings! {
     sai_vector_term_size_warn_threshold: Option<Size> = "auto";
     /// Refuses a vector above this size in a column with a storage-attached index; auto: never.
     sai_vector_term_size_fail_threshold: Option<Size> = "auto";
-    /// Warns above so many fields of a user type; -1 is never.
+    /// Warns above so many fields of a user type; -1: never.
     fields_per_udt_warn_threshold: Limit = "-1";
-    /// Refuses more fields of a user type; -1 is never.
+    /// Refuses more fields of a user type; -1: never.
     fields_per_udt_fail_threshold: Limit = "-1";
-    /// Warns above so many dimensions of a vector; -1 is never.
+    /// Warns above so many dimensions of a vector; -1: never.
     vector_dimensions_warn_threshold: Limit = "-1";
-    /// Refuses more dimensions of a vector; -1 is never.
+    /// Refuses more dimensions of a vector; -1: never.
     vector_dimensions_fail_threshold: Limit = "-1";
-    /// Warns above so many rows of a page that a client asks for; -1 is never.
+    /// Warns above so many rows of a page that a client asks for; -1: never.
     page_size_warn_threshold: Limit = "-1";
-    /// Refuses more rows of a page that a client asks for; -1 is never.
+    /// Refuses more rows of a page that a client asks for; -1: never.
     page_size_fail_threshold: Limit = "-1";
-    /// Warns above so many partitions in the IN of a SELECT; -1 is never.
+    /// Warns above so many partitions in the IN of a SELECT; -1: never.
     partition_keys_in_select_warn_threshold: Limit = "-1";
-    /// Refuses more partitions in the IN of a SELECT; -1 is never.
+    /// Refuses more partitions in the IN of a SELECT; -1: never.
     partition_keys_in_select_fail_threshold: Limit = "-1";
-    /// Warns above so many combinations of the INs of a statement; -1 is never.
+    /// Warns above so many combinations of the INs of a statement; -1: never.
     in_select_cartesian_product_warn_threshold: Limit = "-1";
-    /// Refuses more combinations of the INs of a statement; -1 is never.
+    /// Refuses more combinations of the INs of a statement; -1: never.
     in_select_cartesian_product_fail_threshold: Limit = "-1";
-    /// Warns above so many elements of a collection in one write; -1 is never.
+    /// Warns above so many elements of a collection in one write; -1: never.
     items_per_collection_warn_threshold: Limit = "-1";
-    /// Refuses more elements of a collection in one write; -1 is never.
+    /// Refuses more elements of a collection in one write; -1: never.
     items_per_collection_fail_threshold: Limit = "-1";
     /// Warns above this size of the collection of one write; auto: never.
     collection_size_warn_threshold: Option<Size> = "auto";
@@ -302,25 +300,25 @@ settings! {
     column_value_size_warn_threshold: Option<Size> = "auto";
     /// Refuses a value above this size; auto: never.
     column_value_size_fail_threshold: Option<Size> = "auto";
-    /// Warns below this replication factor; -1 is never.
+    /// Warns below this replication factor; -1: never.
     minimum_replication_factor_warn_threshold: Limit = "-1";
-    /// Refuses replication factors below this one; -1 is never.
+    /// Refuses replication factors below this one; -1: never.
     minimum_replication_factor_fail_threshold: Limit = "-1";
-    /// Warns above this replication factor; -1 is never.
+    /// Warns above this replication factor; -1: never.
     maximum_replication_factor_warn_threshold: Limit = "-1";
-    /// Refuses replication factors above this one; -1 is never.
+    /// Refuses replication factors above this one; -1: never.
     maximum_replication_factor_fail_threshold: Limit = "-1";
-    /// Properties of tables that are warned of.
+    /// Properties of tables for which clients are warned.
     table_properties_warned: Names = "none";
-    /// Properties of tables that are left out of statements, with a warning.
+    /// Properties of tables that are ignored, with a warning.
     table_properties_ignored: Names = "none";
     /// Properties of tables that are refused.
     table_properties_disallowed: Names = "none";
-    /// Consistency levels of reads that are warned of.
+    /// Consistency levels of reads for which clients are warned.
     read_consistency_levels_warned: Names = "none";
     /// Consistency levels of reads that are refused.
     read_consistency_levels_disallowed: Names = "none";
-    /// Consistency levels of writes that are warned of.
+    /// Consistency levels of writes for which clients are warned.
     write_consistency_levels_warned: Names = "none";
     /// Consistency levels of writes that are refused.
     write_consistency_levels_disallowed: Names = "none";
@@ -332,13 +330,13 @@ settings! {
     minimum_timestamp_warn_threshold: Option<Duration> = "auto";
     /// Refuses timestamps given by statements that are further in the past; auto: never.
     minimum_timestamp_fail_threshold: Option<Duration> = "auto";
-    /// Warns of unlogged batches of more partitions; -1 is never.
+    /// Warns of unlogged batches of more partitions; -1: never.
     unlogged_batch_across_partitions_warn_threshold: Limit = "10";
-    /// Whether filtering by several columns that are not of the key is warned of, at levels that several nodes would answer.
+    /// Whether filtering by several columns outside the key gets a warning, at consistency levels of several nodes.
     intersect_filtering_query_warned: bool = "false";
-    /// Whether filtering by several columns that are not of the key is allowed, at levels that several nodes would answer.
+    /// Whether filtering by several columns outside the key is allowed, at consistency levels of several nodes.
     intersect_filtering_query_enabled: bool = "true";
-    /// Whether a table of TimeWindowCompactionStrategy without default_time_to_live is warned of.
+    /// Whether a table of TimeWindowCompactionStrategy without default_time_to_live gets a warning.
     zero_ttl_on_twcs_warned: bool = "false";
     /// Whether a table of TimeWindowCompactionStrategy may have no default_time_to_live.
     zero_ttl_on_twcs_enabled: bool = "true";
@@ -350,7 +348,7 @@ settings! {
     drop_compact_storage_enabled: bool = "false", was "enable_drop_compact_storage" in "";
     /// Whether secondary indexes may be created.
     secondary_indexes_enabled: bool = "true";
-    /// Whether an index may be asked by a query that says nothing of the partition.
+    /// Whether a query may use an index without restricting the partition key.
     non_partition_restricted_index_query_enabled: bool = "true";
     /// Whether GROUP BY is allowed.
     group_by_enabled: bool = "true";
@@ -366,54 +364,54 @@ settings! {
     uncompressed_tables_enabled: bool = "true";
     /// Whether new tables WITH COMPACT STORAGE are allowed.
     compact_tables_enabled: bool = "true";
-    /// Whether changes of lists by position or value, which read first, are allowed.
+    /// Whether changes of lists by position or value are allowed: they read before they write.
     read_before_write_list_operations_enabled: bool = "true";
     /// Whether SimpleStrategy is allowed.
     simplestrategy_enabled: bool = "true";
-    /// Partitions larger than this are warned of in the log when they are flushed or compacted; auto: never.
+    /// Partitions larger than this are logged as warnings when they are flushed or compacted; auto: never.
     partition_size_warn_threshold: Option<Size> = "100MiB", was "compaction_large_partition_warning_threshold" in "",
         "compaction_large_partition_warning_threshold_mb" in "MiB";
-    /// Partitions larger than this are told of as errors in the log when they are flushed or compacted; auto: never.
+    /// Partitions larger than this are logged as errors when they are flushed or compacted; auto: never.
     partition_size_fail_threshold: Option<Size> = "auto";
-    /// Partitions with more tombstones are warned of in the log when they are flushed or compacted; -1 is never.
+    /// Partitions with more tombstones are logged as warnings when they are flushed or compacted; -1: never.
     partition_tombstones_warn_threshold: Limit = "-1", was "compaction_tombstone_warning_threshold" in "";
-    /// Partitions with more tombstones are told of as errors in the log when they are flushed or compacted; -1 is never.
+    /// Partitions with more tombstones are logged as errors when they are flushed or compacted; -1: never.
     partition_tombstones_fail_threshold: Limit = "-1";
-    /// Writes are warned of when the data takes more percent of the disk; -1 is never.
+    /// Clients that write are warned while the data takes more percent of the disk; -1: never.
     data_disk_usage_percentage_warn_threshold: Limit = "-1";
-    /// Writes are refused while the data takes more percent of the disk; -1 is never.
+    /// Writes are refused while the data takes more percent of the disk; -1: never.
     data_disk_usage_percentage_fail_threshold: Limit = "-1";
-    /// The size of disk that the percentages above are of; auto: what the data takes and what is free.
+    /// Size of the disk for these percentages; auto: the size of the data plus the free space.
     data_disk_usage_max_disk_size: Option<Size> = "auto";
-    /// Rows larger than this are warned of in the log when they are flushed or compacted; auto: never.
+    /// Rows larger than this are logged as warnings when they are flushed or compacted; auto: never.
     row_size_warn_threshold: Option<Size> = "auto";
-    /// Values larger than this are warned of in the log when they are flushed or compacted; auto: never.
+    /// Values larger than this are logged as warnings when they are flushed or compacted; auto: never.
     cell_size_warn_threshold: Option<Size> = "auto";
-    /// Statements that take longer are written into the log, with their values and costs; 0ms is never. Waiting for the commit log does not count.
+    /// Statements that take longer are logged, with their values and costs; 0ms: never. The wait for the commit log does not count.
     slow_query_log_timeout: Duration = "500ms", was "slow_query_log_timeout_in_ms" in "ms";
     /// How long traces of requests are kept.
     trace_type_query_ttl: Duration = "1d", was "tracetype_query_ttl" in "s";
-    /// What is logged, as `tracing` filters are written: info, debug, or ilion_server=debug,info.
+    /// What is logged, as a filter of `tracing`: info, debug, or ilion_server=debug,info.
     log_level: LogFilter = "info";
 }
 
 impl Settings {
-    /// Where the tables' files are.
+    /// Directory of the tables.
     pub fn data_path(&self) -> PathBuf {
         self.below_directory(self.data_file_directories.as_ref(), "data")
     }
 
-    /// Where the commit log is.
+    /// Directory of the commit log.
     pub fn commitlog_path(&self) -> PathBuf {
         self.below_directory(self.commitlog_directory.as_ref(), "commitlog")
     }
 
-    /// Where the keys of saved caches are.
+    /// Directory of the keys of saved caches.
     pub fn saved_caches_path(&self) -> PathBuf {
         self.below_directory(self.saved_caches_directory.as_ref(), "saved_caches")
     }
 
-    /// Where the log files are.
+    /// Directory of the log files.
     pub fn log_path(&self) -> PathBuf {
         self.below_directory(self.log_directory.as_ref(), "logs")
     }
@@ -422,7 +420,7 @@ impl Settings {
         given.cloned().unwrap_or_else(|| self.directory.join(name))
     }
 
-    /// Names and values as text, for people.
+    /// Names and values as text.
     pub fn printed(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         SETTINGS
             .iter()
@@ -430,7 +428,7 @@ impl Settings {
     }
 }
 
-/// The setting of this name, and the unit to append if it is an old one.
+/// The setting of this name, and the unit to append if it is an old name.
 pub(super) fn find(name: &str) -> Option<(&'static Setting, &'static str)> {
     SETTINGS.iter().find_map(|setting| {
         if setting.name == name {

@@ -1,4 +1,4 @@
-//! `system_views` about the process: prepared statements, batches, pools of threads, its log, what it runs on.
+//! `system_views` about the process: prepared statements, batches, thread pools, log, properties.
 //!
 //! Compat: names of rows are those of Cassandra 5.0.
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use ilion_engine::{EngineFacts, VirtualRow};
 use ilion_query::{BatchKind, BatchSizes};
 
-use super::values::{bigint, double, int, text, timestamp};
+use super::values::{bigint, cell, double, int, text, timestamp};
 use crate::clients::PoolFacts;
 use crate::recent_log::LogLine;
 use crate::settings::Settings;
@@ -17,7 +17,7 @@ fn named(name: &str, cells: Vec<(&str, Bytes)>) -> VirtualRow {
         clustering: Vec::new(),
         cells: cells
             .into_iter()
-            .map(|(column, value)| (column.to_owned(), Some(value)))
+            .map(|(column, value)| cell(column, value))
             .collect(),
     }
 }
@@ -27,7 +27,7 @@ fn shown(count: u64) -> f64 {
     count as f64
 }
 
-/// Statements as text and prepared ones; prepared ones in memory, and how many made place for others.
+/// `cql_metrics`: executed statements, as text and prepared; prepared statements in memory and evicted.
 pub(super) fn cql(regular: u64, prepared: u64, (known, evicted): (u64, u64)) -> Vec<VirtualRow> {
     let ratio = match regular + prepared {
         0 => 0.0,
@@ -45,7 +45,7 @@ pub(super) fn cql(regular: u64, prepared: u64, (known, evicted): (u64, u64)) -> 
     .collect()
 }
 
-/// Partitions of batches.
+/// `batch_metrics`: partitions per batch.
 pub(super) fn batches(sizes: &BatchSizes) -> Vec<VirtualRow> {
     [
         ("partitions_per_counter_batch", BatchKind::Counter),
@@ -67,7 +67,7 @@ pub(super) fn batches(sizes: &BatchSizes) -> Vec<VirtualRow> {
     .collect()
 }
 
-/// The pools of the engine.
+/// The thread pools of the engine.
 pub(super) fn engine_pools(facts: &EngineFacts, pending_compactions: u64) -> [PoolFacts; 2] {
     let count = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     [
@@ -88,9 +88,9 @@ pub(super) fn engine_pools(facts: &EngineFacts, pending_compactions: u64) -> [Po
     ]
 }
 
-/// What a program on the JVM would be told of its surroundings, as far as there is something to tell.
+/// `system_properties`: properties of the JVM that have a counterpart.
 pub(super) fn properties(settings: &Settings) -> Vec<VirtualRow> {
-    // Compat: Java's names of processors.
+    // Compat: Java's names of processors and systems.
     let processor = match std::env::consts::ARCH {
         "x86_64" => "amd64",
         other => other,
@@ -117,7 +117,7 @@ pub(super) fn properties(settings: &Settings) -> Vec<VirtualRow> {
     .collect()
 }
 
-/// Lines of the log, oldest first.
+/// `system_logs`: lines of the log, oldest first.
 pub(super) fn logs(lines: Vec<LogLine>) -> Vec<VirtualRow> {
     let (mut last_millis, mut order) = (i64::MIN, 0);
     let row = |line: LogLine| {
@@ -131,14 +131,14 @@ pub(super) fn logs(lines: Vec<LogLine>) -> Vec<VirtualRow> {
                 ("logger", text(&line.logger)),
                 ("message", text(&line.message)),
             ]
-            .map(|(name, value)| (name.to_owned(), Some(value)))
+            .map(|(name, value)| cell(name, value))
             .into(),
         }
     };
     lines.into_iter().map(row).collect()
 }
 
-/// Nothing asks for addresses of clients by networks.
+/// `cidr_filtering_metrics_counts`: zero, since clients are not filtered by network.
 pub(super) fn no_cidr_counts() -> Vec<VirtualRow> {
     vec![named(
         "CIDR groups cache reload count",
@@ -146,7 +146,7 @@ pub(super) fn no_cidr_counts() -> Vec<VirtualRow> {
     )]
 }
 
-/// The same.
+/// `cidr_filtering_metrics_latencies`: zero, too.
 pub(super) fn no_cidr_latencies() -> Vec<VirtualRow> {
     [
         "CIDR checks latency (ns)",

@@ -1,21 +1,21 @@
-//! `system.size_estimates` and `system.table_estimates`: how much of each table lies in which part of the ring, for who reads tables in
-//! parts (Spark).
+//! `system.size_estimates` and `system.table_estimates`: size of each table by range of the ring, for clients that read tables in
+//! splits (Spark).
 //!
-//! Compat: `SizeEstimatesRecorder`, but computed when it is asked for. What is in memtables only is not counted, and the partitions of a
-//! table are taken to be spread evenly.
+//! Compat: as `SizeEstimatesRecorder`, but computed when read. Memtables are not counted, and partitions are assumed to be
+//! spread evenly over the ring.
 
 use ilion_engine::{Engine, VirtualRow};
 use ilion_types::Partitioner;
 
-use super::values::{bigint, text};
+use super::values::{bigint, cell, text};
 
 /// Start, end, and the share of the ring between them.
 type Range = (i64, i64, f64);
 
-/// Where the ring begins and ends.
+/// The token at which the ring begins and ends.
 const MIN: i64 = i64::MIN;
 
-/// The ranges of a ring that are one node's, in order. Only of Murmur3, whose tokens are numbers.
+/// The ranges of a ring with one node, in order. Empty for other partitioners than Murmur3, whose tokens are numbers.
 pub(super) fn ranges_of(partitioner: Partitioner, tokens: &[String]) -> Vec<Range> {
     let mut tokens: Vec<i64> = tokens.iter().filter_map(|token| token.parse().ok()).collect();
     if partitioner != Partitioner::Murmur3 || tokens.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn ranges_of(partitioner: Partitioner, tokens: &[String]) -> Vec<Rang
     starts
         .zip(ends)
         .map(|(start, end)| {
-            // The whole ring if both are its beginning.
+            // Equal ends mean the whole ring.
             let width = match end.wrapping_sub(start).cast_unsigned() {
                 0 => u64::MAX,
                 width => width,
@@ -53,7 +53,7 @@ fn rows(engine: &Engine, ranges: &[Range], kinds: &[Option<&str>]) -> Vec<Virtua
     let mut rows = Vec::new();
     for store in engine.tables() {
         let table = store.schema();
-        // Compat: tables of keyspaces that are not replicated are nobody's to read in parts.
+        // Compat: keyspaces that are not replicated have no estimates.
         if matches!(table.keyspace.as_str(), "system" | "system_schema") {
             continue;
         }
@@ -83,8 +83,8 @@ fn rows(engine: &Engine, ranges: &[Range], kinds: &[Option<&str>]) -> Vec<Virtua
                     partition_key: vec![text(&table.keyspace)],
                     clustering,
                     cells: vec![
-                        ("mean_partition_size".to_owned(), Some(bigint(mean))),
-                        ("partitions_count".to_owned(), Some(bigint(count))),
+                        cell("mean_partition_size", bigint(mean)),
+                        cell("partitions_count", bigint(count)),
                     ],
                 });
             }

@@ -1,4 +1,4 @@
-//! Secondary indexes, as `system_views.indexes` (all of them) and `system_views.sai_column_indexes` (as Cassandra has it).
+//! Secondary indexes: `system_views.indexes` (all) and `system_views.sai_column_indexes` (as in Cassandra).
 
 use bytes::Bytes;
 use ilion_engine::{Engine, IndexBuildFacts, OpenIndex, VirtualRow};
@@ -6,19 +6,19 @@ use ilion_index::Definition;
 use ilion_schema::IndexPart;
 use ilion_types::CqlType;
 
-use super::values::{bigint, boolean, text};
+use super::values::{bigint, boolean, cell, text};
 
-/// What Cassandra calls the class of an index that no class is named for.
+/// Cassandra's name of the class of an index without a class.
 const TABLE_INDEX: &str = "legacy_local_table";
 
-/// All indexes, and how far they are built.
+/// `indexes`: all indexes, with the progress of their builds.
 pub(super) fn all(engine: &Engine) -> Vec<VirtualRow> {
     let builds = engine.index_builds();
     let open = open_indexes(engine);
     open.iter().map(|open| row_of(open, &builds)).collect()
 }
 
-/// Storage-attached indexes.
+/// `sai_column_indexes`: storage-attached indexes.
 pub(super) fn attached(engine: &Engine) -> Vec<VirtualRow> {
     let builds = engine.index_builds();
     let row = |open: &OpenIndex| {
@@ -85,17 +85,13 @@ fn named(definition: &Definition, cells: Vec<(String, Option<Bytes>)>) -> Virtua
     }
 }
 
-pub(super) fn cell(name: &str, value: Bytes) -> (String, Option<Bytes>) {
-    (name.to_owned(), Some(value))
-}
-
 fn build_of<'b>(definition: &Definition, builds: &'b [IndexBuildFacts]) -> Option<&'b IndexBuildFacts> {
     builds
         .iter()
         .find(|build| build.keyspace == definition.table.keyspace && build.index == definition.schema.name)
 }
 
-/// Compat: what the classes of Cassandra print of themselves.
+/// Compat: what Cassandra's analyzers print.
 fn analyzer(definition: &Definition) -> String {
     let option = |name: &str, default: bool| match definition.option(name) {
         Some(given) => given.eq_ignore_ascii_case("true"),
@@ -113,7 +109,7 @@ fn analyzer(definition: &Definition) -> String {
     )
 }
 
-/// Compat: whatever has no order of its own in such an index.
+/// Compat: true for types that such an index treats as literals, without an order.
 fn is_string(definition: &Definition) -> bool {
     let ty = match (&definition.column.ty, definition.part) {
         (CqlType::Map { key, .. }, IndexPart::Keys) => &**key,

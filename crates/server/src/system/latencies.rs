@@ -1,20 +1,17 @@
-//! `system_views` about reads and writes of tables, as Cassandra has them: one row a table.
-//!
-//! Compat: `TableMetricTables`.
+//! `system_views` about reads and writes of tables: one row per table. Compat: `TableMetricTables`.
 
-use bytes::Bytes;
 use ilion_engine::{Engine, TableDetails, VirtualRow};
 
-use super::values::{bigint, double, text};
-use crate::costs::{Histogram, RecentRates, Sort, StatementCosts, TableCosts};
+use super::values::{bigint, cell, double, text};
+use crate::costs::{Histogram, OperationKind, RecentRates, StatementCosts, TableCosts};
 
-/// What is told of each table.
+/// Selects the histogram of a table.
 pub(super) type Pick = fn(&TableCosts) -> Histogram;
 
 /// Tables by keyspace and name.
 type Names = Vec<(String, String)>;
 
-/// The tables that are stored: each has a row, also if no statement was about it.
+/// All stored tables: each has a row, even without statements.
 pub(super) fn stored(engine: &Engine) -> Names {
     let tables = engine.tables();
     let schemas = tables.iter().map(|store| store.schema());
@@ -23,23 +20,23 @@ pub(super) fn stored(engine: &Engine) -> Names {
         .collect()
 }
 
-/// Times in milliseconds of what `of` picks.
+/// Latencies in milliseconds, of the histogram that `of` selects.
 pub(super) fn latency(
     costs: &StatementCosts,
     rates: &RecentRates,
     tables: Names,
     of: Pick,
-    sort: Sort,
+    kind: OperationKind,
 ) -> Vec<VirtualRow> {
     let mut rows = rows(costs, &tables, of, ["p50th_ms", "p99th_ms", "max_ms"], 1e6);
     for (name, row) in &mut rows {
-        let rate = rates.of_table(name, sort);
-        row.cells.push(("per_second".to_owned(), Some(double(rate))));
+        let rate = rates.of_table(name, kind);
+        row.cells.push(cell("per_second", double(rate)));
     }
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Counts of what `of` picks.
+/// Counts, of the histogram that `of` selects.
 pub(super) fn count(costs: &StatementCosts, tables: Names, of: Pick) -> Vec<VirtualRow> {
     let rows = rows(costs, &tables, of, ["p50th", "p99th", "max"], 1.0);
     rows.into_iter().map(|(_, row)| row).collect()
@@ -61,7 +58,6 @@ fn rows(
         let summary = values.summary();
         #[expect(clippy::cast_precision_loss, reason = "shown to people")]
         let shown = |value: u64| double(value as f64 / unit);
-        let cell = |name: &str, value: Bytes| (name.to_owned(), Some(value));
         let row = VirtualRow {
             partition_key: vec![text(&name.0), text(&name.1)],
             clustering: Vec::new(),
@@ -77,7 +73,7 @@ fn rows(
     counted.into_iter().map(row).collect()
 }
 
-/// The largest partition of each table in SSTables.
+/// `max_partition_size`: the largest partition of each table in an SSTable.
 pub(super) fn max_partition_size(tables: &[TableDetails]) -> Vec<VirtualRow> {
     largest(tables, "mebibytes", |table| {
         let bytes = table.partition_bytes.percentile(1.0).unwrap_or(i64::MAX);
@@ -85,14 +81,14 @@ pub(super) fn max_partition_size(tables: &[TableDetails]) -> Vec<VirtualRow> {
     })
 }
 
-/// The largest SSTable of each table.
+/// `max_sstable_size`: the largest SSTable of each table.
 pub(super) fn max_sstable_size(tables: &[TableDetails]) -> Vec<VirtualRow> {
     largest(tables, "mebibytes", |table| {
         table.sstable_bytes_max.div_ceil(1 << 20)
     })
 }
 
-/// The longest time between the oldest and the newest data of an SSTable of each table, in milliseconds.
+/// `max_sstable_duration`: the longest time between the oldest and the newest data of an SSTable of each table, in milliseconds.
 pub(super) fn max_sstable_duration(tables: &[TableDetails]) -> Vec<VirtualRow> {
     largest(tables, "max_sstable_duration", |table| {
         table.sstable_duration_micros_max / 1000
@@ -103,7 +99,7 @@ fn largest(tables: &[TableDetails], column: &str, of: fn(&TableDetails) -> u64) 
     let row = |table: &TableDetails| VirtualRow {
         partition_key: vec![text(&table.facts.keyspace), text(&table.facts.table)],
         clustering: Vec::new(),
-        cells: vec![(column.to_owned(), Some(bigint(of(table))))],
+        cells: vec![cell(column, bigint(of(table)))],
     };
     tables.iter().map(row).collect()
 }

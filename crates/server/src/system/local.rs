@@ -1,4 +1,4 @@
-//! `system.local`: what the node says about itself. It is an ordinary row, as in Cassandra, so that it moves with the data.
+//! `system.local`: identity and addresses of the node. As in Cassandra, it is a stored row, so that it moves with the data.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use ilion_types::{Partitioner, Token};
 use uuid::Uuid;
 
 use super::SchemaListener;
-use super::values::{inet, int, text, uuid};
+use super::values::{cell, inet, int, text, uuid};
 
-/// Compat: the versions of Cassandra whose dialect Ilion speaks; drivers choose their queries by them.
+/// Compat: the version of Cassandra that clients are told; drivers choose their queries by it.
 pub const RELEASE_VERSION: &str = "5.0.9";
 /// The version of CQL.
 pub const CQL_VERSION: &str = "3.4.7";
-/// As the settings have it where the operator says nothing.
+/// The default of the setting `cluster_name`.
 const DEFAULT_CLUSTER_NAME: &str = "Ilion";
 const NATIVE_PROTOCOL_VERSION: &str = "5";
 const KEY: &[u8] = b"local";
 
-/// What the operator says about this node.
+/// The settings of this node that `system.local` depends on.
 #[derive(Clone, Debug)]
 pub struct NodeFacts {
     /// The cluster's name.
@@ -35,59 +35,59 @@ pub struct NodeFacts {
     pub data_center: String,
     /// The rack.
     pub rack: String,
-    /// The node's id, if the data directory names none.
+    /// The id of the node, if the data directory has none.
     pub host_id: Uuid,
-    /// The token, if the data directory names none; nothing is one by chance.
+    /// The token, if the data directory has none; `None` is a random one.
     pub initial_token: Option<String>,
-    /// Where clients connect.
+    /// Address for clients.
     pub rpc_address: SocketAddr,
-    /// The address for other nodes.
+    /// Address for other nodes.
     pub listen_address: IpAddr,
 }
 
-/// Compat: Cassandra's port for other nodes; nothing listens there.
+/// Compat: Cassandra's port for other nodes. Ilion does not listen there.
 pub(super) const STORAGE_PORT: i32 = 7000;
 
-/// Why the node is not what the data directory says.
+/// Why a data directory cannot be used with these settings.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalError {
-    /// The data belongs to somebody else; settings or directory must change.
+    /// The data belongs to another cluster or partitioner; the operator must change the settings or the directory.
     #[error(
         "the data directory is of {what} {stored:?}, but the settings say {wanted:?}; change {setting}, or take another directory"
     )]
     Foreign {
         /// What differs.
         what: &'static str,
-        /// As stored.
+        /// The stored value.
         stored: String,
-        /// As in the settings.
+        /// The value in the settings.
         wanted: String,
-        /// Which setting.
+        /// The setting.
         setting: &'static str,
     },
-    /// A token in the settings or the data is none.
+    /// `initial_token` is no token of the partitioner.
     #[error("initial_token {0:?} is no token of this partitioner")]
     Token(String),
     /// The row cannot be read or written.
     #[error("system.local: {0}")]
     Store(#[from] StoreError),
-    /// There is no such table.
+    /// The table is missing; a bug.
     #[error("system.local is not in the schema; report this")]
     NoTable,
 }
 
-/// This node, as `system.local` has it.
+/// This node as `system.local` has it.
 pub struct LocalNode {
     store: Arc<dyn Store>,
     facts: NodeFacts,
     tokens: Vec<String>,
     host_id: Uuid,
-    /// The directory of an older Cassandra goes on as one.
+    /// The directory of an older Cassandra keeps its version.
     release_version: String,
     is_of_another_version: bool,
 }
 
-/// What an earlier start has left.
+/// The row of an earlier start.
 #[derive(Debug, Default)]
 struct Stored {
     cells: Vec<(String, Bytes)>,
@@ -95,7 +95,7 @@ struct Stored {
 }
 
 impl LocalNode {
-    /// Reads what is stored, completes it, and stores it anew.
+    /// Reads the stored row, completes it, and stores it again.
     ///
     /// # Errors
     /// See [`LocalError`].
@@ -126,7 +126,7 @@ impl LocalNode {
             host_id,
         };
         match node.write() {
-            // What is stored is of an earlier start, which matters less than to serve what is there.
+            // The stored row is outdated, but serving the data matters more.
             Err(LocalError::Store(StoreError::WriteRefused(reason))) if stored.cell("host_id").is_some() => {
                 tracing::warn!(
                     reason,
@@ -138,17 +138,17 @@ impl LocalNode {
         Ok(node)
     }
 
-    /// The node's id.
+    /// The id of the node.
     pub fn host_id(&self) -> Uuid {
         self.host_id
     }
 
-    /// True if the directory was left by another version of Cassandra than it is of now.
+    /// True if the stored version was another one before this start.
     pub(crate) fn is_of_another_version(&self) -> bool {
         self.is_of_another_version
     }
 
-    /// What DESCRIBE CLUSTER tells.
+    /// The facts for DESCRIBE CLUSTER.
     pub fn cluster(&self) -> ClusterFacts {
         let address = self.facts.rpc_address.ip().to_string();
         ClusterFacts {
@@ -167,7 +167,7 @@ impl LocalNode {
         &self.tokens
     }
 
-    /// What it would tell other nodes of itself; so many bytes are on disk.
+    /// `gossip_info`: what the node would tell other nodes. `load_bytes` is the size of its data on disk.
     pub(super) fn gossip(&self, load_bytes: u64) -> VirtualRow {
         let facts = &self.facts;
         let address = facts.rpc_address.ip();
@@ -189,13 +189,11 @@ impl LocalNode {
         VirtualRow {
             partition_key: vec![inet(facts.listen_address)],
             clustering: vec![int(STORAGE_PORT)],
-            cells: cells
-                .map(|(name, value)| (name.to_owned(), Some(text(&value))))
-                .into(),
+            cells: cells.map(|(name, value)| cell(name, text(&value))).into(),
         }
     }
 
-    /// Tells clients the address at which the server listens, where the settings left the port to chance.
+    /// Stores the port on which the server listens, if the settings have port 0.
     pub(crate) fn listens_on(&self, port: u16) {
         if port == self.facts.rpc_address.port() {
             return;
@@ -270,7 +268,7 @@ impl LocalNode {
 }
 
 impl SchemaListener for LocalNode {
-    /// Drivers compare it with that of other nodes to know when all agree.
+    /// Stores the new version of the schema: drivers compare the versions of all nodes to wait for agreement.
     fn schema_changed(&self) {
         let version = uuid(self.store.schema().version);
         if let Err(error) = self.apply(&[("schema_version", version)], None) {
@@ -279,7 +277,7 @@ impl SchemaListener for LocalNode {
     }
 }
 
-/// The whole set: what was there before is deleted.
+/// A write of a whole set: deletes the old elements.
 fn set_of(elements: &[String], timestamp_micros: i64, now_micros: i64) -> ComplexColumn {
     let mut paths: Vec<Bytes> = elements.iter().map(|element| text(element)).collect();
     paths.sort_unstable();
@@ -302,7 +300,7 @@ fn table(store: &dyn Store) -> Result<Arc<TableSchema>, LocalError> {
 }
 
 impl NodeFacts {
-    /// An operator who names no cluster means the one whose data it is.
+    /// If the settings have the default name, takes the stored one.
     fn take_cluster_of(&mut self, stored: &Stored) {
         if self.cluster_name == DEFAULT_CLUSTER_NAME
             && let Some(name) = stored.cell("cluster_name")
@@ -372,7 +370,7 @@ fn check(what: &'static str, stored: &Stored, setting: &'static str, wanted: &st
     }
 }
 
-/// The stored ones if there are any: other tokens would be another node.
+/// The stored tokens, if there are any: a node must not change its tokens. Else the one of the settings, or a random one.
 fn choose_tokens(store: &dyn Store, stored: &Stored, facts: &NodeFacts) -> Result<Vec<String>, LocalError> {
     let partitioner = store.partitioner();
     match &facts.initial_token {
@@ -385,7 +383,7 @@ fn choose_tokens(store: &dyn Store, stored: &Stored, facts: &NodeFacts) -> Resul
     }
 }
 
-/// The token of a random key is as random.
+/// The token of a random key.
 fn chance_token(partitioner: Partitioner, key: Uuid) -> Token {
     partitioner.token(key.as_bytes())
 }

@@ -1,9 +1,9 @@
-//! What the server keeps in tables of its own.
+//! System tables that the server stores or computes.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `counts` | statements, batches, pools, the log and the process, as tables of `system_views` |
-//! | `estimates` | sizes of tables by range of the ring |
+//! | `estimates` | sizes of tables by range of the ring, computed when read |
 //! | `indexes`, `sstable_indexes` | secondary indexes, as tables of `system_views` |
 //! | `local` | `system.local`: this node, stored |
 //! | `views` | `system_views`, computed when read |
@@ -12,8 +12,8 @@
 //! | `traces` | `system_traces`, stored |
 //! | `values` | serialized values |
 //!
-//! `system.peers` and `system.peers_v2` stay empty: there is one node. Virtual tables of Cassandra that are not listed in
-//! here are there and empty: one node has no other nodes, repairs, streams or logins to tell of.
+//! `system.peers` and `system.peers_v2` are empty: there is one node. Cassandra's other virtual tables exist and are empty: one
+//! node has no peers, repairs, streams or logins.
 
 mod counts;
 mod estimates;
@@ -34,7 +34,7 @@ use ilion_query::{BatchSizes, QueryProcessor};
 use ilion_schema::TableId;
 
 use crate::clients::Clients;
-use crate::costs::{RecentRates, Sort, StatementCosts};
+use crate::costs::{OperationKind, RecentRates, StatementCosts};
 use crate::recent_log;
 use crate::settings::Settings;
 
@@ -43,13 +43,13 @@ pub(crate) use traces::StoredTraces;
 
 pub use local::{CQL_VERSION, LocalError, LocalNode, NodeFacts, RELEASE_VERSION};
 
-/// Told of every change of the schema, before the client is.
+/// Called after every change of the schema, before the client gets its answer.
 pub trait SchemaListener: Send + Sync {
     /// The schema has changed.
     fn schema_changed(&self);
 }
 
-/// Nobody wants to know.
+/// A listener that does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoListener;
 
@@ -57,7 +57,7 @@ impl SchemaListener for NoListener {
     fn schema_changed(&self) {}
 }
 
-/// A virtual table whose rows a function computes.
+/// A virtual table whose rows are the result of a function.
 struct Computed<F>(F);
 
 impl<F: Fn() -> Vec<VirtualRow> + Send + Sync> VirtualTable for Computed<F> {
@@ -66,10 +66,10 @@ impl<F: Fn() -> Vec<VirtualRow> + Send + Sync> VirtualTable for Computed<F> {
     }
 }
 
-/// Lets the engine compute what it and the settings have to say.
+/// Registers the virtual tables about the engine and the settings.
 pub fn register(engine: &Arc<Engine>, settings: &Settings) {
     let of_engine = |rows: fn(&Engine) -> Vec<VirtualRow>| {
-        // The engine keeps its tables, so they may not keep the engine.
+        // The engine owns its virtual tables, so these hold it weakly.
         let engine: Weak<Engine> = Arc::downgrade(engine);
         move || engine.upgrade().map(|engine| rows(&engine)).unwrap_or_default()
     };
@@ -111,7 +111,7 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
     });
     engine.register_virtual_table(
         TableId::of_system_table("system_views", "system_logs"),
-        Arc::new(Logs),
+        Arc::new(LogsTable),
     );
     add(
         engine,
@@ -165,12 +165,12 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
     );
 }
 
-/// Lets the engine tell what statements cost, until it is told to forget it.
+/// Registers the virtual tables about costs of statements, and the one about caches.
 pub fn register_costs(engine: &Arc<Engine>, costs: &Arc<StatementCosts>, rates: &Arc<RecentRates>) {
     let id = TableId::of_system_table("system_views", "statements");
-    engine.register_virtual_table(id, Arc::new(Statements(costs.clone())));
-    let (reads, scans, writes) = (Sort::Reads, Sort::Scans, Sort::Writes);
-    let times: [(&str, Sort, Pick); 6] = [
+    engine.register_virtual_table(id, Arc::new(StatementsTable(costs.clone())));
+    let (reads, scans, writes) = (OperationKind::Reads, OperationKind::Scans, OperationKind::Writes);
+    let times: [(&str, OperationKind, Pick); 6] = [
         ("coordinator_read_latency", reads, |table| {
             table.reads.latency.clone()
         }),
@@ -198,10 +198,10 @@ pub fn register_costs(engine: &Arc<Engine>, costs: &Arc<StatementCosts>, rates: 
                 .map_or_else(Vec::new, |engine| latencies::stored(&engine))
         }
     };
-    for (name, sort, of) in times {
+    for (name, kind, of) in times {
         let (costs, rates, stored) = (costs.clone(), rates.clone(), stored(engine));
         add(engine, "system_views", name, move || {
-            latencies::latency(&costs, &rates, stored(), of, sort)
+            latencies::latency(&costs, &rates, stored(), of, kind)
         });
     }
     let (weak, of_caches) = (Arc::downgrade(engine), rates.clone());
@@ -226,7 +226,7 @@ fn details(engine: &Engine) -> Vec<TableDetails> {
     ids.filter_map(|id| engine.table_details(id).ok()).collect()
 }
 
-/// Lets the engine tell where in the ring its data is, and what the node would tell others of itself.
+/// Registers the estimates by range of the ring, and `gossip_info`.
 pub(crate) fn register_ring(engine: &Arc<Engine>, local: &Arc<LocalNode>) {
     let ranges = Arc::new(estimates::ranges_of(engine.partitioner(), local.tokens()));
     type Estimate = fn(&Engine, &[(i64, i64, f64)]) -> Vec<VirtualRow>;
@@ -242,7 +242,7 @@ pub(crate) fn register_ring(engine: &Arc<Engine>, local: &Arc<LocalNode>) {
                 .unwrap_or_default()
         });
     }
-    // The node keeps its engine, so the engine may not keep the node.
+    // The node owns the engine, so the engine holds the node weakly.
     let node = Arc::downgrade(local);
     let weak = Arc::downgrade(engine);
     add(engine, "system_views", "gossip_info", move || {
@@ -254,7 +254,7 @@ pub(crate) fn register_ring(engine: &Arc<Engine>, local: &Arc<LocalNode>) {
     });
 }
 
-/// Lets the engine tell what the query layer counts.
+/// Registers `batch_metrics`.
 pub(crate) fn register_batches(engine: &Engine, sizes: &Arc<BatchSizes>) {
     let sizes = sizes.clone();
     add(engine, "system_views", "batch_metrics", move || {
@@ -262,10 +262,10 @@ pub(crate) fn register_batches(engine: &Engine, sizes: &Arc<BatchSizes>) {
     });
 }
 
-/// The last lines of the log.
-struct Logs;
+/// `system_logs`: the last lines of the log; TRUNCATE deletes them.
+struct LogsTable;
 
-impl VirtualTable for Logs {
+impl VirtualTable for LogsTable {
     fn rows(&self) -> Vec<VirtualRow> {
         counts::logs(recent_log::lines())
     }
@@ -280,9 +280,9 @@ impl VirtualTable for Logs {
     }
 }
 
-struct Statements(Arc<StatementCosts>);
+struct StatementsTable(Arc<StatementCosts>);
 
-impl VirtualTable for Statements {
+impl VirtualTable for StatementsTable {
     fn rows(&self) -> Vec<VirtualRow> {
         statements::statements(&self.0.list())
     }
@@ -297,7 +297,7 @@ impl VirtualTable for Statements {
     }
 }
 
-/// Lets the engine compute what the server has to say.
+/// Registers the virtual tables about clients and thread pools.
 pub(crate) fn register_clients(engine: &Arc<Engine>, processor: &Arc<QueryProcessor>, clients: &Clients) {
     let connected = clients.clone();
     add(engine, "system_views", "clients", move || {

@@ -1,16 +1,16 @@
-//! What storage-attached indexes have of each SSTable, as `system_views.sai_sstable_indexes` and `sai_sstable_index_segments`.
+//! Storage-attached indexes by SSTable: `system_views.sai_sstable_indexes` and `sai_sstable_index_segments`.
 //!
-//! Compat: an index of Cassandra is in segments that are built in memory; ours has all rows of an SSTable in one. Least and greatest
-//! terms are not told.
+//! Compat: Cassandra builds an index in segments; Ilion has one for all rows of an SSTable. The columns for the least and the
+//! greatest term are null.
 
 use bytes::Bytes;
 use ilion_engine::{Engine, SSTableIndexFacts, VirtualRow};
 use ilion_index::Definition;
 
-use super::indexes::{attached_indexes, cell};
-use super::values::{bigint, map, text, text_map};
+use super::indexes::attached_indexes;
+use super::values::{bigint, cell, map, text, text_map};
 
-/// Of the files, Ilion's own.
+/// Format of the files: Ilion's own.
 const FORMAT_VERSION: &str = "ilion";
 
 pub(super) fn indexes(engine: &Engine) -> Vec<VirtualRow> {
@@ -76,7 +76,7 @@ fn data_file(facts: &SSTableIndexFacts) -> Bytes {
     text(&facts.data_file.display().to_string())
 }
 
-/// The files by what their names end with.
+/// Length of each file, by the suffix of its name.
 fn components(facts: &SSTableIndexFacts) -> Bytes {
     let parts = facts.files.iter().map(|(path, bytes)| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

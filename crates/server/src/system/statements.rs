@@ -1,13 +1,13 @@
-//! `system_views.statements`: what statements cost, by what they have in common.
+//! `system_views.statements`: costs of statements by shape.
 
 use bytes::Bytes;
 use ilion_engine::VirtualRow;
 use ilion_env::Count;
 
-use super::values::{bigint, double, text};
+use super::values::{bigint, cell, double, text};
 use crate::costs::{StatementFacts, Summary};
 
-/// One row a shape.
+/// One row per shape.
 pub(super) fn statements(facts: &[StatementFacts]) -> Vec<VirtualRow> {
     facts.iter().map(row).collect()
 }
@@ -15,8 +15,8 @@ pub(super) fn statements(facts: &[StatementFacts]) -> Vec<VirtualRow> {
 fn row(facts: &StatementFacts) -> VirtualRow {
     let costs = &facts.costs;
     let mut cells = vec![
-        ("calls".to_owned(), Some(bigint(costs.calls))),
-        ("errors".to_owned(), Some(bigint(costs.errors))),
+        cell("calls", bigint(costs.calls)),
+        cell("errors", bigint(costs.errors)),
     ];
     let mut add = |name: String, value: Bytes| cells.push((name, Some(value)));
     for (name, summary, scale) in [

@@ -1,4 +1,4 @@
-//! `system_traces`: traces as rows, which are gone a while later.
+//! `system_traces`: stores traces as rows that expire.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use super::local::STORAGE_PORT;
 use super::values::{inet, int, text, timestamp, uuid};
 use crate::traces::{Trace, TraceStore};
 
-/// 100 ns steps from 1582-10-15, where version 1 UUIDs count from, to 1970-01-01.
+/// Ticks of 100 ns from 1582-10-15, the epoch of version 1 UUIDs, to 1970-01-01.
 const UUID_TICKS_BEFORE_EPOCH: u64 = 0x01B2_1DD2_1381_4000;
 
-/// Keeps traces in the tables that drivers and cqlsh read them from.
+/// Stores traces in the tables from which drivers and cqlsh read them.
 pub struct StoredTraces {
     env: Arc<dyn Env>,
     store: Arc<dyn Store>,
-    /// This node, as rows name it.
+    /// Address of this node in the rows.
     node: SocketAddr,
     ttl_secs: u32,
 }
@@ -39,7 +39,7 @@ impl TraceStore for StoredTraces {
 }
 
 impl StoredTraces {
-    /// Traces of this node, kept for `ttl`.
+    /// Traces of this node, stored for `ttl`; zero is for ever.
     pub fn new(env: Arc<dyn Env>, store: Arc<dyn Store>, node: SocketAddr, ttl: Duration) -> Self {
         Self {
             env,
@@ -56,7 +56,7 @@ impl StoredTraces {
             let table = schema.table("system_traces", name).cloned();
             table.ok_or_else(|| StoreError::Internal(format!("system_traces.{name} is not there")))
         };
-        let writer = Writer {
+        let writer = TraceRows {
             now_micros,
             expires_secs: u32::try_from(self.store.now_micros() / 1_000_000)
                 .unwrap_or(u32::MAX)
@@ -73,7 +73,7 @@ impl StoredTraces {
         Ok(())
     }
 
-    fn mutation(&self, table: &Arc<TableSchema>, writer: &Writer, rows: Vec<Row>) -> Mutation {
+    fn mutation(&self, table: &Arc<TableSchema>, writer: &TraceRows, rows: Vec<Row>) -> Mutation {
         Mutation {
             table: table.clone(),
             key: DecoratedKey::new(table.partitioner(self.store.partitioner()), writer.key.clone()),
@@ -84,7 +84,7 @@ impl StoredTraces {
         }
     }
 
-    fn session(&self, table: &TableSchema, trace: &Trace, writer: &Writer) -> Row {
+    fn session(&self, table: &TableSchema, trace: &Trace, writer: &TraceRows) -> Row {
         let duration = i32::try_from(trace.duration_micros).unwrap_or(i32::MAX);
         let cells = [
             ("client", inet(trace.client)),
@@ -107,12 +107,12 @@ impl StoredTraces {
         row
     }
 
-    fn events(&self, table: &TableSchema, trace: &Trace, writer: &Writer) -> Vec<Row> {
+    fn events(&self, table: &TableSchema, trace: &Trace, writer: &TraceRows) -> Vec<Row> {
         let node = self.env.time_uuid();
         let mut ticks = 0;
         let events = trace.events.iter().map(|event| {
             let elapsed_micros = event.elapsed_nanos / 1000;
-            // Events of a trace have ids in their order, and drivers show the times of the ids.
+            // The ids of events ascend, and drivers show the times of the ids.
             let at = u64::try_from(trace.started_micros).unwrap_or(0) + elapsed_micros;
             ticks = (at * 10 + UUID_TICKS_BEFORE_EPOCH).max(ticks + 1);
             let cells = [
@@ -131,7 +131,7 @@ impl StoredTraces {
     }
 }
 
-/// A version 1 UUID of a time, otherwise as another one.
+/// A version 1 UUID with this time; clock sequence and node are those of `like`.
 fn uuid_at(ticks: u64, like: Uuid) -> Uuid {
     let low = (ticks & 0xFFFF_FFFF) as u32;
     let middle = (ticks >> 32 & 0xFFFF) as u16;
@@ -140,15 +140,15 @@ fn uuid_at(ticks: u64, like: Uuid) -> Uuid {
     Uuid::from_fields(low, middle, high, rest)
 }
 
-/// Makes rows that expire.
-struct Writer {
+/// Builds rows that expire.
+struct TraceRows {
     now_micros: i64,
     expires_secs: u32,
     ttl_secs: u32,
     key: Bytes,
 }
 
-impl Writer {
+impl TraceRows {
     fn cell(&self, value: Bytes) -> Cell {
         match self.ttl_secs {
             0 => Cell::live(self.now_micros, value),

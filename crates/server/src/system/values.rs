@@ -1,4 +1,4 @@
-//! Values of the server's own tables, serialized.
+//! Serializes values of system tables.
 
 use std::net::IpAddr;
 
@@ -41,20 +41,19 @@ pub(super) fn inet(value: IpAddr) -> Bytes {
     }
 }
 
-/// A frozen map of texts: `n: i32, n x (key, value)`, each with its length.
-pub(super) fn text_map<'a>(pairs: impl ExactSizeIterator<Item = (&'a str, &'a str)>) -> Bytes {
-    let mut out = Vec::new();
-    put_length(&mut out, pairs.len());
-    for (key, value) in pairs {
-        for text in [key, value] {
-            put_length(&mut out, text.len());
-            out.extend_from_slice(text.as_bytes());
-        }
-    }
-    out.into()
+/// A column of a row.
+pub(super) fn cell(name: &str, value: Bytes) -> (String, Option<Bytes>) {
+    (name.to_owned(), Some(value))
 }
 
-/// A frozen map.
+/// A frozen map of texts.
+pub(super) fn text_map<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Bytes {
+    map(&pairs
+        .map(|(key, value)| (text(key), text(value)))
+        .collect::<Vec<_>>())
+}
+
+/// A frozen map: `n: i32, n x (key, value)`, each with its length.
 pub(super) fn map(pairs: &[(Bytes, Bytes)]) -> Bytes {
     let mut out = Vec::new();
     put_length(&mut out, pairs.len());

@@ -1,18 +1,14 @@
-//! `system_views`: what goes on in the node, as tables.
+//! `system_views` about settings, clients, caches, thread pools, queries, compactions and sizes.
 
 use bytes::Bytes;
 use ilion_engine::{CacheFacts, CompactionFacts, EngineFacts, TableFacts, VirtualRow};
 
-use super::values::{bigint, boolean, double, inet, int, text, text_map, uuid};
+use super::values::{bigint, boolean, cell, double, inet, int, text, text_map, uuid};
 use crate::client_facts::ClientFacts;
 use crate::clients::PoolFacts;
 use crate::costs::RecentRates;
 use crate::queues::RunningRequest;
 use crate::settings::Settings;
-
-fn cell(name: &str, value: Bytes) -> (String, Option<Bytes>) {
-    (name.to_owned(), Some(value))
-}
 
 pub(super) fn settings(settings: &Settings) -> Vec<VirtualRow> {
     settings
@@ -55,7 +51,7 @@ fn client(client: &ClientFacts) -> VirtualRow {
             ),
             cell("request_count", bigint(client.request_count)),
             cell("ssl_enabled", boolean(false)),
-            // Compat: Cassandra's name of who did not log in.
+            // Compat: Cassandra's name of a client without a login.
             cell("username", text(client.user.as_deref().unwrap_or("anonymous"))),
         ],
     }
@@ -108,7 +104,7 @@ pub(super) fn thread_pools(pools: &[PoolFacts]) -> Vec<VirtualRow> {
             cells: vec![
                 cell("active_tasks", count(pool.active)),
                 cell("active_tasks_limit", count(pool.threads)),
-                // Tasks wait, and none is refused.
+                // Tasks are never blocked: the queues have no bound.
                 cell("blocked_tasks", bigint(0)),
                 cell("blocked_tasks_all_time", bigint(0)),
                 cell("completed_tasks", bigint(pool.completed)),
@@ -118,7 +114,7 @@ pub(super) fn thread_pools(pools: &[PoolFacts]) -> Vec<VirtualRow> {
         .collect()
 }
 
-/// Compat: `QueriesTable`; what ends within a moment (reads and writes by key) is not told.
+/// Compat: `QueriesTable`. Statements that take moments only (reads and writes by key) are left out.
 pub(super) fn queries(running: Vec<(String, RunningRequest)>, now_nanos: u64) -> Vec<VirtualRow> {
     let micros = |from: u64, to: u64| bigint(to.saturating_sub(from) / 1000);
     running

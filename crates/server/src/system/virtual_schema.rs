@@ -1,10 +1,9 @@
-//! `system_virtual_schema`: the virtual tables themselves, for drivers that want to know them.
+//! `system_virtual_schema`: the schema of the virtual tables, which drivers read.
 
-use bytes::Bytes;
 use ilion_engine::VirtualRow;
 use ilion_schema::{ClusteringOrder, Column, ColumnKind, Schema, TableKind, TableSchema};
 
-use super::values::{int, text};
+use super::values::{cell, int, text};
 
 fn virtual_tables(schema: &Schema) -> impl Iterator<Item = &TableSchema> {
     let tables = schema
@@ -35,7 +34,7 @@ pub(super) fn tables(schema: &Schema) -> Vec<VirtualRow> {
         .map(|table| VirtualRow {
             partition_key: vec![text(&table.keyspace)],
             clustering: vec![text(&table.name)],
-            cells: vec![("comment".to_owned(), Some(text(&table.options.comment)))],
+            cells: vec![cell("comment", text(&table.options.comment))],
         })
         .collect()
 }
@@ -65,7 +64,6 @@ fn row_of(table: &TableSchema, column: &Column) -> VirtualRow {
         (ColumnKind::Clustering, ClusteringOrder::Desc) => "desc",
         _ => "none",
     };
-    let cell = |name: &str, value: Bytes| (name.to_owned(), Some(value));
     VirtualRow {
         partition_key: vec![text(&table.keyspace)],
         clustering: vec![text(&table.name), text(&column.name)],

@@ -100,7 +100,7 @@ fn tracing_and_custom_payloads_are_borne() {
     });
     client.stream.write_all(&bytes).unwrap();
     let answer = client.receive();
-    // No trace was kept, so none is named.
+    // No trace was stored, so the answer has no trace id.
     assert_eq!(answer.tracing_id, None);
     rows_of(answer.response);
 }
@@ -151,7 +151,7 @@ fn writes_are_answered_when_the_log_is_durable_and_reads_before() {
     bytes.extend(client.encode(3, query("INSERT")));
     client.stream.write_all(&bytes).unwrap();
     assert_eq!(client.receive().stream, 2);
-    // However the bytes were cut, each batch of writes waits once.
+    // Each batch of writes waits once, whatever pieces the bytes arrived in.
     let mut answered = Vec::new();
     while answered.len() < 2 {
         log.next()(Ok(()));
@@ -184,7 +184,7 @@ fn the_time_of_a_request_has_the_wait_for_the_log_in_it_and_every_stage() {
     setup.server.register_metrics(&mut registry);
     let mut text = String::new();
     encode(&mut text, &registry).unwrap();
-    // The clock goes on by a microsecond each time that it is looked at.
+    // Each look at this clock advances it by a microsecond.
     for line in [
         "ilion_cql_request_seconds_count{kind=\"query\"} 2",
         "ilion_cql_request_seconds_bucket{le=\"0.016384\",kind=\"query\"} 0",

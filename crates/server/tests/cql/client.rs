@@ -1,4 +1,4 @@
-//! A blocking client, as plain as the protocol lets it be.
+//! A blocking client, as simple as the protocol allows.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use ilion_protocol::{
     encode_segments,
 };
 
-/// A test that waits longer has failed.
+/// A test that waits longer fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Client {
@@ -29,7 +29,7 @@ impl Client {
         Self::over(TcpStream::connect(address).unwrap(), version)
     }
 
-    /// The same, from this address of the machine.
+    /// Like [`Self::connect`], from this address of the machine.
     pub fn connect_from(source: IpAddr, address: SocketAddr, version: Version) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -106,7 +106,7 @@ impl Client {
         self.pack(envelope)
     }
 
-    /// Whole envelopes as they travel.
+    /// Whole envelopes as they are sent.
     pub fn pack(&self, envelopes: Vec<u8>) -> Vec<u8> {
         if self.version < Version::V5 || !self.is_open {
             return envelopes;
@@ -136,7 +136,7 @@ impl Client {
         Some(ResponseFrame::decode(&frame).unwrap())
     }
 
-    /// The same as its bytes.
+    /// Like [`Self::try_receive`], not decoded.
     pub fn try_receive_frame(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.decoder.decode(&mut self.buffer).unwrap() {
@@ -152,7 +152,7 @@ impl Client {
         }
     }
 
-    /// Asks and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub fn ask(&mut self, request: Request) -> Response {
         self.send(7, request);
         let answer = self.receive();

@@ -1,4 +1,4 @@
-//! Statements that do as their text says, and a commit log that the test holds.
+//! Doubles of the query layer, which acts on words of a statement's text, and of a commit log that is durable on request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -9,8 +9,9 @@ use ilion_codec::Rope;
 use ilion_env::MemEnv;
 use ilion_query::{
     BatchKind, BatchStatement, ClientState, ColumnSpec, Error, ExecuteOptions, Executed, LogPosition,
-    Outcome, Prepared, ResultSet, SchemaEvent, SchemaEventKind, SchemaTarget, Values,
+    Outcome, Prepared, ResultSet, Values,
 };
+use ilion_schema::{ChangeKind, EventTarget, SchemaEvent};
 use ilion_server::settings::Settings;
 use ilion_server::{
     Durability, DurableCallback, Entrance, NoListener, NoLog, Port, Server, ServerOptions, Services,
@@ -19,19 +20,19 @@ use ilion_server::{
 use ilion_types::CqlType;
 
 pub struct Double {
-    /// Statements that were begun.
+    /// Statements that were started.
     pub begun: AtomicUsize,
-    /// `SELECT wait` takes one of these.
+    /// Each `SELECT wait` waits for a message.
     gate: Receiver<()>,
 }
 
-/// A server over doubles, and the strings to them.
+/// A server over doubles, and the means to control them.
 pub struct Setup {
     pub server: Server,
-    /// Its clock stands still until it is advanced.
+    /// Its clock stands still until the test advances it.
     pub env: MemEnv,
     pub double: Arc<Double>,
-    /// Each message lets one `SELECT wait` go on.
+    /// Each message lets one `SELECT wait` continue.
     pub gate: Sender<()>,
 }
 
@@ -70,7 +71,7 @@ pub fn start_with(adjust: impl FnOnce(&mut ServerOptions), durability: Arc<dyn D
 }
 
 impl Double {
-    /// Returns when so many statements were begun.
+    /// Returns when this many statements were started.
     pub fn wait_until_begun(&self, count: usize) {
         while self.begun.load(SeqCst) < count {
             std::thread::yield_now();
@@ -78,7 +79,7 @@ impl Double {
     }
 }
 
-/// One column `v` of these blobs.
+/// A column `v` with these blobs.
 fn blobs(cells: &[&[u8]]) -> Result<Executed, Error> {
     let mut encoded = Rope::default();
     for cell in cells {
@@ -88,7 +89,7 @@ fn blobs(cells: &[&[u8]]) -> Result<Executed, Error> {
     rows(cells.len(), encoded)
 }
 
-/// One row of a blob that is not copied.
+/// One row with a blob that is not copied.
 fn large(size: usize) -> Result<Executed, Error> {
     let mut encoded = Rope::default();
     encoded.end().extend(length(size));
@@ -117,13 +118,11 @@ fn rows(row_count: usize, cells: Rope) -> Result<Executed, Error> {
     })))
 }
 
-fn schema_event(change: SchemaEventKind, name: &str) -> SchemaEvent {
+fn schema_event(kind: ChangeKind, name: &str) -> SchemaEvent {
     SchemaEvent {
-        change,
-        target: SchemaTarget::Table,
+        kind,
         keyspace: "ks".to_owned(),
-        name: name.to_owned(),
-        argument_types: Vec::new(),
+        target: EventTarget::Table(name.to_owned()),
     }
 }
 
@@ -149,7 +148,7 @@ impl Statements for Double {
                 ..Executed::of(Outcome::Void)
             }),
             ["CREATE", name] => Ok(Executed::of(Outcome::SchemaChange(vec![schema_event(
-                SchemaEventKind::Created,
+                ChangeKind::Created,
                 name,
             )]))),
             ["CREATE", "IF", "NOT", "EXISTS", _] => Ok(Executed::of(Outcome::SchemaChange(Vec::new()))),
@@ -161,7 +160,7 @@ impl Statements for Double {
             }
             ["SELECT", "zeros", "where", size] => blobs(&[&vec![0; size.parse().unwrap()]]),
             ["SELECT", "large", "where", size] => large(size.parse().unwrap()),
-            // Reads without a key are for the threads that may take long.
+            // Reads without a key run on the threads for statements that may take long.
             ["SELECT", "wait"] => {
                 self.gate.recv_timeout(Duration::from_secs(20)).unwrap();
                 blobs(&[b"waited"])
@@ -205,7 +204,7 @@ impl Statements for Double {
     }
 }
 
-/// A commit log that is durable when the test says so.
+/// A commit log whose records are durable when the test says so.
 pub struct HeldLog {
     waiting: Sender<DurableCallback>,
     /// Callbacks in the order of their batches.

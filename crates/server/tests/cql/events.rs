@@ -1,4 +1,4 @@
-//! Who is told of what.
+//! Which clients get which events.
 
 use std::net::SocketAddr;
 
@@ -30,14 +30,14 @@ fn a_schema_change_is_told_to_those_who_registered() {
         let answer = author.query("CREATE t");
         assert_eq!(answer, Response::Result(ResultBody::SchemaChange(created("t"))));
         assert_eq!(listener.receive_event(), Event::Schema(created("t")));
-        // What did not change is told to nobody.
+        // Without a change there is no event.
         assert_eq!(
             author.query("CREATE IF NOT EXISTS t"),
             Response::Result(ResultBody::Void)
         );
         author.query("CREATE u");
         assert_eq!(listener.receive_event(), Event::Schema(created("u")));
-        // The deaf one has nothing in its way.
+        // A client that registered for other events gets none of these before its answers.
         assert_eq!(
             deaf.query("USE a"),
             Response::Result(ResultBody::SetKeyspace("a".to_owned()))

@@ -1,11 +1,13 @@
-//! Slow clients and eager ones.
+//! Clients that read too slowly or send too fast.
 
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use ilion_protocol::Version;
+use ilion_protocol::{Query, QueryParams, Request, Value, Values, Version};
 use ilion_server::NoLog;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 
 use crate::client::{Client, query, rows_of};
 use crate::double::start_with;
@@ -48,7 +50,7 @@ fn most_queued(statement: &str) {
     }
     writing.join().unwrap();
     assert!(seen.iter().all(|seen| *seen));
-    // The limit, and what each thread had in hand when it was reached.
+    // The limit, and the answers that the threads were working on when it was reached.
     assert!(largest <= 20 * MIB, "{largest} bytes were queued");
 }
 
@@ -73,19 +75,59 @@ fn requests_beyond_the_limit_are_not_read() {
 
 #[test]
 fn large_requests_beyond_the_limit_are_not_read() {
+    const REQUESTS: u64 = 50;
     let setup = start_with(|options| options.request_bytes_max = MIB, Arc::new(NoLog));
+    let mut registry = Registry::with_prefix("ilion");
+    setup.server.register_metrics(&mut registry);
     let mut client = Client::open(setup.server.address(), Version::V4, None);
-    let text = "x".repeat(MIB);
-    for stream in 0..20 {
-        client.send_query(stream, &text);
+    let value = vec![0; MIB];
+    let params = QueryParams {
+        values: Values::from_iter([Value::Bytes(&value)]),
+        ..QueryParams::default()
+    };
+    let request = client.encode(
+        1,
+        Request::Query(Query {
+            text: "SELECT wait".to_owned(),
+            params,
+        }),
+    );
+    let size = request.len() as u64;
+    let mut writer = client.stream.try_clone().unwrap();
+    let writing = std::thread::spawn(move || {
+        for _ in 0..REQUESTS {
+            writer.write_all(&request).unwrap();
+        }
+    });
+    setup.double.wait_until_begun(1);
+    // Another client is served meanwhile: time enough for a server without the limit to read much.
+    let mut other = Client::open(setup.server.address(), Version::V4, None);
+    for _ in 0..200 {
+        rows_of(other.query("SELECT keyspace where"));
     }
-    for _ in 0..20 {
+    for answered in 0..REQUESTS {
+        let received = received_bytes(&registry);
+        // One request is in flight, and a part of the next may be in the buffer.
+        assert!(
+            received <= (answered + 3) * size,
+            "{received} bytes were received, {answered} answered"
+        );
+        setup.gate.send(()).unwrap();
         client.receive();
     }
+    writing.join().unwrap();
     // An answer is sent a moment before its request is counted as done.
     while setup.server.clients().list()[0].requests_in_flight > 0 {
         std::thread::yield_now();
     }
+}
+
+fn received_bytes(registry: &Registry) -> u64 {
+    let mut text = String::new();
+    encode(&mut text, registry).unwrap();
+    let mut lines = text.lines();
+    let value = lines.find_map(|line| line.strip_prefix("ilion_cql_received_bytes_total "));
+    value.unwrap().parse().unwrap()
 }
 
 #[test]

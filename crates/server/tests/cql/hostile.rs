@@ -1,4 +1,4 @@
-//! Malformed frames, huge lengths, silence, too many connections.
+//! Malformed frames, huge lengths, idle clients, too many connections.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn a_request_that_is_too_long_is_passed_over_without_being_held_and_refused() {
             64 << 20,
             "CQL Message of size 67108864 bytes exceeds allowed maximum of 2097152 bytes",
         ),
-        // The header counts, before v5.
+        // Before v5, the header counts.
         (
             Version::V4,
             (1 << 20) - 8,
@@ -101,7 +101,7 @@ fn impossible_lengths_end_the_connection_with_an_answer() {
 fn bodies_that_break_the_format_are_answered_on_their_stream() {
     let setup = start();
     let mut client = Client::open(setup.server.address(), Version::V4, None);
-    // A QUERY whose text is longer than its body; an opcode nobody knows; a response.
+    // A QUERY whose text is longer than its body; an unknown opcode; a response.
     let frames: [&[u8]; 3] = [
         &[4, 0, 0, 5, 7, 0, 0, 0, 4, 0, 0, 1, 0],
         &[4, 0, 0, 5, 99, 0, 0, 0, 0],
@@ -131,7 +131,7 @@ fn a_corrupt_segment_ends_the_connection() {
     let error = error_of(client.receive().response);
     assert!(error.message.contains("CRC32"), "{error}");
     assert!(client.try_receive().is_none());
-    // With a bad header there is nothing that an answer could refer to.
+    // A bad header has no stream id that an answer could have.
     let mut client = Client::open(setup.server.address(), Version::V5, None);
     let mut bytes = client.encode(1, Request::Options);
     bytes[0] ^= 1;
@@ -192,7 +192,7 @@ fn connections_over_the_limit_are_closed() {
     let mut third = Client::connect(address, Version::V4);
     assert!(third.try_receive().is_none());
     drop(second);
-    // The place is free when the server has seen the second one leave.
+    // A connection is possible again when the server has noticed that the second client left.
     let mut fourth = loop {
         let mut client = Client::connect(address, Version::V4);
         let bytes = client.encode(7, Request::Options);

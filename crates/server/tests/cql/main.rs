@@ -3,14 +3,14 @@
 //! | module | what |
 //! | --- | --- |
 //! | `client` | a small blocking client |
-//! | `double` | statements that do as their text says; a commit log that the test holds |
-//! | `startup` | versions, compression, OPTIONS, what is allowed when |
-//! | `hostile` | malformed frames, huge lengths, silence, too many connections |
+//! | `double` | the query layer and a commit log that the tests control |
+//! | `startup` | versions, compression, OPTIONS, and which requests are allowed when |
+//! | `hostile` | malformed frames, huge lengths, idle clients, too many connections |
 //! | `answers` | results, errors, warnings, out-of-order answers, durability, panics |
-//! | `memory` | what clients together may make the server hold |
-//! | `flow` | slow clients and eager ones |
-//! | `events` | who is told of what |
-//! | `stopping` | the end of a server |
+//! | `memory` | the limits of memory for all clients |
+//! | `flow` | clients that read too slowly or send too fast |
+//! | `events` | which clients get which events |
+//! | `stopping` | how a server stops |
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What clients together may make the server hold.
+//! The limits of memory for all clients.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -58,14 +58,14 @@ fn half_sent_requests_beyond_the_budget_are_refused_and_others_are_served() {
             })
             .collect();
         rows_of(other.query("SELECT keyspace where"));
-        // Those that found no room have waited for a moment in vain.
+        // Requests that found no room waited for a while first.
         while halves.iter().filter(|(client, _)| has_answer(client)).count() <= 5 {
             std::thread::yield_now();
         }
         let mut largest = 0;
         let mut refused = 0;
         for (client, rest) in &mut halves {
-            // The rest of a refused one is passed over, and the connection goes on.
+            // The rest of a refused request is skipped, and the connection stays open.
             client.stream.write_all(rest).unwrap();
             let answer = client.receive();
             assert_eq!(answer.stream, 5);
@@ -115,7 +115,7 @@ fn unread_answers_beyond_the_budget_keep_requests_waiting_until_their_clients_ar
     }
     let mut other = Client::open(address, Version::V4, None);
     let mut largest = 0;
-    // It waits, may be told to try again later, and is served when those that do not read are gone.
+    // It waits, may be answered with an error, and is served when the clients that do not read are gone.
     let mut refused = 0;
     loop {
         refused += usize::from(is_overloaded(&other.query("SELECT keyspace where")));
@@ -126,7 +126,7 @@ fn unread_answers_beyond_the_budget_keep_requests_waiting_until_their_clients_ar
         }
     }
     rows_of(other.query("SELECT keyspace where"));
-    // The budget, and what each thread had in hand when it was reached; all together they asked for 1280 MiB.
+    // The budget, and the answers that the threads were working on when it was reached. All answers have 1280 MiB.
     assert!(
         largest <= 300 << 20,
         "{largest} bytes were held, {refused} requests refused"
@@ -200,14 +200,14 @@ fn an_address_that_holds_all_that_it_may_is_refused_and_others_are_served() {
     for client in halves.iter_mut().filter(|client| has_answer(client)) {
         assert!(is_overloaded(&client.receive().response));
     }
-    // Another address has room for what this one has none for.
+    // Another address has room for the same request.
     let mut other = open_from(modest, &setup, &[]);
     let large = "x".repeat(2 * MIB);
     assert_eq!(error_of(other.query(&large)).detail, ErrorDetail::Syntax);
-    // Small requests of the first are served all the same.
+    // Small requests of the first are still served.
     rows_of(open_from(greedy, &setup, &[]).query("SELECT keyspace where"));
     drop(halves);
-    // What connections held goes with them.
+    // Closed connections free their memory.
     let mut again = open_from(greedy, &setup, &[]);
     while is_overloaded(&again.query(&large)) {}
 }
@@ -225,7 +225,7 @@ fn who_asks_for_it_is_refused_at_once_when_there_is_no_memory() {
             },
             Arc::new(NoLog),
         );
-        // An answer that is not read takes more than the address may hold.
+        // An answer that is not read takes more than the limit of the address.
         let mut holder = open_from([127, 0, 0, 2], &setup, &[]);
         holder.send_query(1, "SELECT zeros where 16777216");
         while setup.server.metrics().client_bytes() < 2 << 20 {
@@ -258,7 +258,7 @@ fn before_startup_only_small_messages_are_taken() {
     assert_eq!(error_of(client.receive().response).detail, ErrorDetail::Invalid);
     assert!(matches!(client.ask(Request::Options), Response::Supported(_)));
     assert_eq!(client.startup(None), Response::Ready);
-    // From then on the limit is the operator's.
+    // After STARTUP the limit is the one of the settings.
     let error = error_of(client.query(&"x".repeat(100_000)));
     assert_eq!(error.detail, ErrorDetail::Syntax);
 }

@@ -1,4 +1,4 @@
-//! Versions, compression, OPTIONS, and what is allowed when.
+//! Versions, compression, OPTIONS, and which requests are allowed when.
 
 use std::io::Write;
 
@@ -24,7 +24,7 @@ fn every_version_and_compression_carries_small_and_large_results() {
     for (version, compression) in ALL {
         let mut client = Client::open(setup.server.address(), version, compression);
         let copied = [0, 1, 1000, 131_071, 1_000_000].map(|size| ("zeros", size));
-        // The other one is not copied, but where it is compressed.
+        // The other one is copied only if it is compressed.
         for (values, size) in copied.into_iter().chain([("large", 1_000_000)]) {
             let rows = rows_of(client.query(&format!("SELECT {values} where {size}")));
             let cells: Vec<_> = rows.cells().collect();

@@ -1,4 +1,4 @@
-//! The end of a server.
+//! How a server stops.
 
 use std::net::TcpStream;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The door for operators.
+//! The HTTP port.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream};
@@ -48,7 +48,7 @@ fn whoever_comes_from_this_machine_is_let_in_by_any_loopback_address() {
     }
 }
 
-/// One exchange, as it is on the wire.
+/// Sends the bytes of a request and returns the bytes of the answer.
 fn raw(door: &AdminDoor, request: &str) -> String {
     let mut stream = TcpStream::connect(door.address()).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -71,7 +71,7 @@ fn who_does_not_ask_or_does_not_finish_asking_is_sent_away_but_not_who_waits_for
     assert!(half_a_body.starts_with("HTTP/1.1 408 "), "{half_a_body}");
     let idle = raw(&door, "GET /admin/status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     assert!(idle.starts_with("HTTP/1.1 200 OK"), "{idle}");
-    // It takes longer than a client may take to ask.
+    // It takes longer than the timeout for incomplete requests.
     let long = "POST /admin/top-partitions?millis=400&top=5 HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
     let long = raw(&door, long);
     assert!(long.starts_with("HTTP/1.1 200 OK"), "{long}");
@@ -340,7 +340,7 @@ fn the_query_box_pages_shows_values_as_text_and_says_what_was_wrong() {
             .contains("Undefined column name nothing"),
         "{wrong}"
     );
-    // Counted as statements of clients are.
+    // They are counted like statements of clients.
     let counted = "SELECT calls, errors, rows_returned_total FROM system_views.statements \
                    WHERE keyspace_name = 'ks' AND statement = ";
     for (statement, expected) in [
@@ -391,7 +391,7 @@ fn the_spectrogram_has_the_reads_of_a_table_and_lists_the_slowest() {
     admin.post("/admin/flush?keyspace=ks&table=t").unwrap();
     run(&mut client, "SELECT * FROM ks.t WHERE k = 1");
     let slot = |report: &SpectrogramReport| report.slots.last().map(|slot| slot.slot);
-    // A slot is told once it is over.
+    // A slot is sent when its time is over.
     let report: SpectrogramReport = loop {
         let report: SpectrogramReport = admin.get("/api/spectrogram?from=0").unwrap();
         if report.tables.values().any(|name| name == "ks.t") {

@@ -1,4 +1,4 @@
-//! Caches over restarts.
+//! Caches that are saved and loaded over restarts.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn what_was_counted_is_known_after_a_restart() {
     let setup = start_on(env);
     setup.node.engine().wait_caches_loaded();
     let before = counters(&setup);
-    // Static ones are not saved, and of what was deleted there is nothing to go on from.
+    // Static counters are not saved, and deleted counters have no value to save.
     assert_eq!(before.entries, 3);
     let mut client = setup.client(Version::V5);
     for k in 0..3 {

@@ -1,4 +1,4 @@
-//! What statements cost, as clients and operators are told.
+//! The costs of statements, as clients and operators see them.
 
 use ilion_protocol::{
     Batch, BatchKind, BatchStatement, Consistency, Execute, Prepare, QueryParams, Request, RequestFrame,

@@ -1,4 +1,4 @@
-//! Functions of users that would run for hours: each request gets its error, others go on, and the server stops.
+//! User functions that would run for hours: each request gets an error, other requests are served, and the server can stop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use ilion_protocol::{ErrorDetail, Version};
 use crate::client::error_of;
 use crate::{make_table, run, start_with};
 
-/// Bodies that work in the library of Lua, where it counts no instructions itself.
+/// Bodies that spend their time in the library of Lua, where Lua itself counts no instructions.
 const BODIES: [&str; 4] = [
     "local a, b, t = ('x'):rep(2000000) .. 'a', ('x'):rep(2000000) .. 'b', {} for i = 1, 60000, 2 do t[i] = a t[i + 1] = b end table.sort(t) return 1",
     "while true do local s = ('x'):rep(100000) for w in s:gmatch('.-.-.-.-y') do end end",
     "local s, t = ('x'):rep(1000000), {} for i = 1, 8000 do t[i] = s end while true do string.format(('%.0s'):rep(8000), table.unpack(t)) end",
     "local a, b = ('\\0'):rep(4000000), ('\\0'):rep(4000001) while a < b do end return 1",
 ];
-/// More than there are threads for statements that may take long.
+/// More than the threads for statements that may take long.
 const CLIENTS: usize = 12;
 
 #[test]

@@ -1,4 +1,4 @@
-//! A whole node on a disk in memory: real statements over a real socket, and the door for operators.
+//! A whole node on a disk in memory: real statements over a real socket, and the HTTP port.
 
 #![allow(
     clippy::unwrap_used,
@@ -65,7 +65,7 @@ pub fn start_with(env: Arc<MemEnv>, adjust: impl FnOnce(&mut Settings)) -> Setup
     }
 }
 
-/// Executes what must succeed.
+/// Executes a statement that must succeed.
 pub fn run(client: &mut Client, text: &str) -> Response {
     let response = client.query(text);
     assert!(matches!(response, Response::Result(_)), "{text}: {response:?}");

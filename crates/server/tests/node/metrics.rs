@@ -1,4 +1,4 @@
-//! The page about metrics and the dashboard of Grafana know what the node exports.
+//! `docs/metrics.md` and the dashboard for Grafana name the metrics that a node exports.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{Setup, make_table, run, start};
 
-/// A metric as its descriptor tells.
+/// A metric, from its descriptor.
 #[derive(Debug, Default)]
 struct Described {
     kind: String,

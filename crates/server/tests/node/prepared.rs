@@ -77,7 +77,7 @@ fn metadata_is_left_out_when_the_client_has_it() {
     }
 }
 
-/// What an EXECUTE is answered with: the number of columns and whether they are told, or the code of an error.
+/// The answer of an EXECUTE: the number of columns and whether it has their metadata, or the code of an error.
 fn outcome(response: Response) -> Result<(usize, bool), ErrorCode> {
     match response {
         Response::Error(error) => Err(error.detail.code()),
@@ -155,7 +155,7 @@ fn a_client_that_does_without_columns_never_gets_rows_of_columns_that_it_was_not
         let old = prepare(&mut two, text);
         assert_eq!(outcome(two.ask(execute(&old, true, 1))), Ok((2, false)));
         run(&mut one, "ALTER TABLE ks.t ADD a int");
-        // Another client prepares it again, so that it is known under the same id.
+        // Another client prepares the statement again, so its id is known again.
         let new = prepare(&mut one, text);
         assert_eq!(new.id, old.id);
         assert_eq!(outcome(one.ask(execute(&new, true, 1))), Ok((3, false)));
@@ -164,7 +164,7 @@ fn a_client_that_does_without_columns_never_gets_rows_of_columns_that_it_was_not
             Err(ErrorCode::Unprepared),
             "{version}"
         );
-        // Who asks for the columns has them.
+        // A client that asks for the metadata gets it.
         assert_eq!(outcome(two.ask(execute(&old, false, 1))), Ok((3, true)));
         let renewed = prepare(&mut two, text);
         assert_eq!(outcome(two.ask(execute(&renewed, true, 1))), Ok((3, false)));
@@ -186,7 +186,7 @@ fn changed_columns_are_told_with_their_new_id_in_v5_when_another_client_prepared
     assert_eq!(rows.metadata.column_count, 3);
     let new_id = rows.metadata.new_metadata_id.clone().unwrap();
     assert_ne!(new_id, old.result_metadata_id);
-    // With the new id there is no more to tell.
+    // A client that sends the new id gets no metadata.
     let renewed = Prepared {
         result_metadata_id: new_id,
         ..old
@@ -198,7 +198,7 @@ fn changed_columns_are_told_with_their_new_id_in_v5_when_another_client_prepared
     );
 }
 
-/// The bodies of answers, with names for ids, as Cassandra 5.0.9 sent them for the same requests on sockets.
+/// The bodies of answers, with names in place of ids, as Cassandra 5.0.9 sent them for the same requests.
 #[test]
 fn answers_around_an_alter_are_byte_for_byte_those_of_cassandra() {
     let setup = start();

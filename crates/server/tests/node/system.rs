@@ -1,4 +1,4 @@
-//! What drivers ask of a node when they connect.
+//! The system tables that drivers read when they connect, and virtual tables.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn large_values_come_as_they_were_written() {
         if version == Version::V4 {
             make_table(&mut client);
         }
-        // Shorter than what is sent without a copy, longer, in several segments; one after the other.
+        // Shorter than answers that are sent without a copy, longer, and in several segments.
         let text = |key: i32, len: usize| {
             char::from(b'a' + u8::try_from(key).unwrap())
                 .to_string()
@@ -241,7 +241,7 @@ fn node_of_4_1() -> std::sync::Arc<ilion_env::MemEnv> {
     setup.server.stop(std::time::Duration::from_secs(5));
     setup.node.engine().drain().unwrap();
     drop(setup.node);
-    // They tell of columns that a 4.1 would not have.
+    // These rows describe columns that a 4.1 does not have.
     for directory in ["/ilion/data/system_schema", "/ilion/commitlog"] {
         env.remove_dir_all(directory.as_ref()).unwrap();
     }
@@ -379,7 +379,7 @@ fn the_virtual_tables_of_cassandra_5_are_all_there_with_its_columns() {
         let shown: Vec<String> = shown
             .map(|column| format!("{} {}", column.name, column.cql_type))
             .collect();
-        // The protocol does not tell what is frozen.
+        // The protocol does not say which types are frozen.
         assert_eq!(thawed(&shown.join(", ")), thawed(columns), "{table}");
     }
 }
@@ -432,7 +432,7 @@ fn what_statements_and_batches_do_is_counted_in_virtual_tables() {
         &format!("SELECT per_second FROM system_views.coordinator_write_latency {of}"),
     );
     assert!(double_of(&rows, "per_second") >= 0.0);
-    // Tables that nobody has asked for have a row, too.
+    // Tables without reads and writes have a row, too.
     let rows = ask(
         &mut client,
         "SELECT count FROM system_views.local_scan_latency WHERE keyspace_name = 'system_auth' AND table_name = 'roles'",
@@ -473,7 +473,7 @@ fn what_statements_and_batches_do_is_counted_in_virtual_tables() {
 fn statements_that_are_being_executed_are_told_with_their_times() {
     let setup = start();
     let mut client = setup.client(Version::V5);
-    // No other one is under way than that which asks: without a space before the name of its table it looks as if it might take long.
+    // Only this query itself is running. Without a space before the table name the server expects that it may take long.
     let text = "SELECT thread_id, queued_micros, running_micros, task FROM\nsystem_views.queries";
     let rows = ask(&mut client, text);
     assert_eq!(rows.rows().count(), 1);
@@ -522,7 +522,7 @@ fn files_and_compactions_are_told_in_tables_of_system() {
     assert_eq!(rows.rows().count(), 1);
     assert_eq!(text_of(&rows, "keyspace_name"), "ks");
     assert!(number_of(&rows, "bytes_in") > number_of(&rows, "bytes_out"));
-    // Two SSTables, of which each partition is in both: `{2: 100}`.
+    // Two SSTables; each partition is in both: `{2: 100}`.
     let merged = cell(&rows, "rows_merged").unwrap();
     let parts: [&[u8]; 5] = [
         &1_i32.to_be_bytes(),
@@ -539,7 +539,7 @@ fn files_and_compactions_are_told_in_tables_of_system() {
         "SELECT mebibytes FROM system_views.max_sstable_size WHERE keyspace_name = 'ks' AND table_name = 't'",
     );
     assert_eq!(number_of(&rows, "mebibytes"), 1);
-    // It is kept over restarts.
+    // The history is kept over restarts.
     let env = setup.env.clone();
     drop(client);
     setup.server.stop(std::time::Duration::from_secs(1));

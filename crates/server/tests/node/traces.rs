@@ -28,7 +28,7 @@ fn texts(rows: &Rows, column: usize) -> Vec<String> {
     rows.rows().map(text).collect()
 }
 
-/// What was done, in order.
+/// The activities of the events, in order.
 fn activities(client: &mut Client, id: Uuid) -> Vec<String> {
     let rows = ask(
         client,

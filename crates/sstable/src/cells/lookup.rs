@@ -1,4 +1,4 @@
-//! Look-ups of one reader, which mostly ascend: stretches without entries are remembered.
+//! Lookups of one reader, which mostly ascend: ranges without entries are remembered.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use super::{CellMap, Entry};
 use crate::open::OpenedParts;
 use crate::{Error, Result};
 
-/// Asks the cell map of an SSTable.
+/// Looks up positions in the cell map of an SSTable.
 pub(crate) struct CellLookup {
     parts: Arc<OpenedParts>,
     map: Arc<CellMap>,
-    /// No position in it has an entry.
+    /// A range of positions that have no entry.
     blank: Range<u64>,
 }
 
 impl CellLookup {
-    /// `None` if the SSTable has no cell map that can be used.
+    /// `None` if the SSTable has no usable cell map.
     pub(crate) fn of(parts: &Arc<OpenedParts>) -> Result<Option<Self>> {
         let map = parts.cell_map()?;
         Ok(map.map(|map| Self {
@@ -26,10 +26,10 @@ impl CellLookup {
         }))
     }
 
-    /// What the map has of a position in Data.db.
+    /// The entry of a position in Data.db, if it has one.
     ///
     /// # Errors
-    /// The map is damaged or cannot be read: it is to be given up.
+    /// The map is damaged or cannot be read: then call `give_up`.
     pub(crate) fn find(&mut self, position: u64) -> Result<Option<Entry>> {
         if self.blank.contains(&position) {
             return Ok(None);
@@ -42,7 +42,7 @@ impl CellLookup {
         Ok(near.entry)
     }
 
-    /// From now on the SSTable is read without it.
+    /// Drops the map, so that the SSTable is read without it.
     pub(crate) fn give_up(&self, error: &Error) {
         self.parts.drop_cell_map(error);
     }

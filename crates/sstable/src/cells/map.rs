@@ -1,4 +1,4 @@
-//! Look-ups in a cell map.
+//! Lookups in a cell map.
 
 use bytes::Bytes;
 use ilion_codec::Reader;
@@ -16,28 +16,28 @@ pub(crate) struct CellMap {
     blocks: u64,
 }
 
-/// What the map has of a place in Data.db.
+/// The entry of a position in Data.db.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The bytes that are there: the start of a partition or row.
+    /// The bytes at this position: the start of a partition or row.
     pub(crate) head: Bytes,
-    /// What follows of a row, see [`super::parse_parts`].
+    /// The parts of the rest of a row, see [`super::Parts`].
     pub(crate) parts: Option<Bytes>,
 }
 
-/// The answer to a look-up.
+/// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Near {
     pub(crate) entry: Option<Entry>,
-    /// The next position that has an entry; none at the end.
+    /// The next position that has an entry; `None` at the end.
     pub(crate) next: Option<u64>,
 }
 
 impl CellMap {
-    /// Opens Cells.db; `None` if there is none. Reads its end only.
+    /// Opens Cells.db; `None` if it does not exist. Reads only its tail.
     ///
     /// # Errors
-    /// Corrupt if it is damaged at its end, or of another SSTable than that with this fingerprint and these bytes of
+    /// Corrupt if its tail is damaged, or if it belongs to another SSTable than the one with this fingerprint and this size of
     /// Data.db on disk.
     pub(crate) fn open(
         env: &dyn Env,
@@ -60,7 +60,7 @@ impl CellMap {
             return Err(Error::corrupt(&path, tail_at, expected));
         };
         if tail.fingerprint != fingerprint || tail.stored_length != stored_length {
-            let expected = "a cell map of this SSTable, not of another that had its name";
+            let expected = "a cell map of this SSTable, not of another one with the same name";
             return Err(Error::corrupt(&path, tail_at, expected));
         }
         let Some(pages) = Pages::of(file, tail.body_length) else {
@@ -73,27 +73,27 @@ impl CellMap {
         }))
     }
 
-    /// Partitions and rows that have an entry.
+    /// Number of partitions and rows that have an entry.
     pub(crate) fn entry_count(&self) -> u64 {
         self.tail.entry_count
     }
 
-    /// Uncompressed bytes of its Data.db.
+    /// Uncompressed size of Data.db.
     pub(crate) fn data_length(&self) -> u64 {
         self.tail.data_length
     }
 
-    /// Bytes of the file.
+    /// Size of the file.
     pub(crate) fn file_length(&self) -> u64 {
         self.pages.file_length()
     }
 
-    /// Memory of our own that it takes.
+    /// Memory that it takes, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.pages.memory_bytes()
     }
 
-    /// What it has of `position`, and where it has something next.
+    /// The entry of `position`, and the next position with an entry.
     ///
     /// # Errors
     /// The map is damaged or cannot be read.
@@ -116,7 +116,7 @@ impl CellMap {
         Ok(near)
     }
 
-    /// The last block that begins at or before `position`.
+    /// The last block that starts at or before `position`.
     fn block_below(&self, position: u64) -> Result<Option<u64>> {
         let (mut low, mut high) = (0, self.blocks);
         while low < high {
@@ -154,7 +154,7 @@ impl CellMap {
 }
 
 impl Tail {
-    /// True if what it says fits a file whose tail starts at `tail_at`.
+    /// True if its numbers fit a file whose tail starts at `tail_at`.
     fn has_room(&self, tail_at: u64) -> bool {
         let directory_end = blocks_for(self.entry_count)
             .checked_mul(16)
@@ -169,7 +169,7 @@ fn blocks_for(entry_count: u64) -> u64 {
     entry_count.div_ceil(BLOCK_ENTRIES)
 }
 
-/// Looks into a block; `None` if it is damaged.
+/// Finds an entry in a block; `None` if the block is damaged.
 fn find(bytes: &[u8], base: u64, count: u64, wanted: u64) -> Option<Near> {
     let mut input = Reader::new(bytes);
     let (mut position, mut offset) = (base, 0_usize);

@@ -1,4 +1,4 @@
-//! What an entry has of the columns of a row, in stored order.
+//! The parts of an entry, which describe the columns of a row in stored order.
 //!
 //! ```text
 //! part := columns << 2 | 0  times_length:uvint  times  length:uvint    simple columns with these times
@@ -7,8 +7,8 @@
 //!       | 1 << 2 | 3  cells_length:uvint  cells  length:uvint          a complex column, its cells without their values
 //! ```
 //!
-//! `length` counts the bytes of the columns in Data.db. `times` is the start of a cell as in Data.db, flags and times; `cells`
-//! is the column as in Data.db less the bytes of its values.
+//! `length` is the size of the columns in Data.db. `times` is the start of a cell as in Data.db: flags and times. `cells` is
+//! the column as in Data.db, without the bytes of its values.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ const ONE_SAME: u8 = 1 << KIND_BITS | 1;
 const READ: u64 = 2;
 const COMPLEX: u64 = 3;
 
-/// What is known of some columns; ranges are places in the bytes of the parts.
+/// Describes some columns; ranges are those of the parts' bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Simple columns whose cells have the same times.
@@ -34,7 +34,7 @@ pub(crate) enum Part {
         times: Range<usize>,
         length: u64,
     },
-    /// Columns that have to be read, whether they are wanted or not.
+    /// Columns that must be read, selected or not.
     Read { columns: usize, length: u64 },
     /// A complex column.
     Complex { cells: Range<usize>, length: u64 },
@@ -48,7 +48,7 @@ impl Part {
         }
     }
 
-    /// Bytes of the columns in Data.db.
+    /// Size of the columns in Data.db.
     pub(crate) fn length(&self) -> u64 {
         match self {
             Self::Run { length, .. } | Self::Read { length, .. } | Self::Complex { length, .. } => *length,
@@ -56,7 +56,7 @@ impl Part {
     }
 }
 
-/// Walks through the parts of a row.
+/// Iterates over the parts of a row.
 pub(crate) struct Parts<'b> {
     input: Reader<'b>,
     last_times: Option<Range<usize>>,
@@ -66,7 +66,7 @@ pub(crate) struct Parts<'b> {
 }
 
 impl<'b> Parts<'b> {
-    /// Those of a row with so many columns, which take so many bytes of Data.db.
+    /// The parts of a row with this many columns and bytes in Data.db.
     pub(crate) fn of(bytes: &'b [u8], columns: usize, length: u64) -> Self {
         Self {
             input: Reader::new(bytes),
@@ -77,13 +77,13 @@ impl<'b> Parts<'b> {
         }
     }
 
-    /// True after the last one, if all were parts of such a row.
+    /// True if all parts were read and fit the row.
     pub(crate) fn fit(&self) -> bool {
         !self.is_misfit && self.columns_left == 0 && self.length_left == 0
     }
 
-    /// Passes over parts with the same times as the part before that end within so many columns; returns how many columns they have,
-    /// and bytes of Data.db. A row has many of them of which nothing is wanted.
+    /// Skips parts with the same times as the part before, as far as they end within `columns_max` columns. Returns the number
+    /// of their columns, and their size in Data.db. Rows have many such parts of which no column is selected.
     pub(crate) fn pass_same(&mut self, columns_max: usize) -> (usize, u64) {
         let all = self.input.rest();
         let mut rest = all;
@@ -92,7 +92,7 @@ impl<'b> Parts<'b> {
             if let [ONE_SAME, high @ 0x80..0xC0, low, left @ ..] = rest
                 && columns < columns_max
             {
-                // Most are so: one column of less than 16 KiB.
+                // The common case: one column of less than 16 KiB.
                 columns += 1;
                 length = length.saturating_add(u64::from(u16::from_be_bytes([high & 0x3F, *low])));
                 rest = left;
@@ -113,7 +113,7 @@ impl<'b> Parts<'b> {
         (columns, length)
     }
 
-    /// Takes note of what was read; `None` if it is more than the row has.
+    /// Counts a part; `None` if it is more than the row has.
     fn count(&mut self, columns: usize, length: u64) -> Option<()> {
         self.columns_left = self.columns_left.checked_sub(columns)?;
         self.length_left = self.length_left.checked_sub(length)?;
@@ -130,7 +130,7 @@ impl<'b> Parts<'b> {
 impl Iterator for Parts<'_> {
     type Item = Part;
 
-    /// The next part; `None` after the last one, and where there is none of such a row.
+    /// The next part; `None` after the last part, and if the next one does not fit the row.
     fn next(&mut self) -> Option<Part> {
         if self.is_misfit || self.input.is_empty() {
             return None;
@@ -176,7 +176,7 @@ fn parse_range(input: &mut Reader<'_>) -> Option<Range<usize>> {
     Some(start..start + len)
 }
 
-/// Parts being written.
+/// Encodes parts.
 #[derive(Debug, Default)]
 pub(crate) struct PartsWriter {
     out: Writer,
@@ -197,7 +197,7 @@ impl PartsWriter {
         self.out.uvint((columns as u64) << KIND_BITS | kind);
     }
 
-    /// Simple columns with the same times.
+    /// Adds simple columns with the same times.
     pub(crate) fn run(&mut self, columns: usize, times: &[u8], length: u64) {
         if times == self.last_times {
             self.tag(columns, SAME);
@@ -210,13 +210,13 @@ impl PartsWriter {
         self.out.uvint(length);
     }
 
-    /// Columns that have to be read.
+    /// Adds columns that must be read.
     pub(crate) fn read(&mut self, columns: usize, length: u64) {
         self.tag(columns, READ);
         self.out.uvint(length);
     }
 
-    /// A complex column.
+    /// Adds a complex column.
     pub(crate) fn complex(&mut self, cells: &[u8], length: u64) {
         self.tag(1, COMPLEX);
         self.out.bytes_vint(cells);

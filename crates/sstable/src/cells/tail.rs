@@ -1,4 +1,4 @@
-//! The end of the cell map: what the file says of itself, and whose it is.
+//! The tail of the cell map: its layout, and the SSTable that it belongs to.
 
 use ilion_codec::crc32;
 
@@ -6,21 +6,21 @@ use ilion_pages::u64_at;
 
 const MAGIC: &[u8; 8] = b"ILCELMAP";
 const VERSION: u8 = 1;
-/// Before CRC and magic.
+/// Length without CRC and magic.
 const FIXED_LEN: usize = 45;
 pub(super) const TAIL_LEN: usize = FIXED_LEN + 12;
 
-/// What the file says of itself.
+/// The fields of the tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tail {
     pub(super) entry_count: u64,
-    /// Uncompressed bytes of Data.db.
+    /// Uncompressed size of Data.db.
     pub(super) data_length: u64,
-    /// Bytes of Data.db on disk.
+    /// Size of Data.db on disk.
     pub(super) stored_length: u64,
-    /// Of its Statistics.db, see [`crate::tokens::fingerprint_of`].
+    /// The fingerprint of Statistics.db, see [`crate::tokens::fingerprint_of`].
     pub(super) fingerprint: u32,
-    /// Bytes before the page CRCs.
+    /// Size of the body, without the page CRCs.
     pub(super) body_length: u64,
     pub(super) directory_at: u64,
 }

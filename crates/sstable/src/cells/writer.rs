@@ -1,5 +1,5 @@
-//! Writes a cell map while its SSTable is written: a block is encoded when it has all its entries, so memory does not grow
-//! with them, but for sixteen bytes a block. Without entries there is no file.
+//! Writes a cell map together with its SSTable. A block is written when it is complete, so memory grows only by sixteen bytes
+//! per block. Without entries, no file is created.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use super::tail::Tail;
 use crate::Result;
 use ilion_pages::PagesWriter;
 
-/// The SSTable whose rows have been added.
+/// The complete SSTable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Whole {
-    /// Uncompressed bytes of Data.db.
+    /// Uncompressed size of Data.db.
     pub(crate) data_length: u64,
-    /// Bytes of Data.db on disk.
+    /// Size of Data.db on disk.
     pub(crate) stored_length: u64,
     /// See [`crate::tokens::fingerprint_of`].
     pub(crate) fingerprint: u32,
 }
 
-/// A cell map being written. Without [`CellMapWriter::finish`] it leaves a file that is none.
+/// Writes a cell map. Until [`CellMapWriter::finish`], the file is not valid.
 pub(crate) struct CellMapWriter {
     env: Arc<dyn Env>,
     path: PathBuf,
     /// Created for the first entry.
     pages: Option<PagesWriter>,
-    /// Gaps and lengths of the block at hand.
+    /// Gaps and lengths of the current block.
     index: Writer,
-    /// Entries of the block at hand.
+    /// Entries of the current block.
     entries: Writer,
     last_position: u64,
     count: u64,
@@ -40,7 +40,7 @@ pub(crate) struct CellMapWriter {
 }
 
 impl CellMapWriter {
-    /// Nothing is written yet.
+    /// Creates no file yet.
     pub(crate) fn new(env: Arc<dyn Env>, path: PathBuf) -> Self {
         Self {
             env,
@@ -55,7 +55,8 @@ impl CellMapWriter {
         }
     }
 
-    /// The next entry, above all before: the bytes at `position` of Data.db, and the parts of the row that begins there.
+    /// Adds an entry; positions ascend. `head` is the bytes at `position` in Data.db, `parts` those of the row that starts
+    /// there.
     pub(crate) fn add(&mut self, position: u64, head: &[&[u8]], parts: &[u8]) -> Result<()> {
         if self.count.is_multiple_of(BLOCK_ENTRIES) {
             self.end_block()?;
@@ -80,7 +81,7 @@ impl CellMapWriter {
         }
         let pages = match &mut self.pages {
             Some(pages) => pages,
-            // What a crash or another program left under its name goes.
+            // Replaces a file that a crash or another program left.
             none => none.insert(PagesWriter::new(self.env.create_or_truncate(&self.path)?)),
         };
         self.block_ats.push(pages.position());
@@ -91,7 +92,7 @@ impl CellMapWriter {
         Ok(pages.flush_if_large()?)
     }
 
-    /// Writes what is left and makes it durable. False if there was nothing to write.
+    /// Writes the rest, and syncs. False if there are no entries, and so no file.
     pub(crate) fn finish(mut self, whole: Whole) -> Result<bool> {
         self.end_block()?;
         let Some(mut pages) = self.pages else {

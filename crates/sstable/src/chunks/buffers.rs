@@ -1,17 +1,16 @@
-//! Memory of windows, used again when nobody holds a slice of it any more: fresh memory costs the operating system a page
-//! fault and a cleared page every 4 KiB.
+//! Memory of windows, reused when all slices of it are gone: new memory costs a page fault and a cleared page every 4 KiB.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-/// As many as a scan needs at once: the window, the one before that the partition's key is in, and a spare one.
+/// The number that a scan needs at once: the window, the one before that has the partition's key, and a spare one.
 const KEPT_MAX: usize = 3;
 
-/// A larger one is of a row with large values: its memory goes when the row does.
+/// A larger window belongs to a row with large values: its memory is freed with the row.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
-/// The windows that a stream has given out.
+/// The windows that a stream has returned slices of.
 #[derive(Debug, Default)]
 pub(super) struct Buffers(Vec<Arc<Vec<u8>>>);
 
@@ -24,7 +23,7 @@ impl AsRef<[u8]> for Shared {
 }
 
 impl Buffers {
-    /// An empty buffer: one that is free again, or a new one.
+    /// An empty buffer: a reused one, or a new one.
     pub(super) fn take(&mut self) -> Vec<u8> {
         let free = self.0.iter().position(|buffer| Arc::strong_count(buffer) == 1);
         let buffer = free.and_then(|index| Arc::try_unwrap(self.0.swap_remove(index)).ok());
@@ -33,7 +32,7 @@ impl Buffers {
         buffer
     }
 
-    /// Its bytes to be sliced; the memory comes back when the last slice is gone.
+    /// Makes the buffer's bytes sliceable; its memory is reused when the last slice is gone.
     pub(super) fn share(&mut self, buffer: Vec<u8>) -> Bytes {
         if buffer.capacity() > KEPT_BYTES_MAX {
             return Bytes::from(buffer);

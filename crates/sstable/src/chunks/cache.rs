@@ -1,4 +1,4 @@
-//! Decompressed chunks that were read lately, shared by all SSTables; bounded by bytes.
+//! Recently read chunks, decompressed, shared by all SSTables; limited in bytes.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -9,14 +9,14 @@ use quick_cache::{DefaultHashBuilder, Lifecycle, Weighter};
 
 use super::spare;
 
-/// Which chunk of which open file.
+/// An open file and the number of a chunk in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ChunkKey {
     file: u64,
     chunk: u64,
 }
 
-/// What an entry costs beside its bytes.
+/// Memory of an entry beside its bytes.
 const ENTRY_OVERHEAD_BYTES: u64 = 96;
 
 #[derive(Clone, Debug)]
@@ -28,12 +28,12 @@ impl Weighter<ChunkKey, Bytes> for ByBytes {
     }
 }
 
-/// Hands out what an insertion threw out.
+/// Returns the entry that an insertion evicts.
 #[derive(Clone, Debug)]
 struct HandOut;
 
 impl Lifecycle<ChunkKey, Bytes> for HandOut {
-    /// The last one.
+    /// The last evicted chunk.
     type RequestState = Option<Bytes>;
 
     fn on_evict(&self, thrown_out: &mut Self::RequestState, _: ChunkKey, chunk: Bytes) {
@@ -41,7 +41,7 @@ impl Lifecycle<ChunkKey, Bytes> for HandOut {
     }
 }
 
-/// Decompressed chunks, at most so many bytes of them.
+/// A cache of decompressed chunks, limited in bytes.
 pub struct ChunkCache {
     chunks: Cache<ChunkKey, Bytes, ByBytes, DefaultHashBuilder, HandOut>,
     next_file: AtomicU64,
@@ -69,42 +69,42 @@ impl ChunkCache {
         }
     }
 
-    /// Bytes held.
+    /// Bytes in the cache.
     pub fn size_bytes(&self) -> u64 {
         self.chunks.weight()
     }
 
-    /// Most bytes that it holds.
+    /// Maximum number of bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.chunks.capacity()
     }
 
-    /// Chunks held.
+    /// Number of chunks in the cache.
     pub fn chunk_count(&self) -> usize {
         self.chunks.len()
     }
 
-    /// Look-ups that found their chunk, since the start.
+    /// Number of lookups that found their chunk.
     pub fn hits(&self) -> u64 {
         self.hits.load(Relaxed)
     }
 
-    /// Look-ups that did not.
+    /// Number of lookups that did not find their chunk.
     pub fn misses(&self) -> u64 {
         self.misses.load(Relaxed)
     }
 
-    /// Changes the capacity; what no longer fits goes.
+    /// Changes the capacity; evicts what no longer fits.
     pub fn resize(&self, capacity_bytes: u64) {
         self.chunks.set_capacity(capacity_bytes);
     }
 
-    /// Forgets all chunks.
+    /// Removes all chunks.
     pub fn clear(&self) {
         self.chunks.clear();
     }
 
-    /// A number for a file that was just opened; never given twice, so a replaced file cannot be mistaken.
+    /// Returns the number of a newly opened file. Numbers are never reused, so a replaced file cannot be mistaken.
     pub(super) fn admit_file(&self) -> u64 {
         self.next_file.fetch_add(1, Relaxed)
     }
@@ -130,12 +130,12 @@ impl ChunkCache {
         }
     }
 
-    /// True if nothing of worth has to go for so many bytes.
+    /// True if this many bytes fit without evicting useful chunks.
     pub(super) fn has_room_for(&self, bytes: usize) -> bool {
         self.chunks.weight().saturating_add(bytes as u64) <= self.chunks.capacity() / 4 * 3
     }
 
-    /// Drops the chunks of a file that was closed.
+    /// Removes the chunks of a closed file.
     pub(super) fn forget_file(&self, file: u64, chunk_count: u64) {
         for chunk in 0..chunk_count {
             self.chunks.remove(&ChunkKey { file, chunk });

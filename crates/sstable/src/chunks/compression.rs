@@ -1,4 +1,4 @@
-//! How a Data.db is to be compressed: a table's `compression` option made ready for the writer.
+//! A table's `compression` options, parsed for the writer.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use crate::{Error, Result};
 /// Cassandra's default chunk length.
 const CHUNK_LENGTH_DEFAULT: u32 = 16 << 10;
 
-/// Algorithm, chunk length and the limit above which a chunk is stored raw.
+/// Algorithm, chunk length, and the limit above which a chunk is stored raw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compression {
     /// The algorithm.
     pub compressor: Compressor,
-    /// Options of the algorithm, as CompressionInfo.db repeats them.
+    /// Options of the algorithm, as in CompressionInfo.db.
     pub options: Vec<(String, String)>,
-    /// Uncompressed bytes of a chunk.
+    /// Uncompressed length of a chunk.
     pub chunk_length: u32,
-    /// Chunks that do not become shorter than this are stored raw.
+    /// Chunks that compress to this length or more are stored raw.
     pub compressed_length_max: u32,
 }
 
@@ -34,10 +34,10 @@ impl Compression {
         }
     }
 
-    /// A table's `compression` option; `None` if it says not to compress.
+    /// Parses a table's `compression` option; `None` if it disables compression.
     ///
     /// # Errors
-    /// Refused: an unknown class or a value out of range.
+    /// Refused: an unknown class, or a value out of range.
     pub fn from_options(options: &BTreeMap<String, String>) -> Result<Option<Self>> {
         let option = |name: &str| options.get(name).map(String::as_str);
         let Some(class) = option("class").or(option("sstable_compression")) else {
@@ -57,10 +57,10 @@ impl Compression {
         }))
     }
 
-    /// What a flush uses (`flush_compression: fast`): slow algorithms give way to LZ4, since compaction will rewrite
+    /// The compression of flushes (`flush_compression: fast`): slow algorithms are replaced by LZ4, since compaction rewrites
     /// the file soon.
     #[must_use]
-    pub fn for_flush(self) -> Self {
+    pub(crate) fn for_flush(self) -> Self {
         match self.compressor {
             Compressor::Deflate | Compressor::Zstd { .. } => Self::lz4(),
             _ => self,
@@ -102,7 +102,7 @@ fn compressed_length_max(chunk_length: u32, ratio: Option<&str>) -> Result<u32> 
     }
 }
 
-/// The options that belong to the algorithm and not to the chunks.
+/// The options of the algorithm, without those of the chunks.
 fn compressor_options(options: &BTreeMap<String, String>) -> Vec<(String, String)> {
     const OF_CHUNKS: [&str; 8] = [
         "class",

@@ -17,25 +17,25 @@ use crate::compression_info::CompressionInfo;
 use crate::crc_file::CrcFile;
 use crate::{Component, Descriptor, Error, Result};
 
-/// Chunk length of uncompressed data without CRC.db.
-const PLAIN_CHUNK_LENGTH: u32 = BLOCK_BYTES;
-/// Longest run that is given out in one piece; Cassandra refuses values above 256 MiB.
+/// Chunk length of uncompressed files without checksums.
+const UNCHECKED_CHUNK_LENGTH: u32 = BLOCK_BYTES;
+/// Maximum length of a read; Cassandra refuses values above 256 MiB.
 const READ_LEN_MAX: usize = 1 << 30;
 const CRC_LEN: u64 = 4;
 
-/// How stored bytes become chunks.
+/// How the file stores chunks.
 #[derive(Debug)]
 enum Layout {
     Compressed {
         info: CompressionInfo,
         compressor: Compressor,
     },
-    /// With the component that has the CRCs.
+    /// Uncompressed, with CRCs from this component.
     Checked(CrcFile, Component),
-    Plain,
+    Unchecked,
 }
 
-/// Data.db, open for reads by many threads.
+/// Data.db or an index, open for reads by many threads.
 pub struct ChunkReader {
     file: Arc<dyn ReadFile>,
     layout: Arc<Layout>,
@@ -47,15 +47,15 @@ pub struct ChunkReader {
 }
 
 impl ChunkReader {
-    /// Opens Data.db with CompressionInfo.db or CRC.db, whichever there is. Without a cache, every read decompresses.
+    /// Opens Data.db with CompressionInfo.db or CRC.db, whichever exists. Without a cache, every read decompresses.
     ///
     /// # Errors
-    /// A component is damaged, unreadable, or missing (Data.db).
+    /// A component is damaged or unreadable, or Data.db is missing.
     pub fn open(env: &dyn Env, descriptor: &Descriptor, cache: Option<Arc<ChunkCache>>) -> Result<Self> {
         Self::open_checked(env, descriptor, cache, None)
     }
 
-    /// The same; the chunk map is what the checksums say.
+    /// The same; compares the chunk map with the checksums.
     pub(crate) fn open_checked(
         env: &dyn Env,
         descriptor: &Descriptor,
@@ -68,7 +68,7 @@ impl ChunkReader {
         let (chunk_length, data_length) = match &layout {
             Layout::Compressed { info, .. } => (info.chunk_length, info.data_length),
             Layout::Checked(crcs, _) => (crcs.chunk_length, file.size_bytes()),
-            Layout::Plain => (PLAIN_CHUNK_LENGTH, file.size_bytes()),
+            Layout::Unchecked => (UNCHECKED_CHUNK_LENGTH, file.size_bytes()),
         };
         let cache_file = cache.as_ref().map_or(0, |cache| cache.admit_file());
         Ok(Self {
@@ -81,15 +81,15 @@ impl ChunkReader {
         })
     }
 
-    /// Opens an uncompressed component that has no checksums, such as Index.db.
+    /// Opens an uncompressed component without checksums, such as Index.db.
     ///
     /// # Errors
     /// The file is missing or unreadable.
-    pub fn open_plain(env: &dyn Env, path: &Path, cache: Option<Arc<ChunkCache>>) -> Result<Self> {
+    pub fn open_unchecked(env: &dyn Env, path: &Path, cache: Option<Arc<ChunkCache>>) -> Result<Self> {
         Self::open_summed(env, path, cache, None)
     }
 
-    /// The same of a component whose checksums are known, perhaps: each chunk is checked when it is read.
+    /// The same for a component whose checksums may be known: then each chunk is checked when it is read.
     pub(crate) fn open_summed(
         env: &dyn Env,
         path: &Path,
@@ -103,11 +103,11 @@ impl ChunkReader {
                 sums.check_length(file.size_bytes(), path)?;
                 Layout::Checked(sums.to_crc_file(), Component::Checksums)
             }
-            None => Layout::Plain,
+            None => Layout::Unchecked,
         };
         let cache_file = cache.as_ref().map_or(0, |cache| cache.admit_file());
         Ok(Self {
-            chunk_length: PLAIN_CHUNK_LENGTH,
+            chunk_length: UNCHECKED_CHUNK_LENGTH,
             data_length: file.size_bytes(),
             file,
             layout: Arc::new(layout),
@@ -116,7 +116,7 @@ impl ChunkReader {
         })
     }
 
-    /// The same file through a handle of its own and past the cache, for a scan from start to end.
+    /// The same file with another handle, past the cache, for a scan from start to end.
     ///
     /// # Errors
     /// The file cannot be opened again.
@@ -133,28 +133,28 @@ impl ChunkReader {
         })
     }
 
-    /// Uncompressed bytes of the file.
+    /// Uncompressed size of the file.
     #[inline]
     pub fn data_length(&self) -> u64 {
         self.data_length
     }
 
-    /// Bytes of Data.db on disk.
-    pub fn stored_length(&self) -> u64 {
+    /// Size of the file on disk.
+    pub(crate) fn stored_length(&self) -> u64 {
         self.file.size_bytes()
     }
 
-    /// Path of Data.db, for errors.
+    /// Path of the file, for errors.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Uncompressed bytes of every chunk but the last.
+    /// Uncompressed length of every chunk except the last.
     pub fn chunk_length(&self) -> u32 {
         self.chunk_length
     }
 
-    /// The compressor's class and the ratio's denominator side, for reports; `None` if uncompressed.
+    /// The content of CompressionInfo.db; `None` if uncompressed.
     pub fn compression(&self) -> Option<&CompressionInfo> {
         match self.layout.as_ref() {
             Layout::Compressed { info, .. } => Some(info),
@@ -162,16 +162,16 @@ impl ChunkReader {
         }
     }
 
-    /// Memory that the chunk map takes.
+    /// Memory of the chunk map, in bytes.
     pub fn memory_bytes(&self) -> usize {
         match self.layout.as_ref() {
             Layout::Compressed { info, .. } => info.offsets.len() * 8,
             Layout::Checked(crcs, _) => crcs.crcs.len() * 4,
-            Layout::Plain => 0,
+            Layout::Unchecked => 0,
         }
     }
 
-    /// Exactly `len` bytes from `position` on: a slice of one chunk where they lie in one, else a copy.
+    /// Exactly `len` bytes from `position`: a slice of a chunk if they lie in one, else a copy.
     ///
     /// # Errors
     /// Corrupt: the data ends before, or a chunk is damaged.
@@ -194,11 +194,11 @@ impl ChunkReader {
         Ok(Bytes::from(gathered))
     }
 
-    /// The chunk that holds `position`, with the position where it starts.
+    /// The chunk that contains `position`, and the chunk's start.
     ///
     /// # Errors
-    /// Corrupt: beyond the data, or the chunk is damaged.
-    pub fn chunk_at(&self, position: u64) -> Result<(u64, Bytes)> {
+    /// Corrupt: `position` is beyond the data, or the chunk is damaged.
+    pub(crate) fn chunk_at(&self, position: u64) -> Result<(u64, Bytes)> {
         self.check_range(position, 1)?;
         let index = position / u64::from(self.chunk_length);
         let start = index * u64::from(self.chunk_length);
@@ -215,9 +215,9 @@ impl ChunkReader {
         Ok((start, chunk))
     }
 
-    /// The chunk that holds `position` if it is cached; else a run of `count` chunks from there on, read at once: for a walk
-    /// that has shown that it goes on, and for large values. They are kept in the cache as long as nothing has to make room
-    /// for them.
+    /// The chunk that contains `position`, if it is cached; else a run of `count` chunks from there, read at once. For a walk
+    /// that has read several chunks already, and for large values. The chunks are added to the cache only while it has room
+    /// without evicting others.
     pub(super) fn run_at(&self, position: u64, count: u64) -> Result<(u64, Bytes)> {
         let index = position / u64::from(self.chunk_length);
         let cached = self.cache.as_ref();
@@ -234,7 +234,7 @@ impl ChunkReader {
         Ok((start, Bytes::from(run)))
     }
 
-    /// How many chunks, from the one that holds `position` on, take about `wanted_bytes` stored bytes; at least one.
+    /// The number of chunks, from the one with `position` on, that have about `wanted_bytes` stored bytes; at least one.
     pub(super) fn chunks_of(&self, position: u64, wanted_bytes: u64) -> u64 {
         let first = position / u64::from(self.chunk_length);
         let Ok((run_start, _)) = self.stored_range(first) else {
@@ -244,22 +244,22 @@ impl ChunkReader {
         while first + count < self.chunk_count() {
             match self.stored_range(first + count) {
                 Ok((_, end)) if end.saturating_sub(run_start) <= wanted_bytes => count += 1,
-                // A damaged chunk is told when it is its turn.
+                // The error of a damaged chunk is reported when that chunk is read.
                 _ => break,
             }
         }
         count
     }
 
-    /// How many chunks hold the bytes from `position` up to `end`, as far as there are any; at least one.
+    /// The number of existing chunks from `position` to `end`; at least one.
     pub(super) fn chunks_upto(&self, position: u64, end: u64) -> u64 {
         let chunk_length = u64::from(self.chunk_length);
         let end = end.min(self.data_length).div_ceil(chunk_length);
         end.saturating_sub(position / chunk_length).max(1)
     }
 
-    /// Appends the uncompressed bytes from the start of the chunk that holds `position`, `count` whole chunks, read at once.
-    /// Returns the position of the first byte appended.
+    /// Appends `count` uncompressed chunks from the one with `position` on, read at once. Returns the position of the first
+    /// appended byte.
     pub(super) fn append_run(&self, position: u64, count: u64, out: &mut Vec<u8>) -> Result<u64> {
         self.check_range(position, 1)?;
         let first = position / u64::from(self.chunk_length);
@@ -269,7 +269,7 @@ impl ChunkReader {
         Ok(first * u64::from(self.chunk_length))
     }
 
-    /// The chunks before the first damaged one, which is an error only if it is the first.
+    /// Appends the chunks before the first damaged one. An error only if the first chunk is damaged.
     #[cold]
     fn append_whole_ones(&self, first: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
         self.append_chunks(first, 1, out)?;
@@ -281,12 +281,12 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// True if chunks are stored otherwise than they are.
+    /// True if the chunks are compressed.
     pub(super) fn is_compressed(&self) -> bool {
         matches!(self.layout.as_ref(), Layout::Compressed { .. })
     }
 
-    /// Reads `count` chunks from this one on as they are stored, or one if they are not all there.
+    /// Reads `count` stored chunks from `first` on; only the first one if they cannot all be read.
     pub(super) fn read_run(&self, first: u64, count: u64, run: &mut StoredRun) -> Result<()> {
         match self.try_read_run(first, count, run) {
             Err(_) if count > 1 => self.try_read_run(first, 1, run),
@@ -304,7 +304,7 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// Appends the uncompressed bytes of a chunk of the run, or nothing.
+    /// Appends the uncompressed bytes of a chunk of the run; on error, appends none.
     pub(super) fn append_of(&self, run: &StoredRun, index: u64, out: &mut Vec<u8>) -> Result<()> {
         let at = out.len();
         out.resize(at + self.length_of(index), 0);
@@ -315,7 +315,7 @@ impl ChunkReader {
         decoded
     }
 
-    /// Fills all of `out`, which has the length of that chunk of the run.
+    /// Decodes a chunk of the run into `out`, which has the length of the chunk.
     fn decode_of(&self, run: &StoredRun, index: u64, out: &mut [u8]) -> Result<()> {
         let (start, end) = self.stored_range(index)?;
         let place = offset_in(run.start, start)..offset_in(run.start, end);
@@ -341,7 +341,7 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// Damage at an uncompressed position of this file.
+    /// An error about damage at an uncompressed position of this file.
     pub fn corrupt(&self, position: u64, expected: impl Into<String>) -> Error {
         Error::corrupt(self.file.path(), position, expected)
     }
@@ -350,14 +350,14 @@ impl ChunkReader {
         self.data_length.div_ceil(u64::from(self.chunk_length))
     }
 
-    /// Uncompressed bytes of a chunk.
+    /// Uncompressed length of a chunk.
     fn length_of(&self, index: u64) -> usize {
         let start = index * u64::from(self.chunk_length);
         let left = self.data_length.saturating_sub(start);
         left.min(u64::from(self.chunk_length)) as usize
     }
 
-    /// Where a chunk lies in the file, its CRC included.
+    /// The range of a stored chunk in the file, including its CRC.
     fn stored_range(&self, index: u64) -> Result<(u64, u64)> {
         let Layout::Compressed { info, .. } = self.layout.as_ref() else {
             let start = index * u64::from(self.chunk_length);
@@ -370,7 +370,7 @@ impl ChunkReader {
             .get(at + 1)
             .copied()
             .unwrap_or(self.file.size_bytes());
-        // No algorithm makes a chunk longer by more than that.
+        // No algorithm makes a chunk longer by more than this.
         let longest = u64::from(info.chunk_length) + u64::from(info.chunk_length) / 4 + 1024;
         let length = end
             .checked_sub(start)
@@ -382,7 +382,7 @@ impl ChunkReader {
         Ok((start, end))
     }
 
-    /// Reads `count` chunks at once and appends their uncompressed bytes, or nothing.
+    /// Reads `count` chunks at once and appends their uncompressed bytes; on error, appends none.
     fn append_chunks(&self, first: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
         let at = out.len();
         let lengths: usize = (first..first + count).map(|index| self.length_of(index)).sum();
@@ -394,7 +394,7 @@ impl ChunkReader {
         filled
     }
 
-    /// Reads `count` chunks at once, whose uncompressed bytes are as many as `out` has.
+    /// Reads `count` chunks at once into `out`, which has their uncompressed length.
     fn fill(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         thread_local! {
             static RUN: RefCell<StoredRun> = const { RefCell::new(StoredRun::none()) };
@@ -402,7 +402,7 @@ impl ChunkReader {
         if !self.is_compressed() {
             let (start, _) = self.stored_range(first)?;
             self.read_stored(first, start, out)?;
-            return self.check_plain(first, out);
+            return self.check_uncompressed(first, out);
         }
         RUN.with_borrow_mut(|run| {
             self.try_read_run(first, count, run)?;
@@ -421,7 +421,7 @@ impl ChunkReader {
         })
     }
 
-    fn check_plain(&self, first: u64, bytes: &[u8]) -> Result<()> {
+    fn check_uncompressed(&self, first: u64, bytes: &[u8]) -> Result<()> {
         let Layout::Checked(crcs, component) = self.layout.as_ref() else {
             return Ok(());
         };
@@ -434,7 +434,7 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// Fills all of `out`, which has the length of the chunk.
+    /// Decodes a chunk into `out`, which has the length of the chunk.
     fn decode_chunk(&self, index: u64, piece: &[u8], out: &mut [u8]) -> Result<()> {
         let Layout::Compressed { info, compressor } = self.layout.as_ref() else {
             return Ok(());
@@ -460,14 +460,14 @@ impl ChunkReader {
     }
 }
 
-/// Chunks one behind the other, as they are stored.
+/// Consecutive chunks in their stored form.
 #[derive(Debug)]
 pub(super) struct StoredRun {
-    /// Those of the chunks, and perhaps more from before.
+    /// The bytes of the chunks, possibly followed by old bytes.
     bytes: Vec<u8>,
-    /// Where they begin in the file.
+    /// Offset of the first chunk in the file.
     start: u64,
-    /// Which ones they are.
+    /// Numbers of the chunks.
     chunks: Range<u64>,
 }
 
@@ -480,7 +480,7 @@ impl StoredRun {
         }
     }
 
-    /// Memory for so many bytes, which is cleared only when it is new.
+    /// Memory for `len` bytes; only new memory is zeroed.
     fn room(&mut self, len: usize) -> &mut [u8] {
         if self.bytes.len() < len {
             self.bytes.resize(len, 0);
@@ -515,7 +515,7 @@ pub(super) fn offset_in(start: u64, position: u64) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// A component that is read whole. With checksums it is there or not as they say, and has the bytes that they say.
+/// Reads a whole component. If there are checksums, it must exist and match exactly if they cover it.
 fn read_checked(
     env: &dyn Env,
     descriptor: &Descriptor,
@@ -545,7 +545,7 @@ fn open_layout(
         return Ok(Layout::Compressed { info, compressor });
     }
     let Some(bytes) = read_checked(env, descriptor, &Component::Crc, checksums)? else {
-        return Ok(Layout::Plain);
+        return Ok(Layout::Unchecked);
     };
     let path = descriptor.path(&Component::Crc);
     let crcs = CrcFile::decode(&bytes, &path)?;

@@ -1,18 +1,18 @@
-//! Memory for the next chunk: that of the one that the cache threw out for the last. Fresh memory would have to be cleared, and the
-//! allocator asked twice for each chunk.
+//! Memory for the next chunk, from the chunk that the cache evicted for the last one. New memory must be zeroed, and costs two
+//! calls of the allocator per chunk.
 
 use std::cell::Cell;
 
 use bytes::{Bytes, BytesMut};
 
-/// A longer chunk is not kept: each thread keeps one.
+/// Longer chunks are not kept, since each thread keeps one.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
 thread_local! {
     static SPARE: Cell<Option<Bytes>> = const { Cell::new(None) };
 }
 
-/// So many bytes, whatever is in them.
+/// `length` bytes with undefined content.
 pub(super) fn take(length: usize) -> BytesMut {
     let spare = SPARE.take().and_then(|chunk| chunk.try_into_mut().ok());
     match spare {
@@ -24,7 +24,7 @@ pub(super) fn take(length: usize) -> BytesMut {
     }
 }
 
-/// Keeps the memory of a chunk, if nobody else holds it when it is taken.
+/// Keeps the memory of a chunk. It is reused if there is no other reference by then.
 pub(super) fn keep(chunk: Bytes) {
     if chunk.len() <= KEPT_BYTES_MAX {
         SPARE.set(Some(chunk));

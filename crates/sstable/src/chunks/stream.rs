@@ -1,7 +1,7 @@
-//! Walks through uncompressed data from a position on.
+//! Reads uncompressed data from a position on.
 //!
-//! The window is a run of uncompressed bytes in one piece of memory; what is taken are slices of it. When a row
-//! crosses its end, the rest moves to the front of a new window.
+//! The window is a run of uncompressed bytes in one piece of memory; taken values are slices of it. When a row crosses the end
+//! of the window, the rest of the window moves to the front of a new one.
 
 use std::sync::Arc;
 
@@ -20,59 +20,60 @@ pub const READ_AHEAD_BYTES: u64 = 128 << 10;
 /// Bytes of a large value that are read at once.
 const LARGE_READ_BYTES: u64 = 1 << 20;
 
-/// Longer values go past the cache.
+/// Longer values bypass the cache.
 const CACHED_VALUE_BYTES_MAX: u64 = 4 << 20;
 
-/// Memory that is made room for before its bytes were read.
+/// Maximum memory that is reserved before its bytes are read.
 const FORESEEN_BYTES_MAX: usize = 64 << 20;
 
-/// A scan that has less than this at hand takes the next chunk: what is left is copied then.
+/// A scan with fewer bytes left in its window appends the next chunk; the rest is copied then.
 const REFILLED_BELOW: usize = 1 << 10;
 
-/// Values from here on are kept apart, where a row is too large to be held.
+/// Values of at least this length are kept in scratch files, if their row is too large for memory.
 const APART_BYTES_MIN: usize = 4 << 10;
-/// Bytes of them that are read at once.
+/// Bytes of such values that are read at once.
 const APART_READ_BYTES: usize = 128 << 10;
 
-/// Chunks that a walk through the cache reads one by one, before it reads several at once.
+/// Number of chunks that are read one by one through the cache, before several are read at once.
 const CHUNKS_BEFORE_RUNS: u32 = 3;
 
-/// Bytes of a window that count as much as a row, for whoever has only so much time.
+/// Bytes of a window that cost as much of a deadline's units as a row.
 const BYTES_PER_UNIT: usize = 32;
 
-/// A place in uncompressed data that moves forward, or is moved.
+/// A position in uncompressed data, with a window of bytes.
 #[derive(Debug)]
 pub struct DataStream {
     chunks: Arc<ChunkReader>,
     /// Zero: chunk by chunk through the cache.
     read_ahead_bytes: u64,
-    /// Uncompressed bytes from `window_start` on.
+    /// Uncompressed bytes from `window_start`.
     window: Bytes,
     window_start: u64,
-    /// Invariant: at most the window's length.
+    /// Offset of the position in the window. Invariant: at most the window's length.
     offset: usize,
-    /// The window was laid, see [`DataStream::lay`].
+    /// True if the window was preloaded, see [`DataStream::preload`].
     is_laid: bool,
-    /// Where values of rows of more than so many bytes are kept; `None`: in memory.
+    /// The files for values of rows of more than this many bytes; `None` keeps all values in memory.
     scratch: Option<(usize, Scratch)>,
-    /// Memory of the windows of a scan.
+    /// Reused memory for the windows of a scan.
     buffers: Buffers,
-    /// What a scan has read of the file. Each chunk is decompressed when the scan comes to it, so that it is near the processor then.
+    /// Stored chunks that a scan has read ahead. Each is decompressed when the scan reaches it, so that it is still in the
+    /// CPU's cache then.
     ahead: StoredRun,
-    /// Where the data that was read last ends.
+    /// End of the data that was read last.
     read_upto: u64,
-    /// How many times in a row what was read follows on what was read before.
+    /// Number of consecutive reads that continued where the one before ended.
     in_a_row: u32,
 }
 
 impl DataStream {
-    /// Reads chunk by chunk, through the cache: for point reads and slices. Once some chunks have followed on each other,
-    /// more and more are read at once.
+    /// Reads chunk by chunk, through the cache, for point reads and slices. After some consecutive chunks, more and more are
+    /// read at once.
     pub fn cached(chunks: Arc<ChunkReader>, position: u64) -> Self {
         Self::new(chunks, position, 0)
     }
 
-    /// Reads about `read_ahead_bytes` of stored bytes at once, past the cache: for scans and compaction.
+    /// Reads about `read_ahead_bytes` stored bytes at once, past the cache, for scans and compactions.
     pub fn sequential(chunks: Arc<ChunkReader>, position: u64, read_ahead_bytes: u64) -> Self {
         Self::new(chunks, position, read_ahead_bytes.max(1))
     }
@@ -93,25 +94,25 @@ impl DataStream {
         }
     }
 
-    /// Keeps values of rows of more than so many bytes there rather than in memory.
+    /// Keeps values of rows of more than `held_bytes_max` bytes in scratch files instead of memory.
     #[must_use]
-    pub fn keeping_large_rows(mut self, held_bytes_max: usize, scratch: Scratch) -> Self {
+    pub(crate) fn keeping_large_rows(mut self, held_bytes_max: usize, scratch: Scratch) -> Self {
         self.scratch = Some((held_bytes_max, scratch));
         self
     }
 
-    /// True if values of a row of so many bytes are kept elsewhere.
+    /// True if large values of a row of this size are kept in scratch files.
     #[inline]
     pub(crate) fn keeps_apart(&self, row_bytes: usize) -> bool {
         self.scratch.as_ref().is_some_and(|(most, _)| row_bytes > *most)
     }
 
-    /// The file that it walks through.
+    /// The file that it reads.
     pub fn chunks(&self) -> &Arc<ChunkReader> {
         &self.chunks
     }
 
-    /// Where it stands.
+    /// The current position.
     #[inline]
     pub fn position(&self) -> u64 {
         self.window_start + self.offset as u64
@@ -122,7 +123,7 @@ impl DataStream {
         self.position() >= self.chunks.data_length()
     }
 
-    /// Moves to a position, without I/O; beyond the end, the next read fails.
+    /// Moves to a position, without I/O. Beyond the end, the next read fails.
     pub fn seek(&mut self, position: u64) {
         let ahead = position.checked_sub(self.window_start);
         match ahead.map(|ahead| usize::try_from(ahead).unwrap_or(usize::MAX)) {
@@ -131,8 +132,8 @@ impl DataStream {
         }
     }
 
-    /// Has bytes at hand that are known to be at `position`, where it then stands. As soon as more are wanted, it is as if they had
-    /// not been: the data is read from where the stream stands, so that what lies in one chunk is not copied.
+    /// Preloads bytes of the data at `position`, and moves there. When more bytes are needed, the preloaded ones are dropped
+    /// and the data is read from the current position, so that bytes of one chunk are not copied.
     pub(crate) fn lay(&mut self, position: u64, bytes: Bytes) {
         self.set_window(position, bytes);
         self.is_laid = true;
@@ -145,19 +146,19 @@ impl DataStream {
         self.is_laid = false;
     }
 
-    /// The bytes at hand from the position on, perhaps none: no I/O.
+    /// The bytes of the window from the position on, possibly empty. No I/O.
     #[inline]
     pub fn rest(&self) -> &[u8] {
         &self.window[self.offset..]
     }
 
-    /// All bytes at hand, and where among them the position is.
+    /// The whole window, and the offset of the position in it.
     #[inline]
     pub(crate) fn window(&self) -> (&Bytes, usize) {
         (&self.window, self.offset)
     }
 
-    /// Makes at least `len` bytes at hand (see [`DataStream::rest`]).
+    /// Reads until at least `len` bytes are available (see [`DataStream::rest`]).
     ///
     /// # Errors
     /// Corrupt: the data ends before, or a chunk is damaged.
@@ -169,15 +170,15 @@ impl DataStream {
         self.extend(len)
     }
 
-    /// Of a scan, has the next chunk at hand if little is left of the one before it, perhaps not a whole row. True if there was more. If
-    /// that chunk is damaged, this is told when it is read.
+    /// In a scan, reads the next chunk if few bytes are left, perhaps not a whole row. True if bytes were added. If the next
+    /// chunk is damaged, the error is reported when that chunk is needed.
     pub(crate) fn refill(&mut self) -> bool {
         let left = self.rest().len();
         let is_due = self.read_ahead_bytes > 0 && left < REFILLED_BELOW;
         is_due && self.peek(left + 1).is_ok_and(|rest| rest.len() > left)
     }
 
-    /// At least `len` bytes from the position on, or all that the data still has.
+    /// At least `len` bytes from the position on, or all bytes up to the end of the data.
     ///
     /// # Errors
     /// A chunk is damaged.
@@ -191,30 +192,30 @@ impl DataStream {
         Ok(self.rest())
     }
 
-    /// Moves past `len` bytes that were at hand.
+    /// Moves past `len` available bytes.
     ///
     /// # Panics
-    /// If fewer are at hand: the caller has required or peeked them.
+    /// If fewer are available: call `require` or `peek` first.
     #[inline]
     pub fn consume(&mut self, len: usize) {
         assert!(
             len <= self.window.len() - self.offset,
-            "consumes what it has seen"
+            "the bytes were required or peeked before"
         );
         self.offset += len;
     }
 
-    /// Goes to a place in the window (see [`DataStream::window`]).
+    /// Moves to an offset in the window (see [`DataStream::window`]).
     ///
     /// # Panics
-    /// If it is outside: the caller has seen the bytes before it.
+    /// If it is outside of the window.
     #[inline]
     pub(crate) fn go_to(&mut self, offset: usize) {
-        assert!(offset <= self.window.len(), "goes where it has seen bytes");
+        assert!(offset <= self.window.len(), "the offset is inside the window");
         self.offset = offset;
     }
 
-    /// Moves past `len` bytes and gives them, as a slice of the window.
+    /// Returns the next `len` bytes as a slice of the window, and moves past them.
     ///
     /// # Errors
     /// Corrupt: the data ends before, or a chunk is damaged.
@@ -226,10 +227,10 @@ impl DataStream {
         Ok(taken)
     }
 
-    /// The same, not as a slice of the window: copied, or kept elsewhere if they are many.
+    /// The same, but not as a slice of the window: a copy, or, for long values, in a scratch file.
     ///
     /// # Errors
-    /// Corrupt: the data ends before, or a chunk is damaged. Io: they cannot be kept.
+    /// Corrupt: the data ends before, or a chunk is damaged. Io: the scratch file cannot be written.
     pub(crate) fn take_apart(&mut self, len: usize) -> Step<Bytes> {
         if len < APART_BYTES_MIN {
             return Ok(Bytes::copy_from_slice(&self.take(len)?));
@@ -254,7 +255,7 @@ impl DataStream {
         Ok(Bytes::from_owner(keeping.finish()))
     }
 
-    /// Moves past `len` bytes without reading those that are not at hand.
+    /// Moves past `len` bytes without reading those outside of the window.
     ///
     /// # Errors
     /// Corrupt: the data ends before.
@@ -294,7 +295,7 @@ impl DataStream {
         self.uvint_over_end()
     }
 
-    /// A vint of which not all is at hand.
+    /// A vint that crosses the end of the window.
     #[cold]
     fn uvint_over_end(&mut self) -> Step<u64> {
         let at = self.position();
@@ -308,7 +309,7 @@ impl DataStream {
         }
     }
 
-    /// Damage at the position.
+    /// An error about damage at the position.
     pub fn corrupt(&self, expected: impl Into<String>) -> Error {
         self.chunks.corrupt(self.position(), expected)
     }
@@ -335,12 +336,13 @@ impl DataStream {
         }
         let mut joined = self.buffers.take();
         let whole = len + self.chunks.chunk_length() as usize;
-        // A window that grows as it is read comes to twice as much. Without memory for all of it at once it does.
+        // A window that grows while it is read needs up to twice the memory. That is the fallback if the memory cannot be
+        // reserved at once.
         if whole <= FORESEEN_BYTES_MAX || joined.try_reserve_exact(whole).is_err() {
             joined.reserve(whole.min(FORESEEN_BYTES_MAX));
         }
         joined.extend_from_slice(self.rest());
-        // How many bytes of `joined` lie before `position`.
+        // Number of bytes of `joined` before `position`.
         let mut before = 0;
         while joined.len() - before < len {
             let had = joined.len() - before;
@@ -364,8 +366,8 @@ impl DataStream {
         Ok(())
     }
 
-    /// The chunk that holds `position`; or a run of chunks, if the walk has gone on for a while or the `missing` bytes are
-    /// in several. And where it starts.
+    /// The chunk that contains `position` and its start. Returns a run of chunks if the walk has gone on for a while, or if the
+    /// `missing` bytes lie in several chunks.
     fn load(&mut self, position: u64, missing: usize) -> Result<(u64, Bytes)> {
         let chunk_length = u64::from(self.chunks.chunk_length());
         let is_next = position / chunk_length * chunk_length == self.read_upto;
@@ -387,14 +389,14 @@ impl DataStream {
         Ok((start, bytes))
     }
 
-    /// Chunks with the next `missing` bytes that are to be read at once.
+    /// The number of chunks to read at once for the next `missing` bytes.
     fn chunks_missing(&self, position: u64, missing: usize) -> u64 {
         let end = position.saturating_add((missing as u64).min(LARGE_READ_BYTES));
         self.chunks.chunks_upto(position, end)
     }
 
-    /// Appends the chunk (or run of chunks) that holds `position`, of `missing` bytes; returns the position of its first byte
-    /// and where in `out` it stands.
+    /// Appends the chunk (or run of chunks) that contains `position`; `missing` bytes are needed. Returns the position of its
+    /// first byte, and the offset of that byte in `out`.
     fn append_next(&mut self, position: u64, missing: usize, out: &mut Vec<u8>) -> Result<(u64, usize)> {
         let at = out.len();
         if self.read_ahead_bytes == 0 && missing as u64 <= CACHED_VALUE_BYTES_MAX {
@@ -418,7 +420,7 @@ impl DataStream {
         Ok((self.note_read(index, out.len() - at), at))
     }
 
-    /// So many bytes were read from the start of a chunk on, whose position that gives.
+    /// Records that `len` bytes were read from the start of chunk `index`; returns the position of that chunk.
     fn note_read(&mut self, index: u64, len: usize) -> u64 {
         let start = index * u64::from(self.chunks.chunk_length());
         self.read_upto = start + len as u64;

@@ -12,23 +12,23 @@ use crate::compression_info::CompressionInfo;
 use crate::crc_file::{CrcFile, DATA_CRC_CHUNK_LENGTH};
 use crate::{Component, Descriptor, Error, Result, digest};
 
-/// Stored bytes that are gathered before they go to the file.
+/// Stored bytes that are collected before they are written.
 const APPEND_BYTES: usize = 256 << 10;
 
-/// What was written.
+/// Sizes and digest of a written Data.db.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataFile {
-    /// Uncompressed bytes.
+    /// Uncompressed size.
     pub data_length: u64,
-    /// Bytes of Data.db on disk.
+    /// Size of Data.db on disk.
     pub stored_length: u64,
-    /// Compressed over uncompressed bytes, CRCs not counted; -1 if not compressed. For STATS.
+    /// Compressed size over uncompressed size, without CRCs; -1 if not compressed. For STATS.
     pub compression_ratio: f64,
     /// CRC-32 of Data.db.
     pub digest: u32,
 }
 
-/// Data.db being written. Dropped before [`ChunkWriter::finish`], it leaves files that the transaction removes.
+/// Writes Data.db. If dropped before [`ChunkWriter::finish`], it leaves files that the transaction removes.
 pub struct ChunkWriter {
     env: Arc<dyn Env>,
     descriptor: Descriptor,
@@ -37,7 +37,7 @@ pub struct ChunkWriter {
     chunk_length: usize,
     /// Bytes of a chunk that is not full yet.
     pending: Vec<u8>,
-    /// Stored bytes that the file does not have yet.
+    /// Stored bytes that are not written to the file yet.
     outgoing: Vec<u8>,
     data_length: u64,
     stored_length: u64,
@@ -48,10 +48,10 @@ pub struct ChunkWriter {
 }
 
 impl ChunkWriter {
-    /// Creates Data.db; compressed if `compression` says so.
+    /// Creates Data.db, compressed if `compression` is set.
     ///
     /// # Errors
-    /// The operating system refused, or the file exists.
+    /// A file cannot be created, or exists.
     pub fn create(
         env: Arc<dyn Env>,
         descriptor: Descriptor,
@@ -79,21 +79,21 @@ impl ChunkWriter {
         })
     }
 
-    /// Uncompressed bytes so far: the position of the next byte.
+    /// Number of uncompressed bytes so far: the position of the next byte.
     #[inline]
     pub fn position(&self) -> u64 {
         self.data_length
     }
 
-    /// Stored bytes so far, without the chunk that is not full yet.
-    pub fn stored_length(&self) -> u64 {
+    /// Number of stored bytes so far, without the chunk that is not full yet.
+    pub(crate) fn stored_length(&self) -> u64 {
         self.stored_length
     }
 
     /// Appends uncompressed bytes.
     ///
     /// # Errors
-    /// The operating system refused; the writer is of no use after that.
+    /// The file cannot be written; the writer is unusable after that.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.data_length += bytes.len() as u64;
         if !self.pending.is_empty() {
@@ -153,16 +153,16 @@ impl ChunkWriter {
         Ok(())
     }
 
-    /// Writes what is left, the chunk map and the digest, and makes all of them durable. Their names are durable
-    /// after the directory's sync.
+    /// Writes the rest, the chunk map and the digest, and syncs all of them. Their names are durable after the directory's
+    /// sync.
     ///
     /// # Errors
-    /// The operating system refused.
+    /// A file cannot be written.
     pub fn finish(self) -> Result<DataFile> {
         self.finish_summed(&mut Checksums::default())
     }
 
-    /// The same, with the checksums of what has none of its own.
+    /// The same; adds the checksums of components that have none of their own.
     pub(crate) fn finish_summed(mut self, checksums: &mut Checksums) -> Result<DataFile> {
         if !self.pending.is_empty() {
             self.store_pending()?;
@@ -183,7 +183,7 @@ impl ChunkWriter {
         })
     }
 
-    /// The components that [`ChunkWriter::finish`] makes.
+    /// The components that [`ChunkWriter::finish`] writes.
     pub fn components(&self) -> [Component; 3] {
         let map = match self.compression {
             Some(_) => Component::CompressionInfo,
@@ -224,7 +224,7 @@ impl ChunkWriter {
     }
 }
 
-/// Appends the stored form of a chunk: compressed, or raw if that does not pay.
+/// Appends the stored form of a chunk: compressed, or raw if compression saves too little.
 fn append_stored(compression: &Compression, chunk: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let at = out.len();
     compression

@@ -1,10 +1,10 @@
-//! What a row has beside its clustering.
+//! Prints the liveness and the cells of a row.
 
 use ilion_rows::{Cell, ColumnData, ComplexColumn, Data, Liveness, Row, paths};
 use ilion_schema::Column;
 use ilion_types::{CqlType, hex, quote_name};
 
-use super::{Dump, plain};
+use super::{Dump, value_text};
 
 impl Dump {
     pub(super) fn liveness(&mut self, liveness: Liveness) {
@@ -16,7 +16,7 @@ impl Dump {
         self.json.begin_object();
         self.timestamp(liveness.timestamp_micros);
         if liveness.ttl_secs != 0 {
-            // Compat: at the very second, a row has not expired but a cell has.
+            // Compat: at the exact second, a row has not expired, but a cell has.
             let expires = i64::from(liveness.expires_secs);
             let is_expired = self.options.now_secs.map(|now| expires < now);
             self.expiry(liveness.ttl_secs, liveness.expires_secs, is_expired);
@@ -100,7 +100,7 @@ impl Dump {
             self.json
                 .string(&self.options.times.secs(cell.local_deletion_secs));
             self.json.end_object();
-            // Compat: what follows is on lines of its own.
+            // Compat: the members that follow are on lines of their own.
             self.json.compact_objects = false;
         } else {
             self.json.name("value");
@@ -134,7 +134,7 @@ impl Dump {
     }
 }
 
-/// Fields of user types by name; elements and keys by value.
+/// A field of a user type by name; elements and keys by value.
 pub(super) fn path_text(ty: &CqlType, path: &[u8]) -> String {
     match ty {
         CqlType::Udt { definition, .. } => {
@@ -144,9 +144,9 @@ pub(super) fn path_text(ty: &CqlType, path: &[u8]) -> String {
             let field = index.and_then(|index| definition.fields.get(index));
             field.map_or_else(|| hex::print(path), |(name, _)| name.clone())
         }
-        CqlType::List { .. } => plain(&CqlType::TimeUuid, path),
-        CqlType::Set { element, .. } => plain(element, path),
-        CqlType::Map { key, .. } => plain(key, path),
+        CqlType::List { .. } => value_text(&CqlType::TimeUuid, path),
+        CqlType::Set { element, .. } => value_text(element, path),
+        CqlType::Map { key, .. } => value_text(key, path),
         _ => hex::print(path),
     }
 }

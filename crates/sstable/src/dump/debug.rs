@@ -1,4 +1,4 @@
-//! Rows as Cassandra's own objects print themselves (`sstabledump -d`): one line each.
+//! Prints rows like the `toString` of Cassandra's classes (`sstabledump -d`), one line each.
 //!
 //! ```text
 //! [key]@position deletedAt=.., localDeletion=..                              a deleted partition
@@ -15,15 +15,15 @@ use ilion_rows::{
 use ilion_schema::{Column, TableSchema};
 use ilion_types::{CqlType, hex};
 
-use super::{key_texts, path_text, plain};
+use super::{key_texts, path_text, value_text};
 
-/// What precedes every line of a partition.
+/// The start of every line of a partition.
 fn begin_line(table: &TableSchema, head: &PartitionHead, position: u64, out: &mut String) {
     let key = key_texts(table, &head.key.key).join(":");
     let _ = write!(out, "[{key}]@{position} ");
 }
 
-/// Appends the lines of a partition's deletion and of its static row, if it has them; its rows begin at `position`.
+/// Appends lines for the deletion and the static row of a partition, if it has them; its rows start at `position`.
 pub fn debug_head(table: &TableSchema, head: &PartitionHead, position: u64, out: &mut String) {
     if !head.deletion.is_live() {
         begin_line(table, head, position, out);
@@ -97,7 +97,7 @@ fn row_text(table: &TableSchema, row: &Row, clustering: &str, out: &mut String) 
 }
 
 fn liveness(liveness: Liveness, out: &mut String) {
-    // Compat: a row without liveness has the least timestamp.
+    // Compat: a row without liveness has the lowest timestamp.
     let timestamp = if liveness.is_none() {
         i64::MIN
     } else {
@@ -118,7 +118,7 @@ fn simple(column: &Column, cell: &Cell, out: &mut String) {
     }
     let value = match cell.is_tombstone() {
         true => "<tombstone>".to_owned(),
-        false => plain(&column.ty, &cell.value),
+        false => value_text(&column.ty, &cell.value),
     };
     let _ = write!(out, "[{}={value} ", column.name);
     times(cell, out);
@@ -131,10 +131,10 @@ fn complex_text(column: &Column, complex: &ComplexColumn, out: &mut String) {
     }
     for (path, cell) in &complex.cells {
         let value = match paths::value_type(&column.ty, path) {
-            Some(ty) if !cell.is_tombstone() => plain(ty, &cell.value),
+            Some(ty) if !cell.is_tombstone() => value_text(ty, &cell.value),
             _ => String::new(),
         };
-        // Compat: a comma comes even before the first.
+        // Compat: a comma comes even before the first element.
         let _ = write!(
             out,
             ", [{}[{}]={value} ",
@@ -175,7 +175,7 @@ fn bound(table: &TableSchema, bound: &Bound) -> String {
     let values = bound.values.iter().zip(table.clustering());
     let texts = values.map(|(value, column)| match value {
         None => "null".to_owned(),
-        Some(value) => plain(&column.ty, value),
+        Some(value) => value_text(&column.ty, value),
     });
     format!("{kind}({})", texts.collect::<Vec<_>>().join(", "))
 }

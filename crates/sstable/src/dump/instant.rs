@@ -1,4 +1,4 @@
-//! Times as Java's `Instant` prints them: `2023-11-14T22:13:20.000024Z`.
+//! Prints times like Java's `Instant`: `2023-11-14T22:13:20.000024Z`.
 
 use ilion_types::civil_from_days;
 
@@ -8,7 +8,7 @@ const NANOS_PER_SEC: i64 = 1_000_000_000;
 /// How times are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
-    /// As numbers, as they are stored.
+    /// As numbers, as stored.
     Raw,
     /// As ISO 8601.
     Iso,

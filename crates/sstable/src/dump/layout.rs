@@ -1,7 +1,7 @@
-//! JSON text as `sstabledump` lays it out: one partition a line, or indented.
+//! JSON text in the layouts of `sstabledump`: one partition per line, or indented.
 //!
-//! Compat: what is indented is as Jackson's pretty printer does it under Cassandra's `CompactIndenter`, with one switch for
-//! objects and one for arrays; the callers turn them at the places where Cassandra does, odd as some of them are.
+//! Compat: indentation is that of Jackson's pretty printer with Cassandra's `CompactIndenter`. There is one switch for objects
+//! and one for arrays; callers set them where Cassandra does, even where that looks odd.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use ilion_types::json::print_string;
 
 const INDENT: &str = "  ";
 
-/// How the text is laid out.
+/// The layout of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One partition a line, without spaces.
+    /// One partition per line, without spaces.
     Lines,
     /// An array of indented partitions.
     Indented,
@@ -23,11 +23,11 @@ pub enum Layout {
 pub(super) struct JsonWriter {
     pub(super) out: String,
     layout: Layout,
-    /// For each open object or array: how many members it has.
+    /// The number of members of each open object or array.
     open: Vec<usize>,
-    /// Members of objects stay on their line.
+    /// True if the members of objects stay on their line.
     pub(super) compact_objects: bool,
-    /// Elements of arrays stay on their line.
+    /// True if the elements of arrays stay on their line.
     pub(super) compact_arrays: bool,
 }
 
@@ -72,7 +72,7 @@ impl JsonWriter {
         self.out.push(bracket);
     }
 
-    /// Before each element of an array.
+    /// Starts an element of an array.
     pub(super) fn element(&mut self) {
         self.separate(self.compact_arrays);
     }
@@ -95,7 +95,7 @@ impl JsonWriter {
         self.close(self.compact_arrays, ']');
     }
 
-    /// The name of the member whose value comes next.
+    /// Starts a member of an object; its value comes next.
     pub(super) fn name(&mut self, name: &str) {
         self.separate(self.compact_objects);
         self.string(name);
@@ -110,7 +110,7 @@ impl JsonWriter {
     }
 
     pub(super) fn number(&mut self, number: impl std::fmt::Display) {
-        // Strings take all that is written to them.
+        // Writing to a string cannot fail.
         let _ = write!(self.out, "{number}");
     }
 

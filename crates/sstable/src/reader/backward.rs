@@ -1,7 +1,7 @@
-//! Slices of a partition from the last to the first.
+//! Reads slices of a partition from the last row to the first.
 //!
-//! Rows can only be decoded forwards, so one block at a time is decoded and given from its end. Of large rows, only the start is
-//! read before they are given. A partition without an index is one block.
+//! Rows can only be decoded forwards. So one block at a time is decoded, and returned from its end. Of large rows, only the
+//! start is read before they are returned. A partition without a row index is one block.
 
 use ilion_rows::{DeletionTime, Direction, Marker, Slice, Unfiltered};
 
@@ -11,30 +11,30 @@ use crate::Result;
 use crate::error::Step;
 use crate::row::decode::Head;
 
-/// Where a backward walk stands.
+/// The state of a backward walk.
 #[derive(Debug)]
 pub(super) struct Backward {
-    /// Slices not yet begun: those before this number.
+    /// Number of slices that are not started yet; these are the leading ones.
     slices_left: usize,
-    /// Blocks of the current slice not yet read.
+    /// Blocks of the current slice that are not read yet.
     blocks: Blocks,
     is_at_slice_end: bool,
-    /// What is to be given, the next one last.
+    /// Unfiltereds to return; the next one is last.
     buffer: Vec<Due>,
 }
 
-/// What is to be given.
+/// An unfiltered to return.
 #[derive(Debug)]
 enum Due {
     Unfiltered(Unfiltered),
-    /// A large row that starts at this position.
+    /// A large row, decoded later, that starts at this position.
     RowAt(u64),
 }
 
-/// A run of unfiltereds: a block, or all of the partition.
+/// A run of unfiltereds: a block, or the whole partition.
 struct Run {
     start: u64,
-    /// Nothing: to the end of the partition.
+    /// `None`: the end of the partition.
     end: Option<u64>,
     open_before: Option<DeletionTime>,
 }
@@ -110,7 +110,7 @@ impl Backward {
             .transpose()
     }
 
-    /// Fills the buffer with what the slice wants of a block.
+    /// Decodes a block, and fills the buffer with what the slice selects.
     fn load(&mut self, rows: &mut Unfiltereds, slice: &Slice, run: &Run) -> Step<()> {
         let is_first_of_slice = self.blocks.is_done();
         let mut open = run.open_before;
@@ -144,7 +144,7 @@ impl Backward {
             } else if let Some(unfiltered) = rows.finish(head)? {
                 self.buffer.push(Due::Unfiltered(reversed(unfiltered)));
             }
-            // After the only row that can be there, nothing has to be read to know that the slice ends.
+            // The slice can have only this row, so nothing has to be read to find its end.
             if is_row_found {
                 break;
             }
@@ -159,7 +159,7 @@ impl Backward {
         Ok(())
     }
 
-    /// The last to be given of a slice: the end of what is open at its start.
+    /// Closes the deletion that is open at the start of the slice: the last marker to return.
     fn begin_run(&mut self, slice: &Slice, open: Option<DeletionTime>) {
         if let Some(open) = open {
             self.buffer.push(closing(slice, open));

@@ -1,32 +1,32 @@
-//! The promoted index: where the blocks of a wide partition are.
+//! The promoted index: the blocks of a wide partition.
 //!
 //! ```text
 //! promoted := header_length:uvint  deletion  count:uvint  block*  offset:i32 *      offsets are relative to the first block
-//! block    := first:place  last:place  offset:uvint  width:svint  has_open:bool [deletion]
+//! block    := first:prefix  last:prefix  offset:uvint  width:svint  has_open:bool [deletion]
 //! ```
 //!
-//! `offset` counts from the start of the partition, `width` is less 65536, the deletion is the one that is open after the
-//! block. Blocks are read one at a time, through the cache: a binary search over a large index reads little of it.
+//! `offset` counts from the start of the partition. `width` is reduced by 65536. The deletion is the one that is open after the
+//! block. Blocks are read one at a time, through the cache: a binary search in a large index reads little of it.
 
 use std::sync::Arc;
 
 use ilion_rows::{Bound, DeletionTime};
 
-use crate::row::decode::{Place, RowFormat};
+use crate::row::decode::{ClusteringPrefix, RowFormat};
 use crate::row::source::{ByteSource, Piece};
 use crate::{ChunkReader, DataStream, Error, Result};
 
 const WIDTH_BASE: i64 = 65_536;
 const OFFSET_LEN: u64 = 4;
-/// Two places, each up to 32 columns of 64 KiB at most; what is longer is damaged.
+/// Two prefixes of up to 32 columns of 64 KiB; a longer block is damaged.
 const BLOCK_LEN_MAX: u64 = 16 << 20;
 
 /// One block of unfiltereds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    pub(crate) first: Place,
-    pub(crate) last: Place,
-    /// From the start of the partition.
+    pub(crate) first: ClusteringPrefix,
+    pub(crate) last: ClusteringPrefix,
+    /// Offset from the start of the partition.
     pub(crate) offset: u64,
     pub(crate) width: u64,
     /// The deletion that is open after it.
@@ -41,9 +41,9 @@ pub(crate) struct BlockIndex {
     blocks_at: u64,
     offsets_at: u64,
     pub(crate) count: usize,
-    /// Bytes before the partition's first unfiltered.
+    /// Size of the partition before its first unfiltered.
     pub(crate) header_length: u64,
-    /// Of the partition.
+    /// Deletion of the partition.
     pub(crate) deletion: DeletionTime,
 }
 
@@ -79,7 +79,7 @@ impl BlockIndex {
         }
     }
 
-    /// Block number `at`, which is below the count.
+    /// The block with index `at`. Requires: it is below the count.
     pub(crate) fn block(&self, at: usize) -> Result<Block> {
         let start = self.block_position(at)?;
         let end = if at + 1 < self.count {
@@ -93,8 +93,8 @@ impl BlockIndex {
         };
         let mut input = Piece::new(self.index.read_at(start, len)?, start, &self.index);
         let clustering = &self.format.clustering;
-        let first = clustering.place(&mut input)?;
-        let last = clustering.place(&mut input)?;
+        let first = clustering.prefix(&mut input)?;
+        let last = clustering.prefix(&mut input)?;
         let offset = input.uvint()?;
         let width = WIDTH_BASE.checked_add(input.svint()?);
         let Some(width) = width.and_then(|width| u64::try_from(width).ok()) else {
@@ -131,17 +131,17 @@ impl BlockIndex {
             .corrupt(self.offsets_at + at as u64 * OFFSET_LEN, expected)
     }
 
-    /// The first block that has something after `bound`.
+    /// The first block that has an unfiltered after `bound`.
     pub(crate) fn first_after(&self, bound: &Bound) -> Result<usize> {
         self.first_where(|block| block.last.compare(bound, &self.format.comparator).is_gt())
     }
 
-    /// The first block that has nothing before `bound`: those before it have.
+    /// The first block that has no unfiltered before `bound`.
     pub(crate) fn first_not_before(&self, bound: &Bound) -> Result<usize> {
         self.first_where(|block| block.first.compare(bound, &self.format.comparator).is_ge())
     }
 
-    /// The deletion that is open where block number `at` begins.
+    /// The deletion that is open at the start of block `at`.
     pub(crate) fn open_before(&self, at: usize) -> Result<Option<DeletionTime>> {
         match at.checked_sub(1) {
             Some(before) => Ok(self.block(before)?.open),
@@ -149,7 +149,7 @@ impl BlockIndex {
         }
     }
 
-    /// Binary search; `holds` is false up to some block and true from there on.
+    /// Binary search. Requires: `holds` is false up to some block, and true from there on.
     fn first_where(&self, holds: impl Fn(&Block) -> bool) -> Result<usize> {
         let (mut low, mut high) = (0, self.count);
         while low < high {

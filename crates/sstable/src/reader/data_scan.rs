@@ -1,5 +1,5 @@
-//! Partitions of Data.db one after another, without any index: for tools that say where things are, or that must do with
-//! what is left of a damaged SSTable.
+//! Reads the partitions of Data.db one after the other, without any index: for tools that print positions, or that read what is
+//! left of a damaged SSTable.
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ use crate::row::seen::{Patterns, WantedKeys};
 use crate::row::{key_at_hand, source::ByteSource as _};
 use crate::{ChunkReader, DataStream, Result, SerializationHeader, Version};
 
-/// A walk over Data.db that knows where it stands.
+/// A scan of Data.db with positions.
 #[derive(Debug)]
 pub struct DataScan {
     stream: DataStream,
     format: Arc<RowFormat>,
     partitioner: Partitioner,
     patterns: Patterns,
-    /// True if rows of a partition may follow.
+    /// True if rows of the current partition may follow.
     is_within: bool,
-    /// The key of the next partition, if somebody asked for it.
+    /// The key of the next partition, if it was peeked.
     ahead: Option<DecoratedKey>,
 }
 
 impl DataScan {
-    /// A walk chunk by chunk: damage to one chunk does not keep its neighbours from being read.
+    /// Scans chunk by chunk, so that chunks beside a damaged one can be read.
     ///
     /// # Errors
     /// Refused: the file does not fit the table.
@@ -57,24 +57,24 @@ impl DataScan {
         }
     }
 
-    /// Where in uncompressed Data.db it stands: what comes next starts here.
+    /// The position in uncompressed Data.db, where the next item starts.
     pub fn position(&self) -> u64 {
         self.stream.position()
     }
 
-    /// Uncompressed bytes of Data.db.
+    /// Uncompressed size of Data.db.
     pub fn data_length(&self) -> u64 {
         self.stream.chunks().data_length()
     }
 
-    /// Goes to where a partition starts.
+    /// Moves to the start of a partition.
     pub fn seek(&mut self, position: u64) {
         self.stream.seek(position);
         self.is_within = false;
         self.ahead = None;
     }
 
-    /// Goes to where a row or marker of the current partition starts.
+    /// Moves to the start of a row or marker of the current partition.
     pub fn seek_within(&mut self, position: u64) {
         self.stream.seek(position);
         self.is_within = true;
@@ -93,7 +93,7 @@ impl DataScan {
         })
     }
 
-    /// The key of the partition that begins.
+    /// The key of the partition that starts here.
     fn decorated(&mut self, key: Bytes) -> DecoratedKey {
         match self.ahead.take() {
             Some(ahead) if ahead.key == key => ahead,
@@ -112,10 +112,10 @@ impl DataScan {
         Ok(())
     }
 
-    /// The next partition, after all that is left of the current one; `None` at the end of the data.
+    /// Skips the rest of the current partition, and returns the next one; `None` at the end of the data.
     ///
     /// # Errors
-    /// Data.db is damaged or cannot be read. What follows is unknown until a position is sought.
+    /// Data.db is damaged or cannot be read. Call [`DataScan::seek`] before reading on.
     pub fn next_partition(&mut self) -> Result<Option<PartitionHead>> {
         self.leave()?;
         if self.stream.is_at_end() {
@@ -124,10 +124,10 @@ impl DataScan {
         self.begin().map(Some)
     }
 
-    /// The next row or marker of the partition, also a row of which all was dropped.
+    /// The next row or marker of the partition, including rows whose columns were all dropped.
     ///
     /// # Errors
-    /// As for [`DataScan::next_partition`].
+    /// Those of [`DataScan::next_partition`].
     pub fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>> {
         if !self.is_within {
             return Ok(None);
@@ -147,7 +147,7 @@ impl DataScan {
         }
     }
 
-    /// After an error, what follows is no row.
+    /// After an error, no row can be read.
     fn next_head(&mut self) -> Step<Option<Head>> {
         let head = self.format.head(&mut self.stream);
         self.is_within = matches!(head, Ok(Some(_)));

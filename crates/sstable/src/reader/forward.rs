@@ -1,7 +1,7 @@
-//! Slices of a partition in stored order.
+//! Reads slices of a partition in stored order.
 //!
-//! Where a slice begins, the deletion that is open there is given as a marker at its start; where it ends, what is open
-//! is closed. Blocks before a slice are not read: the index says what is open after them.
+//! At the start of a slice, the deletion that is open there is returned as a marker; at its end, the open deletion is closed.
+//! Blocks before a slice are not read: the index has the deletion that is open after them.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use crate::error::Step;
 use crate::row::decode::Head;
 
 impl Head {
-    /// Orders it against a bound.
+    /// Compares it with a bound.
     pub(super) fn compare(&self, bound: &Bound, comparator: &ClusteringComparator) -> Ordering {
         match self {
             Self::Row(row) => comparator.compare_bound_to_row(bound, &row.clustering).reverse(),
@@ -21,17 +21,17 @@ impl Head {
     }
 }
 
-/// Where a forward walk stands.
+/// The state of a forward walk.
 #[derive(Debug, Default)]
 pub(super) struct Forward {
-    /// Number of the slice.
+    /// Index of the current slice.
     slice: usize,
     is_inside: bool,
-    /// The slice is of one row, which was given.
+    /// True if the slice is of one row, which was returned.
     is_row_found: bool,
     /// The deletion that is open at the stream's position.
     open: Option<DeletionTime>,
-    /// Read, but not yet decided on.
+    /// Read, but not yet compared with the slice.
     pending: Option<Head>,
     is_at_end: bool,
 }
@@ -49,7 +49,7 @@ impl Forward {
             if !self.is_row_found
                 && let Some(head) = self.take_before(rows, &slice.end)?
             {
-                // After the only row that can be there, nothing has to be read to know that the slice ends.
+                // The slice can have only this row, so nothing has to be read to find its end.
                 self.is_row_found = matches!(head, Head::Row(_)) && slice.is_one_row(&rows.format.comparator);
                 if let Some(unfiltered) = rows.finish(head)? {
                     return Ok(Some(unfiltered));
@@ -66,7 +66,8 @@ impl Forward {
         Ok(None)
     }
 
-    /// The slice that goes on where the stream stands, if rows may be taken from there. Slices of one row are not worth it.
+    /// The slice that continues at the stream's position, if rows may be shown from there. `None` for slices of one row, for
+    /// which that does not pay.
     pub(super) fn slice_ahead<'s>(
         &self,
         slices: &'s [Slice],
@@ -95,7 +96,7 @@ impl Forward {
         }
     }
 
-    /// Moves to the block where `bound` is, unless it has been reached.
+    /// Moves to the block of `bound`, unless the stream is already there.
     fn jump(&mut self, rows: &mut Unfiltereds, bound: &Bound) -> Step<()> {
         let (Some(index), false) = (&rows.row_index, bound.values.is_empty()) else {
             return Ok(());
@@ -115,7 +116,7 @@ impl Forward {
         Ok(())
     }
 
-    /// The next head if it is before `end`; else it stays.
+    /// The next head, if it is before `end`; else it stays pending.
     fn take_before(&mut self, rows: &mut Unfiltereds, end: &Bound) -> Step<Option<Head>> {
         let Some(head) = self.take_head(rows)? else {
             return Ok(None);

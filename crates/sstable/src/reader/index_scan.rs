@@ -1,5 +1,5 @@
-//! The entries of a partition index, for tools: they work as far as the index can be read, whatever the rest of the SSTable is
-//! like.
+//! Reads the entries of a partition index, for tools: works as far as the index is readable, whatever the state of the rest of
+//! the SSTable.
 
 use std::sync::Arc;
 
@@ -19,26 +19,26 @@ use crate::chunks::READ_AHEAD_BYTES;
 use crate::row::decode::RowFormat;
 use crate::{ChunkReader, Component, Descriptor, Format, Result, Scan, SerializationHeader};
 
-/// What the index says of a partition.
+/// An entry of the index.
 #[derive(Clone, Debug)]
 pub struct IndexedPartition {
-    /// Nothing: the index does not have whole keys.
+    /// `None` if the index does not have whole keys.
     pub key: Option<Bytes>,
-    /// Where it starts in uncompressed Data.db.
+    /// Position of the partition in uncompressed Data.db.
     pub position: u64,
     row_index: Option<RowIndexAt>,
 }
 
-/// Where a block of rows begins.
+/// The start of a block of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockAt {
-    /// In uncompressed Data.db.
+    /// Position in uncompressed Data.db.
     pub position: u64,
     /// The deletion that is open there.
     pub open: Option<DeletionTime>,
 }
 
-/// A walk over the index.
+/// A scan of the index.
 #[derive(Debug)]
 pub struct IndexScan {
     cursor: IndexCursor,
@@ -50,7 +50,7 @@ impl IndexScan {
     /// Opens the index.
     ///
     /// # Errors
-    /// It is missing, or damaged at its ends.
+    /// The index is missing, or its start or end is damaged.
     pub fn open(
         env: &dyn Env,
         descriptor: &Descriptor,
@@ -60,7 +60,7 @@ impl IndexScan {
         partitioner: Partitioner,
     ) -> Result<Self> {
         let open = |component: Component| {
-            ChunkReader::open_plain(env, &descriptor.path(&component), None).map(Arc::new)
+            ChunkReader::open_unchecked(env, &descriptor.path(&component), None).map(Arc::new)
         };
         let format = Arc::new(RowFormat::of(header, descriptor.version, table)?);
         if descriptor.format == Format::Big {
@@ -89,7 +89,7 @@ impl IndexScan {
     /// The next entry; `None` at the end.
     ///
     /// # Errors
-    /// The index is damaged there: the scan is of no use any more.
+    /// The index is damaged; the scan cannot continue.
     pub fn next_partition(&mut self) -> Result<Option<IndexedPartition>> {
         let entry = self.cursor.next_entry()?;
         Ok(entry.map(|entry| IndexedPartition {
@@ -99,7 +99,7 @@ impl IndexScan {
         }))
     }
 
-    /// Where the blocks of a partition begin, none for one without a row index.
+    /// The starts of the blocks of a partition; empty without a row index.
     ///
     /// # Errors
     /// The row index is damaged.

@@ -1,4 +1,4 @@
-//! Index.db: every partition's key and position, in the order of Data.db.
+//! Index.db: key and position of every partition, in the order of Data.db.
 //!
 //! ```text
 //! file  := entry*
@@ -19,33 +19,33 @@ use crate::{ChunkReader, DataStream, Error, Result};
 const KEY_LENGTH_LEN: usize = 2;
 const VINT_LEN_MAX: usize = 9;
 
-/// A walk over the entries.
+/// Iterates over the entries.
 #[derive(Debug)]
 pub(crate) struct IndexWalker {
     stream: DataStream,
 }
 
 impl IndexWalker {
-    /// For one look-up, through the cache.
+    /// For a single lookup, through the cache.
     pub(crate) fn cached(index: &Arc<ChunkReader>, position: u64) -> Self {
         Self {
             stream: DataStream::cached(index.clone(), position),
         }
     }
 
-    /// For a walk over many entries, past the cache.
+    /// For many entries, past the cache.
     pub(crate) fn sequential(index: &Arc<ChunkReader>, position: u64, read_ahead_bytes: u64) -> Self {
         Self {
             stream: DataStream::sequential(index.clone(), position, read_ahead_bytes),
         }
     }
 
-    /// Where the next entry starts.
+    /// Offset of the next entry.
     pub(crate) fn position(&self) -> u64 {
         self.stream.position()
     }
 
-    /// Damage at the position.
+    /// An error about damage at the current offset.
     pub(crate) fn corrupt(&self, expected: &'static str) -> Error {
         self.stream.corrupt(expected)
     }
@@ -74,7 +74,7 @@ impl IndexWalker {
         })
     }
 
-    /// The location of `key`, if an entry before `end` has it.
+    /// The location of `key`, if an entry that starts before `end` has it.
     pub(crate) fn find(&mut self, key: &[u8], end: u64) -> Result<Option<Location>> {
         loop {
             let left = end.saturating_sub(self.stream.position());
@@ -88,7 +88,7 @@ impl IndexWalker {
             match found {
                 Found::Entry(entry) => return self.take_location(entry).map(Some),
                 Found::Nothing if passed > 0 => {}
-                // It is not wholly at hand, or has a promoted index to move past.
+                // The next entry is not wholly in the window, or has a promoted index to skip.
                 Found::Nothing => {
                     if let Some(location) = self.find_next(key)? {
                         return Ok(Some(location));
@@ -98,7 +98,7 @@ impl IndexWalker {
         }
     }
 
-    /// The location that the next entry has, if it is of `key`.
+    /// The location of the next entry, if that has `key`.
     fn find_next(&mut self, key: &[u8]) -> Result<Option<Location>> {
         let Some(prefix) = self.stream.peek(KEY_LENGTH_LEN)?.first_chunk() else {
             return Err(self.corrupt("the length of a key"));
@@ -114,7 +114,7 @@ impl IndexWalker {
         Ok(is_it.then_some(location))
     }
 
-    /// Moves past an entry that is at hand.
+    /// Skips an entry that is in the window.
     fn take_location(&mut self, entry: Numbers) -> Result<Location> {
         self.stream.consume(entry.len);
         let promoted_at = self.stream.position();
@@ -127,7 +127,7 @@ impl IndexWalker {
         })
     }
 
-    /// Moves to the first entry that is above `bound`; it is the next one given. Returns false at the end.
+    /// Moves before the first entry above `bound`. False at the end.
     pub(crate) fn seek_above(&mut self, bound: &KeyBound, partitioner: Partitioner) -> Result<bool> {
         loop {
             let start = self.stream.position();
@@ -147,7 +147,7 @@ fn promoted(position: u64, size: u64) -> Option<RowIndexAt> {
     (size > 0).then_some(RowIndexAt::Promoted { position, size })
 }
 
-/// An entry that is at hand, without its promoted index.
+/// An entry in the window, without its promoted index.
 struct Entry<'b> {
     key: &'b [u8],
     numbers: Numbers,
@@ -156,7 +156,7 @@ struct Entry<'b> {
 struct Numbers {
     position: u64,
     promoted_size: u64,
-    /// Bytes of the entry up to its promoted index.
+    /// Length of the entry up to its promoted index.
     len: usize,
 }
 
@@ -183,8 +183,7 @@ enum Found {
     Nothing,
 }
 
-/// Looks for `key` in whole entries without promoted index: how many bytes of other entries come first, and the
-/// entry.
+/// Searches for `key` in whole entries without promoted index. Returns the size of the entries before it, and the entry.
 #[inline]
 fn find_at_hand(bytes: &[u8], key: &[u8]) -> (usize, Found) {
     let mut passed = 0;

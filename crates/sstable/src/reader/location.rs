@@ -1,43 +1,43 @@
-//! Where a partition is: what every kind of partition index gives.
+//! The location of a partition, which every kind of partition index returns.
 
 use bytes::Bytes;
 
-/// Where a partition is.
+/// The location of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
-    /// In uncompressed Data.db.
+    /// Position in uncompressed Data.db.
     pub(crate) position: u64,
-    /// The index had the whole key. Else what is there may be a partition with another one.
+    /// True if the index has the whole key. If false, the partition at this position may have another key.
     pub(crate) is_certain: bool,
     /// Its row index, if it has one.
     pub(crate) row_index: Option<RowIndexAt>,
-    /// Where the index has the entry of a partition with a row index, if only that is known of it.
+    /// The offset of the partition's entry in the index, if the row index must be looked up there.
     pub(crate) entry_at: Option<u64>,
 }
 
-/// Where the row index of a partition is.
+/// The location of a partition's row index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RowIndexAt {
     /// A promoted index in Index.db.
     Promoted {
-        /// Where it starts.
+        /// Its offset.
         position: u64,
-        /// Its bytes.
+        /// Its size.
         size: u64,
     },
-    /// A trie in Rows.db, with its root there.
+    /// A trie in Rows.db.
     Trie {
-        /// Where the root is.
+        /// Offset of the root.
         root: u64,
-        /// Where the rest of its head is: the number of blocks and the partition's deletion.
+        /// Offset of the rest of its header: the number of blocks and the partition's deletion.
         rest: u64,
     },
 }
 
-/// One entry of a partition index.
+/// An entry of a partition index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IndexEntry {
-    /// Nothing: it is to be read in Data.db.
+    /// `None`: the key must be read from Data.db.
     pub(crate) key: Option<Bytes>,
     pub(crate) location: Location,
 }

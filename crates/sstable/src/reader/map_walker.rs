@@ -1,4 +1,4 @@
-//! A walk over the partitions of a token map: no index is read.
+//! Iterates over the partitions of a token map, without reading an index.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::location::{IndexEntry, Location};
 use crate::Result;
 use crate::tokens::{Mapped, TokenMap};
 
-/// The partitions from some number on, in order.
+/// The partitions from a number on, in order.
 #[derive(Debug)]
 pub(crate) struct MapWalker {
     map: Arc<TokenMap>,

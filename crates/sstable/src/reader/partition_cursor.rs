@@ -5,11 +5,11 @@ use ilion_rows::{Bound, Cursor, DecoratedKey, PartitionHead, PlainVisitor, ReadE
 use super::location::Location;
 use super::partition_reader::PartitionReader;
 
-/// One partition of an SSTable. It is read from Data.db when it is asked for.
+/// A partition of an SSTable. Data.db is read when the partition is requested.
 #[derive(Debug)]
 pub struct PartitionCursor {
     reader: PartitionReader,
-    /// Taken when the partition was given.
+    /// `None` once the partition was returned.
     waiting: Option<(DecoratedKey, Location)>,
 }
 

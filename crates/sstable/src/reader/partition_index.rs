@@ -1,4 +1,4 @@
-//! Where the partitions of an SSTable are: Summary.db and Index.db (BIG), or Partitions.db and Rows.db (BTI).
+//! The partition index of an SSTable: Summary.db and Index.db (BIG), or Partitions.db and Rows.db (BTI).
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use crate::{ChunkReader, Result, Scan};
 
 /// The index of an open SSTable.
 pub(crate) enum PartitionIndex {
-    /// Sorted entries, and samples of them in memory.
+    /// Sorted entries, with samples of them in memory.
     Sorted {
-        /// Another one takes its place when it is sampled anew.
+        /// Replaced when the index is resampled.
         summary: ArcSwap<Summary>,
         index: Arc<ChunkReader>,
     },
@@ -55,7 +55,7 @@ impl PartitionIndex {
         }
     }
 
-    /// The summary, if there is one.
+    /// The summary; `None` for a trie.
     pub(crate) fn summary(&self) -> Option<&ArcSwap<Summary>> {
         match self {
             Self::Sorted { summary, .. } => Some(summary),
@@ -63,7 +63,7 @@ impl PartitionIndex {
         }
     }
 
-    /// The file that row indexes are in.
+    /// The file with the row indexes.
     pub(crate) fn row_indexes(&self) -> &Arc<ChunkReader> {
         match self {
             Self::Sorted { index, .. } => index,
@@ -71,7 +71,8 @@ impl PartitionIndex {
         }
     }
 
-    /// Where `key` is, if it is here; a trie may give the place of another key, so Data.db has to be asked.
+    /// The location of `key`, if it may be here. A trie may return the location of another key, so compare with the key in
+    /// Data.db.
     #[inline]
     pub(crate) fn find(&self, key: &DecoratedKey) -> Result<Option<Location>> {
         match self {
@@ -101,7 +102,7 @@ impl PartitionIndex {
         }
     }
 
-    /// A walk over the partitions above `bound`; nothing if there are none.
+    /// Iterates over the partitions above `bound`; `None` if there are none.
     pub(crate) fn walk_above(
         &self,
         bound: &KeyBound,
@@ -127,7 +128,7 @@ impl PartitionIndex {
     }
 }
 
-/// A walk over the entries of an index.
+/// Iterates over the entries of an index.
 #[derive(Debug)]
 pub(crate) enum IndexCursor {
     Sorted(IndexWalker),

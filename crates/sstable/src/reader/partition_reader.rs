@@ -1,4 +1,4 @@
-//! What a filter wants of one partition.
+//! Reads what a filter selects of a partition.
 
 use std::sync::Arc;
 
@@ -23,20 +23,20 @@ use crate::row::key_at_hand;
 use crate::row::seen::{Patterns, WantedKeys};
 use crate::{DataStream, Result};
 
-/// How the unfiltereds are walked through.
+/// How the unfiltereds of the partition are read.
 #[derive(Debug)]
 enum Walk {
-    /// Nothing is left.
+    /// No unfiltereds are left.
     Done,
-    /// One after another.
+    /// All of them in order.
     All,
-    /// Only the end is left, and was not read.
+    /// Only the end-of-partition mark is left to read.
     End,
     Forward(Forward),
     Backward(Backward),
 }
 
-/// A key, its deletion and static row.
+/// The start of a partition: key, deletion and static row.
 pub(super) struct Started {
     pub(super) key: Bytes,
     pub(super) deletion: DeletionTime,
@@ -46,12 +46,12 @@ pub(super) struct Started {
 /// Reads partitions of one file, one at a time.
 #[derive(Debug)]
 pub(crate) struct PartitionReader {
-    /// Has the row indexes.
+    /// Gives access to the row indexes.
     parts: Arc<OpenedParts>,
     filter: Arc<ClusteringFilter>,
     unfiltereds: Unfiltereds,
     walk: Walk,
-    /// All columns of all rows are wanted, in stored order.
+    /// True if all columns of all rows are selected, in stored order.
     wants_all: bool,
 }
 
@@ -88,7 +88,7 @@ impl PartitionReader {
         })
     }
 
-    /// True if the partition that starts at `position` has that key.
+    /// True if the partition that starts at `position` has this key.
     pub(crate) fn has_key_at(&mut self, position: u64, key: &[u8]) -> Result<bool> {
         self.unfiltereds.stream.seek(position);
         Ok(self.unfiltereds.key()? == key)
@@ -121,7 +121,7 @@ impl PartitionReader {
         at.map_or(Ok(None), open)
     }
 
-    /// Reads the start of the partition at which the stream stands.
+    /// Reads the start of the partition at the stream's position.
     #[inline(always)]
     fn begin(&mut self) -> Step<Started> {
         let rows = &mut self.unfiltereds;
@@ -149,18 +149,18 @@ impl PartitionReader {
         !self.filter.slices.is_empty() && !self.walks_all()
     }
 
-    /// True if all unfiltereds are wanted in stored order.
+    /// True if all unfiltereds are selected, in stored order.
     fn walks_all(&self) -> bool {
         self.filter.selects_all() && !self.filter.reversed
     }
 
-    /// True if partitions are read from start to end: no index is needed to find the next.
+    /// True if partitions are read from start to end, so that no index is needed to find the next one.
     pub(super) fn reads_all(&self) -> bool {
         self.walks_all() && self.unfiltereds.cells.is_none()
     }
 
-    /// Moves to the next partition, after all that is left of this one, and starts it; `None` at the end of the
-    /// data. Requires: all is read, see [`PartitionReader::reads_all`].
+    /// Skips the rest of this partition and starts the next one; `None` at the end of the data. Requires:
+    /// [`PartitionReader::reads_all`].
     #[inline(always)]
     pub(super) fn begin_following(&mut self) -> Step<Option<Started>> {
         self.leave()?;
@@ -170,7 +170,8 @@ impl PartitionReader {
         self.begin().map(Some)
     }
 
-    /// The same, if the next partition is an ordinary one and its start is at hand; returns its key. Else nothing has changed.
+    /// The same for an ordinary partition whose start is in the window; returns its key. Otherwise `None`, and nothing has
+    /// changed.
     #[inline(always)]
     pub(super) fn begin_following_at_hand(&mut self) -> Option<Bytes> {
         if !self.wants_all {
@@ -188,7 +189,7 @@ impl PartitionReader {
         Some(key)
     }
 
-    /// Moves to the end of the partition, as above.
+    /// Moves to the end of the partition. Requires: [`PartitionReader::reads_all`].
     #[inline(always)]
     fn leave(&mut self) -> Step<()> {
         while let Walk::All | Walk::End = self.walk {
@@ -200,7 +201,7 @@ impl PartitionReader {
         Ok(())
     }
 
-    /// The key of the partition that follows, if all of this one was read, and it is at hand.
+    /// The key of the next partition, if this one was read to its end and the key is in the window.
     pub(super) fn peek_key(&self) -> Option<Bytes> {
         let stream = &self.unfiltereds.stream;
         let rest = match (&self.walk, stream.rest()) {
@@ -211,7 +212,7 @@ impl PartitionReader {
         Some(stream.window().0.slice_ref(key_at_hand(rest)?))
     }
 
-    /// Shows the visitor the partitions that follow, see [`RowFormat::visit_plain`]. Requires: all is read.
+    /// Shows the visitor the partitions that follow, see [`RowFormat::visit_plain`]. Requires: [`PartitionReader::reads_all`].
     pub(super) fn visit_following(
         &mut self,
         keys: WantedKeys<'_, impl Fn(&Token, &[u8]) -> bool>,
@@ -253,7 +254,7 @@ impl PartitionReader {
         show_rows(&mut rows.stream, format, &mut rows.patterns, key, end, visitor)
     }
 
-    /// The next wanted unfiltered of the partition.
+    /// The next selected unfiltered of the partition.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Step<Option<Unfiltered>> {
         let rows = &mut self.unfiltereds;
@@ -263,7 +264,7 @@ impl PartitionReader {
             && !row.is_empty()
         {
             if row.clustering.is_empty() {
-                // A partition without clustering has one row.
+                // A partition without clustering columns has one row.
                 self.walk = Walk::End;
             }
             return Ok(Some(Unfiltered::Row(row)));
@@ -275,20 +276,20 @@ impl PartitionReader {
             Walk::Backward(backward) => backward.next(rows, &self.filter.slices),
         };
         match &next {
-            // A partition without clustering has one row.
+            // A partition without clustering columns has one row.
             Ok(Some(Unfiltered::Row(row)))
                 if row.clustering.values().is_empty() && matches!(self.walk, Walk::All) =>
             {
                 self.walk = Walk::End;
             }
             Ok(Some(_)) => {}
-            // Also after an error: the stream stands somewhere in the middle.
+            // After an error, too, since the stream's position is then undefined.
             Ok(None) | Err(_) => self.walk = Walk::Done,
         }
         next
     }
 
-    /// Damage at the start of the partition.
+    /// An error about damage at the start of the partition.
     pub(super) fn corrupt_start(&self, expected: &'static str) -> crate::Error {
         let rows = &self.unfiltereds;
         rows.stream.chunks().corrupt(rows.start, expected)

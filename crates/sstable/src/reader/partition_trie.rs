@@ -1,4 +1,4 @@
-//! Partitions.db: a trie of partition keys, in memory only its ends.
+//! Partitions.db: a trie of partition keys, of which only the first and the last key are in memory.
 //!
 //! ```text
 //! file    := trie  first_key:bytes16  last_key:bytes16  first_key_position:i64  key_count:i64  root:i64
@@ -6,8 +6,8 @@
 //!          | target                    bits 1 to 7, as many bytes
 //! ```
 //!
-//! A target of 0 and above is a position in Rows.db; else its complement is one in Data.db. Of each key the trie holds only
-//! what tells it from its neighbours, so a leaf is a candidate: the key at its target decides.
+//! A target of 0 and above is a position in Rows.db; otherwise its complement is a position in Data.db. The trie has only the
+//! prefix of each key that distinguishes it from its neighbours. So a leaf is a candidate, and the key at its target decides.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ use crate::trie::{Ascending, Node, Nodes, Payload};
 use crate::{ChunkReader, DataStream, KeyHash, Result, Scan};
 
 const FOOTER_LEN: u64 = 24;
-/// From here on, bits of a payload say that there is a hash.
+/// From this value on, the bits of a payload indicate a hash.
 const BITS_WITH_HASH: u8 = 8;
-/// Both keys of the largest size.
+/// The length of two keys of maximum size.
 const KEYS_LEN_MAX: u64 = 2 * (2 + 65_535);
 
-/// The index of an SSTable of the format BTI.
+/// The partition index of a BTI SSTable.
 #[derive(Debug)]
 pub(crate) struct PartitionTrie {
     partitions: Arc<ChunkReader>,
@@ -82,8 +82,8 @@ impl PartitionTrie {
         })
     }
 
-    /// Where `key` is, if it may be here: a position in Data.db whose key is still to be compared, unless there is a row
-    /// index.
+    /// The location of `key`, if it may be here. Without a row index, the key at that position in Data.db must still be
+    /// compared.
     pub(crate) fn find(&self, key: &DecoratedKey) -> Result<Option<Location>> {
         let mut nodes = Nodes::of(self.partitions.clone());
         let Some(leaf) = nodes.find_leaf(self.root, &comparable_key(&key.token, &key.key))? else {
@@ -121,7 +121,7 @@ impl PartitionTrie {
         }
     }
 
-    /// What a leaf points to.
+    /// The entry that a leaf refers to.
     fn entry(&self, leaf: &Leaf) -> Result<IndexEntry> {
         if let Ok(position) = u64::try_from(leaf.target) {
             return self.row_index_entry(position);
@@ -137,7 +137,7 @@ impl PartitionTrie {
         })
     }
 
-    /// Reads the head of a partition's row index. Its deletion is in Data.db too.
+    /// Reads the header of a partition's row index. Its deletion is also in Data.db.
     pub(crate) fn row_index_entry(&self, position: u64) -> Result<IndexEntry> {
         let mut input = DataStream::cached(self.rows.clone(), position);
         let key_len = usize::from(u16::from_be_bytes(input.array()?));
@@ -162,7 +162,7 @@ impl PartitionTrie {
         })
     }
 
-    /// A walk over the partitions above `bound`.
+    /// Iterates over the partitions above `bound`.
     pub(crate) fn walk_above(
         self: &Arc<Self>,
         bound: &KeyBound,
@@ -208,14 +208,14 @@ struct Leaf {
     target: i64,
 }
 
-/// A walk over the partitions in order.
+/// Iterates over the partitions in order.
 #[derive(Debug)]
 pub(crate) struct TrieWalker {
     walk: Ascending,
     trie: Arc<PartitionTrie>,
-    /// Partitions stand in Data.db in the order of their keys: the next one not before this.
+    /// Partitions are in Data.db in the order of their keys, so the next one is not before this position.
     least: u64,
-    /// Read, but not yet given.
+    /// The first entry, if it was already read.
     first: Option<IndexEntry>,
 }
 

@@ -1,7 +1,7 @@
 //! A cursor over the partitions of a range.
 //!
-//! If all rows are wanted in stored order, Data.db is read from the first wanted partition on. Else the partition index is
-//! walked beside it, so that what a partition has after the wanted rows is not read.
+//! If all rows are selected in stored order, Data.db is read from the first partition on. Otherwise the partition index is read
+//! beside it, so that the rest of a partition behind the selected rows is not read.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::row::seen::WantedKeys;
 use crate::sstable::Begin;
 use crate::{SSTable, Scan, Unwanted};
 
-/// Partitions of an SSTable that lie in a range. Nothing is read before the first one is asked for.
+/// The partitions of an SSTable in a range. Reads nothing before the first partition is requested.
 #[derive(Debug)]
 pub struct RangeCursor {
     sstable: Arc<SSTable>,
@@ -29,15 +29,15 @@ pub struct RangeCursor {
     range: KeyRange,
     filter: Arc<ClusteringFilter>,
     scan: Scan,
-    /// Where its partitions begin; `None` if there are none.
+    /// A lower bound of its partitions; `None` if there are none.
     begin: Option<Begin>,
-    place: Place,
-    /// The key of the next partition, if somebody asked for it.
+    progress: Progress,
+    /// The key of the next partition, if it was peeked.
     ahead: Option<DecoratedKey>,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Progress {
     Before,
     Within(Box<Walk>),
     After,
@@ -46,7 +46,7 @@ enum Place {
 #[derive(Debug)]
 struct Walk {
     reader: PartitionReader,
-    /// Walks beside the data unless all of it is read.
+    /// The index beside the data; `None` if partitions are read from start to end.
     index: Option<IndexCursor>,
 }
 
@@ -62,7 +62,7 @@ impl RangeCursor {
         Self::beginning(sstable, table, range, filter, scan, begin)
     }
 
-    /// With what is known of its begin: nothing if it has no partitions.
+    /// With a known lower bound; `None` if the range has no partitions.
     pub(crate) fn beginning(
         sstable: Arc<SSTable>,
         table: Arc<TableSchema>,
@@ -77,20 +77,20 @@ impl RangeCursor {
             range,
             filter,
             scan,
-            place: match begin {
-                Some(_) => Place::Before,
-                None => Place::After,
+            progress: match begin {
+                Some(_) => Progress::Before,
+                None => Progress::After,
             },
             ahead: None,
             begin,
         }
     }
 
-    /// The key of the next partition, if it is an ordinary one and its start is at hand: most are so in a scan.
+    /// The key of the next partition, if it is an ordinary one whose start is in the window: the usual case in a scan.
     #[inline(always)]
     fn begin_at_hand(&mut self) -> Option<DecoratedKey> {
-        match &mut self.place {
-            Place::Within(walk) if walk.index.is_none() => {
+        match &mut self.progress {
+            Progress::Within(walk) if walk.index.is_none() => {
                 let key = walk.reader.begin_following_at_hand()?;
                 Some(self.decorated(key))
             }
@@ -98,7 +98,7 @@ impl RangeCursor {
         }
     }
 
-    /// The key of the partition that was begun.
+    /// The key of the partition that was started.
     #[inline(always)]
     fn decorated(&mut self, key: Bytes) -> DecoratedKey {
         match self.ahead.take() {
@@ -109,10 +109,10 @@ impl RangeCursor {
 
     #[inline(never)]
     fn advance(&mut self) -> Step<Option<PartitionHead>> {
-        let started = match &mut self.place {
-            Place::After => None,
-            Place::Before => self.start()?,
-            Place::Within(walk) => walk.advance()?,
+        let started = match &mut self.progress {
+            Progress::After => None,
+            Progress::Before => self.start()?,
+            Progress::Within(walk) => walk.advance()?,
         };
         let Some(started) = started else {
             return Ok(None);
@@ -138,7 +138,7 @@ impl RangeCursor {
             return Ok(false);
         }
         reader.stand_at(map.partition(rank)?.position);
-        self.place = Place::Within(Box::new(Walk { reader, index: None }));
+        self.progress = Progress::Within(Box::new(Walk { reader, index: None }));
         Ok(true)
     }
 
@@ -149,7 +149,7 @@ impl RangeCursor {
 
     fn start(&mut self) -> Step<Option<Started>> {
         if self.stand()?
-            && let Place::Within(walk) = &mut self.place
+            && let Progress::Within(walk) = &mut self.progress
         {
             return walk.advance();
         }
@@ -164,13 +164,13 @@ impl RangeCursor {
         if walk.reader.reads_all() {
             walk.index = None;
         }
-        self.place = Place::Within(Box::new(walk));
+        self.progress = Progress::Within(Box::new(walk));
         Ok(started)
     }
 }
 
 impl Walk {
-    /// The first partition above `bound`: a walk by a token map may begin with some that are not.
+    /// The first partition above `bound`: an iteration by a token map may start with some that are not.
     fn advance_above(&mut self, bound: &KeyBound, partitioner: Partitioner) -> Step<Option<Started>> {
         loop {
             let started = self.advance()?;
@@ -217,7 +217,7 @@ impl Cursor for RangeCursor {
     fn next_partition(&mut self) -> std::result::Result<Option<PartitionHead>, ReadError> {
         if let Some(key) = self.begin_at_hand() {
             if self.range.end.compare(&key).is_lt() {
-                self.place = Place::After;
+                self.progress = Progress::After;
                 return Ok(None);
             }
             return Ok(Some(PartitionHead {
@@ -228,28 +228,28 @@ impl Cursor for RangeCursor {
         }
         let next = self.advance();
         if !matches!(next, Ok(Some(_))) {
-            self.place = Place::After;
+            self.progress = Progress::After;
         }
         Ok(next?)
     }
 
     fn next_unfiltered(&mut self) -> std::result::Result<Option<Unfiltered>, ReadError> {
-        match &mut self.place {
-            Place::Within(walk) => Ok(walk.reader.next()?),
-            Place::Before | Place::After => Ok(None),
+        match &mut self.progress {
+            Progress::Within(walk) => Ok(walk.reader.next()?),
+            Progress::Before | Progress::After => Ok(None),
         }
     }
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
-        match self.place {
-            Place::Before => self.begin.as_ref().map(|begin| begin.bound.clone()),
-            Place::Within(_) | Place::After => None,
+        match self.progress {
+            Progress::Before => self.begin.as_ref().map(|begin| begin.bound.clone()),
+            Progress::Within(_) | Progress::After => None,
         }
     }
 
     fn peek(&mut self) -> Option<DecoratedKey> {
         if self.ahead.is_none() {
-            let Place::Within(walk) = &self.place else {
+            let Progress::Within(walk) = &self.progress else {
                 return None;
             };
             let key = walk.reader.peek_key()?;
@@ -264,10 +264,10 @@ impl Cursor for RangeCursor {
         visitor: &mut dyn PlainVisitor,
     ) -> std::result::Result<Option<PlainRun>, ReadError> {
         let partitioner = self.sstable.partitioner();
-        if matches!(self.place, Place::Before) && !self.stand()? {
+        if matches!(self.progress, Progress::Before) && !self.stand()? {
             return Ok(None);
         }
-        let Place::Within(walk) = &mut self.place else {
+        let Progress::Within(walk) = &mut self.progress else {
             return Ok(None);
         };
         if walk.index.is_some() {
@@ -276,7 +276,7 @@ impl Cursor for RangeCursor {
         let keys = WantedKeys::new(partitioner, until(&self.range.end, before), &mut self.ahead);
         let visited = walk.reader.visit_following(keys, visitor);
         if visited.is_err() {
-            self.place = Place::After;
+            self.progress = Progress::After;
         }
         Ok(visited?)
     }
@@ -287,9 +287,9 @@ impl Cursor for RangeCursor {
         before: Option<&Bound>,
         visitor: &mut dyn PlainVisitor,
     ) -> std::result::Result<u64, ReadError> {
-        match &mut self.place {
-            Place::Within(walk) => Ok(walk.reader.visit_rows(key, before, visitor)),
-            Place::Before | Place::After => Ok(0),
+        match &mut self.progress {
+            Progress::Within(walk) => Ok(walk.reader.visit_rows(key, before, visitor)),
+            Progress::Before | Progress::After => Ok(0),
         }
     }
 }

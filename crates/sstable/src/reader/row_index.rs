@@ -1,4 +1,4 @@
-//! The row index of a wide partition, whichever form it has: where its blocks begin.
+//! The row index of a wide partition, in either format: the starts of its blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) enum RowIndex {
 }
 
 impl RowIndex {
-    /// `None` if it cannot be used.
+    /// `None` if the index cannot be used.
     pub(super) fn open(
         file: Arc<ChunkReader>,
         format: Arc<RowFormat>,
@@ -34,7 +34,7 @@ impl RowIndex {
         })
     }
 
-    /// A block before which there is nothing after `bound`; `None` if no block has.
+    /// The last block that may have the first unfiltered after `bound`; `None` if no block has one.
     pub(super) fn block_of(&self, bound: &Bound) -> Result<Option<BlockStart>> {
         match self {
             Self::Trie(trie) => trie.block_of(bound).map(Some),
@@ -45,7 +45,7 @@ impl RowIndex {
         }
     }
 
-    /// The blocks that have something of a slice.
+    /// The blocks that may have unfiltereds of a slice.
     pub(super) fn blocks_of(&self, slice: &Slice) -> Result<Blocks> {
         match self {
             Self::Trie(trie) => trie.blocks_back(&slice.start, &slice.end).map(Blocks::Trie),
@@ -58,14 +58,14 @@ impl RowIndex {
     }
 }
 
-/// Blocks of a slice, to be taken from the last to the first.
+/// The blocks of a slice, taken from the last to the first.
 #[derive(Debug)]
 pub(super) enum Blocks {
-    /// No index: all of the partition, unless it was taken.
+    /// Without a row index: the whole partition is one block.
     Whole {
         is_taken: bool,
     },
-    /// By their numbers.
+    /// By their index.
     Promoted(Range<usize>),
     Trie(BlocksBack),
 }
@@ -75,7 +75,7 @@ impl Blocks {
         Self::Promoted(0..0)
     }
 
-    /// True if all were taken.
+    /// True if all blocks were taken.
     pub(super) fn is_done(&self) -> bool {
         match self {
             Self::Whole { is_taken } => *is_taken,
@@ -84,7 +84,7 @@ impl Blocks {
         }
     }
 
-    /// Takes the last one. `whole` is the block that is all of the partition.
+    /// Takes the last block. `whole` is the offset of the block that is the whole partition.
     pub(super) fn take_last(&mut self, index: Option<&RowIndex>, whole: u64) -> Result<Option<Block>> {
         match (self, index) {
             (Self::Whole { is_taken }, _) => {

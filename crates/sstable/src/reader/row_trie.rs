@@ -1,4 +1,4 @@
-//! Rows.db: the row index of a wide partition, as a trie of the places where its blocks begin.
+//! Rows.db: the row index of a wide partition, as a trie of the starts of its blocks.
 //!
 //! ```text
 //! file    := (trie  head)*
@@ -6,9 +6,9 @@
 //! payload := offset [open:PDEL]        offset: of (bits and 7) bytes, signed; open: if bits has 8
 //! ```
 //!
-//! Keys are byte-comparable and separate blocks: above all that is before the block, up to its first unfiltered. The
-//! first block has the empty key; the last key lies behind the last unfiltered and leads to the partition's end. `offset` is
-//! from the partition's start, `open` the deletion that is open where the block begins.
+//! Keys are byte-comparable separators of blocks: above everything before the block, and not above its first unfiltered. The
+//! first block has the empty key. The last key is behind the last unfiltered and leads to the end of the partition. `offset`
+//! counts from the start of the partition; `open` is the deletion that is open at the start of the block.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) struct RowTrie {
 }
 
 impl RowTrie {
-    /// `None` if the order of its keys is not known.
+    /// `None` if the order of its keys is unknown.
     pub(super) fn open(rows: Arc<ChunkReader>, format: Arc<RowFormat>, root: u64) -> Option<Self> {
         let clusterings = ComparableClusterings::of(&format.table)?;
         Some(Self {
@@ -45,7 +45,7 @@ impl RowTrie {
         })
     }
 
-    /// The last block that begins before `bound`: nothing in earlier ones is after it.
+    /// The last block that starts before `bound`: earlier blocks have no unfiltered after it.
     pub(super) fn block_of(&self, bound: &Bound) -> Result<BlockStart> {
         let mut walk = self.walk_back(bound)?;
         match walk.next()? {
@@ -54,7 +54,7 @@ impl RowTrie {
         }
     }
 
-    /// The blocks of `start` to `end`, the last first.
+    /// The blocks from `start` to `end`, the last one first.
     pub(super) fn blocks_back(&self, start: &Bound, end: &Bound) -> Result<BlocksBack> {
         Ok(BlocksBack {
             least: self.block_of(start)?.offset,
@@ -91,17 +91,17 @@ impl RowTrie {
     }
 }
 
-/// Where the blocks of one partition begin, all of them.
+/// The starts of all blocks of one partition.
 pub(crate) struct BlockStarts {
     trie: RowTrie,
     starts: Vec<BlockStart>,
 }
 
-/// More blocks than that are not gathered.
+/// Limit for the number of blocks that are collected.
 const STARTS_MAX: usize = 1 << 24;
 
 impl BlockStarts {
-    /// `None` if the order of the trie's keys is not known, or there are too many.
+    /// `None` if the order of the trie's keys is unknown, or if there are too many blocks.
     pub(crate) fn gather(rows: Arc<ChunkReader>, format: Arc<RowFormat>, root: u64) -> Result<Option<Self>> {
         let Some(trie) = RowTrie::open(rows, format, root) else {
             return Ok(None);
@@ -127,17 +127,17 @@ impl BlockStarts {
         self.starts.len()
     }
 
-    /// How many blocks there are: the last entry leads to the end of the partition.
+    /// The number of blocks. The last entry is not a block: it leads to the end of the partition.
     pub(crate) fn block_count(&self) -> u64 {
         self.starts.len().saturating_sub(1) as u64
     }
 
-    /// Offset of a block and the deletion that is open there.
+    /// The offset of a block, and the deletion that is open there.
     pub(crate) fn get(&self, at: usize) -> Option<(u64, Option<DeletionTime>)> {
         self.starts.get(at).map(|start| (start.offset, start.open))
     }
 
-    /// The offset that a look-up of `bound` gives.
+    /// The offset that a lookup of `bound` returns.
     pub(crate) fn find(&self, bound: &Bound) -> Result<u64> {
         Ok(self.trie.block_of(bound)?.offset)
     }
@@ -146,21 +146,21 @@ impl BlockStarts {
 /// Blocks from the last to the first.
 #[derive(Debug)]
 pub(super) struct BlocksBack {
-    /// Offset of the last one to be given.
+    /// Offset of the last block to return.
     least: u64,
-    /// Nothing: all were given.
+    /// `None` after the last block was returned.
     walk: Option<Descending>,
-    /// Offset of the one given last.
+    /// Offset of the block that was returned before.
     before: Option<u64>,
 }
 
 impl BlocksBack {
-    /// True if the last one was given.
+    /// True if the last block was returned.
     pub(super) fn is_done(&self) -> bool {
         self.walk.is_none()
     }
 
-    /// The next block with the offset where it ends, `None` if that is the end of the slice.
+    /// The next block, and the offset of its end; `None` as the end if that is the end of the slice.
     pub(super) fn next(&mut self, index: &RowTrie) -> Result<Option<(BlockStart, Option<u64>)>> {
         let Some(walk) = &mut self.walk else {
             return Ok(None);

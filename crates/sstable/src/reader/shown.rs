@@ -1,4 +1,4 @@
-//! Plain partitions and rows shown where they lie, from where a stream stands: window after window.
+//! Shows plain partitions and rows in place, window after window, from a stream's position on.
 
 use ilion_rows::{Bound, DecoratedKey, KeyBound, PlainRun, PlainVisitor};
 use ilion_types::Token;
@@ -7,7 +7,8 @@ use crate::DataStream;
 use crate::row::decode::RowFormat;
 use crate::row::seen::{Patterns, WantedKeys};
 
-/// Shows the visitor the partitions that follow, see [`RowFormat::visit_plain`]. Requires: the stream stands where one starts.
+/// Shows the visitor the partitions that follow, see [`RowFormat::visit_plain`]. Requires: the stream is at the start of a
+/// partition.
 pub(super) fn show_partitions(
     stream: &mut DataStream,
     format: &RowFormat,
@@ -21,7 +22,7 @@ pub(super) fn show_partitions(
         let count = whole.map_or(0, |whole| whole.count) + visited.count;
         let is_over = visited.is_over;
         whole = Some(PlainRun { count, ..visited });
-        // What did not go on may be a partition that the window has not all of.
+        // The partition that could not be shown may be cut off by the end of the window.
         if is_over || !stream.refill() {
             break;
         }
@@ -29,8 +30,8 @@ pub(super) fn show_partitions(
     whole
 }
 
-/// Shows the visitor the rows of the partition that follow, see [`RowFormat::visit_rows`]; returns how many were taken. Requires: the stream
-/// stands where one may start.
+/// Shows the visitor the rows of the partition that follow, see [`RowFormat::visit_rows`]; returns how many it took. Requires:
+/// the stream is where an unfiltered may start.
 pub(super) fn show_rows(
     stream: &mut DataStream,
     format: &RowFormat,
@@ -39,20 +40,20 @@ pub(super) fn show_rows(
     end: Option<&Bound>,
     visitor: &mut dyn PlainVisitor,
 ) -> u64 {
-    // Behind all rows nothing has to be compared.
+    // No comparisons are needed if the end is behind all rows.
     let end = end.filter(|end| !end.values.is_empty() || end.kind.is_before());
     let mut count = 0;
     loop {
         let (taken, is_over) = format.visit_rows(stream, patterns, key, end, visitor);
         count += taken;
-        // What did not go on may be a row that the window has not all of.
+        // The row that could not be shown may be cut off by the end of the window.
         if is_over || !stream.refill() {
             return count;
         }
     }
 }
 
-/// Tells the keys below the end of a range and below `before`; `None` if all are.
+/// A test for keys below the end of a range and below `before`; `None` if all keys are.
 pub(super) fn until<'k>(
     end: &'k KeyBound,
     before: Option<&'k DecoratedKey>,

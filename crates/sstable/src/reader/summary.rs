@@ -6,7 +6,7 @@
 //! entry := key  index_position:i64le                   up to where the next entry starts; size is of offsets and entries
 //! ```
 //!
-//! A summary that does not fit its index is not used: it is made again from Index.db.
+//! A summary that does not fit its index is ignored, and built again from Index.db.
 
 use std::path::{Path, PathBuf};
 
@@ -19,45 +19,45 @@ use super::index_walker::IndexWalker;
 use crate::verify::Findings;
 use crate::{Error, Result};
 
-/// Partitions between two samples, where a summary is made anew.
+/// Partitions between two samples, in a summary that Ilion builds.
 const INTERVAL_DEFAULT: u64 = 128;
-/// Nothing is left out.
+/// The level of a summary with all its samples.
 pub(crate) const FULL_LEVEL: u8 = 128;
 const POSITION_LEN: usize = 8;
-/// Bytes before the offsets.
+/// Size of the header, before the offsets.
 const HEADER_LEN: usize = 24;
 
-/// Samples of the partition index, ascending; and the first and last key.
+/// Samples of the partition index, ascending, and the first and last key.
 pub(crate) struct Summary {
-    /// Keys of the samples, one after another.
+    /// Keys of the samples, one after the other.
     keys: Bytes,
-    /// Where each key ends in `keys`.
+    /// End of each key in `keys`.
     key_ends: Vec<u32>,
     tokens: Vec<Token>,
-    /// Where each sample's entry is in Index.db.
+    /// Offset of each sample's entry in Index.db.
     positions: Vec<u64>,
     pub(crate) first: DecoratedKey,
     pub(crate) last: DecoratedKey,
-    /// Number of partitions, as far as it is known from the samples.
+    /// Estimated number of partitions, from the samples.
     pub(crate) estimated_keys: u64,
-    /// How many of 128 samples it has of those that the index was sampled for (Cassandra: sampling level).
+    /// Number of samples that it has of every 128 that the index was sampled for (Cassandra: sampling level).
     pub(crate) level: u8,
 }
 
-/// What an index summary takes, and how much it is used.
+/// Size and use of an index summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SummaryShare {
-    /// Memory that it takes.
+    /// Memory that it takes, in bytes.
     pub bytes: u64,
-    /// What it would take with all its samples.
+    /// Memory that it would take with all its samples.
     pub full_bytes: u64,
-    /// How many of 128 samples it has.
+    /// Number of samples that it has of every 128.
     pub level: u8,
-    /// Look-ups in it since the last time.
+    /// Number of lookups since the last call.
     pub lookups: u64,
 }
 
-/// Samples being gathered.
+/// Samples under construction.
 #[derive(Default)]
 struct Samples {
     keys: Vec<u8>,
@@ -67,7 +67,7 @@ struct Samples {
 }
 
 impl Samples {
-    /// False if the sample cannot follow those before it.
+    /// False if the sample does not ascend.
     fn push(&mut self, key: &[u8], token: Token, position: u64) -> bool {
         let ascends = match (self.tokens.last(), self.positions.last()) {
             (Some(last_token), Some(last_position)) => {
@@ -109,7 +109,7 @@ fn key_at<'k>(keys: &'k [u8], ends: &[u32], index: usize) -> &'k [u8] {
 }
 
 impl Summary {
-    /// Reads the component; `None` if it does not fit an index of `index_length` bytes.
+    /// Decodes the component; `None` if it does not fit an index of `index_length` bytes.
     pub(crate) fn decode(bytes: &[u8], partitioner: Partitioner, index_length: u64) -> Option<Self> {
         let raw = RawSummary::read(bytes).ok()?;
         let first = DecoratedKey::new(partitioner, Bytes::copy_from_slice(raw.first_key));
@@ -130,7 +130,7 @@ impl Summary {
         fits.then(|| samples.finish(first, last, estimated_keys, level.clamp(1, FULL_LEVEL)))
     }
 
-    /// Makes it from Index.db, reading it once; `None` if the index is empty.
+    /// Builds it from Index.db, which is read once; `None` if the index is empty.
     ///
     /// # Errors
     /// The index is damaged or cannot be read.
@@ -155,7 +155,7 @@ impl Summary {
             position = index.position();
         }
         Ok(ends.map(|(first, last)| {
-            // Slices of the index's chunks would hold them in memory.
+            // Slices would keep the index's chunks in memory.
             let own = |key: DecoratedKey| DecoratedKey {
                 key: Bytes::copy_from_slice(&key.key),
                 ..key
@@ -164,7 +164,7 @@ impl Summary {
         }))
     }
 
-    /// The same with about `level` of 128 samples, evenly; it has at least as many now.
+    /// Keeps about `level` of 128 samples, evenly distributed. Requires: it has at least as many.
     pub(crate) fn thinned(&self, level: u8) -> Self {
         let (level, own) = (usize::from(level.max(1)), usize::from(self.level.max(1)));
         let mut samples = Samples::default();
@@ -172,7 +172,7 @@ impl Summary {
             let is_next = index == 0 || index * level / own != (index - 1) * level / own;
             if is_next {
                 let key = key_at(&self.keys, &self.key_ends, index);
-                // It ascends since it does so here.
+                // Cannot fail: the samples ascend, as they do here.
                 let _ = samples.push(key, self.tokens[index].clone(), self.positions[index]);
             }
         }
@@ -180,8 +180,8 @@ impl Summary {
         samples.finish(self.first.clone(), self.last.clone(), self.estimated_keys, level)
     }
 
-    /// Where in Index.db the entry of `key` is, if there is one: from the last sample that is not above it to
-    /// the next. `None` if the key is below all.
+    /// The range of Index.db that has the entry of `key`, if there is one: from the last sample that is not above it to the
+    /// next. `None` if the key is below all samples.
     #[inline]
     pub(crate) fn index_range(&self, key: &DecoratedKey, index_length: u64) -> Option<(u64, u64)> {
         let above = self.first_above(&key.token, &key.key);
@@ -189,7 +189,7 @@ impl Summary {
         Some((start, self.positions.get(above).copied().unwrap_or(index_length)))
     }
 
-    /// Where in Index.db a walk begins that is to find the first entry above `bound`.
+    /// An offset in Index.db from which an iteration finds the first entry above `bound`.
     pub(crate) fn position_before(&self, bound: &KeyBound) -> u64 {
         let above = match bound {
             KeyBound::Start => 0,
@@ -210,18 +210,18 @@ impl Summary {
         above
     }
 
-    /// Memory that it takes.
+    /// Memory that it takes, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.keys.len() + self.tokens.len() * (size_of::<Token>() + size_of::<u64>() + size_of::<u32>())
     }
 }
 
-/// Checks a Summary.db while the entries of its Index.db go by.
+/// Compares a Summary.db with the entries of its Index.db.
 pub(crate) struct SummaryCheck {
     path: PathBuf,
     /// Keys and positions of the samples.
     samples: Vec<(Vec<u8>, u64)>,
-    /// How many samples went by.
+    /// Number of samples that were found.
     seen: usize,
     min_index_interval: u32,
     full_size: u32,
@@ -231,7 +231,7 @@ pub(crate) struct SummaryCheck {
 }
 
 impl SummaryCheck {
-    /// Reads all of the file.
+    /// Decodes the whole file.
     pub(crate) fn new(bytes: &[u8], path: &Path) -> Result<Self> {
         let raw = RawSummary::read(bytes).map_err(|error| Error::in_file(path, 0, &error))?;
         let end = HEADER_LEN + raw.table.len() + 8 + raw.first_key.len() + raw.last_key.len();
@@ -265,7 +265,7 @@ impl SummaryCheck {
         })
     }
 
-    /// Index.db has the entry of a key at `position`.
+    /// Reports that Index.db has the entry of a key at `position`.
     pub(crate) fn entry(&mut self, position: u64, key: &[u8], findings: &mut Findings) {
         let Some((sample, sampled)) = self.samples.get(self.seen) else {
             return;
@@ -280,9 +280,9 @@ impl SummaryCheck {
         self.seen += 1;
     }
 
-    /// Data.db has a partition with this key.
+    /// Reports that Data.db has a partition with this key.
     pub(crate) fn partition(&mut self, key: &Bytes) {
-        // Slices of chunks would hold them in memory.
+        // Slices would keep chunks in memory.
         let key = Bytes::copy_from_slice(key);
         match &mut self.ends {
             Some((_, last)) => *last = key,
@@ -290,7 +290,7 @@ impl SummaryCheck {
         }
     }
 
-    /// There were so many partitions.
+    /// Reports the number of partitions, at the end.
     pub(crate) fn finish(self, partitions: u64, findings: &mut Findings) {
         let mut expect = |holds: bool, expected: &str| {
             if !holds {
@@ -315,13 +315,13 @@ impl SummaryCheck {
     }
 }
 
-/// The file's parts, not yet checked against each other.
+/// The parts of the file, not yet compared with each other.
 struct RawSummary<'b> {
     min_index_interval: u32,
     sampling_level: u32,
     full_size: u32,
     count: usize,
-    /// Offsets and entries.
+    /// The bytes of offsets and entries.
     table: &'b [u8],
     first_key: &'b [u8],
     last_key: &'b [u8],

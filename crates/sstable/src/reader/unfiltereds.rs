@@ -1,4 +1,4 @@
-//! The unfiltereds of one partition, one after another or at a position.
+//! The unfiltereds of one partition, one after the other or at a position.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::row::source::ByteSource as _;
 
 use super::row_index::RowIndex;
 
-/// The unfiltereds of one partition, and where in it the stream stands.
+/// The unfiltereds of one partition, and the stream's position in it.
 #[derive(Debug)]
 pub(super) struct Unfiltereds {
     pub(super) stream: DataStream,
@@ -23,16 +23,16 @@ pub(super) struct Unfiltereds {
     pub(super) filter: Arc<ClusteringFilter>,
     pub(super) unwanted: Unwanted,
     pub(super) patterns: Patterns,
-    /// Where large rows begin and their cells are, if rows or cells may be passed over.
+    /// The cell map, if rows or cells may be skipped.
     pub(super) cells: Option<CellLookup>,
-    /// Where the partition starts.
+    /// Position of the partition's start.
     pub(super) start: u64,
-    /// Where the first unfiltered starts.
+    /// Position of the first unfiltered.
     pub(super) rows_at: u64,
 }
 
 impl Unfiltereds {
-    /// The next one up to its body; `None` after the last one.
+    /// The next unfiltered up to its body; `None` after the last one.
     #[inline(always)]
     pub(super) fn next_head(&mut self) -> Step<Option<Head>> {
         if self.cells.is_none() {
@@ -46,7 +46,8 @@ impl Unfiltereds {
         Ok(head)
     }
 
-    /// What the cell map has of the row that starts here. Its start is laid in the stream's way, so that it need not be read.
+    /// The parts of the row that starts here, from the cell map. Preloads the row's head into the stream, so that it need not
+    /// be read.
     fn look_up(&mut self) -> Option<Bytes> {
         let cells = self.cells.as_mut()?;
         let position = self.stream.position();
@@ -64,7 +65,7 @@ impl Unfiltereds {
         entry.parts
     }
 
-    /// The rest of the one whose head was just read; `None` for a row of which all was dropped.
+    /// Reads the rest of the unfiltered of `head`; `None` for a row whose columns were all dropped.
     #[inline(always)]
     pub(super) fn finish(&mut self, head: Head) -> Step<Option<Unfiltered>> {
         match head {
@@ -77,7 +78,7 @@ impl Unfiltereds {
         }
     }
 
-    /// True if a row is better read only when it is given: its values lie in chunks of their own.
+    /// True if a row should be read only when it is returned, since its values are in chunks of their own.
     pub(super) fn is_large(&self, head: &Head) -> bool {
         match head {
             Head::Marker(_) => false,
@@ -87,7 +88,7 @@ impl Unfiltereds {
         }
     }
 
-    /// The unfiltered at a position where one starts; `None` for a row of which all was dropped.
+    /// The unfiltered that starts at a position; `None` for a row whose columns were all dropped.
     pub(super) fn read_at(&mut self, position: u64) -> Step<Option<Unfiltered>> {
         self.stream.seek(position);
         match self.next_head()? {
@@ -96,7 +97,7 @@ impl Unfiltereds {
         }
     }
 
-    /// Moves past the one whose head was just read.
+    /// Skips the rest of the unfiltered of `head`.
     pub(super) fn skip(&mut self, head: &Head) -> Step<()> {
         match head {
             Head::Marker(_) => Ok(()),
@@ -104,7 +105,7 @@ impl Unfiltereds {
         }
     }
 
-    /// The deletion and the static row that follow a key.
+    /// Reads the deletion and the static row that follow a key.
     #[inline(always)]
     pub(super) fn partition_head(&mut self) -> Step<(DeletionTime, Option<Row>)> {
         let deletion = self.format.times.partition_deletion(&mut self.stream)?;
@@ -117,7 +118,7 @@ impl Unfiltereds {
         Ok((deletion, static_row))
     }
 
-    /// The key at the start of a partition.
+    /// Reads the key at the start of a partition.
     #[inline(always)]
     pub(super) fn key(&mut self) -> Step<Bytes> {
         if self.cells.is_some() {
@@ -127,7 +128,8 @@ impl Unfiltereds {
         self.stream.take(len)
     }
 
-    /// The start of a partition that is at hand and not deleted, if partitions have no static row: moves past it, and returns the key.
+    /// Starts a partition that is in the window, is not deleted, and has no static row: moves past its head and returns the
+    /// key.
     #[inline(always)]
     pub(super) fn begin_at_hand(&mut self, offset: usize) -> Option<Bytes> {
         let (window, _) = self.stream.window();

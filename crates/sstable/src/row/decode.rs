@@ -1,7 +1,7 @@
-//! Rows and markers from bytes, as [`super::format`] describes them.
+//! Decodes rows and markers, as [`super::format`] describes them.
 //!
-//! Columns are matched by name: what the table does not have any more is read over, what was written before a column
-//! was dropped is left out. Invariant: a row's body ends where its size says.
+//! Columns are matched by name. Columns that the table no longer has are skipped; cells that were written before their column
+//! was dropped are left out. Invariant: the body of a row ends where its size says.
 
 mod at_hand;
 mod body;
@@ -31,11 +31,11 @@ use crate::row::format::{
 use crate::row::source::{ByteSource, Stretch, Within};
 use crate::{DataStream, Error, Result, SerializationHeader, Version};
 
-pub(crate) use self::prefix::{ClusteringFormat, Place};
+pub(crate) use self::prefix::{ClusteringFormat, ClusteringPrefix};
 pub use self::wanted::Unwanted;
 pub(crate) use self::wanted::Wanted;
 
-/// How the rows of one file become rows of one table.
+/// Decodes the rows of one file as rows of one table.
 #[derive(Debug)]
 pub(crate) struct RowFormat {
     pub(crate) table: Arc<TableSchema>,
@@ -46,20 +46,20 @@ pub(crate) struct RowFormat {
     pub(in crate::row) regulars: FileColumns,
 }
 
-/// An unfiltered of which the content of a row was not read: enough to decide whether it is wanted.
+/// An unfiltered; of a row, only what is needed to decide whether it is selected.
 #[derive(Debug)]
 pub(crate) enum Head {
     Row(RowHead),
     Marker(Marker),
 }
 
-/// The start of a row, up to its body.
+/// The start of a row, before its body.
 #[derive(Debug)]
 pub(crate) struct RowHead {
     pub(crate) clustering: Clustering,
     pub(crate) body_size: u64,
     flags: u8,
-    /// What the cell map has of its columns.
+    /// The parts of its columns, from the cell map.
     pub(crate) parts: Option<Bytes>,
 }
 
@@ -94,30 +94,30 @@ impl RowFormat {
         })
     }
 
-    /// The deletion and static row that follow a partition's key.
+    /// Decodes the deletion and static row that follow a partition's key.
     pub(crate) fn partition_head(&self, input: &mut DataStream) -> Step<(DeletionTime, Option<Row>)> {
         let deletion = self.times.partition_deletion(input)?;
         let static_row = self.static_row(input, Wanted::ALL, None)?;
         Ok((deletion, static_row))
     }
 
-    /// True if partitions may be plain.
+    /// True if the file can have plain partitions.
     pub(crate) fn may_be_plain(&self) -> bool {
         !self.has_statics() && self.comparator.is_empty()
     }
 
-    /// True if rows of partitions with clustering may be plain.
+    /// True if the table has clustering columns and the file can have plain rows.
     pub(crate) fn rows_may_be_plain(&self) -> bool {
         !self.comparator.is_empty() && !self.table.is_counter()
     }
 
-    /// True if partitions have a static row.
+    /// True if partitions of the file have a static row.
     #[inline]
     pub(crate) fn has_statics(&self) -> bool {
         !self.statics.columns.is_empty()
     }
 
-    /// The static row that follows the deletion of a partition, if the table has any; `None` if it is empty.
+    /// Decodes the static row that follows a partition's deletion, if the file has static columns; `None` if it is empty.
     pub(crate) fn static_row(
         &self,
         input: &mut DataStream,
@@ -142,7 +142,7 @@ impl RowFormat {
         Ok((!row.is_empty()).then_some(row))
     }
 
-    /// The next unfiltered up to its body; `None` after the last one of the partition.
+    /// Decodes the next unfiltered up to its body; `None` at the end of the partition.
     #[inline(always)]
     pub(crate) fn head(&self, input: &mut DataStream) -> Step<Option<Head>> {
         let flags = input.u8()?;
@@ -171,7 +171,7 @@ impl RowFormat {
         })))
     }
 
-    /// The row whose head was just read. It may be empty, if all that it had was dropped.
+    /// Decodes the body of a row. The row may be empty, if all its columns were dropped.
     #[inline(always)]
     pub(crate) fn row(&self, input: &mut DataStream, head: RowHead, wanted: Wanted<'_>) -> Step<Row> {
         self.body(input, head, &self.regulars, wanted)
@@ -223,7 +223,7 @@ impl RowFormat {
     }
 }
 
-/// Decodes a body whose chunks are not all fetched.
+/// Decodes a body of which some chunks are skipped.
 #[inline(never)]
 fn walk_through(
     decoder: &mut BodyDecoder<'_>,
@@ -240,7 +240,7 @@ fn walk_through(
     }
 }
 
-/// Decodes a body whose values are not held in memory.
+/// Decodes a body whose values are not kept in memory.
 #[cold]
 fn walk_apart(decoder: &mut BodyDecoder<'_>, input: &mut DataStream, size: u64, row: &mut Row) -> Step<()> {
     let end = input.position().saturating_add(size);
@@ -249,7 +249,7 @@ fn walk_apart(decoder: &mut BodyDecoder<'_>, input: &mut DataStream, size: u64, 
     decoder.decode_columns(&mut within, &subset, row)
 }
 
-/// True if a row has chunks that need not be read where values are passed over.
+/// True if the row has chunks that need not be read if values are skipped.
 fn is_worth_skipping(input: &DataStream, size: usize) -> bool {
     size > input.rest().len() && size > input.chunks().chunk_length() as usize
 }

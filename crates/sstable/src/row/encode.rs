@@ -1,10 +1,10 @@
-//! Rows and markers to bytes, as [`super::format`] describes them.
+//! Encodes rows and markers, as [`super::format`] describes them.
 //!
-//! A row is encoded in one of two ways, which give the same bytes. [`usual`] writes a row in one go as it looks at it, if it
-//! turns out to be as nearly all rows are. The careful way, here, takes every row ([`RowSource`]): it first picks the columns
-//! that are stored, which bounds what the row takes. A short row is then written where it belongs, with room left for its
-//! size; the body of a long one is gathered apart ([`EncodedBody`]), so that large values need not be copied and the cell map
-//! can describe it ([`Sketch`]).
+//! A row is encoded in one of two ways, with the same result. [`usual`] encodes a row in one pass, if the row has the usual
+//! form. The general way, here, handles every row ([`RowSource`]). It first chooses the columns to store, which gives a bound
+//! of the row's size. A short row is then written in place, with space reserved for its size. The body of a long row is
+//! collected separately ([`EncodedBody`]), so that large values need not be copied, and the cell map can describe it
+//! ([`Sketch`]).
 
 mod body;
 mod cell;
@@ -36,33 +36,33 @@ pub(crate) use body::{EncodedBody, LARGE_VALUE_BYTES};
 pub(crate) use sketch::{Detail, Sketch};
 pub(crate) use source::RowSource;
 
-/// Encodes the rows and markers of one table, and tells the collector what it stored.
+/// Encodes the rows and markers of one table, and adds them to the statistics.
 #[derive(Debug)]
 pub(crate) struct RowEncoder {
     clustering_lens: Vec<FixedLen>,
     regulars: ColumnLayout,
     statics: ColumnLayout,
     times: Times,
-    /// Bodies that are shorter for certain are written where they belong.
+    /// Bodies with a bound below this are written in place.
     short_bytes_max: usize,
-    /// Bytes that the size of the row before took: rows of a table are much alike.
+    /// Length of the size field of the last row: rows of a table are similar.
     size_len: usize,
-    /// The body of the long row, static row or marker at hand: its size stands before it.
+    /// The body of the current long row, static row or marker; its size comes first.
     body: EncodedBody,
 }
 
 /// How the body of a row is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
-    /// Nothing of the row is stored: columns may have been dropped since it was written.
+    /// Not at all: all its columns were dropped since it was written.
     Blank,
-    /// Where it belongs: it takes at most so many bytes.
+    /// In place: the value is a bound of its size.
     Short(usize),
-    /// Apart.
+    /// Collected separately.
     Long,
 }
 
-/// The most bytes that a body takes before its columns: a liveness, a deletion, a bitmap of columns.
+/// Maximum size of a body before its columns: a liveness, a deletion, a bitmap of columns.
 const BODY_HEAD_BYTES_MAX: usize = 6 * VINT_BYTES_MAX;
 
 impl RowEncoder {
@@ -81,8 +81,8 @@ impl RowEncoder {
         }
     }
 
-    /// Makes rows of `row_bytes_min` bytes or more long, so that [`RowEncoder::body`] holds what the cell map describes. A row
-    /// most of whose bytes are its clustering may stay short.
+    /// Makes rows of at least `row_bytes_min` bytes long, so that [`RowEncoder::body`] has what the cell map describes. A row
+    /// that consists mostly of its clustering may stay short.
     #[must_use]
     pub(crate) fn with_bodies_from(self, row_bytes_min: u32) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl RowEncoder {
         }
     }
 
-    /// For a file that has no static columns, whatever the table has.
+    /// For a file without static columns, whatever the table has.
     #[must_use]
     pub(crate) fn without_statics(self) -> Self {
         Self {
@@ -100,25 +100,25 @@ impl RowEncoder {
         }
     }
 
-    /// True if partitions have a static row, be it an empty one.
+    /// True if partitions have a static row, which may be empty.
     #[inline]
     pub(crate) fn has_statics(&self) -> bool {
         !self.statics.is_empty()
     }
 
-    /// What follows what was appended last; empty if it was appended as well.
+    /// The rest of the last unfiltered; empty if all of it was appended.
     #[inline]
     pub(crate) fn body(&self) -> &EncodedBody {
         &self.body
     }
 
-    /// The body was written.
+    /// Drops the values of the body, after it was written.
     pub(crate) fn forget_values(&mut self) {
         self.body.forget_values();
     }
 
-    /// Appends the start of the static row, an empty one for `None`; nothing if the table has no static columns. True if it has
-    /// something in it. Its body is [`RowEncoder::body`].
+    /// Appends the start of the static row, which is empty for `None`. Appends no bytes if the table has no static columns.
+    /// True if the row is not empty. Its body is [`RowEncoder::body`].
     #[inline]
     pub(crate) fn encode_static(
         &mut self,
@@ -160,7 +160,7 @@ impl RowEncoder {
         Ok(row.is_some())
     }
 
-    /// Describes the columns of the row that was appended last.
+    /// Describes the columns of the last row.
     pub(crate) fn sketch(
         &self,
         row: &Row,
@@ -176,8 +176,8 @@ impl RowEncoder {
         out.draw(row, layout, &self.times, has_complex_deletion, detail)
     }
 
-    /// Appends a row, or the start of one whose body is [`RowEncoder::body`]. Returns the place of its clustering values in `out`;
-    /// `None` if the row has nothing to store.
+    /// Appends a row, or the start of a row whose body is [`RowEncoder::body`]. Returns the range of its clustering values in
+    /// `out`; `None` if the row is empty.
     #[inline]
     pub(crate) fn encode_row(
         &mut self,
@@ -193,8 +193,8 @@ impl RowEncoder {
         }
     }
 
-    /// Appends a row that is seen where it lies, all of which was written at one time, in one of the two ways. Returns the place of
-    /// its clustering values in `out`; `None`, with nothing appended, if the row is long and to be encoded as a [`Row`].
+    /// Appends a plain row that was written at `written_micros`, in one of the two ways. Returns the range of its clustering
+    /// values in `out`; `None`, without appending, if the row is long and must be encoded as a [`Row`].
     #[inline]
     pub(crate) fn encode_seen(
         &mut self,
@@ -210,8 +210,8 @@ impl RowEncoder {
         }
     }
 
-    /// Appends a row if it is short and not blank. Returns the place of its clustering values in `out`; `None`, with nothing appended,
-    /// if the row is to be encoded as a [`Row`].
+    /// Appends a row if it is short and not empty. Returns the range of its clustering values in `out`; `None`, without
+    /// appending, if it must be encoded as a [`Row`].
     #[inline(never)]
     pub(crate) fn encode_if_short(
         &mut self,
@@ -226,7 +226,7 @@ impl RowEncoder {
         }
     }
 
-    /// Picks the columns that are stored, and says how the row is to be written.
+    /// Chooses the columns to store; returns how to write the row.
     #[inline]
     fn fit(&mut self, row: &impl RowSource) -> Result<Fit, Unstorable> {
         if row.clustering().len() != self.clustering_lens.len() {
@@ -241,7 +241,7 @@ impl RowEncoder {
         Ok(if is_short { Fit::Short(most) } else { Fit::Long })
     }
 
-    /// Appends all of a row whose columns were chosen, and that takes at most so many bytes.
+    /// Appends a whole row. Requires: its columns are chosen; `most` is a bound of its size.
     #[inline]
     fn encode_short(
         &mut self,
@@ -266,13 +266,13 @@ impl RowEncoder {
         Ok(start..size_at)
     }
 
-    /// Puts the size where room was left for it, and has the next row leave as much.
+    /// Writes the size into the reserved space; the next row reserves the same length.
     #[inline(always)]
     fn put_size(&mut self, at: usize, size: u64, out: &mut Slab) {
         self.size_len = out.uvint_at(at, self.size_len, size);
     }
 
-    /// Appends the start of a row whose columns were chosen; [`RowEncoder::body`] has the rest.
+    /// Appends the start of a row. Requires: its columns are chosen. [`RowEncoder::body`] has the rest.
     fn encode_long(
         &mut self,
         row: &Row,
@@ -290,7 +290,7 @@ impl RowEncoder {
         Ok(clustering)
     }
 
-    /// Appends the start of a marker. Returns the place of its bound in `out`. Its body is [`RowEncoder::body`].
+    /// Appends the start of a marker; its body is [`RowEncoder::body`]. Returns the range of its bound in `out`.
     pub(crate) fn encode_marker(
         &mut self,
         marker: &Marker,
@@ -318,23 +318,23 @@ impl RowEncoder {
     }
 }
 
-/// Appends the size of what follows it, and the distance to the unfiltered before.
+/// Appends the size of what follows, and the distance to the previous unfiltered.
 #[inline]
 fn append_sizes(previous_size: u64, body_len: u64, out: &mut impl Append) {
     out.uvint(unsigned_vint_len(previous_size) as u64 + body_len);
     out.uvint(previous_size);
 }
 
-/// Which columns a row has.
+/// The kind of a row, which determines its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowKind {
-    /// Those of the partition.
+    /// The static row of a partition.
     Static,
-    /// Its own.
+    /// A row with a clustering.
     Regular,
 }
 
-/// Appends what a partition has before its static row.
+/// Appends the start of a partition, before its static row.
 #[inline(always)]
 pub(crate) fn encode_partition_start(
     version: Version,
@@ -346,24 +346,24 @@ pub(crate) fn encode_partition_start(
     encode_partition_deletion(version, deletion, out)
 }
 
-/// The most bytes that it takes.
+/// Maximum length of the start of a partition.
 #[inline]
 pub(crate) fn partition_start_len_max(key: &[u8]) -> usize {
     2 + key.len() + PARTITION_DELETION_BYTES_MAX
 }
 
-/// The last byte of a partition.
+/// Appends the end of a partition.
 #[inline]
 pub(crate) fn encode_end_of_partition(out: &mut Slab) {
     out.u8(unfiltered_flag::END_OF_PARTITION);
 }
 
-/// True if nothing of a row whose columns were chosen would be stored.
+/// True if the row is empty. Requires: its columns are chosen.
 fn is_blank(row: &impl RowSource, layout: &ColumnLayout) -> bool {
     layout.chosen().is_empty() && row.liveness().is_none() && row.deletion().is_live()
 }
 
-/// The first byte of a row whose columns were chosen.
+/// The flags of a row. Requires: its columns are chosen.
 #[inline]
 fn flags_of(row: &impl RowSource, layout: &ColumnLayout) -> u8 {
     let mut flags = 0;
@@ -395,7 +395,7 @@ fn has_complex_deletion(row: &impl RowSource, layout: &ColumnLayout) -> bool {
         })
 }
 
-/// Appends what follows the sizes of a row whose columns were chosen and whose first byte is `flags`.
+/// Appends a row behind its sizes. Requires: its columns are chosen; `flags` are its flags.
 #[inline]
 fn encode_body(
     row: &impl RowSource,
@@ -448,7 +448,7 @@ fn encode_body(
     Ok(())
 }
 
-/// True if a cell has the times of its row, which was inserted.
+/// True if the row has a liveness, and the cell has the same times.
 #[inline]
 fn has_times_of(cell: &CellRef<'_>, liveness: &Liveness) -> bool {
     cell.timestamp_micros == liveness.timestamp_micros

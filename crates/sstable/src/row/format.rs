@@ -1,4 +1,4 @@
-//! What a row looks like in Data.db: the bits and numbers that encoder, decoder, seen rows and the tools share.
+//! The row format of Data.db: bits and constants that encoder, decoder, plain rows and tools share.
 //!
 //! ```text
 //! partition  := key:bytes16  deletion:PDEL  [static]  unfiltered*  END_OF_PARTITION
@@ -15,13 +15,13 @@
 //! ts         := uvint, secs ttl := uvint32, all less the minima of the header
 //! ```
 //!
-//! `body_size` counts what follows it. `previous_size` is the distance to the start of the unfiltered before, or to that of the
-//! partition for the first one. Compat: `org.apache.cassandra.db.rows.UnfilteredSerializer`.
+//! `body_size` is the size of what follows it. `previous_size` is the distance to the start of the previous unfiltered; for the
+//! first one, to that of the partition. Compat: `org.apache.cassandra.db.rows.UnfilteredSerializer`.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `times` | timestamps, TTLs and local times as differences; deletions inside rows and of partitions (PDEL) |
-//! | `subset` | which of the header's columns a row has |
+//! | `subset` | the header's columns that a row has |
 //! | `values` | clustering values and bounds |
 
 pub(crate) mod subset;
@@ -30,29 +30,29 @@ pub(crate) mod values;
 
 /// Bits of the first byte of a row, a marker, or the end of a partition.
 pub mod unfiltered_flag {
-    /// The whole byte that ends a partition.
+    /// The byte that ends a partition.
     pub const END_OF_PARTITION: u8 = 0x01;
-    /// The whole byte that begins a range tombstone marker.
+    /// The byte that starts a range tombstone marker.
     pub const IS_MARKER: u8 = 0x02;
-    /// The row has a timestamp: it was inserted.
+    /// The row has a liveness with this timestamp.
     pub const HAS_TIMESTAMP: u8 = 0x04;
-    /// The row has a TTL, and the time when it expires.
+    /// The row's liveness has a TTL and an expiration.
     pub const HAS_TTL: u8 = 0x08;
     /// The row was deleted.
     pub const HAS_DELETION: u8 = 0x10;
     /// The row has all columns of the header; no subset follows.
     pub const HAS_ALL_COLUMNS: u8 = 0x20;
-    /// Each complex column of the row begins with a deletion.
+    /// Each complex column of the row starts with a deletion.
     pub const HAS_COMPLEX_DELETION: u8 = 0x40;
     /// A second byte of flags follows: [`super::extended_flag`].
     pub const HAS_EXTENSION: u8 = 0x80;
 }
 
-/// Bits of the second byte of a row that has one.
+/// Bits of the second flags byte.
 pub mod extended_flag {
-    /// The row is the static one.
+    /// The row is a static row.
     pub const IS_STATIC: u8 = 0x01;
-    /// The row's deletion may be undone by a newer insert: rows of views of Cassandra 3.
+    /// The row's deletion is shadowable by a newer insert: rows of views of Cassandra 3.
     pub const HAS_SHADOWABLE_DELETION: u8 = 0x02;
 }
 
@@ -62,18 +62,18 @@ pub mod cell_flag {
     pub const IS_DELETED: u8 = 0x01;
     /// The cell has a TTL.
     pub const IS_EXPIRING: u8 = 0x02;
-    /// No value follows.
+    /// The cell has no value.
     pub const HAS_EMPTY_VALUE: u8 = 0x04;
     /// The cell's timestamp is that of its row.
     pub const USES_ROW_TIMESTAMP: u8 = 0x08;
     /// The cell expires with its row.
     pub const USES_ROW_TTL: u8 = 0x10;
-    /// All that are known.
+    /// All known bits.
     pub const ALL: u8 = 0x1F;
 }
 
-/// Rows of tables with fewer columns have a bitmap of the missing ones.
+/// Tables with fewer columns store the missing columns of a row as a bitmap.
 pub const BITMAP_COLUMNS: usize = 64;
 
-/// So many clustering values have one header.
+/// Number of clustering values per header.
 pub const VALUES_PER_HEADER: usize = 32;

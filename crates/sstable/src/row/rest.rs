@@ -1,6 +1,7 @@
-//! Bytes at hand that are taken one after another, in registers: nothing is counted, copied or reported.
+//! A slice of bytes that is consumed from its start, kept in registers, without error reports.
 //!
-//! Whoever finds them to be other than expected leaves them to a [`ByteSource`](crate::row::source::ByteSource), which tells what is wrong.
+//! If the bytes are not as expected, the caller falls back to a [`ByteSource`](crate::row::source::ByteSource), which reports
+//! errors.
 
 use ilion_codec::Reader;
 
@@ -9,7 +10,7 @@ use ilion_codec::Reader;
 pub(crate) fn read_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
     match *bytes {
         [first @ ..0x80, ..] => Some((u64::from(first), 1)),
-        // Sizes of rows.
+        // The usual length of row sizes.
         [first @ 0x80..0xC0, second, ..] => Some((u64::from(first & 0x3F) << 8 | u64::from(second), 2)),
         _ => read_long_uvint(bytes),
     }
@@ -22,18 +23,18 @@ fn read_long_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
     Some((value, input.offset()))
 }
 
-/// Bytes that are left.
+/// The bytes that are left.
 #[derive(Clone, Copy)]
 pub(in crate::row) struct Rest<'w>(pub(in crate::row) &'w [u8]);
 
-/// The key of the partition that begins with these bytes, if it is there.
+/// The key of the partition that starts with these bytes; `None` if it is incomplete.
 #[inline]
 pub(crate) fn key_at_hand(bytes: &[u8]) -> Option<&[u8]> {
     Rest(bytes).key()
 }
 
 impl<'w> Rest<'w> {
-    /// The bytes up to where `later` begins, which goes on in the same bytes.
+    /// The bytes up to the start of `later`. Requires: `later` is a suffix of this slice.
     #[inline(always)]
     pub(in crate::row) fn before(self, later: Self) -> &'w [u8] {
         &self.0[..self.0.len() - later.0.len()]
@@ -60,7 +61,7 @@ impl<'w> Rest<'w> {
         Some(value)
     }
 
-    /// Moves past an unsigned vint, of which the first byte tells the length.
+    /// Skips an unsigned vint, whose length its first byte determines.
     #[inline(always)]
     pub(in crate::row) fn skip_uvint(&mut self) -> Option<()> {
         let more = self.u8()?.leading_ones();
@@ -73,7 +74,7 @@ impl<'w> Rest<'w> {
         self.take(len)
     }
 
-    /// A value that has a length before it, unless that is known.
+    /// A value; it is preceded by its length if `fixed_len` is `None`.
     #[inline(always)]
     pub(in crate::row) fn value(&mut self, fixed_len: Option<usize>) -> Option<&'w [u8]> {
         match fixed_len {
@@ -82,7 +83,7 @@ impl<'w> Rest<'w> {
         }
     }
 
-    /// The key of a partition that begins here.
+    /// The key of a partition that starts here.
     #[inline(always)]
     pub(in crate::row) fn key(&mut self) -> Option<&'w [u8]> {
         let len = self.take(2)?.first_chunk()?;

@@ -1,9 +1,9 @@
-//! Rows that are read where they lie, without being built ([`ilion_rows::PlainRow`]).
+//! Plain rows that are read in place, without building a row ([`ilion_rows::PlainRow`]).
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `visit` | shows rows and partitions to a visitor as long as they are plain |
-//! | `pattern` | many rows of one layout, found by comparing the bytes that say how a row is laid out |
+//! | `visit` | shows plain rows and partitions to a visitor |
+//! | `pattern` | finds rows of one layout by comparing the bytes that determine the layout |
 
 mod pattern;
 mod visit;

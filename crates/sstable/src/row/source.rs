@@ -1,4 +1,4 @@
-//! Where decoders take bytes from: a stream over a file, or a piece of it at hand.
+//! The inputs of decoders: a stream over a file, or bytes in memory.
 
 use bytes::Bytes;
 
@@ -6,15 +6,15 @@ use super::rest::Rest;
 use crate::error::Step;
 use crate::{ChunkReader, DataStream, Error};
 
-/// Bytes that are taken one after another; errors name file and offset.
+/// A sequence of bytes; errors name file and offset.
 pub(crate) trait ByteSource {
     /// The next byte.
     fn u8(&mut self) -> Step<u8>;
     /// An unsigned vint.
     fn uvint(&mut self) -> Step<u64>;
-    /// The next `len` bytes, copied only where they lie in several chunks.
+    /// The next `len` bytes, copied only if they lie in several chunks.
     fn take(&mut self, len: usize) -> Step<Bytes>;
-    /// Damage at the position.
+    /// An error about damage at the position.
     fn corrupt(&self, expected: &'static str) -> Box<Error>;
 
     /// The next `N` bytes.
@@ -50,18 +50,18 @@ pub(crate) trait ByteSource {
     }
 }
 
-/// Bytes of the body of a row: values may be passed over.
+/// The body of a row; values may be skipped.
 pub(in crate::row) trait BodySource: ByteSource {
-    /// Bytes that the body, or what of it is looked at, still has.
+    /// Number of bytes left of the body, or of the range that is decoded.
     fn remaining(&self) -> u64;
 
-    /// The value that comes next.
+    /// Takes the next value.
     #[inline(always)]
     fn take_value(&mut self, len: usize) -> Step<Bytes> {
         self.take(len)
     }
 
-    /// Moves past the value that comes next.
+    /// Skips the next value.
     fn skip_value(&mut self, len: usize) -> Step<()>;
 }
 
@@ -97,7 +97,7 @@ impl ByteSource for DataStream {
     }
 }
 
-/// Bytes of a file that are at hand.
+/// Bytes of a file, in memory.
 pub(crate) struct Piece<'f> {
     bytes: Bytes,
     offset: usize,
@@ -120,12 +120,12 @@ impl<'f> Piece<'f> {
         self.bytes.len() - self.offset
     }
 
-    /// Where it stands, in its bytes.
+    /// Offset of the position in its bytes.
     pub(in crate::row) fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The stretch from where it stands to its end.
+    /// The rest of the bytes.
     fn stretch(&self) -> Stretch<'_> {
         Stretch {
             rest: Rest(&self.bytes[self.offset..]),
@@ -136,7 +136,7 @@ impl<'f> Piece<'f> {
         }
     }
 
-    /// Takes from what is left of it.
+    /// Lets `take` consume the rest of the bytes.
     #[inline]
     fn taking<T>(&mut self, take: impl FnOnce(&mut Stretch<'_>) -> Step<T>) -> Step<T> {
         let mut stretch = self.stretch();
@@ -169,13 +169,13 @@ impl ByteSource for Piece<'_> {
     }
 }
 
-/// Bytes at hand of which nothing is counted or copied before it is taken: a stretch of a stream's window.
+/// A range of a stream's window. Nothing is counted or copied before it is taken.
 #[derive(Clone)]
 pub(crate) struct Stretch<'f> {
-    /// What is left of it.
+    /// The rest of the range.
     rest: Rest<'f>,
     window: &'f Bytes,
-    /// Where it ends in the window.
+    /// End of the range in the window.
     end: usize,
     /// Position of the window's first byte in the file.
     base: u64,
@@ -183,7 +183,7 @@ pub(crate) struct Stretch<'f> {
 }
 
 impl<'f> Stretch<'f> {
-    /// The next `len` bytes of the stream, which stays where it is.
+    /// The next `len` bytes of the stream, which does not move.
     ///
     /// # Errors
     /// Corrupt: the data ends before, or a chunk is damaged.
@@ -202,26 +202,26 @@ impl<'f> Stretch<'f> {
         })
     }
 
-    /// What is left of it.
+    /// The rest of the range.
     #[inline(always)]
     pub(in crate::row) fn rest(&self) -> Rest<'f> {
         self.rest
     }
 
-    /// The same stretch from where only `rest` is left of it.
+    /// The same range with `rest` as its rest.
     #[inline(always)]
     pub(in crate::row) fn going_on(&self, rest: Rest<'f>) -> Self {
         Self { rest, ..*self }
     }
 
-    /// The `len` bytes before those that are then left.
+    /// The `len` bytes before `left`, the rest after them.
     #[inline(always)]
     pub(in crate::row) fn slice_before(&self, left: Rest<'_>, len: usize) -> Bytes {
         let end = self.end - left.0.len();
         self.window.slice(end - len..end)
     }
 
-    /// All of the stream's window from where the stream stands on.
+    /// The rest of the stream's window.
     #[inline(always)]
     pub(in crate::row) fn at_hand(stream: &'f DataStream) -> Self {
         let (window, offset) = stream.window();
@@ -234,7 +234,7 @@ impl<'f> Stretch<'f> {
         }
     }
 
-    /// The next `len` bytes, if they are here, as a stretch of their own.
+    /// The next `len` bytes as a range of their own; `None` if there are fewer.
     #[inline(always)]
     pub(in crate::row) fn next_stretch(&mut self, len: usize) -> Option<Self> {
         let next = Rest(self.rest.take(len)?);
@@ -245,13 +245,13 @@ impl<'f> Stretch<'f> {
         })
     }
 
-    /// Where it stands in the window.
+    /// Offset of the position in the window.
     #[inline(always)]
     pub(in crate::row) fn offset(&self) -> usize {
         self.end - self.rest.0.len()
     }
 
-    /// Goes to where only `rest` is left of it.
+    /// Moves to where `rest` is the rest.
     #[inline(always)]
     pub(in crate::row) fn go_to(&mut self, rest: Rest<'f>) {
         self.rest = rest;
@@ -279,7 +279,7 @@ impl ByteSource for Stretch<'_> {
     fn take(&mut self, len: usize) -> Step<Bytes> {
         match self.rest.take(len) {
             Some(_) => Ok(self.slice_before(self.rest, len)),
-            None => Err(self.corrupt("a length within what holds it")),
+            None => Err(self.corrupt("a length within the enclosing field")),
         }
     }
 
@@ -309,21 +309,21 @@ impl BodySource for Stretch<'_> {
     fn skip_value(&mut self, len: usize) -> Step<()> {
         match self.rest.take(len) {
             Some(_) => Ok(()),
-            None => Err(self.corrupt("a length within what holds it")),
+            None => Err(self.corrupt("a length within the enclosing field")),
         }
     }
 }
 
-/// A stretch of a stream that is walked through without all of it being at hand: what is passed over is not read.
+/// A range of a stream that need not be in the window: skipped bytes are not read.
 pub(in crate::row) struct Within<'s> {
     stream: &'s mut DataStream,
     end: u64,
-    /// Nothing that is taken holds the stream's windows.
+    /// Taken bytes are not slices of the stream's windows.
     is_apart: bool,
 }
 
 impl<'s> Within<'s> {
-    /// From where the stream stands up to `end`.
+    /// From the stream's position to `end`.
     pub(in crate::row) fn new(stream: &'s mut DataStream, end: u64) -> Self {
         Self {
             stream,
@@ -332,7 +332,7 @@ impl<'s> Within<'s> {
         }
     }
 
-    /// The same of a row that is too large to be held.
+    /// The same for a row that is too large for memory.
     pub(in crate::row) fn apart(stream: &'s mut DataStream, end: u64) -> Self {
         Self {
             is_apart: true,
@@ -342,7 +342,7 @@ impl<'s> Within<'s> {
 
     fn check(&self, len: usize) -> Step<()> {
         if len as u64 > BodySource::remaining(self) {
-            return Err(self.corrupt("a length within what holds it"));
+            return Err(self.corrupt("a length within the enclosing field"));
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Whether an SSTable has a key, and where the partitions of a range begin, as far as memory tells: by its first and last key, its token
-//! map, or its Bloom filter. No I/O on Data.db or the index.
+//! Whether an SSTable has a key, and where the partitions of a range start, from memory only: first and last key, token map,
+//! Bloom filter. No I/O on Data.db or the index.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,46 +12,46 @@ use super::SSTable;
 use crate::KeyHash;
 use crate::tokens::{Candidates, TokenMap};
 
-/// Where the partitions of a range begin.
+/// A lower bound of the partitions of a range.
 #[derive(Debug)]
 pub struct Begin {
-    /// There, or before.
+    /// No partition of the range is before this key.
     pub(crate) bound: DecoratedKey,
-    /// How many partitions the token map has before it.
+    /// Number of partitions before it, by the token map.
     pub(crate) rank: Option<u64>,
     /// The token map that numbers them, if it is not to be that of the SSTable at that time.
     pub(crate) map: Option<Arc<TokenMap>>,
 }
 
 impl Begin {
-    /// The map and the number of the first partition, if that is exactly where the range begins.
+    /// The map and the rank of the first partition, if the range begins exactly there.
     pub(crate) fn exactly(&self) -> Option<(&TokenMap, u64)> {
         Some((self.map.as_deref()?, self.rank?))
     }
 
-    /// A key that none of the partitions is before.
+    /// A lower bound of the keys of these partitions.
     pub fn bound(&self) -> &DecoratedKey {
         &self.bound
     }
 }
 
-/// Whether an SSTable has a key, as far as it is known from memory.
+/// Whether an SSTable may have a key, from memory only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It is before the first key or after the last.
+    /// No: the key is before its first or after its last key.
     Outside,
-    /// The token map or the Bloom filter does not have it.
+    /// No: the token map or the Bloom filter excludes it.
     Absent,
-    /// It may be there.
+    /// Perhaps.
     Possible(Whereabouts),
 }
 
-/// Where a key may be: which partitions look like it, if the token map was asked and there are few.
+/// The partitions that may have a key, if the token map was used and they are few.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whereabouts(pub(super) Option<Range<u64>>);
 
 impl Whereabouts {
-    /// It has to be looked up.
+    /// The key must be looked up.
     pub(super) const UNKNOWN: Self = Self(None);
 
     /// Among the partitions with these numbers, in order.
@@ -60,7 +60,7 @@ impl Whereabouts {
     }
 }
 
-/// The least key with a token.
+/// The lowest key with a token.
 fn least_key(token: Token) -> DecoratedKey {
     DecoratedKey {
         token,
@@ -69,16 +69,16 @@ fn least_key(token: Token) -> DecoratedKey {
 }
 
 impl SSTable {
-    /// False if it does not have the key: by the token map, else by the Bloom filter. No I/O on Data.db or the index.
+    /// False if the token map, or else the Bloom filter, excludes the key. No I/O on Data.db or the index.
     pub fn may_have(&self, key: &DecoratedKey) -> bool {
         if self.is_outside(key) {
             return false;
         }
-        let by_map = self.ask_token_map(|map| map.candidates(&key.token));
+        let by_map = self.with_token_map(|map| map.candidates(&key.token));
         self.whereabouts(by_map, || KeyHash::of(&key.key)).is_some()
     }
 
-    /// What is known of a key from memory; the hash is that of the key.
+    /// Whether it may have a key; `hash` is the hash of the key.
     #[inline]
     pub fn presence(&self, key: &DecoratedKey, hash: &KeyHash) -> Presence {
         if self.is_outside(key) {
@@ -88,13 +88,14 @@ impl SSTable {
             .map_or(Presence::Absent, Presence::Possible)
     }
 
-    /// False if its token map or Bloom filter knows that it does not have the key.
+    /// False if its token map or Bloom filter excludes the key.
     #[inline]
     pub fn may_contain(&self, hash: &KeyHash) -> bool {
         self.whereabouts(self.seen_by_map(hash), || *hash).is_some()
     }
 
-    /// Where a key may be, if anywhere: by what its token map said, else by the Bloom filter, which asks for the hash of the key.
+    /// The partitions that may have a key: by the result of the token map, else by the Bloom filter, which needs the hash of
+    /// the key.
     #[inline]
     fn whereabouts(&self, by_map: Option<Candidates>, hash: impl FnOnce() -> KeyHash) -> Option<Whereabouts> {
         match by_map {
@@ -108,14 +109,14 @@ impl SSTable {
         self.parts.options.partitioner == Partitioner::Murmur3
     }
 
-    /// What the token map knows of a hash, if there is one and partitions are ordered by it.
+    /// The partitions that may have a hash by the token map, if there is one and partitions are ordered by the hash.
     #[inline]
     fn seen_by_map(&self, hash: &KeyHash) -> Option<Candidates> {
         let token = hash.token().filter(|_| self.is_hashed())?;
-        self.ask_token_map(|map| map.candidates(&token))
+        self.with_token_map(|map| map.candidates(&token))
     }
 
-    /// A filter that cannot be read lets everything pass.
+    /// A filter that cannot be read passes every key.
     fn passes_filter(&self, hash: &KeyHash) -> bool {
         match self.parts.filter() {
             Ok(filter) => filter.is_none_or(|filter| filter.may_contain(*hash)),
@@ -127,13 +128,13 @@ impl SSTable {
         key < self.first_key() || key > self.last_key()
     }
 
-    /// Where the partitions of a range begin, or before: nothing if it has none there. With a token map that is the token of
-    /// the next partition (as far as the map has it); no I/O on Data.db or the index.
+    /// A lower bound of the partitions of a range; `None` if there are none. With a token map, this is the token of the next
+    /// partition (as far as the map has its bits); no I/O on Data.db or the index.
     pub fn lower_bound(&self, range: &KeyRange) -> Option<DecoratedKey> {
         self.begin_of(range).map(|begin| begin.bound)
     }
 
-    /// The same, with the place in the token map.
+    /// The same, with the rank in the token map.
     pub fn begin_of(&self, range: &KeyRange) -> Option<Begin> {
         if range.misses(self.first_key(), self.last_key()) {
             return None;
@@ -143,7 +144,7 @@ impl SSTable {
             KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => least_key(token.clone()),
             KeyBound::Before(key) | KeyBound::After(key) => key.clone(),
         };
-        let (rank, mut bound) = match self.ask_token_map(|map| map.next_above(&range.start)) {
+        let (rank, mut bound) = match self.with_token_map(|map| map.next_above(&range.start)) {
             None => (None, start),
             Some((_, None)) => return None,
             Some((rank, Some(floor))) => (Some(rank), start.max(least_key(floor))),
@@ -151,7 +152,7 @@ impl SSTable {
         if bound < *self.first_key() {
             bound = self.first_key().clone();
         }
-        // The end may be this very token, of a greater key.
+        // The end may have the same token, with a higher key.
         let is_beyond = range.end.token().is_some_and(|end| *end < bound.token);
         (!is_beyond).then_some(Begin {
             bound,
@@ -160,14 +161,14 @@ impl SSTable {
         })
     }
 
-    /// About how many partitions it has in a range, from memory; exactly but for those whose tokens look like a bound's.
-    /// Without a token map, all if the range meets them.
+    /// Approximate number of partitions in a range, from memory; only partitions whose tokens look like those of a bound may be
+    /// miscounted. Without a token map: all partitions, if the range overlaps them.
     pub fn partition_count_in(&self, range: &KeyRange) -> u64 {
         if range.misses(self.first_key(), self.last_key()) {
             return 0;
         }
         let count =
-            self.ask_token_map(|map| Ok(map.rank(&range.end)?.saturating_sub(map.rank(&range.start)?)));
+            self.with_token_map(|map| Ok(map.rank(&range.end)?.saturating_sub(map.rank(&range.start)?)));
         count.unwrap_or(self.estimated_keys())
     }
 }

@@ -1,5 +1,5 @@
-//! COMPACTION of Statistics.db: how many different partition keys there are, as HyperLogLog++ (stream-lib 2.5.2, p = 13,
-//! sp = 25) of their Murmur2 hashes.
+//! COMPACTION of Statistics.db: an estimate of the number of different partition keys, by HyperLogLog++ (stream-lib 2.5.2, p =
+//! 13, sp = 25) over their Murmur2 hashes.
 //!
 //! ```text
 //! component := length:i32  estimator
@@ -8,7 +8,7 @@
 //! sparse    := count:varint  difference:varint *       type 1: of ascending encoded hashes
 //! ```
 //!
-//! A register holds the greatest number of leading zeros, plus one, of the hashes that fall to it.
+//! A register has the highest number of leading zeros, plus one, of its hashes.
 
 mod bias;
 
@@ -21,22 +21,22 @@ const REGISTERS: usize = 1 << PRECISION;
 const REGISTERS_PER_WORD: usize = 6;
 const REGISTER_BITS: usize = 5;
 const WORDS: usize = REGISTERS.div_ceil(REGISTERS_PER_WORD);
-/// Above this the sparse form is the larger one (`0.75 * 2^p` in stream-lib).
+/// Above this, the sparse form is larger (`0.75 * 2^p` in stream-lib).
 const SPARSE_MAX: usize = REGISTERS / 4 * 3;
-/// Below this, counting empty registers is the better estimate (precision 13).
+/// Below this, counting empty registers is more accurate (precision 13).
 const LINEAR_BELOW: f64 = 6500.0;
-/// Estimates that a bias is the mean of.
+/// Number of neighbours whose biases are averaged.
 const NEIGHBOURS: usize = 6;
 /// Bits of a sparse index below the register's index.
 const SPARSE_EXTRA_MASK: u32 = (1 << (SPARSE_PRECISION - PRECISION)) - 1;
 
-/// An estimate of how many different keys there are.
+/// An estimate of the number of different keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cardinality(Form);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Form {
-    /// Encoded hashes, in any order, with repetitions.
+    /// Encoded hashes, unordered, with duplicates.
     Sparse(Vec<u32>),
     Normal(Box<[u8; REGISTERS]>),
 }
@@ -48,7 +48,7 @@ impl Default for Cardinality {
 }
 
 impl Cardinality {
-    /// Counts a serialized partition key.
+    /// Adds a serialized partition key.
     #[inline]
     pub fn add_key(&mut self, key: &[u8]) {
         let hash = murmur2_hash64(key, 0);
@@ -61,7 +61,7 @@ impl Cardinality {
         }
     }
 
-    /// Apart: of many keys, only the first ones are counted like this.
+    /// A function of its own: with many keys, only the first ones take this path.
     #[inline(never)]
     fn add_sparse(&mut self, hash: u64) {
         if let Form::Sparse(hashes) = &mut self.0 {
@@ -72,10 +72,10 @@ impl Cardinality {
         }
     }
 
-    /// Sorts and thins a sparse form; makes it normal if it became too long.
+    /// Sorts a sparse form and removes duplicates; converts it to the normal form if it is too long.
     fn tidy(&mut self) {
         if let Form::Sparse(hashes) = &mut self.0 {
-            // Each register that is used has a hash of its own: if there are enough, nothing needs to be sorted.
+            // Each used register has at least one hash: with enough of them, sorting is not needed.
             let registers = registers_of(hashes);
             if registers.iter().filter(|register| **register > 0).count() > SPARSE_MAX {
                 self.0 = Form::Normal(registers);
@@ -95,7 +95,7 @@ impl Cardinality {
         }
     }
 
-    /// Counts what the other one counted too: the estimate of a union.
+    /// Adds all keys of another estimate.
     pub fn merge(&mut self, other: &Self) {
         match (&mut self.0, &other.0) {
             (Form::Sparse(mine), Form::Sparse(theirs)) => mine.extend_from_slice(theirs),
@@ -114,7 +114,7 @@ impl Cardinality {
         self.tidy();
     }
 
-    /// About how many different keys were counted.
+    /// The estimated number of different keys.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -169,7 +169,7 @@ impl Cardinality {
         out.bytes32(estimator.as_slice());
     }
 
-    /// Reads the component; `None` if it was made with other parameters, which only costs the estimate.
+    /// Decodes the component; `None` if it has other parameters: then only the estimate is lost.
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Option<Self>, Malformed> {
         let mut input = Reader::new(input.bytes32()?);
         let is_known = input.i32()? == -2
@@ -186,7 +186,7 @@ impl Cardinality {
     }
 }
 
-/// The mean bias of the estimates that are nearest.
+/// The mean bias of the nearest estimates.
 #[expect(clippy::cast_precision_loss, reason = "a handful")]
 fn bias_of(raw: f64) -> f64 {
     let distance = |index: &usize| (RAW_ESTIMATES[*index] - raw).abs();
@@ -207,7 +207,7 @@ fn register_of_hash(hash: u64) -> (usize, u8) {
     (register as usize, (zeros + 1) as u8)
 }
 
-/// The sparse form of a hash: 25 bits of index, and the register's value if the index does not tell it.
+/// The sparse form of a hash: 25 bits of index, and the register's value if the index does not determine it.
 fn encode_hash(hash: u64) -> u32 {
     let index = (hash >> (64 - SPARSE_PRECISION)) as u32;
     if index & SPARSE_EXTRA_MASK != 0 {
@@ -225,7 +225,7 @@ fn sparse_index(encoded: u32) -> u32 {
     }
 }
 
-/// Sorts by index and keeps, of each, the one with the longest run of zeros.
+/// Sorts by index; keeps the hash with the most leading zeros for each index.
 fn sort_encoded(hashes: &mut Vec<u32>) {
     hashes.sort_unstable_by_key(|encoded| (sparse_index(*encoded), *encoded));
     hashes.dedup_by_key(|encoded| sparse_index(*encoded));

@@ -1,4 +1,4 @@
-//! The file around the components of Statistics.db.
+//! Statistics.db: the file with its components.
 
 use std::path::Path;
 
@@ -14,16 +14,16 @@ const HEADER: u32 = 3;
 /// More components than any version has.
 const COMPONENTS_MAX: u32 = 16;
 
-/// All that Statistics.db says.
+/// The content of Statistics.db.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
-    /// What a node must have in common with the file.
+    /// What a node and the file must agree on.
     pub validation: Option<Validation>,
-    /// How many different partition keys there are.
+    /// An estimate of the number of different partition keys.
     pub cardinality: Option<Cardinality>,
-    /// What is known of the contents.
+    /// Statistics of the contents.
     pub stats: StatsMetadata,
-    /// What a reader must know to decode rows.
+    /// What a reader needs to decode rows.
     pub header: SerializationHeader,
 }
 
@@ -48,8 +48,7 @@ impl Statistics {
         assemble(version, &components)
     }
 
-    /// What rows can be read with, of a component that is damaged elsewhere: the header, and what keys are ordered by if that is
-    /// legible.
+    /// Decodes from a damaged component what is needed to read rows: the header, and the partitioner if it is legible.
     ///
     /// # Errors
     /// Corrupt, with the offset in `file`.
@@ -70,7 +69,7 @@ impl Statistics {
         Ok((header, validation))
     }
 
-    /// Reads the component, and checks it where the version has checksums.
+    /// Decodes the component, and checks it if the version has checksums.
     ///
     /// # Errors
     /// Corrupt, with the offset in `file`; also if STATS or HEADER is missing.
@@ -90,7 +89,7 @@ impl Statistics {
                 decoded.map_err(|error| Error::in_file(file, base, &error))
             })
             .transpose()?;
-        // Only an estimate: Cassandra reads files without it, too.
+        // Only an estimate: Cassandra also reads files without it.
         let cardinality = component(COMPACTION)?
             .and_then(|(_, bytes)| Cardinality::decode(&mut Reader::new(bytes)).ok()?);
         Ok(Self {
@@ -130,12 +129,12 @@ fn assemble(version: Version, components: &[(u32, Writer)]) -> Vec<u8> {
     out.into_vec()
 }
 
-/// Saturates: statistics of a table with 64 KiB clusterings stay below a few MiB.
+/// Saturates: the statistics of a table with clusterings of 64 KiB stay below a few MiB.
 fn length(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Types with the first and last byte of their components, CRC included.
+/// Types with the start and end of their components, including the CRC.
 type Toc = Vec<(u32, u32, u32)>;
 
 fn read_toc(bytes: &[u8], version: Version) -> std::result::Result<Toc, Malformed> {
@@ -171,7 +170,7 @@ fn refused_crc(input: &Reader<'_>) -> Malformed {
     input.error("the CRC of the bytes before")
 }
 
-/// The offset and bytes of a component, checked.
+/// The offset and bytes of a component, after its CRC was checked.
 fn component_of<'a>(
     toc: &Toc,
     kind: u32,

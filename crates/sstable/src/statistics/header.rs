@@ -1,4 +1,4 @@
-//! HEADER of Statistics.db, the serialization header: what a reader must know to decode the rows of Data.db.
+//! HEADER of Statistics.db, the serialization header: what a reader needs to decode the rows of Data.db.
 //!
 //! ```text
 //! header  := minTimestamp:uvint  minLocalDeletion:uvint32  minTtl:uvint32      less the epochs below
@@ -7,57 +7,39 @@
 //! columns := count:uvint  (name:bytesV class:bytesV)*
 //! ```
 //!
-//! Invariant: columns are in storage order (simple ones by name, then multi-cell ones by name); the bits of the
-//! column subsets in the rows count by it.
+//! Invariant: columns are in storage order (simple ones by name, then complex ones by name). The bits of column subsets in rows
+//! count in this order.
 
 use ilion_codec::{Error as Malformed, Reader, Writer};
-use ilion_rows::{NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
+use ilion_rows::NO_TTL;
 use ilion_schema::{ClusteringOrder, Column, TableSchema};
 use ilion_types::{CqlType, composite_class};
 
 /// Microseconds of 2015-09-22T00:00Z: timestamps are stored relative to it.
-pub const TIMESTAMP_EPOCH_MICROS: i64 = 1_442_880_000_000_000;
+const TIMESTAMP_EPOCH_MICROS: i64 = 1_442_880_000_000_000;
 /// Seconds of 2015-09-22T00:00Z: local deletion times are stored relative to it.
-pub const DELETION_EPOCH_SECS: u32 = 1_442_880_000;
+const DELETION_EPOCH_SECS: u32 = 1_442_880_000;
 
-/// The smallest values of a set of rows; rows store differences to them.
+/// The minima of a set of rows; rows store differences to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncodingStats {
-    /// Least timestamp.
+    /// Lowest timestamp.
     pub min_timestamp_micros: i64,
-    /// Least local deletion time.
+    /// Lowest local deletion time.
     pub min_local_deletion_secs: u32,
-    /// Least TTL.
+    /// Lowest TTL.
     pub min_ttl_secs: u32,
 }
 
 impl EncodingStats {
-    /// Of no rows at all: the epochs.
+    /// The minima of an empty set of rows: the epochs.
     pub const NONE: Self = Self {
         min_timestamp_micros: TIMESTAMP_EPOCH_MICROS,
         min_local_deletion_secs: DELETION_EPOCH_SECS,
         min_ttl_secs: 0,
     };
 
-    /// Of values of which some were never seen (`NO_TIMESTAMP`, `NO_DELETION_TIME`, `NO_TTL`).
-    pub fn of_seen(min_timestamp_micros: i64, min_local_deletion_secs: u32, min_ttl_secs: u32) -> Self {
-        let or = |seen: bool, value, epoch| if seen { value } else { epoch };
-        Self {
-            min_timestamp_micros: if min_timestamp_micros == NO_TIMESTAMP {
-                TIMESTAMP_EPOCH_MICROS
-            } else {
-                min_timestamp_micros
-            },
-            min_local_deletion_secs: or(
-                min_local_deletion_secs != NO_DELETION_TIME,
-                min_local_deletion_secs,
-                DELETION_EPOCH_SECS,
-            ),
-            min_ttl_secs,
-        }
-    }
-
-    /// Of the rows of both; an epoch counts as "never seen".
+    /// The minima of both sets; an epoch counts as missing.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         fn least<T: Copy + Ord>(a: T, b: T, none: T) -> T {
@@ -110,19 +92,19 @@ impl Default for EncodingStats {
     }
 }
 
-/// A class string with the type that it means.
+/// A class string and the type that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassName {
-    /// As the file has it.
+    /// The text in the file.
     pub text: String,
-    /// What it means, without `ReversedType`.
+    /// The type, without `ReversedType`.
     pub ty: CqlType,
-    /// True if `ReversedType` is around it.
+    /// True if `ReversedType` is around the type.
     pub reversed: bool,
 }
 
 impl ClassName {
-    /// The class of a type.
+    /// The class string of a type.
     pub fn of(ty: &CqlType, order: ClusteringOrder) -> Self {
         let reversed = order == ClusteringOrder::Desc;
         Self {
@@ -132,7 +114,7 @@ impl ClassName {
         }
     }
 
-    /// Reads a class string; `None` if it does not parse.
+    /// Parses a class string; `None` if it is invalid.
     pub fn parse(text: &str) -> Option<Self> {
         let (ty, reversed) = CqlType::from_class(text).ok()?;
         Some(Self {
@@ -142,7 +124,7 @@ impl ClassName {
         })
     }
 
-    /// The direction in which its values sort.
+    /// The order of its values.
     pub fn order(&self) -> ClusteringOrder {
         if self.reversed {
             ClusteringOrder::Desc
@@ -151,7 +133,7 @@ impl ClassName {
         }
     }
 
-    /// Bytes of its non-empty values, if they are stored without a length.
+    /// Length of its non-empty values; `None` if they are stored with their length.
     pub(crate) fn fixed_len(&self) -> Option<u32> {
         self.ty.fixed_len().and_then(|len| u32::try_from(len).ok())
     }
@@ -178,7 +160,7 @@ impl ClassName {
     }
 }
 
-/// A column as the file knows it.
+/// A column in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderColumn {
     /// Its name.
@@ -211,7 +193,7 @@ impl HeaderColumn {
             let class = ClassName::decode(input)?;
             columns.push(Self { name, class });
         }
-        // Compat: Cassandra sorts what it read, and decodes rows by that order.
+        // Compat: Cassandra sorts the columns it read, and decodes rows in that order.
         columns.sort_by(|a, b| a.rank().cmp(&b.rank()));
         if columns.windows(2).any(|pair| pair[0].name == pair[1].name) {
             return Err(input.error("each column once"));
@@ -224,10 +206,10 @@ impl HeaderColumn {
     }
 }
 
-/// What a reader must know to decode rows.
+/// What a reader needs to decode rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SerializationHeader {
-    /// What differences in rows are relative to.
+    /// The minima that times in rows are relative to.
     pub stats: EncodingStats,
     /// Type of the partition key, a `CompositeType` if it has several columns.
     pub key_type: ClassName,
@@ -263,10 +245,10 @@ impl SerializationHeader {
         HeaderColumn::encode_many(&self.regulars, out);
     }
 
-    /// Reads the component.
+    /// Decodes the component.
     ///
     /// # Errors
-    /// Malformed bytes, a class that does not parse, a column twice.
+    /// Malformed bytes, an invalid class string, or a duplicate column.
     pub fn decode(input: &mut Reader<'_>) -> Result<Self, Malformed> {
         let stats = EncodingStats::decode(input)?;
         let key_type = ClassName::decode(input)?;

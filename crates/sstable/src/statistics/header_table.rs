@@ -1,4 +1,4 @@
-//! The table that a serialization header describes: enough to read an SSTable whose table is not known.
+//! The table that a serialization header describes: enough to read an SSTable of an unknown table.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use uuid::Uuid;
 use super::header::{HeaderColumn, SerializationHeader};
 
 impl SerializationHeader {
-    /// A table with this header's types and columns; the file does not name its key columns, so they are called `key0`,
-    /// `clustering0` and so on.
+    /// A table with this header's types and columns. The file does not have the names of key columns, so they are called
+    /// `key0`, `clustering0` and so on.
     ///
     /// # Errors
-    /// The type of the partition key does not parse.
+    /// The type of the partition key is invalid.
     pub fn to_table(&self, keyspace: &str, name: &str) -> Result<Arc<TableSchema>, Error> {
         let mut table = TableBuilder::new(keyspace, name, TableId(Uuid::nil()));
         for (index, ty) in partition_key_types(&self.key_type.text)?.into_iter().enumerate() {

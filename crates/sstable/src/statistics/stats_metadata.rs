@@ -1,4 +1,4 @@
-//! STATS of Statistics.db: what is known of an SSTable's contents without reading them.
+//! STATS of Statistics.db: statistics of an SSTable's contents.
 //!
 //! ```text
 //! stats    := partition_sizes:EH  cells:EH  commit_log_upper:CLP  min_ts:i64 max_ts:i64  min:LDT max:LDT
@@ -15,7 +15,7 @@
 //! optional := 0:u8 | 1:u8 uuid
 //! ```
 //!
-//! `EH` and `TH` are in `histogram`, `bound` in `values`. What follows the last field is ignored: Cassandra 5.0 pads it.
+//! `EH` and `TH` are in `histogram`, `bound` in `values`. Bytes behind the last field are ignored: Cassandra 5.0 pads it.
 
 use bytes::Bytes;
 use ilion_codec::{Error as Malformed, Reader, Writer};
@@ -27,10 +27,10 @@ use crate::Version;
 use crate::histogram::{EstimatedHistogram, TombstoneHistogram};
 use crate::row::format::values::{FixedLen, decode_bound, encode_bound};
 
-/// A place in the commit log, as Cassandra files name it.
+/// A position in the commit log, as in files of Cassandra.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommitLogPosition {
-    /// Id of the segment; -1 for none.
+    /// Id of the segment; -1 if missing.
     pub segment: i64,
     /// Offset in the segment.
     pub offset: i32,
@@ -56,26 +56,26 @@ impl CommitLogPosition {
     }
 }
 
-/// What Statistics.db says about the contents.
+/// Statistics of an SSTable's contents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatsMetadata {
-    /// Uncompressed bytes of the partitions.
+    /// Uncompressed sizes of the partitions.
     pub partition_sizes: EstimatedHistogram,
-    /// Cells of the partitions.
+    /// Numbers of cells of the partitions.
     pub cells_per_partition: EstimatedHistogram,
-    /// Least timestamp.
+    /// Lowest timestamp.
     pub min_timestamp_micros: i64,
-    /// Greatest timestamp.
+    /// Highest timestamp.
     pub max_timestamp_micros: i64,
-    /// Least local deletion time; [`NO_DELETION_TIME`] if nothing is deleted or expires.
+    /// Lowest local deletion time; [`NO_DELETION_TIME`] if no data is deleted or expires.
     pub min_local_deletion_secs: u32,
-    /// Greatest local deletion time; [`NO_DELETION_TIME`] if something is neither deleted nor expires.
+    /// Highest local deletion time; [`NO_DELETION_TIME`] if some data is neither deleted nor expires.
     pub max_local_deletion_secs: u32,
-    /// Least TTL.
+    /// Lowest TTL.
     pub min_ttl_secs: u32,
-    /// Greatest TTL.
+    /// Highest TTL.
     pub max_ttl_secs: u32,
-    /// Compressed by uncompressed size; -1 if uncompressed.
+    /// Compressed over uncompressed size; -1 if uncompressed.
     pub compression_ratio: f64,
     /// Local deletion times of tombstones and expiring cells.
     pub tombstone_drop_times: TombstoneHistogram,
@@ -83,35 +83,35 @@ pub struct StatsMetadata {
     pub level: u32,
     /// Milliseconds since 1970 when it was repaired; 0 if it was not.
     pub repaired_at_millis: i64,
-    /// The least and the greatest clustering, as they are told. Reads go by [`StatsMetadata::covered`].
+    /// The lowest and the highest clustering, as stored. Reads use [`StatsMetadata::covered`].
     pub covered_clusterings: Slice,
-    /// True if counter cells hold shards of the days before Cassandra 2.1.
+    /// True if counter cells have shards of the kinds before Cassandra 2.1.
     pub has_legacy_counter_shards: bool,
-    /// Columns set, summed over the rows.
+    /// Number of columns with data, summed over the rows.
     pub total_columns: u64,
-    /// Rows, static rows with content included.
+    /// Number of rows, including static rows that are not empty.
     pub total_rows: u64,
-    /// Ranges of the commit log whose mutations it holds.
+    /// Intervals of the commit log whose mutations it has.
     pub commit_log_intervals: Vec<(CommitLogPosition, CommitLogPosition)>,
-    /// Session of the repair that it takes part in.
+    /// Session of the repair that it is part of.
     pub pending_repair: Option<Uuid>,
-    /// Held for a transient replica.
+    /// True if it belongs to a transient replica.
     pub is_transient: bool,
-    /// Host that wrote it.
+    /// The host that wrote it.
     pub originating_host: Option<Uuid>,
-    /// False if it is known that no whole partition is deleted in it.
+    /// False if it certainly has no partition deletions.
     pub has_partition_deletions: bool,
-    /// First and last partition key, where the version has them.
+    /// First and last partition key, if the version has them.
     pub first_and_last_key: Option<(Bytes, Bytes)>,
-    /// Share of the node's token range that it spans; NaN if unknown.
+    /// Share of the node's token range that it covers; NaN if unknown.
     pub token_space_coverage: f64,
 }
 
 impl StatsMetadata {
-    /// A slice in which all rows and markers of an SSTable of that version lie, static rows aside.
+    /// A slice that has all rows and markers of an SSTable of this version, except static rows.
     ///
-    /// What is empty in lists of values may be null, as entries of static rows have it in a table of an index, and null stands elsewhere:
-    /// it is left out with what follows, so that the bound is wider.
+    /// In lists of values, an empty value may stand for null (as in entries of static rows in a table of an index), which sorts
+    /// elsewhere. So the bound ends before such a value, which makes it wider.
     pub fn covered(&self, version: Version) -> Slice {
         let mut covered = self.covered_clusterings.clone();
         if !version.is_oa_or_later() {
@@ -124,7 +124,7 @@ impl StatsMetadata {
         covered
     }
 
-    /// Nothing known: bounds that hold whatever the rows are.
+    /// Unknown statistics: bounds that are valid for any rows.
     pub fn unknown() -> Self {
         Self {
             partition_sizes: EstimatedHistogram::of_sizes(),
@@ -215,7 +215,7 @@ impl StatsMetadata {
         }
     }
 
-    /// Reads the component; what follows the last field is left.
+    /// Decodes the component; ignores bytes behind the last field.
     pub(super) fn decode(
         version: Version,
         clustering_types: &[ClassName],
@@ -280,7 +280,7 @@ impl StatsMetadata {
     }
 }
 
-/// The greatest second that versions before oa hold.
+/// The highest second that versions before oa can store.
 pub(crate) const SECONDS_MAX_BEFORE_OA: u32 = i32::MAX.unsigned_abs() - 1;
 
 fn encode_secs(version: Version, secs: u32, out: &mut Writer) {
@@ -334,7 +334,7 @@ fn encode_lists(slice: &Slice, out: &mut Writer) {
     let is_too_long = |value: &Option<Bytes>| value.as_ref().is_some_and(|value| value.len() > 0xFFFF);
     let fits = !start.iter().chain(end).any(is_too_long);
     for values in [start, end] {
-        // No values mean everything, which is always true.
+        // No values mean no bound, which is always valid.
         let values: &[Option<Bytes>] = if fits { values } else { &[] };
         out.i32(i32::try_from(values.len()).unwrap_or(i32::MAX));
         for value in values {
@@ -353,7 +353,7 @@ fn decode_list(input: &mut Reader<'_>) -> Result<Values, Malformed> {
     Ok(values)
 }
 
-/// The lists do not say whether they come from bounds that exclude: the slice around them is safe.
+/// The lists do not record whether their bounds are exclusive, so the slice includes them.
 fn decode_lists(
     version: Version,
     clustering_types: &[ClassName],
@@ -382,7 +382,7 @@ fn encode_covered(slice: &Slice, types: &[ClassName], out: &mut Writer) {
         .and_then(|()| encode_bound(&lens, &slice.end, &mut bounds));
     if stored.is_err() {
         bounds.clear();
-        // Everything is always true.
+        // The slice without bounds is always valid.
         bounds.bytes(&[BoundKind::InclStart as u8, 0, 0, BoundKind::InclEnd as u8, 0, 0]);
     }
     out.bytes(bounds.as_slice());

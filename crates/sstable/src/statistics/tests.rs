@@ -1,4 +1,4 @@
-//! Statistics.db of real files: what is read is written back byte by byte.
+//! Tests with Statistics.db of real files: decoding and encoding return the same bytes.
 
 use ilion_codec::Writer;
 
@@ -17,7 +17,7 @@ fn what_cassandra_wrote_is_written_back_byte_by_byte() {
             .unwrap();
         let statistics = Statistics::decode(&bytes, descriptor.version, &path).unwrap();
         let written = statistics.encode(descriptor.version);
-        // Cassandra 5.0 pads STATS of its own versions by four bytes a tombstone bin.
+        // Cassandra 5.0 pads STATS of its own versions by four bytes per tombstone bin.
         let padding = if descriptor.version.is_oa_or_later() {
             4 * statistics.stats.tombstone_drop_times.bins().len()
         } else {

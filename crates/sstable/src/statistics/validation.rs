@@ -1,4 +1,4 @@
-//! VALIDATION of Statistics.db: what a node must have in common with the file.
+//! VALIDATION of Statistics.db: what a node and the file must agree on.
 //!
 //! ```text
 //! validation := partitioner_class:utf  bloom_filter_fp_chance:f64
@@ -6,12 +6,12 @@
 
 use ilion_codec::{Error as Malformed, Reader, Writer};
 
-/// What a node must have in common with the file.
+/// What a node and the file must agree on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Validation {
     /// Class of the partitioner that ordered the keys.
     pub partitioner: String,
-    /// What Filter.db was made for.
+    /// The false positive rate that Filter.db was built for.
     pub bloom_filter_fp_chance: f64,
 }
 

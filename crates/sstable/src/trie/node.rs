@@ -1,4 +1,4 @@
-//! One node, as bytes that have been checked.
+//! A decoded and checked node.
 
 use std::cmp::Ordering;
 
@@ -16,46 +16,46 @@ const DENSE_12: u8 = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Leaf,
-    /// The one byte stands at this offset.
+    /// One byte, at this offset.
     Single {
         byte_at: u8,
     },
     /// Bytes from offset 2 on, ascending.
     Sparse,
-    /// Every byte from `first` on.
+    /// All bytes from `first` on.
     Dense {
         first: u8,
     },
 }
 
-/// A node. Its transitions are numbered slots; a slot of a dense node may have no child.
+/// A node. Its transitions are numbered slots; in a dense node, a slot may have no child.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) position: u64,
-    /// From the node to the end of its page.
+    /// The bytes from the node to the end of its page.
     bytes: Bytes,
     shape: Shape,
     pub(crate) slots: usize,
     distance_bits: u8,
-    /// Where the distances start.
+    /// Offset of the distances.
     distances_at: usize,
-    /// Zero: no payload.
+    /// Zero if there is no payload.
     payload_bits: u8,
     payload_at: usize,
 }
 
-/// What a key leads to.
+/// The payload of a key.
 #[derive(Clone, Debug)]
 pub(crate) struct Payload {
     /// Four bits, not 0.
     pub(crate) bits: u8,
-    /// To the end of the page.
+    /// The bytes to the end of the page.
     pub(crate) bytes: Bytes,
     pub(crate) position: u64,
 }
 
 impl Payload {
-    /// Reads a signed integer of `len` bytes, at most 8, at an offset.
+    /// A signed integer of `len` bytes, at most 8, at an offset.
     pub(crate) fn sized_int(&self, at: usize, len: usize) -> Option<i64> {
         let bytes = self.bytes.get(at..at.checked_add(len)?)?;
         let first = *bytes.first()?;
@@ -69,7 +69,7 @@ impl Payload {
 }
 
 impl Node {
-    /// The node at the start of `bytes`, which go to the end of its page; `None` if it is not one.
+    /// The node at the start of `bytes`, which reach to the end of its page; `None` if they are not a node.
     pub(crate) fn read(position: u64, bytes: Bytes) -> Option<Self> {
         let first = *bytes.first()?;
         let (kind, bits) = (first >> 4, first & 0x0F);
@@ -107,12 +107,12 @@ impl Node {
         })
     }
 
-    /// True if a slot may be there without a child.
+    /// True if slots may have no child.
     pub(super) fn may_lack_children(&self) -> bool {
         matches!(self.shape, Shape::Dense { .. })
     }
 
-    /// The slot of `byte`; else the first slot above it.
+    /// The slot of `byte`, or the first slot above it.
     pub(crate) fn find(&self, byte: u8) -> Result<usize, usize> {
         let found = match self.shape {
             Shape::Leaf => Err(0),
@@ -137,7 +137,7 @@ impl Node {
         })
     }
 
-    /// How far before it the child of a slot is; 0 if there is none.
+    /// The distance from the child of a slot to the node; 0 if there is no child.
     pub(crate) fn distance(&self, slot: usize) -> u64 {
         let bytes = &self.bytes;
         match self.distance_bits {
@@ -179,7 +179,7 @@ fn shape_of(kind: u8, bytes: &[u8]) -> Option<(Shape, usize)> {
     })
 }
 
-/// Bytes of a node without its payload.
+/// Length of a node without its payload.
 pub(crate) fn node_len(kind: u8, slots: usize) -> usize {
     match kind {
         SINGLE_4 => 2,
@@ -231,7 +231,7 @@ mod tests {
             let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
             digits.chunks(2).map(byte).collect()
         };
-        // Type, bytes after the first, children.
+        // Type, bytes after the first one, children.
         let one: &[(u8, u64)] = &[(0x61, 0x07)];
         let two: &[(u8, u64)] = &[(0x61, 0x12), (0x63, 0x34)];
         let cases = [

@@ -1,4 +1,4 @@
-//! Nodes from a file.
+//! Reads nodes from a file.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{Node, PAGE_BYTES};
 use crate::{ChunkReader, Error, Result};
 
-/// Reads nodes; the chunk that was last read stays at hand, since most children are beside their parents.
+/// Reads nodes. Keeps the last chunk, since most children are beside their parents.
 #[derive(Debug)]
 pub(crate) struct Nodes {
     file: Arc<ChunkReader>,
@@ -39,7 +39,7 @@ impl Nodes {
             .ok_or_else(|| self.corrupt(position, "a node of a trie within its page"))
     }
 
-    /// The child of a slot; `None` if it has none.
+    /// The child of a slot; `None` if there is none.
     pub(crate) fn child(&mut self, parent: &Node, slot: usize) -> Result<Option<Node>> {
         let distance = parent.distance(slot);
         if distance == 0 && parent.may_lack_children() {
@@ -49,12 +49,12 @@ impl Nodes {
             Some(child) if distance > 0 => self.read(child).map(Some),
             _ => Err(self.corrupt(
                 parent.position,
-                "a node whose children stand before it in the file",
+                "a node whose children come before it in the file",
             )),
         }
     }
 
-    /// The child for `byte`, if there is one.
+    /// The child for `byte`; `None` if there is none.
     pub(crate) fn child_for(&mut self, parent: &Node, byte: u8) -> Result<Option<Node>> {
         match parent.find(byte) {
             Ok(slot) => self.child(parent, slot),

@@ -1,31 +1,33 @@
-//! Walks over the payloads of a trie, in the order of their keys.
+//! Iterates over the payloads of a trie, in the order of their keys.
 //!
-//! Invariant: the stack holds only nodes of which something is left, and each stands before the one under it.
+//! Invariant: the stack has only nodes with slots left, and each comes before the one below it in the file.
 
 use super::{Node, Nodes, Payload};
 use crate::Result;
 
-/// A node, and which of its slots are left.
+/// A node, and its slots that are left.
 #[derive(Debug)]
 struct Branch {
     node: Node,
-    /// Ascending: the next slot. Descending: all before this number are left.
+    /// Ascending: the next slot. Descending: the slots before this one are left.
     slot: usize,
 }
 
-/// Payloads from a key on.
+/// Iterates over payloads from a key on.
 #[derive(Debug)]
 pub(crate) struct Ascending {
     nodes: Nodes,
     stack: Vec<Branch>,
-    /// Found on the way, not yet given.
+    /// Found on the way down, not returned yet.
     found: Option<Payload>,
-    /// The first payload is that of a prefix of the key (or of the key): its whole key may be below or above.
+    /// True if the first payload belongs to a prefix of the key (or the key): the whole key of that payload may be below or
+    /// above.
     pub(crate) begins_with_prefix: bool,
 }
 
 impl Ascending {
-    /// A walk over the payloads of all keys from `key` on, after that of the longest prefix of `key` if there is one.
+    /// Iterates over the payloads of all keys from `key` on. The payload of the longest prefix of `key` comes first, if there
+    /// is one.
     pub(crate) fn from(mut nodes: Nodes, root: u64, key: &[u8]) -> Result<Self> {
         let mut node = nodes.read(root)?;
         let mut found = node.payload();
@@ -88,7 +90,7 @@ fn push(stack: &mut Vec<Branch>, node: Node, slot: usize) {
     }
 }
 
-/// Payloads from a key back.
+/// Iterates over payloads backwards from a key.
 #[derive(Debug)]
 pub(crate) struct Descending {
     nodes: Nodes,
@@ -96,7 +98,7 @@ pub(crate) struct Descending {
 }
 
 impl Descending {
-    /// A walk over the payloads of all keys up to `key`, the greatest first.
+    /// Iterates over the payloads of all keys up to `key`, the highest first.
     pub(crate) fn from(mut nodes: Nodes, root: u64, key: &[u8]) -> Result<Self> {
         let mut node = nodes.read(root)?;
         let mut stack = Vec::new();
@@ -125,7 +127,7 @@ impl Descending {
     pub(crate) fn next(&mut self) -> Result<Option<Payload>> {
         while let Some(mut branch) = self.stack.pop() {
             let Some(slot) = branch.slot.checked_sub(1) else {
-                // A node's own key is a prefix of those below it, so it comes after them.
+                // The key of a node is a prefix of those below it, so it comes after them.
                 return Ok(branch.node.payload());
             };
             let child = self.nodes.child(&branch.node, slot)?;
@@ -140,7 +142,7 @@ impl Descending {
     }
 }
 
-/// Keeps what has a slot left before `slot`, or a payload.
+/// Pushes the node if it has a slot before `slot`, or a payload.
 fn push_before(stack: &mut Vec<Branch>, node: Node, slot: usize) {
     if slot > 0 || node.has_payload() {
         stack.push(Branch { node, slot });

@@ -1,4 +1,4 @@
-//! Cells.db against the rows: what is read with it is what Data.db has.
+//! Compares Cells.db with the rows: a read with the map must return what Data.db has.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,25 +7,26 @@ use bytes::Bytes;
 use ilion_env::Env;
 use ilion_rows::{ClusteringFilter, Data, Row};
 
-use super::{Opened, Verification};
+use super::opened::Opened;
+use super::verification::Verification;
 use crate::cells::{CellMap, Entry};
 use crate::row::decode::{Head, RowFormat, Unwanted, Wanted};
 use crate::tokens::fingerprint_of;
 use crate::{ChunkReader, Component, DataStream, Result};
 
-/// Every entry is of a partition or row, and says what is there.
+/// Checks that every entry belongs to a partition or row, and describes it correctly.
 pub(super) struct CellMapCheck {
     map: CellMap,
     path: PathBuf,
     data: Arc<ChunkReader>,
     format: RowFormat,
-    /// Wants no value.
+    /// Selects no values.
     filter: ClusteringFilter,
     entries: u64,
 }
 
 impl CellMapCheck {
-    /// `None` if there is no cell map or it cannot be read.
+    /// `None` if there is no cell map, or it cannot be read.
     pub(super) fn open(
         env: &dyn Env,
         opened: &Opened,
@@ -50,7 +51,7 @@ impl CellMapCheck {
         }))
     }
 
-    /// Data.db has a partition at `start`, with this static row.
+    /// Checks the partition at `start` of Data.db, which has this static row.
     pub(super) fn partition(
         &mut self,
         start: u64,
@@ -83,7 +84,7 @@ impl CellMapCheck {
         Ok(())
     }
 
-    /// Data.db has a row at `position`.
+    /// Checks the row at `position` of Data.db.
     pub(super) fn row(&mut self, position: u64, row: &Row, verification: &mut Verification) -> Result<()> {
         let Some(entry) = self.entry(position, verification)? else {
             return Ok(());
@@ -106,7 +107,7 @@ impl CellMapCheck {
         Ok(())
     }
 
-    /// What the map has of a place; its first bytes must be those of Data.db.
+    /// The entry of a position; its first bytes must be those of Data.db.
     fn entry(&mut self, position: u64, verification: &mut Verification) -> Result<Option<Entry>> {
         let near = verification.findings.take(self.map.near(position))?;
         let Some(entry) = near.and_then(|near| near.entry) else {
@@ -144,7 +145,7 @@ impl CellMapCheck {
     }
 }
 
-/// As a read gives it that wants no column, but for counts, which are always read.
+/// The row as a read returns it that selects no column. Counters keep their values, which are always read.
 fn without_values(mut row: Row) -> Row {
     for entry in &mut row.columns {
         match &mut entry.data {

@@ -1,15 +1,16 @@
-//! The components that can be checked without knowing what rows are.
+//! Checks the components that can be checked without decoding rows.
 
 use std::collections::BTreeSet;
 
 use ilion_env::Env;
 
-use super::{OnProgress, Opened, Verification};
+use super::opened::Opened;
+use super::verification::{OnProgress, Verification};
 use crate::checksums::{Checksums, Owner};
 use crate::component::Component;
 use crate::{ChunkReader, Descriptor, Result, digest, read_component};
 
-/// TOC.txt names what is there, and nothing else.
+/// Checks that TOC.txt names exactly the existing components.
 pub(super) fn check_toc(
     env: &dyn Env,
     descriptor: &Descriptor,
@@ -28,7 +29,7 @@ pub(super) fn check_toc(
             Ok(name) if !name.is_empty() => {
                 let component = Component::from_name(name);
                 if !env.exists(&descriptor.path(&component)) {
-                    let expected = format!("only names of files that are there; {name:?} is not");
+                    let expected = format!("only names of existing files; {name:?} does not exist");
                     verification.findings.add(&path, offset, expected);
                 }
                 listed.insert(component);
@@ -50,16 +51,16 @@ pub(super) fn check_toc(
             .and_then(|name| name.to_str())
             .unwrap_or_default();
         let component = Component::from_name(name.strip_prefix(&prefix).unwrap_or(name));
-        // Ilion's own components may be made and removed at any time; temporary files are none.
+        // Ilion's own components may be created and removed at any time; temporary files are not components.
         if !component.is_side() && !name.ends_with(".tmp") && !listed.contains(&component) {
-            let expected = format!("all files that are there; {component} is missing");
+            let expected = format!("all existing files; {component} is missing");
             verification.findings.add(&path, bytes.len() as u64, expected);
         }
     }
     Ok(())
 }
 
-/// Data.db has the checksum that Digest.crc32 says. Returns the stored bytes of Data.db.
+/// Compares Data.db with Digest.crc32. Returns the stored size of Data.db.
 pub(super) fn check_digest(
     env: &dyn Env,
     descriptor: &Descriptor,
@@ -97,7 +98,7 @@ pub(super) fn check_digest(
     Ok(offset)
 }
 
-/// The components are what Checksums.db says.
+/// Compares the components with Checksums.db.
 pub(super) fn check_checksums(env: &dyn Env, opened: &Opened, verification: &mut Verification) -> Result<()> {
     let descriptor = &opened.descriptor;
     let owner = Owner::of(opened.data.stored_length(), &opened.statistics.stats);
@@ -120,7 +121,7 @@ pub(super) fn check_checksums(env: &dyn Env, opened: &Opened, verification: &mut
     Ok(())
 }
 
-/// Every chunk of Data.db, damaged ones each by themselves.
+/// Checks every chunk of Data.db; reports each damaged chunk.
 pub(super) fn check_chunks(
     data: &ChunkReader,
     verification: &mut Verification,

@@ -1,5 +1,5 @@
-//! The rows, from the first to the last: they are in order, their values are of their types, and they are what the other
-//! components say.
+//! Reads the rows from first to last: checks their order and the types of their values, and compares them with the other
+//! components.
 
 use ilion_env::Env;
 use ilion_rows::{
@@ -12,13 +12,14 @@ use ilion_types::CqlType;
 use super::cell_check::CellMapCheck;
 use super::index_check::IndexCheck;
 use super::key_check::FilterCheck;
+use super::opened::Opened;
 use super::rows_check::{RowIndexFile, RowsCheck};
 use super::token_check::TokenMapCheck;
 use super::totals::Totals;
-use super::{OnProgress, Opened, Verification};
+use super::verification::{OnProgress, Verification};
 use crate::{Component, DataScan, Result};
 
-/// The walk over the rows.
+/// The read of all rows.
 pub(super) struct Contents<'o> {
     opened: &'o Opened,
     scan: DataScan,
@@ -32,11 +33,11 @@ pub(super) struct Contents<'o> {
     last_key: Option<DecoratedKey>,
 }
 
-/// Where the walk stands in a partition.
+/// The state of the read inside a partition.
 struct InPartition {
     start: u64,
     before: Option<Unfiltered>,
-    /// What a marker before opened.
+    /// The deletion that the last marker opened.
     open: Option<DeletionTime>,
     rows: Option<RowsCheck>,
 }
@@ -57,7 +58,7 @@ impl<'o> Contents<'o> {
         })
     }
 
-    /// True if all could be read.
+    /// True if all rows could be read.
     pub(super) fn check(
         mut self,
         verification: &mut Verification,
@@ -218,7 +219,7 @@ impl<'o> Contents<'o> {
         Ok(())
     }
 
-    /// Values are of their columns' types.
+    /// Checks that values are valid for their columns' types.
     fn check_values(&self, position: u64, row: &Row, verification: &mut Verification) {
         self.check_clustering(position, row.clustering.values(), verification);
         if let Some(column) = invalid_column(&self.opened.table, row) {
@@ -244,7 +245,7 @@ impl<'o> Contents<'o> {
     }
 }
 
-/// The first column with a value that is not of its type, or with cells that are not in order.
+/// The first column with an invalid value for its type, or with cells in the wrong order.
 fn invalid_column<'t>(table: &'t TableSchema, row: &Row) -> Option<&'t str> {
     row.columns.iter().find_map(|entry| {
         let column = table.column(entry.column)?;
@@ -264,7 +265,7 @@ fn invalid_column<'t>(table: &'t TableSchema, row: &Row) -> Option<&'t str> {
     })
 }
 
-/// Counters have contexts, which are no values.
+/// Counters have contexts, not values of their type.
 fn is_valid_cell(ty: &CqlType, cell: &Cell) -> bool {
     *ty == CqlType::Counter || cell.value.is_empty() || ty.validate(&cell.value).is_ok()
 }

@@ -1,13 +1,13 @@
-//! What is wrong with an SSTable.
+//! The damage of an SSTable.
 
 use std::path::Path;
 
 use crate::{Error, Result};
 
-/// Findings that are kept; more are counted.
+/// Maximum number of findings that are kept; further ones are counted.
 const KEPT_MAX: usize = 100;
 
-/// What is wrong: corrupt files with offsets.
+/// Damage, with files and offsets.
 #[derive(Debug, Default)]
 pub struct Findings {
     kept: Vec<Error>,
@@ -15,7 +15,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// True if nothing is wrong.
+    /// True if there is no damage.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
@@ -25,7 +25,7 @@ impl Findings {
         &self.kept
     }
 
-    /// How many there were beyond those that were kept.
+    /// Number of findings beyond those that are kept.
     pub fn more(&self) -> u64 {
         self.more
     }
@@ -43,10 +43,10 @@ impl Findings {
         }
     }
 
-    /// What was read; damage is a finding and gives nothing.
+    /// The value that was read; damage is added as a finding, and gives `None`.
     ///
     /// # Errors
-    /// Those that are not damage to a file that is there.
+    /// Errors other than damage of an existing file.
     pub(super) fn take<T>(&mut self, read: Result<T>) -> Result<Option<T>> {
         match read {
             Ok(value) => Ok(Some(value)),

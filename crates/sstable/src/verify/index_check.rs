@@ -1,4 +1,4 @@
-//! Every partition of Data.db is in the index, and the other way round.
+//! Compares the partitions of Data.db with the index, in both directions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,25 +7,26 @@ use ilion_env::Env;
 use ilion_rows::{DecoratedKey, KeyBound};
 
 use super::key_check::open_summary;
-use super::{Opened, Verification};
+use super::opened::Opened;
+use super::verification::Verification;
 use crate::chunks::READ_AHEAD_BYTES;
 use crate::reader::{IndexCursor, IndexEntry, IndexWalker, PartitionTrie, RowIndexAt, SummaryCheck};
 use crate::{ChunkCache, ChunkReader, Component, Format, Result, Scan};
 
-/// Nodes of tries and blocks of row indexes that are held.
+/// Cache for nodes of tries and blocks of row indexes.
 const CACHE_BYTES: u64 = 8 << 20;
 
-/// Walks the index beside the data.
+/// Reads the index beside the data.
 pub(super) struct IndexCheck {
     path: PathBuf,
     cursor: IndexCursor,
-    /// The entry that comes next, and where it starts if that is known.
+    /// The next entry, and its offset if that is known.
     next: Option<(IndexEntry, u64)>,
     trie: Option<Arc<PartitionTrie>>,
     summary: Option<SummaryCheck>,
     partitions: u64,
     ends: Option<(DecoratedKey, DecoratedKey)>,
-    /// The index cannot be read any further.
+    /// True if the index cannot be read any further.
     is_broken: bool,
 }
 
@@ -39,7 +40,7 @@ impl IndexCheck {
         let cache = Arc::new(ChunkCache::new(CACHE_BYTES));
         let mut open = |component: Component| {
             let path = opened.descriptor.path(&component);
-            let file = ChunkReader::open_plain(env, &path, Some(cache.clone()));
+            let file = ChunkReader::open_unchecked(env, &path, Some(cache.clone()));
             verification.findings.take(file.map(Arc::new))
         };
         let (cursor, trie) = match opened.descriptor.format {
@@ -106,12 +107,12 @@ impl IndexCheck {
         Ok(())
     }
 
-    /// True if what it says of row indexes means nothing.
+    /// True if its row indexes cannot be checked.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// Data.db has a partition at `start`; returns the row index that the index has of it.
+    /// Checks the partition at `start` of Data.db; returns its row index.
     pub(super) fn partition(
         &mut self,
         start: u64,
@@ -148,7 +149,7 @@ impl IndexCheck {
         Ok(entry.location.row_index)
     }
 
-    /// A walk does not go the ways that look-ups go.
+    /// Lookups use other paths of the trie than iteration, so they are checked separately.
     fn look_up(&self, start: u64, key: &DecoratedKey, verification: &mut Verification) -> Result<()> {
         let Some(trie) = &self.trie else {
             return Ok(());
@@ -156,7 +157,7 @@ impl IndexCheck {
         let found = verification.findings.take(trie.find(key))?;
         let is_found = found.is_some_and(|found| found.is_some_and(|found| found.position == start));
         if !is_found {
-            let expected = format!("a way to the key of the partition at byte {start} of Data.db");
+            let expected = format!("a path to the key of the partition at byte {start} of Data.db");
             verification.findings.add(&self.path, 0, expected);
         }
         Ok(())
@@ -168,7 +169,7 @@ impl IndexCheck {
         verification.findings.add(&self.path, at, expected);
     }
 
-    /// Data.db has no more partitions.
+    /// Checks the end of the index, after the last partition of Data.db.
     pub(super) fn finish(mut self, verification: &mut Verification) -> Result<()> {
         while let Some((entry, at)) = self.next.take() {
             self.report_stray(&entry, at, verification);

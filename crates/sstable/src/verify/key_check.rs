@@ -1,21 +1,22 @@
-//! Filter.db and Summary.db against the keys.
+//! Compares Filter.db and Summary.db with the keys.
 
 use ilion_env::Env;
 
-use super::{Opened, Verification};
+use super::opened::Opened;
+use super::verification::Verification;
 use crate::reader::SummaryCheck;
 use crate::{BloomFilter, Component, Error, KeyHash, Result, read_component};
 
-/// Every key is in Filter.db, and nothing else.
+/// Checks that Filter.db has exactly the bits of the keys.
 pub(super) struct FilterCheck {
     stored: BloomFilter,
-    /// Made again from the keys.
+    /// Built again from the keys.
     made: BloomFilter,
     path: std::path::PathBuf,
 }
 
 impl FilterCheck {
-    /// `None` if there is no filter or it cannot be read.
+    /// `None` if there is no filter, or it cannot be read.
     pub(super) fn open(
         env: &dyn Env,
         opened: &Opened,
@@ -53,7 +54,7 @@ impl FilterCheck {
     }
 }
 
-/// Every sample of Summary.db is an entry of Index.db.
+/// Opens Summary.db, to check that its samples are entries of Index.db.
 pub(super) fn open_summary(
     env: &dyn Env,
     opened: &Opened,
@@ -63,7 +64,7 @@ pub(super) fn open_summary(
     let Some(bytes) = read_component(env, &opened.descriptor, &Component::Summary)? else {
         verification
             .unchecked
-            .push("Summary.db, which is not there and is made again when needed".to_owned());
+            .push("Summary.db, which is missing and is built again when needed".to_owned());
         return Ok(None);
     };
     verification.findings.take(SummaryCheck::new(&bytes, &path))

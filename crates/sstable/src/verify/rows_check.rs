@@ -1,4 +1,4 @@
-//! The row index of a wide partition against its rows.
+//! Compares the row index of a wide partition with its rows.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,18 +6,19 @@ use std::sync::Arc;
 use ilion_env::Env;
 use ilion_rows::{Bound, BoundKind, DeletionTime, PartitionHead, Unfiltered};
 
-use super::{Opened, Verification};
+use super::opened::Opened;
+use super::verification::Verification;
 use crate::reader::{Block, BlockIndex, BlockStarts, RowIndexAt};
-use crate::row::decode::{Place, RowFormat};
+use crate::row::decode::{ClusteringPrefix, RowFormat};
 use crate::{ChunkReader, Component, DataStream, Format, Result};
 
-/// Checks blocks while the rows go by.
+/// Checks blocks while the rows are read.
 pub(super) enum RowsCheck {
     Promoted(Box<PromotedCheck>),
     Trie(TrieCheck),
 }
 
-/// Row indexes of one SSTable.
+/// The row indexes of one SSTable.
 pub(super) struct RowIndexFile {
     file: Arc<ChunkReader>,
     format: Arc<RowFormat>,
@@ -32,12 +33,12 @@ impl RowIndexFile {
         let path = opened.descriptor.path(&component);
         let header = &opened.statistics.header;
         Ok(Self {
-            file: Arc::new(ChunkReader::open_plain(env, &path, None)?),
+            file: Arc::new(ChunkReader::open_unchecked(env, &path, None)?),
             format: Arc::new(RowFormat::of(header, opened.version(), &opened.table)?),
         })
     }
 
-    /// Begins to check the row index of the partition at `start`, whose rows begin at `rows_at`.
+    /// Starts the check of the partition at `start`, whose rows start at `rows_at`.
     pub(super) fn begin(
         &self,
         at: &RowIndexAt,
@@ -98,7 +99,7 @@ impl RowIndexFile {
 }
 
 impl RowsCheck {
-    /// A row or marker from `position` to `end`, before which `open` was open.
+    /// Checks a row or marker from `position` to `end`; `open` is the open deletion before it.
     pub(super) fn unfiltered(
         &mut self,
         position: u64,
@@ -113,7 +114,7 @@ impl RowsCheck {
         }
     }
 
-    /// The partition ends at `end`.
+    /// Ends the check; the partition ends at `end`.
     pub(super) fn finish(self, end: u64, verification: &mut Verification) -> Result<()> {
         match self {
             Self::Promoted(check) => check.finish(end, verification),
@@ -125,7 +126,7 @@ impl RowsCheck {
     }
 }
 
-/// Number of blocks and deletion.
+/// Reads the number of blocks and the deletion.
 fn read_rest(file: Arc<ChunkReader>, format: &RowFormat, position: u64) -> Result<(u64, DeletionTime)> {
     let mut input = DataStream::cached(file, position);
     let count = input.uvint()?;
@@ -135,15 +136,15 @@ fn read_rest(file: Arc<ChunkReader>, format: &RowFormat, position: u64) -> Resul
 /// A promoted index (Index.db).
 pub(super) struct PromotedCheck {
     path: PathBuf,
-    /// Of the promoted index.
+    /// Offset of the promoted index.
     position: u64,
-    /// Of the partition.
+    /// Position of the partition.
     start: u64,
     index: BlockIndex,
-    /// Number of the block that comes next.
+    /// Index of the next block.
     at: usize,
     block: Option<Block>,
-    last: Option<Place>,
+    last: Option<ClusteringPrefix>,
     open: Option<DeletionTime>,
 }
 
@@ -153,7 +154,7 @@ impl PromotedCheck {
         verification.findings.add(&self.path, self.position, expected);
     }
 
-    /// Turns to the next block, which starts at `offset` of the partition.
+    /// Moves to the next block, which starts at `offset` of the partition.
     fn next_block(&mut self, offset: u64, verification: &mut Verification) -> Result<()> {
         self.block = None;
         if self.at < self.index.count {
@@ -180,7 +181,7 @@ impl PromotedCheck {
         let Some(block) = &self.block else {
             return Ok(());
         };
-        let place = place_of(unfiltered);
+        let place = prefix_of(unfiltered);
         if position - self.start == block.offset && block.first != place {
             self.report(
                 "the first clustering of each block of the partition",
@@ -224,7 +225,7 @@ impl PromotedCheck {
             }
             return Ok(());
         };
-        // The last block may have the byte that ends the partition.
+        // The last block may include the byte that ends the partition.
         if block.offset.saturating_add(block.width) != end - self.start || self.at < self.index.count {
             self.report("blocks that end with the partition", verification);
             return Ok(());
@@ -234,10 +235,10 @@ impl PromotedCheck {
     }
 }
 
-fn place_of(unfiltered: &Unfiltered) -> Place {
+fn prefix_of(unfiltered: &Unfiltered) -> ClusteringPrefix {
     match unfiltered {
-        Unfiltered::Row(row) => Place::Row(row.clustering.clone()),
-        Unfiltered::Marker(marker) => Place::Bound(marker.bound.clone()),
+        Unfiltered::Row(row) => ClusteringPrefix::Row(row.clustering.clone()),
+        Unfiltered::Marker(marker) => ClusteringPrefix::Bound(marker.bound.clone()),
     }
 }
 
@@ -245,12 +246,12 @@ fn place_of(unfiltered: &Unfiltered) -> Place {
 pub(super) struct TrieCheck {
     path: PathBuf,
     root: u64,
-    /// Of the partition.
+    /// Position of the partition.
     start: u64,
     starts: BlockStarts,
-    /// Number of the block that starts next.
+    /// Index of the next block.
     at: usize,
-    /// The row before.
+    /// The previous row.
     before: Option<Bound>,
 }
 
@@ -305,14 +306,14 @@ impl TrieCheck {
         Ok(())
     }
 
-    /// True if `block` is the last one and `end` that of the partition: what is behind the last row leads there.
+    /// True if `block` is the last block and `end` the end of the partition: a lookup behind the last row may return either.
     fn are_last(&self, block: u64, end: u64) -> bool {
         let entry = |before_end: usize| self.starts.get(self.starts.len().checked_sub(before_end)?);
         entry(1).is_some_and(|(offset, _)| offset == end)
             && entry(2).is_some_and(|(offset, _)| offset == block)
     }
 
-    /// The last entry leads to the end of the partition.
+    /// Checks that the last entry leads to the end of the partition.
     fn finish(self, end: u64, verification: &mut Verification) {
         let rest = self.starts.get(self.at).map(|(offset, _)| offset);
         let is_end = rest.is_none_or(|offset| offset == end - self.start || offset + 1 == end - self.start);

@@ -1,15 +1,16 @@
-//! Tokens.db against the partitions.
+//! Compares Tokens.db with the partitions.
 
 use std::path::PathBuf;
 
 use ilion_env::Env;
 use ilion_rows::DecoratedKey;
 
-use super::{Opened, Verification};
+use super::opened::Opened;
+use super::verification::Verification;
 use crate::tokens::{Candidates, TokenMap, fingerprint_of};
 use crate::{Component, Result};
 
-/// Every partition is where the token map has it, and no other.
+/// Checks that the token map has exactly the partitions, at their positions.
 pub(super) struct TokenMapCheck {
     map: TokenMap,
     path: PathBuf,
@@ -18,7 +19,7 @@ pub(super) struct TokenMapCheck {
 }
 
 impl TokenMapCheck {
-    /// `None` if there is no token map or it cannot be read.
+    /// `None` if there is no token map, or it cannot be read.
     pub(super) fn open(
         env: &dyn Env,
         opened: &Opened,
@@ -41,7 +42,7 @@ impl TokenMapCheck {
         }))
     }
 
-    /// Data.db has a partition at `start`. `has_row_index` is nothing if the index cannot tell.
+    /// Checks the partition at `start` of Data.db. `has_row_index` is `None` if the index cannot be read.
     pub(super) fn partition(
         &mut self,
         start: u64,

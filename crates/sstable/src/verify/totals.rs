@@ -1,18 +1,19 @@
-//! What Statistics.db says against what was read.
+//! Compares Statistics.db with the rows.
 
 use ilion_codec::Slab;
 use ilion_rows::{Bound, BoundKind, ClusteringComparator, PartitionHead, Slice, Unfiltered};
 
-use super::{Opened, Verification};
+use super::opened::Opened;
+use super::verification::Verification;
 use crate::metadata_collector::MetadataCollector;
 use crate::row::encode::RowEncoder;
 use crate::{Component, StatsMetadata};
 
-/// What the rows add up to, as a writer would have gathered it.
+/// The statistics of the rows, as a writer would collect them.
 pub(super) struct Totals {
     encoder: RowEncoder,
     collector: MetadataCollector,
-    /// Around the unfiltereds of the partition at hand.
+    /// The slice around the unfiltereds of the current partition.
     span: Option<Slice>,
     scratch: Slab,
     partitions: u64,
@@ -41,7 +42,7 @@ impl Totals {
         self.collector.partition_deletion(&head.deletion);
         self.span = None;
         let row = head.static_row.as_ref();
-        // What cannot be stored again has been read all the same.
+        // The result is ignored: rows that cannot be stored again were still read correctly.
         let _ = self
             .encoder
             .encode_static(row, &mut self.collector, &mut self.scratch);
@@ -101,7 +102,7 @@ impl Totals {
             count == partitions,
             format!("as many partitions as Data.db has, {partitions}; it says {count}"),
         );
-        // Versions before 4.0 counted otherwise.
+        // Versions before 4.0 counted in another way.
         if opened.version().is_na_or_later() {
             for (name, stored, found) in [
                 ("rows", stored.total_rows, found.total_rows),
@@ -133,7 +134,7 @@ impl Totals {
     }
 }
 
-/// Whether each bound that reads rely on holds.
+/// Whether each bound that reads rely on is valid.
 fn bounds(stored: &StatsMetadata, found: &StatsMetadata) -> [(&'static str, bool); 7] {
     let knows_none = found.min_timestamp_micros == i64::MIN && found.max_timestamp_micros == i64::MAX;
     [
@@ -162,7 +163,7 @@ fn bounds(stored: &StatsMetadata, found: &StatsMetadata) -> [(&'static str, bool
     ]
 }
 
-/// An inside-out slice holds nothing.
+/// A slice whose start is after its end is empty.
 fn covers(comparator: &ClusteringComparator, outer: &Slice, inner: &Slice) -> bool {
     comparator.compare_bounds(&inner.start, &inner.end).is_gt()
         || comparator.compare_bounds(&outer.start, &inner.start).is_le()

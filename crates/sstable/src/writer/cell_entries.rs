@@ -1,7 +1,7 @@
-//! Which rows the cell map gets, and what it has of them.
+//! Decides which rows get an entry in the cell map, and writes these entries.
 //!
-//! The start of a partition is in the map if its first row or its static row is: a read of that row then needs nothing
-//! of Data.db but wanted values.
+//! The start of a partition gets an entry if its static row or its first row does: then a read of that row needs only the
+//! selected values from Data.db.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::cells::{CellMapWriter, Whole};
 use crate::row::encode::{Detail, RowEncoder, RowKind, Sketch};
 use crate::{Component, Descriptor, Result};
 
-/// Longer starts of partitions are read in Data.db.
+/// Longer starts of partitions are read from Data.db.
 const HEAD_BYTES_MAX: usize = 512;
-/// What an entry takes beside its bytes: its place and lengths.
+/// Size of an entry without its bytes: position and lengths.
 const ENTRY_OVERHEAD_BYTES: u64 = 10;
 
-/// Makes the entries of one SSTable.
+/// Writes the entries of one SSTable.
 pub(super) struct CellEntries {
     map: CellMapWriter,
     limits: CellMapLimits,
     sketch: Sketch,
-    /// The map has the start of the partition: its static row is large.
+    /// True if the start of the partition has an entry, because its static row is large.
     has_head: bool,
 }
 
@@ -32,9 +32,9 @@ struct Candidate<'r> {
     row: &'r Row,
     kind: RowKind,
     position: u64,
-    /// What stands before it: the start of its partition, if the map may get it.
+    /// The bytes of the partition before it, if the start of the partition may get an entry.
     before: Option<&'r [u8]>,
-    /// Up to its body.
+    /// The bytes before its body.
     head: &'r [u8],
 }
 
@@ -48,14 +48,14 @@ impl CellEntries {
         }
     }
 
-    /// A partition starts.
+    /// Starts a partition.
     #[inline]
     pub(super) fn begin_partition(&mut self) {
         self.has_head = false;
     }
 
-    /// The partition starts at `position` with these bytes; from `static_at` on they are the start of its static row, of which the
-    /// encoder has the body.
+    /// Considers a static row. The partition starts at `position` with these bytes; its static row starts at `static_at` of
+    /// them, and the encoder has its body.
     pub(super) fn static_row(
         &mut self,
         position: u64,
@@ -76,8 +76,8 @@ impl CellEntries {
         Ok(())
     }
 
-    /// A row or marker starts at `position`, and at `at` of the bytes written last; the encoder has its body. It is the first of its
-    /// partition if it gets the length of what stands before it.
+    /// Considers a row or marker that starts at `position`, and at `at` of the last bytes written; the encoder has its body.
+    /// For the first unfiltered of a partition, the length before it is given.
     #[inline]
     pub(super) fn unfiltered(
         &mut self,
@@ -109,7 +109,7 @@ impl CellEntries {
         Ok(())
     }
 
-    /// Gives the row an entry if it is large enough. True if it has one.
+    /// Adds an entry for the row if it is large enough. True if it has one.
     fn consider(&mut self, candidate: &Candidate<'_>, encoder: &RowEncoder) -> Result<bool> {
         let length = candidate.head.len() as u64 + encoder.body().len();
         if length < u64::from(self.limits.row_bytes_min) {

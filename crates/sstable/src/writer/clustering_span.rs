@@ -1,4 +1,4 @@
-//! From where to where the unfiltereds of one partition reach.
+//! The range from the first to the last unfiltered of a partition.
 
 use ilion_codec::{Append as _, Reader, Slab};
 use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Slice, Values};
@@ -7,31 +7,31 @@ use ilion_schema::TableSchema;
 use super::written::Written;
 use crate::row::format::values::{FixedLen, decode_values};
 
-/// Bytes of a bound before its values: its kind and their number.
+/// Length of a bound before its values: its kind and their number.
 const BOUND_HEAD_BYTES: usize = 3;
 
-/// The first and the last unfiltered of the partition at hand.
+/// The first and the last unfiltered of the current partition.
 #[derive(Debug)]
 pub(super) struct ClusteringSpan {
     comparator: ClusteringComparator,
     lens: Vec<FixedLen>,
     seen: Seen,
-    /// If there are clustering columns, or it is a marker.
+    /// Set if there are clustering columns, or if it is a marker.
     first: Option<Bound>,
-    /// The last one as Data.db has it, if it is not the first.
+    /// The last one as stored in Data.db, if it is not the first.
     last: Slab,
     /// `None` if the last one is a row.
     last_kind: Option<BoundKind>,
-    /// A slice was given out that no other row can widen.
+    /// True after a slice was returned that no other row can widen.
     is_told: bool,
 }
 
-/// What a partition adds to the clusterings that are covered.
+/// The clusterings of a partition, for the covered slice.
 #[derive(Debug)]
 pub(super) enum Reach {
     /// One row: the bound before it.
     Row(Bound),
-    /// What lies between the first and the last one. Its bounds face the wrong way if a deleted range is open at an end.
+    /// From the first to the last unfiltered. Its bounds have the wrong kinds if a deleted range is open at one end.
     Slice(Slice),
 }
 
@@ -63,13 +63,13 @@ impl ClusteringSpan {
         self.seen = Seen::Nothing;
     }
 
-    /// True if nothing was added since the partition began.
+    /// True if no unfiltered was added since the start of the partition.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.seen == Seen::Nothing
     }
 
-    /// Adds an unfiltered whose values, or whose bound, Data.db has as `clustering`.
+    /// Adds an unfiltered; `clustering` are its values, or its bound, as stored in Data.db.
     #[inline(always)]
     pub(super) fn add(&mut self, written: Written<'_>, clustering: &[u8]) {
         let kind = written.kind();
@@ -93,7 +93,7 @@ impl ClusteringSpan {
         }
     }
 
-    /// True if it stands after the last one. Too slow for every row of a release build.
+    /// True if it comes after the last one. Too slow to check every row in a release build.
     fn ascends(&self, values: &Values, kind: Option<BoundKind>) -> bool {
         if self.is_empty() {
             return true;
@@ -117,7 +117,7 @@ impl ClusteringSpan {
         order.is_lt()
     }
 
-    /// The last one, if there is any: its values, and its kind if it is a marker.
+    /// The last one: its values, and its kind if it is a marker.
     pub(super) fn last(&self) -> (Values, Option<BoundKind>) {
         let values = match self.seen {
             Seen::Many => self.decoded_last(),
@@ -142,7 +142,7 @@ impl ClusteringSpan {
         decode_values(lens, &mut Reader::new(bytes)).expect("values can be read as they were written")
     }
 
-    /// What is around all of them, if there are any and nothing before was as wide.
+    /// The clusterings of the partition; `None` if it is empty, or cannot widen what was returned before.
     #[inline]
     pub(super) fn finish_partition(&mut self) -> Option<Reach> {
         let is_all_there_is = self.lens.is_empty() && self.first.is_none();

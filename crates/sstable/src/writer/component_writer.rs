@@ -1,4 +1,4 @@
-//! A component that is written from its start to its end, in large appends.
+//! Writes a component from start to end, in large appends.
 
 use ilion_codec::Slab;
 use ilion_env::{Env, WriteFile};
@@ -6,7 +6,7 @@ use ilion_env::{Env, WriteFile};
 use crate::checksums::{Checksums, Summing};
 use crate::{Component, Descriptor, Result};
 
-/// Bytes that are gathered before they go to the file.
+/// Bytes that are collected before they are written.
 const APPEND_BYTES: usize = 256 << 10;
 
 pub(super) struct ComponentWriter {
@@ -28,19 +28,19 @@ impl ComponentWriter {
         })
     }
 
-    /// Where the next byte goes.
+    /// Offset of the next byte.
     #[inline]
     pub(super) fn position(&self) -> u64 {
         self.flushed + self.buffer.len() as u64
     }
 
-    /// What is appended to goes to the file.
+    /// The buffer for appending.
     #[inline]
     pub(super) fn buffer(&mut self) -> &mut Slab {
         &mut self.buffer
     }
 
-    /// Gives the buffer to the file if it is large.
+    /// Writes the buffer to the file if it is large.
     #[inline]
     pub(super) fn flush_if_large(&mut self) -> Result<()> {
         if self.buffer.len() >= APPEND_BYTES {
@@ -58,7 +58,7 @@ impl ComponentWriter {
         Ok(())
     }
 
-    /// Writes what is left and makes it durable.
+    /// Writes the rest, and syncs.
     pub(super) fn finish(mut self, checksums: &mut Checksums) -> Result<()> {
         self.flush()?;
         checksums.add(self.component, self.summing.finish());

@@ -1,22 +1,22 @@
-//! What indexes get of a partition.
+//! The input of indexes for a partition.
 
 use ilion_rows::DeletionTime;
 use ilion_types::Token;
 
 use super::clustering_span::ClusteringSpan;
 
-/// The partition that just ended.
+/// The partition that has just ended.
 #[derive(Debug)]
 pub(super) struct EndedPartition<'a> {
     pub(super) token: &'a Token,
     pub(super) key: &'a [u8],
     pub(super) deletion: &'a DeletionTime,
-    /// Start in Data.db.
+    /// Position in Data.db.
     pub(super) position: u64,
-    /// Bytes before its first unfiltered.
+    /// Size before its first unfiltered.
     pub(super) head_length: u64,
-    /// All its bytes.
+    /// Its whole size.
     pub(super) length: u64,
-    /// Its first and its last unfiltered.
+    /// Its first and last unfiltered.
     pub(super) span: &'a ClusteringSpan,
 }

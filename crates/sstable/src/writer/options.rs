@@ -1,4 +1,4 @@
-//! What the owner of a new SSTable decides.
+//! Options of a new SSTable.
 
 use ilion_types::{Partitioner, Uuid};
 
@@ -6,48 +6,50 @@ use crate::{
     CommitLogInterval, CommitLogPosition, DataFile, EncodingStats, Format, StatsMetadata, TransactionKind,
 };
 
-/// What the owner of a new SSTable decides.
+/// Options of a new SSTable.
 #[derive(Clone, Debug)]
 pub struct WriterOptions {
-    /// Orders the keys.
+    /// The partitioner of the keys.
     pub partitioner: Partitioner,
-    /// Sizes the Bloom filter; more partitions than this make it answer worse, never wrong.
+    /// Sizes the Bloom filter; with more partitions, it has more false positives.
     pub estimated_partitions: u64,
-    /// What of the commit log the rows come from.
+    /// The intervals of the commit log that the rows come from.
     pub commit_log_intervals: Vec<CommitLogInterval>,
-    /// What times in rows are stored relative to. Less than the rows' minimum is good, more is correct but longer.
+    /// The minima that times in rows are relative to. Values below the rows' minima are fine; values above are correct, but
+    /// stored in more bytes.
     pub encoding_stats: EncodingStats,
-    /// Static rows may come. Without any, the file says that it has no static columns, so that reads need not look for them.
+    /// True if static rows may be added. If false, the file has no static columns, so that reads need not look for them.
     pub has_static_rows: bool,
     /// Level of leveled compaction.
     pub level: u32,
-    /// When it was repaired, in milliseconds since 1970; 0 if it was not.
+    /// Time of its repair, in milliseconds since 1970; 0 if it was not repaired.
     pub repaired_at_millis: i64,
-    /// The repair session that is to decide about it.
+    /// The repair session that it belongs to.
     pub pending_repair: Option<Uuid>,
-    /// The node that wrote the commit log: the intervals mean something there only.
+    /// The node whose commit log the intervals refer to.
     pub originating_host: Option<Uuid>,
-    /// A flush compresses fast, whatever the table says; a compaction as the table says.
+    /// A flush uses a fast compressor, whatever the table has; a compaction uses that of the table.
     pub kind: TransactionKind,
-    /// Bytes of rows under one entry of a partition's row index; `None`: what Cassandra takes for the format.
+    /// Size of a block of the row index; `None` uses Cassandra's default for the format.
     pub column_index_bytes: Option<u32>,
-    /// A token map is written beside the other components.
+    /// Write a token map beside the other components.
     pub writes_token_map: bool,
-    /// A cell map is written beside the other components, if there are rows for it.
+    /// Write a cell map beside the other components, if there are rows for it.
     pub cell_map: Option<CellMapLimits>,
 }
 
-/// Which rows the cell map has.
+/// The rows that get an entry in the cell map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellMapLimits {
-    /// Bytes of a row in Data.db, at least.
+    /// Minimum size of a row in Data.db.
     pub row_bytes_min: u32,
-    /// So many bytes of a row, at least, for each byte that the map takes for it.
+    /// Minimum number of bytes of a row per byte of its entry.
     pub row_bytes_per_map_byte: u32,
 }
 
 impl Default for CellMapLimits {
-    /// Rows from half a usual chunk on, for most of them lie in a chunk of their own; and at most one hundredth of them.
+    /// Rows of at least half a default chunk, since most of these have a chunk of their own; the map is at most one hundredth
+    /// of them.
     fn default() -> Self {
         Self {
             row_bytes_min: 8 << 10,
@@ -82,7 +84,7 @@ impl Default for WriterOptions {
 }
 
 impl WriterOptions {
-    /// Bytes of a block of a row index.
+    /// Size of a block of the row index.
     pub(super) fn block_bytes(&self, format: Format) -> u32 {
         self.column_index_bytes.unwrap_or(match format {
             Format::Big => SORTED_BLOCK_BYTES_DEFAULT,
@@ -90,7 +92,7 @@ impl WriterOptions {
         })
     }
 
-    /// Adds what the rows do not tell to the statistics.
+    /// Adds to the statistics what the rows do not determine.
     pub(super) fn complete(&self, stats: StatsMetadata, data: &DataFile) -> StatsMetadata {
         let position = |(segment, offset): (u64, u32)| CommitLogPosition {
             segment: segment.cast_signed(),

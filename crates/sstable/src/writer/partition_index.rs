@@ -1,4 +1,4 @@
-//! Where partitions are: Index.db and Summary.db, or Partitions.db and Rows.db; and Filter.db.
+//! Writes the partition index: Index.db and Summary.db, or Partitions.db and Rows.db; and Filter.db.
 
 use ilion_env::Env;
 use ilion_schema::TableSchema;
@@ -14,11 +14,11 @@ use crate::{BloomFilter, Component, Descriptor, Format, KeyHash, Result, write_c
 pub(super) struct PartitionIndexWriter {
     form: Form,
     filter: Option<BloomFilter>,
-    /// Of keys that the filter does not have yet.
+    /// Hashes of keys that are not in the filter yet.
     hashes: Vec<KeyHash>,
 }
 
-/// Keys that go to the filter at once. Their bits lie all over it, and memory that is waited for is waited for together.
+/// Number of keys that are added to the filter at once. Their bits are spread over the filter, so that cache misses overlap.
 const FILTER_BATCH: usize = 128;
 
 enum Form {
@@ -67,7 +67,7 @@ impl PartitionIndexWriter {
         }
     }
 
-    /// An unfiltered was written from `start` to `end`, both from the partition's start; `clustering` is what Data.db has.
+    /// Adds an unfiltered from `start` to `end`, both from the partition's start; `clustering` is as stored in Data.db.
     #[inline(always)]
     pub(super) fn add_unfiltered(
         &mut self,
@@ -85,7 +85,7 @@ impl PartitionIndexWriter {
         }
     }
 
-    /// A row of the partition that begins has no other beside it, and lies from `start` to `end`.
+    /// Starts a partition with only one row, from `start` to `end`.
     #[inline]
     pub(super) fn begin_partition_of_row(&mut self, start: u64, end: u64) -> Result<()> {
         match &mut self.form {
@@ -98,8 +98,8 @@ impl PartitionIndexWriter {
         }
     }
 
-    /// Returns the place of its entry in Index.db or Rows.db, if it has a row index. Requires: Data.db has its deletion, so that the
-    /// entry can have it too.
+    /// Adds a partition. Returns the offset of its entry in Index.db or Rows.db, if it has a row index. Requires: its deletion
+    /// could be stored in Data.db, so that the entry can store it, too.
     #[inline]
     pub(super) fn add(&mut self, partition: &EndedPartition<'_>) -> Result<Option<u64>> {
         if self.filter.is_some() {
@@ -121,7 +121,7 @@ impl PartitionIndexWriter {
         }
     }
 
-    /// Writes what is left and makes it durable; returns the components that there are now.
+    /// Writes the rest, and syncs; returns the components that were written.
     pub(super) fn finish(
         mut self,
         env: &dyn Env,

@@ -1,4 +1,4 @@
-//! The row index of one partition (Cassandra: promoted index), for partitions of several blocks.
+//! Writes the row index of one partition (Cassandra: promoted index), for partitions with several blocks.
 //!
 //! ```text
 //! row_index := head_length:uvint  deletion:PDEL  count:uvint  block *  offset:i32 *
@@ -6,8 +6,8 @@
 //! prefix    := 4 values | bound                              4: the clustering of a row
 //! ```
 //!
-//! `offset` in a block is from the partition's start, `width` is less 65536; the offsets at the end are of the blocks, from the
-//! first one on. `open` is the deletion that is open behind the block.
+//! `offset` in a block counts from the partition's start; `width` is reduced by 65536. The offsets at the end are those of the
+//! blocks, relative to the first one. `open` is the deletion that is open after the block.
 
 use ilion_codec::{Append, Writer};
 use ilion_rows::DeletionTime;
@@ -15,12 +15,12 @@ use ilion_rows::DeletionTime;
 use crate::Version;
 use crate::row::format::times::encode_partition_deletion;
 
-/// Compat: subtracted from the widths whatever the block size is (`IndexInfo.Serializer.WIDTH_BASE`).
+/// Compat: subtracted from widths, whatever the block size (`IndexInfo.Serializer.WIDTH_BASE`).
 const WIDTH_BASE: i64 = 64 << 10;
-/// The kind of a row's clustering among the kinds of bounds.
+/// The kind of a row's clustering, beside the kinds of bounds.
 const ROW_KIND: u8 = 4;
 
-/// What an unfiltered's clustering looks like in Data.db.
+/// The clustering of an unfiltered, as stored in Data.db.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Prefix<'a> {
     /// The values of a row.
@@ -29,7 +29,7 @@ pub(super) enum Prefix<'a> {
     Marker(&'a [u8]),
 }
 
-/// A prefix that is kept.
+/// A copy of a prefix.
 #[derive(Debug, Default)]
 struct StoredPrefix {
     is_row: bool,
@@ -62,12 +62,12 @@ pub(super) struct RowIndexBuilder {
     block_bytes: u64,
     first: StoredPrefix,
     last: StoredPrefix,
-    /// Start of the block at hand, if it has something in it.
+    /// Start of the current block, if it is not empty.
     block_start: Option<u64>,
     open: DeletionTime,
     blocks: Writer,
     offsets: Vec<u32>,
-    /// An open deletion cannot be stored, so there will be no index: readers walk the partition then.
+    /// True if an open deletion cannot be stored: then no index is written, and readers scan the partition.
     is_given_up: bool,
 }
 
@@ -86,12 +86,12 @@ impl RowIndexBuilder {
         }
     }
 
-    /// A marker leaves this deletion open.
+    /// Sets the deletion that is open after a marker.
     pub(super) fn set_open(&mut self, open: Option<DeletionTime>) {
         self.open = open.unwrap_or(DeletionTime::LIVE);
     }
 
-    /// An unfiltered was written from `start` to `end`, both from the partition's start.
+    /// Adds an unfiltered from `start` to `end`, both from the partition's start.
     #[inline(always)]
     pub(super) fn add(&mut self, prefix: Prefix<'_>, start: u64, end: u64) {
         let block_start = match self.block_start {
@@ -102,7 +102,7 @@ impl RowIndexBuilder {
             }
         };
         let ends_block = end - block_start >= self.block_bytes;
-        // Nobody asks for the last one of the only block.
+        // The last prefix of an only block is never needed.
         if ends_block || !self.offsets.is_empty() {
             self.last.store(prefix);
         }
@@ -127,8 +127,8 @@ impl RowIndexBuilder {
         self.block_start = None;
     }
 
-    /// Appends what stands behind the position in the entry of Index.db: the size of the row index, and the index if
-    /// there are several blocks: true then. The partition ends at `end`; what comes next is of another one.
+    /// Appends the rest of the entry in Index.db, behind the position: the size of the row index, and the index itself if there
+    /// are several blocks (then returns true). The partition ends at `end`; the next call is for another one.
     #[inline]
     pub(super) fn finish_partition(
         &mut self,

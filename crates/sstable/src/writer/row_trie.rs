@@ -1,8 +1,8 @@
-//! The row index of one partition as a trie in Rows.db, for partitions of several blocks; the layout is in
+//! Writes the row index of one partition as a trie in Rows.db, for partitions with several blocks; the layout is in
 //! `reader::row_trie`.
 //!
-//! A block's key is a separator: the bytes that the last unfiltered of the block before has in common with the block's first,
-//! then one byte, which is that of the former plus one.
+//! The key of a block is a separator: the common prefix of the block's first unfiltered and the last one of the block before,
+//! then the next byte of the latter plus one.
 
 use ilion_codec::Writer;
 use ilion_rows::{BoundKind, DeletionTime, Values};
@@ -19,21 +19,21 @@ use crate::{Result, Version};
 
 const HAS_OPEN: u8 = 8;
 
-/// Where an unfiltered stands.
+/// The clustering or bound of an unfiltered.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum UnfilteredClustering<'a> {
     Row(&'a Values),
-    /// A row that was shown where it lies.
+    /// A row that was shown in place.
     Shown(&'a [Option<&'a [u8]>]),
     Marker(BoundKind, &'a Values),
 }
 
-/// The block at hand.
+/// The current block.
 #[derive(Debug)]
 struct Block {
-    /// From the start of the partition.
+    /// Offset from the start of the partition.
     start: u64,
-    /// Open at its start.
+    /// The deletion that is open at its start.
     open: DeletionTime,
 }
 
@@ -41,18 +41,18 @@ struct Block {
 pub(super) struct RowTrieBuilder {
     version: Version,
     block_bytes: u64,
-    /// Nothing: clusterings of this table have no order in bytes, so there will be no indexes.
+    /// `None` if clusterings of this table have no byte-comparable form: then no indexes are written.
     clusterings: Option<ComparableClusterings>,
     trie: TrieBuilder,
-    /// Open where the next unfiltered goes.
+    /// The deletion that is open before the next unfiltered.
     open: DeletionTime,
     block: Option<Block>,
-    /// Comparable forms: the first of the block at hand, the last of the block before.
+    /// Byte-comparable forms: the first of the current block, the last of the block before.
     first: Vec<u8>,
     last: Vec<u8>,
     separator: Vec<u8>,
     blocks: u64,
-    /// Something cannot be stored, so there will be no index: readers walk the partition then.
+    /// True if an open deletion cannot be stored: then no index is written, and readers scan the partition.
     is_given_up: bool,
 }
 
@@ -84,7 +84,7 @@ impl RowTrieBuilder {
         self.is_given_up = self.clusterings.is_none();
     }
 
-    /// An unfiltered was written from `start` to `end`, both from the partition's start.
+    /// Adds an unfiltered from `start` to `end`, both from the partition's start.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -100,19 +100,24 @@ impl RowTrieBuilder {
             });
             // The first block needs no separator.
             if self.blocks > 0 {
-                encode(self.clusterings.as_ref(), place_of(written), &mut self.first);
+                encode(self.clusterings.as_ref(), clustering_of(written), &mut self.first);
             }
         }
         if let Written::Marker(marker) = written {
             self.open = marker.start.unwrap_or(DeletionTime::LIVE);
         }
         match self.block.take_if(|block| end - block.start >= self.block_bytes) {
-            Some(block) => self.end_block(&block, place_of(written), rows),
+            Some(block) => self.end_block(&block, clustering_of(written), rows),
             None => Ok(()),
         }
     }
 
-    fn end_block(&mut self, block: &Block, last: Place<'_>, rows: &mut ComponentWriter) -> Result<()> {
+    fn end_block(
+        &mut self,
+        block: &Block,
+        last: UnfilteredClustering<'_>,
+        rows: &mut ComponentWriter,
+    ) -> Result<()> {
         self.separator.clear();
         let is_apart = self.blocks == 0 || separate(&self.last, &self.first, &mut self.separator);
         self.blocks += 1;
@@ -136,8 +141,8 @@ impl RowTrieBuilder {
         Some(payload.with(open.as_slice()))
     }
 
-    /// Ends the partition, whose last unfiltered is that of `span` and ends at `end`. Returns the position of the root and the number of
-    /// blocks; `None` if there is no index.
+    /// Ends the partition, whose last unfiltered is that of `span` and ends at `end`. Returns the position of the root and the
+    /// number of blocks; `None` if there is no index.
     pub(super) fn finish(
         &mut self,
         span: &ClusteringSpan,
@@ -149,8 +154,8 @@ impl RowTrieBuilder {
         {
             let (values, kind) = span.last();
             let last = match kind {
-                None => Place::Row(&values),
-                Some(kind) => Place::Marker(kind, &values),
+                None => UnfilteredClustering::Row(&values),
+                Some(kind) => UnfilteredClustering::Marker(kind, &values),
             };
             self.end_block(&block, last, rows)?;
         }
@@ -170,21 +175,25 @@ impl RowTrieBuilder {
     }
 }
 
-fn place_of(written: Written<'_>) -> Place<'_> {
+fn clustering_of(written: Written<'_>) -> UnfilteredClustering<'_> {
     match written {
-        Written::Row(values) => Place::Row(values),
-        Written::Shown(values) => Place::Shown(values),
-        Written::Marker(marker) => Place::Marker(marker.bound.kind, &marker.bound.values),
+        Written::Row(values) => UnfilteredClustering::Row(values),
+        Written::Shown(values) => UnfilteredClustering::Shown(values),
+        Written::Marker(marker) => UnfilteredClustering::Marker(marker.bound.kind, &marker.bound.values),
     }
 }
 
-fn encode(clusterings: Option<&ComparableClusterings>, place: Place<'_>, out: &mut Vec<u8>) {
+fn encode(
+    clusterings: Option<&ComparableClusterings>,
+    clustering: UnfilteredClustering<'_>,
+    out: &mut Vec<u8>,
+) {
     out.clear();
     if let Some(clusterings) = clusterings {
-        match place {
-            Place::Row(values) => clusterings.encode_row(values, out),
-            Place::Shown(values) => clusterings.encode_row(values, out),
-            Place::Marker(kind, values) => clusterings.encode_bound(kind, values, out),
+        match clustering {
+            UnfilteredClustering::Row(values) => clusterings.encode_row(values, out),
+            UnfilteredClustering::Shown(values) => clusterings.encode_row(values, out),
+            UnfilteredClustering::Marker(kind, values) => clusterings.encode_bound(kind, values, out),
         }
     }
 }
@@ -193,7 +202,7 @@ fn common_len(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Appends what is above `before` and up to `after`; false if there is nothing, since they are not in order.
+/// Appends a separator above `before` and not above `after`; false if they do not ascend.
 fn separate(before: &[u8], after: &[u8], out: &mut Vec<u8>) -> bool {
     let common = common_len(before, after);
     match (before.get(common), after.get(common)) {
@@ -206,18 +215,18 @@ fn separate(before: &[u8], after: &[u8], out: &mut Vec<u8>) -> bool {
     }
 }
 
-/// Puts a key above `last` into `separator`, which is that of the last block: as short as that allows, so that look-ups behind the
+/// Replaces `separator`, the key of the last block, by a key above `last`: as short as possible, so that lookups behind the
 /// last unfiltered end soon.
 fn end_key(last: &[u8], separator: &mut Vec<u8>) {
     let common = common_len(last, separator);
-    // A byte that cannot be raised stays, and the next one is.
+    // A byte of the maximum value stays, and the next one is raised.
     let raised = last[common..].iter().position(|byte| *byte < u8::MAX);
     let end = raised.map_or(last.len(), |raised| common + raised + 1);
     separator.clear();
     separator.extend_from_slice(&last[..end]);
     match (raised, separator.last_mut()) {
         (Some(_), Some(byte)) => *byte += 1,
-        // Nothing but the greatest bytes: what goes on behind them is above.
+        // All bytes have the maximum value: a longer key is above.
         _ => separator.push(0),
     }
 }

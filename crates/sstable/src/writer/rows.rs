@@ -1,4 +1,4 @@
-//! The rows and markers of a partition that is being written, each in the way that costs it least.
+//! Adds the rows and markers of a partition, each in the cheapest way.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use crate::Result;
 use crate::row::encode::LARGE_VALUE_BYTES;
 
 impl SSTableWriter {
-    /// Appends the static row, an empty one if there is none, of the partition that starts at `start`, and at `start_buffered` of the
-    /// buffer. True if it has something in it.
+    /// Appends the static row (an empty one for `None`) of the partition that starts at `start`, and at `start_buffered` of the
+    /// buffer. True if it is not empty.
     #[inline(never)]
     pub(super) fn add_static(
         &mut self,
@@ -21,7 +21,7 @@ impl SSTableWriter {
         start_buffered: usize,
     ) -> Result<bool> {
         if row.is_some() && !self.options.has_static_rows {
-            return Err(self.refuse("a static row comes, of which there were to be none"));
+            return Err(self.refuse("a static row was added, although the options exclude static rows"));
         }
         let static_at = self.buffer.len();
         let stored = self.encoder.encode_static(row, &mut self.stats, &mut self.buffer);
@@ -37,10 +37,10 @@ impl SSTableWriter {
         Ok(has_row)
     }
 
-    /// Appends a row or marker to the partition. They must ascend.
+    /// Adds a row or marker to the partition. Requires: they ascend.
     ///
     /// # Errors
-    /// As for [`SSTableWriter::begin_partition`].
+    /// Those of [`SSTableWriter::begin_partition`].
     pub fn add(&mut self, unfiltered: &Unfiltered) -> Result<()> {
         match self.add_usual(unfiltered)? {
             true => self.flush_if_large(),
@@ -48,7 +48,7 @@ impl SSTableWriter {
         }
     }
 
-    /// Appends a row if it is as most are.
+    /// Appends a row if it has the usual form.
     #[inline(always)]
     fn add_usual(&mut self, unfiltered: &Unfiltered) -> Result<bool> {
         let position = self.position();
@@ -71,7 +71,7 @@ impl SSTableWriter {
         Ok(true)
     }
 
-    /// Appends a row or marker that may be anything. Apart, so that usual rows have all registers.
+    /// Appends any row or marker. A function of its own, so that usual rows have all registers.
     #[inline(never)]
     fn add_any(&mut self, unfiltered: &Unfiltered) -> Result<()> {
         let (position, buffered) = (self.position(), self.buffer.len());
@@ -109,10 +109,10 @@ impl SSTableWriter {
         self.flush_if_large()
     }
 
-    /// Appends a row of nothing but its key to the partition, with the bytes that it has as any row.
+    /// Adds a row with a key and no columns, encoded like any row.
     ///
     /// # Errors
-    /// As for [`SSTableWriter::begin_partition`].
+    /// Those of [`SSTableWriter::begin_partition`].
     pub fn add_entry(&mut self, entry: &EntryRow<'_>) -> Result<()> {
         let (start, previous_size) = self.next_start()?;
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
@@ -123,11 +123,10 @@ impl SSTableWriter {
         }
     }
 
-    /// Appends a row to the partition whose values are where they were read, with the bytes that it has as any row. False if it
-    /// is to be added as one: nothing was appended then.
+    /// Adds a plain row, encoded like any row. False if it must be added as a [`Row`]: then it was not added.
     ///
     /// # Errors
-    /// As for [`SSTableWriter::begin_partition`].
+    /// Those of [`SSTableWriter::begin_partition`].
     #[inline]
     pub fn add_plain_row(&mut self, row: &PlainRow<'_>) -> Result<bool> {
         let Some(timestamp_micros) = row.timestamp_micros else {
@@ -147,7 +146,7 @@ impl SSTableWriter {
         }
     }
 
-    /// Where in its partition the next row starts, and how far that is from the one before.
+    /// Offset of the next row in its partition, and its distance to the previous one.
     #[inline(always)]
     fn next_start(&self) -> Result<(u64, u64)> {
         let Some(open) = &self.open else {
@@ -157,7 +156,7 @@ impl SSTableWriter {
         Ok((start, start - open.previous_start))
     }
 
-    /// A row was appended, all of it, that started there; its clustering is at that place of the buffer.
+    /// Records a row that was appended whole and starts at `start`; `clustering` is the range of its clustering in the buffer.
     #[inline(always)]
     fn note_small_row(
         &mut self,
@@ -178,7 +177,7 @@ impl SSTableWriter {
         self.flush_if_large()
     }
 
-    /// Appends what follows the start of a row or marker. Large values go to Data.db as they are.
+    /// Appends the rest of a row or marker. Large values are written to Data.db without a copy.
     #[inline(always)]
     fn append_body(&mut self) -> Result<()> {
         match self.encoder.body().is_empty() {

@@ -1,4 +1,4 @@
-//! Index.db and Summary.db: where partitions are, in the format BIG.
+//! Writes Index.db and Summary.db, the partition index of the format BIG.
 //!
 //! ```text
 //! index := (key:bytes16  position:uvint  row_index_size:uvint  row_index)*          position: in Data.db
@@ -16,7 +16,7 @@ use super::written::Written;
 use crate::checksums::{Checksums, Sums};
 use crate::{Component, Descriptor, Result, write_component};
 
-/// Bytes of a position, at most.
+/// Maximum length of a position.
 const POSITION_BYTES_MAX: usize = 9;
 
 pub(super) struct SortedIndexWriter {
@@ -39,7 +39,7 @@ impl SortedIndexWriter {
         })
     }
 
-    /// `clustering` is that of the unfiltered as Data.db has it.
+    /// `clustering` is that of the unfiltered, as stored in Data.db.
     #[inline(always)]
     pub(super) fn add_unfiltered(&mut self, written: Written<'_>, clustering: &[u8], start: u64, end: u64) {
         let prefix = match written {

@@ -1,4 +1,4 @@
-//! Summary.db: a sample of Index.db.
+//! Writes Summary.db, a sample of Index.db.
 //!
 //! ```text
 //! summary := min_index_interval:i32  count:i32  size:i64  sampling_level:i32  full_count:i32
@@ -6,20 +6,20 @@
 //! entry   := key bytes  index_position:i64le                 without a length: the next offset ends it
 //! ```
 //!
-//! `size` counts offsets and entries; the first offset is that of the first entry from the start of the offsets.
+//! `size` is that of offsets and entries. Offsets count from the start of the offsets.
 
 use ilion_codec::Writer;
 
-/// Nothing is left out (`Downsampling.BASE_SAMPLING_LEVEL`).
+/// The level without downsampling (`Downsampling.BASE_SAMPLING_LEVEL`).
 const FULL_SAMPLING_LEVEL: i32 = 128;
-/// Entries beyond this have no offset in the file.
+/// Entries beyond this size have no offset in the file.
 const ENTRY_BYTES_MAX: usize = i32::MAX as usize;
 
 #[derive(Debug)]
 pub(super) struct SummaryBuilder {
     interval: u32,
     partitions_until_next: u32,
-    /// Of the entries, from the first one on.
+    /// Offsets of the entries, relative to the first one.
     offsets: Vec<u32>,
     entries: Writer,
 }
@@ -34,7 +34,7 @@ impl SummaryBuilder {
         }
     }
 
-    /// The next partition stands at `index_position` of Index.db.
+    /// Adds a partition, whose entry is at `index_position` of Index.db.
     #[inline]
     pub(super) fn add(&mut self, key: &[u8], index_position: u64) {
         if self.partitions_until_next > 0 {
@@ -47,7 +47,7 @@ impl SummaryBuilder {
     fn sample(&mut self, key: &[u8], index_position: u64) {
         self.partitions_until_next = self.interval - 1;
         let length = self.entries.len() + key.len() + size_of::<u64>();
-        // A summary that ends early is a true one: the index is walked from its last entry on.
+        // A summary that ends early is valid: lookups read the index from its last entry on.
         let Some(offset) = u32::try_from(self.entries.len())
             .ok()
             .filter(|_| length + 4 * (self.offsets.len() + 1) <= ENTRY_BYTES_MAX)

@@ -1,4 +1,4 @@
-//! Whole SSTables: written, and looked at through their components.
+//! Tests that write whole SSTables and look at their components.
 
 use std::path::Path;
 
@@ -74,7 +74,7 @@ fn statistics(env: &dyn Env, descriptor: &Descriptor) -> Statistics {
     Statistics::decode(&bytes, descriptor.version, Path::new("Statistics.db")).unwrap()
 }
 
-/// The worked example of the format: `INSERT ... USING TTL`, the first row of `key`.
+/// The example of the format notes: `INSERT ... USING TTL`, the first row of `key`.
 #[test]
 fn a_row_is_stored_as_cassandra_stores_it() {
     let (env, descriptor) = write_all(
@@ -130,7 +130,7 @@ fn statistics_say_what_was_written() {
     );
     assert_eq!((stats.min_ttl_secs, stats.max_ttl_secs), (0, 5));
     assert_eq!((stats.total_rows, stats.total_columns, stats.level), (3, 4, 3));
-    // The partition deletion and both ends of the range.
+    // The partition deletion, and both ends of the range.
     assert_eq!(
         stats.tombstone_drop_times.bins(),
         [(120, 1), (240, 1), (540, 1), (600, 2)]
@@ -141,7 +141,7 @@ fn statistics_say_what_was_written() {
             Values::from_iter([Some(Bytes::copy_from_slice(&value.to_be_bytes()))]),
         )
     };
-    // Lists do not say that 3 is excluded.
+    // Lists do not record that 3 is excluded.
     assert_eq!(stats.covered_clusterings.start, bound(BoundKind::InclStart, 3));
     assert_eq!(stats.covered_clusterings.end, bound(BoundKind::InclEnd, 9));
     assert_eq!(stats.commit_log_intervals.len(), 2);
@@ -367,6 +367,6 @@ fn an_empty_clustering_is_told_and_may_be_null_where_lists_tell_it() {
     let from_all = Bound::new(BoundKind::InclStart, Values::new());
     let covered = stats.covered(descriptor.version);
     assert_eq!((&covered.start, &covered.end), (&from_all, &end));
-    // A slice from oa on knows null.
+    // A slice of oa and later has null.
     assert_eq!(stats.covered(Version::OA).start, start);
 }

@@ -1,9 +1,9 @@
-//! Writes a trie while its keys come in ascending order, so that a walk down reads few pages.
+//! Writes a trie whose keys are added in ascending order. Its layout keeps the number of pages of a lookup low.
 //!
-//! A branch stays in memory until it would not fit a page; then the branches of its children are written, each within one page,
-//! the largest that still fits the page at hand first. In memory is at most about a page for each byte of the key at hand.
+//! A branch stays in memory until it does not fit a page. Then the branches of its children are written, each within one page,
+//! always the largest that fits the current page first. At most about a page per byte of the current key is in memory.
 //!
-//! Compat: the layout is byte for byte that of Cassandra's `IncrementalTrieWriterPageAware`.
+//! Compat: the layout has the same bytes as that of Cassandra's `IncrementalTrieWriterPageAware`.
 
 use ilion_codec::Append as _;
 
@@ -28,7 +28,7 @@ impl TrieBuilder {
         }
     }
 
-    /// Forgets all keys.
+    /// Removes all keys.
     pub(super) fn clear(&mut self) {
         self.path.clear();
         self.path.push(Draft::new(0));
@@ -55,7 +55,7 @@ impl TrieBuilder {
         self.last_key.extend_from_slice(key);
     }
 
-    /// Writes all that is left; returns the position of the root. The builder is empty then.
+    /// Writes the rest; returns the position of the root. The builder is empty afterwards.
     pub(super) fn finish(&mut self, out: &mut ComponentWriter) -> u64 {
         while self.path.len() > 1 {
             self.complete_last(out);
@@ -67,7 +67,7 @@ impl TrieBuilder {
         write(&mut root, out)
     }
 
-    /// Takes the last node off the path and gives it to its parent.
+    /// Moves the last node of the path to its parent.
     fn complete_last(&mut self, out: &mut ComponentWriter) {
         if let Some(mut node) = self.path.pop() {
             complete(&mut node, out);
@@ -78,7 +78,7 @@ impl TrieBuilder {
     }
 }
 
-/// All children are known: if the node and what is below it do not fit a page, what is below it goes to the file.
+/// Called when all children are known: if the node and its branch do not fit a page, writes the branch.
 fn complete(node: &mut Draft, out: &mut ComponentWriter) {
     node.branch_len = node.children.iter().map(Draft::total_len).sum();
     let len = node.len_at(out.position());
@@ -92,7 +92,7 @@ fn complete(node: &mut Draft, out: &mut ComponentWriter) {
     node.has_far_below = node.children.iter().any(has_far);
 }
 
-/// Makes sure that the root, with what is left below it, fits the page at hand.
+/// Makes the root and the rest of its branch fit the current page.
 fn make_fit(root: &mut Draft, out: &mut ComponentWriter) {
     let mut len = root.measure(out.position());
     if len <= bytes_left(out) {
@@ -143,7 +143,7 @@ fn write_children(node: &mut Draft, out: &mut ComponentWriter) {
     node.len = node.len_at(out.position());
 }
 
-/// The length of a branch, if it turns out not to fit the page at hand. If it fits none, what is below its root is written.
+/// The length of a branch, if it does not fit the current page. If it fits no page, its children are written.
 fn len_if_too_long(child: &mut Draft, out: &mut ComponentWriter) -> Option<usize> {
     if !child.has_far_children && !child.has_far_below {
         return None;

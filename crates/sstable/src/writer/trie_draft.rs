@@ -1,34 +1,34 @@
-//! A node of a trie that is not in the file yet, and how it is stored: see `trie` for the layout.
+//! A node of a trie that is not in the file yet, and its encoding; the layout is in `trie`.
 //!
-//! Compat: the choice of types is Cassandra's (`TrieNode.typeFor`): the narrowest distances that will do, and sparse where
-//! it is shorter than dense.
+//! Compat: types are chosen as in Cassandra (`TrieNode.typeFor`): the narrowest distances that fit, and sparse if it is shorter
+//! than dense.
 
 use ilion_codec::Append;
 
 use crate::trie::{distance_bits_of, node_len};
 
-/// Widths of distances, in bits; and the type of node for each, by the number of children.
+/// Widths of distances in bits; then the type of node for each width, by the number of children.
 const WIDTHS: [u8; 8] = [4, 8, 12, 16, 24, 32, 40, 64];
 const SINGLE: [u8; 8] = [1, 2, 3, 4, 12, 13, 14, 15];
 const SPARSE: [u8; 8] = [5, 5, 6, 7, 8, 9, 9, 15];
 const DENSE: [u8; 8] = [10, 10, 10, 11, 12, 13, 14, 15];
 const DENSE_FIRST: u8 = 10;
-/// A size in the largest payload: hash, position; or offset, deletion.
+/// Maximum length of a payload: hash and position, or offset and deletion.
 const PAYLOAD_LEN_MAX: usize = 20;
 
-/// What a key leads to, as it is stored.
+/// An encoded payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PayloadBytes {
-    /// Zero: there is none.
+    /// Zero if there is none.
     bits: u8,
     len: u8,
     bytes: [u8; PAYLOAD_LEN_MAX],
 }
 
 impl PayloadBytes {
-    /// Requires: bits of 1 to 15.
+    /// Requires: `bits` is 1 to 15.
     pub(super) fn new(bits: u8) -> Self {
-        assert!((1..16).contains(&bits), "the bits say that there is a payload");
+        assert!((1..16).contains(&bits), "the bits mark a payload");
         Self {
             bits,
             ..Self::default()
@@ -55,7 +55,7 @@ impl PayloadBytes {
     }
 }
 
-/// The fewest bytes that hold a signed value, 1 to 8.
+/// The fewest bytes that can store a signed value: 1 to 8.
 pub(super) fn sized_int_len(value: i64) -> u8 {
     let magnitude = if value < 0 { !value } else { value };
     #[expect(clippy::cast_possible_truncation, reason = "at most 8")]
@@ -63,22 +63,23 @@ pub(super) fn sized_int_len(value: i64) -> u8 {
     len
 }
 
-/// A node that is not in the file yet, or one that is and whose parent is not.
+/// A node that is not in the file yet, or whose parent is not.
 #[derive(Debug)]
 pub(super) struct Draft {
-    /// The byte that leads to it.
+    /// The byte of the transition to it.
     pub(super) transition: u8,
     pub(super) payload: PayloadBytes,
     pub(super) children: Vec<Draft>,
-    /// Where it is in the file, if it is.
+    /// Its position, if it is in the file.
     pub(super) position: Option<u64>,
-    /// Bytes of what is below it and not in the file yet. Too few if `has_far_below`, for distances depend on where it will be.
+    /// Size of its branch that is not in the file yet. An underestimate if `has_far_below`, since distances depend on its
+    /// position.
     pub(super) branch_len: usize,
-    /// Bytes of itself. Too few if `has_far_children`.
+    /// Its own size. An underestimate if `has_far_children`.
     pub(super) len: usize,
-    /// A child is in the file already. Also until the node is complete.
+    /// True if a child is in the file already, and until the node is complete.
     pub(super) has_far_children: bool,
-    /// Something below its children is.
+    /// True if a node below its children is in the file.
     pub(super) has_far_below: bool,
 }
 
@@ -100,7 +101,7 @@ impl Draft {
         self.branch_len + self.len
     }
 
-    /// It is in the file: what is below it is not needed any more.
+    /// Marks it as written; its children are no longer needed.
     pub(super) fn settle(&mut self, position: u64) {
         *self = Self {
             position: Some(position),
@@ -109,13 +110,13 @@ impl Draft {
         };
     }
 
-    /// Its bytes if it stood at `position`, payload included.
+    /// Its size at `position`, including the payload.
     pub(super) fn len_at(&self, position: u64) -> usize {
         let kind = self.kind_at(position);
         node_len(kind, self.slots(kind)) + usize::from(self.payload.len)
     }
 
-    /// Computes lengths again for a branch that begins at `position`; returns the sum.
+    /// Computes the sizes of a branch that starts at `position`; returns their sum.
     pub(super) fn measure(&mut self, position: u64) -> usize {
         if self.has_far_below {
             let mut sum = 0;
@@ -147,7 +148,7 @@ impl Draft {
         let class = WIDTHS.iter().position(|width| bits <= u32::from(*width));
         let class = class.unwrap_or(WIDTHS.len() - 1);
         if self.children.len() == 1 {
-            // Their bits are taken by the distance.
+            // The distance uses the bits of these types, so they have no payload.
             let has_no_payload_form = matches!(SINGLE[class], 1 | 3) && self.payload.bits != 0;
             return SINGLE[class + usize::from(has_no_payload_form)];
         }
@@ -159,7 +160,7 @@ impl Draft {
         }
     }
 
-    /// To the child that is farthest away; children that are not in the file yet will stand right before the node.
+    /// The distance to the farthest child. Children that are not in the file yet will be right before the node.
     fn longest_distance(&self, position: u64) -> u64 {
         let distance_to = |child: &Self| self.branch_len.saturating_sub(child.branch_len) as u64;
         if !self.has_far_children {
@@ -171,7 +172,7 @@ impl Draft {
         placed.max(unplaced.map(distance_to)).unwrap_or(0)
     }
 
-    /// Appends the node. Requires: it will stand at `position`, and all its children are in the file.
+    /// Appends the node. Requires: it will be at `position`, and all its children are in the file.
     pub(super) fn encode(&self, position: u64, out: &mut impl Append) {
         let kind = self.kind_at(position);
         let distance = |child: &Self| position - child.position.unwrap_or(position);
@@ -215,7 +216,7 @@ impl Draft {
         }
     }
 
-    /// Of every slot; 0 for what is missing in a dense node.
+    /// The distance of every slot; 0 for missing slots of a dense node.
     fn distances(&self, kind: u8, distance: impl Fn(&Self) -> u64) -> impl Iterator<Item = u64> {
         let first = self.children.first().map_or(0, |child| child.transition);
         let mut children = self.children.iter().peekable();
@@ -268,7 +269,7 @@ mod tests {
 
     const POSITION: u64 = 1 << 50;
 
-    /// A node with children so far away.
+    /// A node with children at these distances.
     fn draft(children: &[(u8, u64)], payload: PayloadBytes) -> Draft {
         let placed = |(transition, distance): &(u8, u64)| {
             let mut child = Draft::new(*transition);

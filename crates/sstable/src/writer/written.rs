@@ -1,14 +1,14 @@
-//! An unfiltered that was written, as far as indexes want to know of it.
+//! An unfiltered that was written, as indexes need it.
 
 use bytes::Bytes;
 use ilion_rows::{BoundKind, Marker, Unfiltered, Values};
 
-/// Where it stands in its partition.
+/// The position of an unfiltered in its partition.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Written<'a> {
-    /// A row of these values.
+    /// A row with these values.
     Row(&'a Values),
-    /// A row that was shown where it lies, by the values of its clustering.
+    /// A row that was shown in place, by the values of its clustering.
     Shown(&'a [Option<&'a [u8]>]),
     Marker(&'a Marker),
 }
@@ -24,7 +24,7 @@ impl<'a> From<&'a Unfiltered> for Written<'a> {
 }
 
 impl Written<'_> {
-    /// Of a marker.
+    /// The kind of a marker's bound.
     #[inline(always)]
     pub(super) fn kind(self) -> Option<BoundKind> {
         match self {
@@ -33,7 +33,7 @@ impl Written<'_> {
         }
     }
 
-    /// Its values, to be kept.
+    /// A copy of its values.
     pub(super) fn to_values(self) -> Values {
         match self {
             Self::Row(values) => values.clone(),

@@ -1,4 +1,4 @@
-//! What a read of some columns is to give.
+//! The expected result of a read of some columns.
 
 use bytes::Bytes;
 use ilion_rows::random::Dice;
@@ -35,7 +35,7 @@ pub fn random_elements(table: &TableSchema, dice: &mut Dice) -> Vec<WantedElemen
     elements
 }
 
-/// All rows, static ones among them.
+/// All rows, including static ones.
 pub fn rows_of(partitions: &mut [Partition]) -> impl Iterator<Item = &mut Row> {
     partitions.iter_mut().flat_map(|partition| {
         let rows = partition
@@ -49,7 +49,7 @@ pub fn rows_of(partitions: &mut [Partition]) -> impl Iterator<Item = &mut Row> {
     })
 }
 
-/// The partitions without the values that are not wanted.
+/// The partitions without values that are not selected.
 pub fn without_unwanted(partitions: &[Partition], filter: &ClusteringFilter) -> Vec<Partition> {
     let mut partitions = partitions.to_vec();
     for row in rows_of(&mut partitions) {
@@ -64,7 +64,7 @@ pub fn without_unwanted(partitions: &[Partition], filter: &ClusteringFilter) -> 
     partitions
 }
 
-/// Takes the values but those with these paths.
+/// Removes all values except those with these paths.
 fn blank(data: &mut Data, but: &[Bytes]) {
     match data {
         Data::Simple(cell) => cell.value = Bytes::new(),

@@ -6,15 +6,15 @@ use ilion_rows::random::Dice;
 use ilion_schema::{ClusteringOrder, TableBuilder};
 use ilion_types::CqlType;
 
-/// The name of a table of which most rows are laid out alike.
+/// The name of a table in which most rows have the same layout.
 pub const EVEN: &str = "even";
 
-/// The number that a variable of the environment says.
+/// The number in an environment variable.
 pub fn number_of(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap())
 }
 
-/// Some clustering columns of these types, perhaps a static one, perhaps one of many cells.
+/// Some clustering columns of these types, possibly a static one, possibly a complex one.
 pub fn with_clustering(mut table: TableBuilder, types: &[CqlType], dice: &mut Dice) -> TableBuilder {
     for index in 0..1 + dice.below(3) {
         let order = *dice.pick(&[ClusteringOrder::Asc, ClusteringOrder::Desc]);

@@ -1,4 +1,4 @@
-//! What Cassandra wrote is read and written again: the same bytes come out, but for what compressors choose.
+//! Tests that SSTables of Cassandra are read and written again with the same bytes, except for what compressors choose.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use ilion_sstable::{
 
 use crate::support::{Case, cases};
 
-/// Everything of the header but the files' own compression, so that the chunks come out alike.
+/// The whole header except the compression, so that chunks are the same.
 fn table_of(env: &dyn Env, descriptor: &Descriptor, table: &TableSchema, fp_chance: f64) -> Arc<TableSchema> {
     let mut builder = table.to_builder();
     builder.options.bloom_filter_fp_chance = fp_chance;
@@ -42,7 +42,7 @@ fn options_of(sstable: &SSTable, statistics: &Statistics, case: &Case) -> Writer
     });
     WriterOptions {
         partitioner: case.partitioner,
-        // As many as the memtable had.
+        // As many partitions as the memtable had.
         estimated_partitions: stats.partition_sizes.count(),
         commit_log_intervals: intervals.collect(),
         encoding_stats: sstable.header().stats,

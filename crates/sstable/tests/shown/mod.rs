@@ -1,4 +1,4 @@
-//! Reads a cursor twice: as any is, and with what is plain shown where it lies. Both have to find the same.
+//! Reads a cursor twice: row by row, and with plain rows shown in place. Both must return the same.
 
 use bytes::Bytes;
 use ilion_rows::{
@@ -7,7 +7,7 @@ use ilion_rows::{
 };
 use ilion_schema::ColumnId;
 
-/// What a scan gives, one after another.
+/// The results of a scan, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
     Head(PartitionHead),
@@ -38,7 +38,7 @@ impl Copied {
         }
     }
 
-    /// True if that is the row, of which these columns are wanted.
+    /// True if it equals the row in the selected columns.
     fn is_of(&self, row: &Row, filter: &ClusteringFilter) -> bool {
         let is_live = |entry: &ilion_rows::ColumnData| match &entry.data {
             Data::Simple(cell) => !cell.is_tombstone() && cell.ttl_secs == NO_TTL,
@@ -68,7 +68,7 @@ impl Copied {
     }
 }
 
-/// Keeps what it is shown, with the flow that it is told.
+/// Keeps what it is shown, and answers with the given flow.
 struct Watch<F> {
     seen: Vec<Seen>,
     key: Option<DecoratedKey>,
@@ -95,7 +95,7 @@ impl<F: FnMut() -> Flow> PlainVisitor for Watch<F> {
     }
 }
 
-/// All up to the first error, and whether there was one; what is plain as it is shown.
+/// All results up to the first error, and whether there was one; plain rows as they are shown.
 pub fn watch(cursor: &mut dyn Cursor, flow: impl FnMut() -> Flow) -> (Vec<Seen>, bool) {
     let mut watch = Watch {
         seen: Vec::new(),
@@ -133,7 +133,7 @@ fn try_watch<F: FnMut() -> Flow>(
     }
 }
 
-/// The same, nothing being shown.
+/// The same, without showing plain rows.
 pub fn read(cursor: &mut dyn Cursor) -> (Vec<Seen>, bool) {
     let mut read = Vec::new();
     let has_failed = try_read(cursor, &mut read).is_err();
@@ -150,7 +150,8 @@ fn try_read(cursor: &mut dyn Cursor, read: &mut Vec<Seen>) -> Result<(), ilion_r
     Ok(())
 }
 
-/// Compares what was seen with what was read, both by that filter; returns how many rows were shown, or says what differs.
+/// Compares what was shown with what was read with the same filter. Returns the number of rows shown, or a description of the
+/// difference.
 pub fn compare(
     seen: (Vec<Seen>, bool),
     read: (Vec<Seen>, bool),

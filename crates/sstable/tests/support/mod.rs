@@ -1,4 +1,4 @@
-//! Finds fixtures and brings their texts into one form; writes and reads whole SSTables.
+//! Finds fixtures and normalizes their texts; writes and reads whole SSTables.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -14,7 +14,7 @@ use ilion_sstable::{
 };
 use ilion_types::Partitioner;
 
-/// One fixture: a table's SSTables with what is in them.
+/// One fixture: the SSTables of a table, and their expected content.
 pub struct Case {
     pub name: String,
     pub directory: PathBuf,
@@ -24,7 +24,7 @@ pub struct Case {
 
 const FORMATS: [&str; 3] = ["nb", "oa", "da"];
 
-/// The cases of `testdata/` and of the whole collection, if it is there.
+/// The cases of `testdata/`, and of the whole collection if it exists.
 pub fn cases() -> Vec<Case> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")];
     match collection() {
@@ -90,7 +90,7 @@ impl Case {
             .all(|descriptor| FORMATS.contains(&descriptor.version.as_str()))
     }
 
-    /// Opens an SSTable, with the table that its header describes.
+    /// Opens an SSTable, with the table of its header.
     pub fn open(&self, index: usize) -> (Arc<SSTable>, Arc<TableSchema>) {
         let env: Arc<dyn Env> = RealEnv::new();
         let options = OpenOptions {
@@ -114,7 +114,7 @@ impl Case {
             .collect()
     }
 
-    /// What `sstabledump` printed, less what depends on the clock and on positions.
+    /// The output of `sstabledump`, without what depends on the clock and on positions.
     pub fn expected(&self, index: usize) -> String {
         let name = match self.sstables.len() {
             1 => "expected.jsonl".to_owned(),
@@ -124,7 +124,7 @@ impl Case {
         without(&text, "\"expired\":")
     }
 
-    /// A text file of the case, unzipped if it is zipped.
+    /// A text file of the case, decompressed if needed.
     pub fn text(&self, name: &str) -> String {
         let path = self.directory.join(name);
         if let Ok(text) = std::fs::read_to_string(&path) {
@@ -135,7 +135,7 @@ impl Case {
     }
 }
 
-/// Writes an SSTable of these partitions.
+/// Writes an SSTable with these partitions.
 pub fn write_all(
     env: &Arc<dyn Env>,
     descriptor: &Descriptor,
@@ -159,17 +159,17 @@ pub fn write_partition(writer: &mut SSTableWriter, partition: &Partition) {
     writer.finish_partition().unwrap();
 }
 
-/// Everything that the cursor has.
+/// All partitions of the cursor.
 pub fn read_all(cursor: &mut dyn Cursor) -> Vec<Partition> {
     try_read_all(cursor).unwrap()
 }
 
-/// The same, of what may be damaged.
+/// The same, for a source that may be damaged.
 pub fn try_read_all(cursor: &mut dyn Cursor) -> Result<Vec<Partition>, ReadError> {
     std::iter::from_fn(|| Partition::read_next(cursor).transpose()).collect()
 }
 
-/// Everything that the SSTable has.
+/// All partitions of the SSTable.
 pub fn scan_all(sstable: &Arc<SSTable>, table: &Arc<TableSchema>) -> Vec<Partition> {
     let filter = Arc::new(ClusteringFilter::all());
     read_all(&mut sstable.cursor(table, KeyRange::all(), filter, Scan::Sequential))
@@ -183,7 +183,7 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The text without the fields of that name (a number or word), and the comma before each.
+/// The text without the fields of this name (numbers or words), and the comma before each.
 fn without(text: &str, name: &str) -> String {
     let mut pieces = text.split(name);
     let mut out = pieces.next().unwrap_or_default().to_owned();
@@ -220,7 +220,7 @@ pub fn assert_same_lines(case: &Case, expected: &str, found: &str) {
     assert_eq!(expected.lines().count(), found.lines().count(), "{}", case.name);
 }
 
-/// Java before 19 prints some floats with a digit too many.
+/// Java before 19 prints some floats with an extra digit.
 fn is_same_but_for_floats(expected: &str, found: &str) -> bool {
     fn tokens(text: &str) -> std::str::Split<'_, [char; 7]> {
         text.split([',', ':', '{', '}', '[', ']', ' '])

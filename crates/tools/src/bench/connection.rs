@@ -1,4 +1,4 @@
-//! A socket that speaks the native protocol (v4), one thread's own.
+//! A blocking connection over the native protocol v4, for one thread.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,10 +11,10 @@ use ilion_protocol::{
     ResponseFrame, ResultBody, Role, Rows, Startup, Version, encode_request,
 };
 
-/// The protocol version that the benchmark speaks: the newest that every server of the last ten years knows.
+/// The protocol version of the benchmark: the newest that every server of the last ten years supports.
 pub const VERSION: Version = Version::V4;
 
-/// A server that is silent for so long is taken for dead.
+/// A connection fails if the server sends nothing for so long.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const READ_BYTES: usize = 256 << 10;
 
@@ -22,19 +22,19 @@ const READ_BYTES: usize = 256 << 10;
 pub struct Connection {
     socket: TcpStream,
     decoder: FrameDecoder,
-    /// Bytes that arrived and are not decoded yet.
+    /// Received bytes that are not decoded yet.
     input: BytesMut,
-    /// Where the system puts what arrives.
+    /// Buffer for system calls.
     arrival: Box<[u8]>,
     /// Requests that wait for `send`.
     pub output: Vec<u8>,
 }
 
 impl Connection {
-    /// Connects and says STARTUP.
+    /// Connects and sends STARTUP.
     ///
     /// # Errors
-    /// Nobody listens there, or the server wants something that the benchmark has not (a password, say).
+    /// No server listens there, or it requires something that the benchmark does not have (such as a password).
     pub fn open(address: &str) -> anyhow::Result<Self> {
         let socket = TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
         socket.set_nodelay(true)?;
@@ -80,7 +80,7 @@ impl Connection {
     /// Prepares a statement.
     ///
     /// # Errors
-    /// The server does not know it, or the connection broke.
+    /// The server refuses the statement, or the connection broke.
     pub fn prepare(&mut self, text: String) -> anyhow::Result<Prepared> {
         match self.ask(Request::Prepare(Prepare { text, keyspace: None }))? {
             Response::Result(ResultBody::Prepared(prepared)) => Ok(prepared),
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// Runs a statement; returns its rows, if it has any.
+    /// Executes a statement; returns its rows, if it has a result.
     ///
     /// # Errors
     /// The server refuses it, or the connection broke.
@@ -104,7 +104,7 @@ impl Connection {
         }
     }
 
-    /// Sends what is in `output`.
+    /// Sends the requests in `output`.
     ///
     /// # Errors
     /// The connection broke.
@@ -116,10 +116,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits until something arrives.
+    /// Waits until bytes arrive.
     ///
     /// # Errors
-    /// The connection broke, or the server was silent for too long.
+    /// The connection broke, or the server sent nothing for too long.
     pub fn receive(&mut self) -> anyhow::Result<()> {
         let count = self
             .socket
@@ -132,10 +132,10 @@ impl Connection {
         Ok(())
     }
 
-    /// The next frame of what has arrived.
+    /// The next frame that has arrived.
     ///
     /// # Errors
-    /// What the server sent is no frame.
+    /// The server broke the protocol.
     pub fn next_frame(&mut self) -> anyhow::Result<Option<Frame>> {
         self.decoder
             .decode(&mut self.input)
@@ -143,7 +143,7 @@ impl Connection {
     }
 }
 
-/// A request on a stream, with nothing else to say.
+/// A request on a stream, without tracing or payload.
 pub fn request_frame(stream: i16, request: Request) -> RequestFrame {
     RequestFrame {
         version: VERSION,

@@ -1,18 +1,18 @@
-//! The rows of the benchmark: a function of the seed, so that no list of them is kept and every row can be checked.
+//! The rows of the benchmark: a function of the seed, so that every row can be checked without a list of rows.
 //!
-//! A row is as cassandra-stress writes it: a blob key of ten bytes and five blobs. Keys are the numbers below `keys`, spread
-//! over all bytes by a multiplication that can be undone, so that a scan knows which row it sees.
+//! Rows are those of cassandra-stress: a blob key of ten bytes and five blobs. Keys are the numbers below `keys`, spread over all
+//! bytes by an invertible multiplication, so that a scan can compute the number of a row from its key.
 
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 10;
 /// Columns beside the key.
 pub const COLUMN_COUNT: usize = 5;
 
-/// Odd, hence with an inverse modulo 2^64.
+/// Odd, so it has an inverse modulo 2^64.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 const GATHER: u64 = inverse(SPREAD);
 
-/// All rows that a seed makes.
+/// The rows of a seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Dataset {
     seed: u64,
@@ -41,7 +41,7 @@ impl Dataset {
         key
     }
 
-    /// The row with this key, if the key was made by this seed.
+    /// The row with this key; `None` if the key belongs to another seed.
     pub fn row_of(&self, key: &[u8]) -> Option<u64> {
         let (tag, spread) = key.split_first_chunk::<2>()?;
         let spread = u64::from_be_bytes(spread.try_into().ok()?);
@@ -59,7 +59,7 @@ impl Dataset {
         rest.copy_from_slice(&last[..rest.len()]);
     }
 
-    /// True if this is the value of the column.
+    /// True if `value` is the value of the column.
     pub fn is_value(&self, row: u64, column: usize, value: &[u8]) -> bool {
         let mut words = self.words(row, column);
         let (whole, rest) = value.as_chunks::<8>();
@@ -103,7 +103,8 @@ pub fn mix(mut value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// The inverse of an odd number modulo 2^64: each step of Newton's doubles the correct bits, and there are three to start.
+/// The inverse of an odd number modulo 2^64: each step of Newton's method doubles the correct bits, of which there are three at
+/// the start.
 const fn inverse(odd: u64) -> u64 {
     let mut guess = odd;
     let mut step = 0;

@@ -1,4 +1,4 @@
-//! Runs a job with all clients, over the socket or embedded, and says how fast it went.
+//! Runs a job with all clients, over the socket or embedded, and measures its rate.
 
 use std::sync::Arc;
 
@@ -6,46 +6,55 @@ use ilion_env::Env;
 use serde::Serialize;
 
 use crate::bench::job::{Job, JobOnSocket, Turns, Until};
-use crate::bench::load::{Crowd, Tally, gather, run_clients};
-use crate::bench::store::{Embedded, Prepared, Reads, Store};
-use crate::bench::work::Work;
+use crate::bench::load::{gather, run_clients};
+use crate::bench::store::{Embedded, Prepared, ReadTotals, Store};
+use crate::bench::tally::Tally;
+use crate::bench::work::{Crowd, Work};
 
-/// How many work at once.
+/// The number of concurrent requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Load {
     /// Connections, or threads when embedded.
     pub clients: u16,
-    /// Requests under way on each connection; embedded there is one.
+    /// Requests under way on each connection; 1 when embedded.
     pub in_flight: u16,
 }
 
-/// How fast a job went.
+impl Load {
+    /// The load for this store: an embedded database has one request under way on each thread.
+    pub fn of(store: &Store, clients: u16, in_flight: u16) -> Self {
+        let in_flight = if store.embedded().is_some() { 1 } else { in_flight };
+        Self { clients, in_flight }
+    }
+}
+
+/// The rate and latency of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Rate {
     /// Answers.
     pub operations: u64,
     /// Rows written or read.
     pub rows: u64,
-    /// How long it took.
+    /// Duration.
     pub secs: f64,
-    /// Answers a second.
+    /// Answers per second.
     pub per_sec: f64,
-    /// Latency in the middle, in microseconds.
+    /// Median latency.
     pub p50_micros: f64,
-    /// Latency of the slowest hundredth.
+    /// The 99th percentile of the latency.
     pub p99_micros: f64,
-    /// Bytes read from files for each operation, as the store counts them.
+    /// Bytes read from files for each operation, as counted by the store.
     pub read_bytes: Option<f64>,
-    /// Bytes read by system calls of its process for each operation, the requests themselves among them.
+    /// Bytes read by system calls of the store's process for each operation, including the requests themselves.
     pub read_bytes_by_calls: Option<f64>,
     /// Bytes read from the disk for each operation.
     pub read_bytes_from_disk: Option<f64>,
 }
 
-/// Runs a job. One wrong answer fails it.
+/// Runs a job.
 ///
 /// # Errors
-/// The store cannot be reached, or an answer is not what it must be.
+/// The store cannot be reached, or an answer is wrong.
 pub fn run(store: &Store, job: &Arc<dyn Job>, load: Load, until: &Until) -> anyhow::Result<Rate> {
     let before = store.reads()?;
     let begin = store.env.monotonic_nanos();
@@ -109,7 +118,7 @@ fn embedded(
     })
 }
 
-/// One thread that executes.
+/// A thread that executes operations on an embedded database.
 struct Caller {
     env: Arc<dyn Env>,
     statement: Arc<dyn Prepared>,
@@ -139,7 +148,7 @@ impl Caller {
 }
 
 impl Rate {
-    fn of(tally: &Tally, secs: f64, before: Reads, after: Reads) -> Self {
+    fn of(tally: &Tally, secs: f64, before: ReadTotals, after: ReadTotals) -> Self {
         let operations = tally.operations.max(1) as f64;
         let each = |before: Option<u64>, after: Option<u64>| -> Option<f64> {
             Some(after?.saturating_sub(before?) as f64 / operations)

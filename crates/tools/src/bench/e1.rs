@@ -1,8 +1,8 @@
 //! Experiment 1, the time of a start: from the exec of a server to its first answered query, with the page cache of its files
 //! dropped, for several amounts of data.
 //!
-//! The account (2012): 10 million rows in 6 SSTables; the start went from 40.9 s to 8.0 s when the index summary became a file
-//! of its own, and before that the whole index was read.
+//! The published account (2012): 10 million rows in 6 SSTables. When the index summary became a file of its own, the start took
+//! 8.0 s; before, it read the whole index and took 40.9 s.
 
 mod report;
 mod server;
@@ -17,10 +17,11 @@ use ilion_types::Partitioner;
 
 use crate::bench::dataset::Dataset;
 use crate::bench::drive::{self, Load};
-use crate::bench::e1::report::{Report, Starts};
-use crate::bench::e1::server::{Asked, Server, Start};
+use crate::bench::e1::report::{E1Report, Starts};
+use crate::bench::e1::server::{AskedRow, Server, Start};
 use crate::bench::files::{TableFiles, Tree};
 use crate::bench::job::{Job, Until};
+use crate::bench::settings::create_keyspace;
 use crate::bench::small_rows::{Inserts, SmallRows};
 use crate::bench::store::{Embedded, Host};
 use crate::bench::table::{publish, say};
@@ -29,34 +30,34 @@ const KEYSPACE: &str = "ilion_bench";
 const TABLE: &str = "e1";
 const SEED: u64 = 1;
 
-/// What to start, and on how much data.
+/// Arguments of experiment 1.
 #[derive(Clone, Debug, clap::Args)]
 pub struct E1Args {
-    /// Rows, several amounts separated by commas; the ratio is to the first.
+    /// Amounts of rows, separated by commas; ratios are to the first.
     #[arg(long, value_delimiter = ',', default_values_t = [100_000, 1_000_000])]
     rows: Vec<u64>,
-    /// Where the data directories are, rows-COUNT each; one that is not there is made, one that is there is used.
+    /// Parent of the data directories rows-COUNT; missing ones are created, existing ones are used.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// SSTables to make, at least.
+    /// Least number of SSTables to create.
     #[arg(long, default_value_t = 6, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     sstables: u64,
     /// Bytes of the value of a row; its key has ten.
     #[arg(long, default_value_t = 128, value_parser = RangedU64ValueParser::<u32>::new().range(1..=2_000_000))]
     value_size: u32,
-    /// Starts to measure, each with the page cache dropped.
+    /// Number of starts, each with the page cache dropped.
     #[arg(long, default_value_t = 5, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
     runs: u32,
-    /// The server, a command for the shell, with {data} and {port} in it [default: this program's serve].
+    /// Shell command that starts the server, with {data} and {port} in it [default: this program's serve].
     #[arg(long, value_name = "COMMAND")]
     command: Option<String>,
-    /// Measures the old way, too: the whole primary index is read at the start (sstable_lookup=whole_index).
+    /// Also measures starts that read the whole primary index (sstable_lookup=whole_index).
     #[arg(long, conflicts_with = "command")]
     old_way: bool,
     /// A setting of this program's serve; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "command")]
     set: Vec<String>,
-    /// Leaves the page cache as it is.
+    /// Does not drop the page cache.
     #[arg(long)]
     keep_cache: bool,
     /// Writes the result as JSON.
@@ -67,7 +68,7 @@ pub struct E1Args {
 /// Runs the experiment.
 ///
 /// # Errors
-/// The data cannot be made, or a server does not answer with a row that was written.
+/// The data cannot be created, or a server does not return a row that was written.
 pub fn run(args: &E1Args, host: &dyn Host) -> anyhow::Result<()> {
     let env: Arc<dyn Env> = RealEnv::new();
     let mut all = Vec::new();
@@ -79,7 +80,7 @@ pub fn run(args: &E1Args, host: &dyn Host) -> anyhow::Result<()> {
         }
         all.push(measure(&env, args, &directory, &rows)?);
     }
-    let report = Report::new(args.value_size, args.runs, !args.keep_cache, all);
+    let report = E1Report::new(args.value_size, args.runs, !args.keep_cache, all);
     publish(env.as_ref(), &report.print(), &report, args.json.as_deref())
 }
 
@@ -93,7 +94,7 @@ fn rows(count: u64, value_size: u32) -> SmallRows {
     }
 }
 
-/// Makes a data directory.
+/// Creates a data directory.
 fn make(
     env: &Arc<dyn Env>,
     host: &dyn Host,
@@ -104,10 +105,7 @@ fn make(
     say(&format!("making {} rows", rows.count));
     let database: Arc<dyn Embedded> =
         Arc::from(host.open(directory, &["commitlog_sync=periodic".to_owned()])?);
-    database.execute(&format!(
-        "CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = \
-         {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
-    ))?;
+    database.execute(&create_keyspace(KEYSPACE))?;
     let off = " WITH compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}";
     database.execute(&rows.create_text(off))?;
     let job: Arc<dyn Job> = Arc::new(Inserts(rows.clone()));
@@ -173,7 +171,7 @@ fn starts(
             };
             say(&format!("start {} with {} rows", run + 1, rows.count));
             let row = crate::bench::dataset::mix(u64::from(run)) % rows.count;
-            let asked = Asked { rows, row };
+            let asked = AskedRow { rows, row };
             server.measure(env, &asked, left)
         })
         .collect()

@@ -1,8 +1,8 @@
-//! Experiment 3, where a key stands in the index: lookups of keys that the index summary samples, and of keys as far behind a
-//! sample as can be.
+//! Experiment 3, the position of a key in the index: look-ups of keys that the index summary samples, and of the last keys before
+//! the next sample.
 //!
-//! The account (2014): 50,000 lookups took 1.1 s for a sampled key, 11.2 s for one far from a sample, and 0.14 to 0.2 s with a
-//! cache of keys.
+//! The published account (2014): 50,000 look-ups took 1.1 s for a sampled key, 11.2 s for one far from a sample, and 0.14 to
+//! 0.2 s with a key cache.
 
 mod report;
 
@@ -15,21 +15,21 @@ use ilion_env::{Env, RealEnv};
 
 use crate::bench::dataset::{Dataset, mix};
 use crate::bench::drive::{self, Load};
-use crate::bench::e3::report::{Pair, Report, Variant};
+use crate::bench::e3::report::{E3Report, Pair, Variant};
 use crate::bench::job::{Job, Until};
 use crate::bench::small_rows::{Inserts, Points, SmallRows};
 use crate::bench::store::{Host, Store, StoreArgs};
 use crate::bench::table::{publish, say};
 
 const TABLE: &str = "e3";
-/// The ways to find a key: the token map alone; the index summary with the key cache, and alone.
+/// The ways to find a key: with the token map alone; with the index summary and the key cache; with the index summary alone.
 const VARIANTS: [&str; 3] = [
     "token map:sstable_lookup=token_map,key_cache_size=0MiB",
     "summary and key cache:sstable_lookup=summary",
     "summary alone:sstable_lookup=summary,key_cache_size=0MiB",
 ];
 
-/// What to look up.
+/// Arguments of experiment 3.
 #[derive(Clone, Debug, clap::Args)]
 pub struct E3Args {
     #[command(flatten)]
@@ -37,13 +37,13 @@ pub struct E3Args {
     /// Rows in the table, all in one SSTable.
     #[arg(long, default_value_t = 1_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1_000_000_000))]
     rows: u64,
-    /// Lookups of each kind.
+    /// Look-ups of each kind.
     #[arg(long, default_value_t = 50_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     lookups: u64,
-    /// Times that each kind is measured; the fastest counts.
+    /// Measurements of each kind; the fastest counts.
     #[arg(long, default_value_t = 5, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
     runs: u32,
-    /// Partitions between samples: min_index_interval of the table.
+    /// Partitions between two samples: min_index_interval of the table.
     #[arg(long, default_value_t = 128, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
     interval: u32,
     /// Connections, or threads when embedded.
@@ -52,10 +52,10 @@ pub struct E3Args {
     /// Requests under way on each connection.
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<u16>::new().range(1..=32768))]
     in_flight: u16,
-    /// Embedded: measures with these settings, separated by commas, under this name; may be repeated.
+    /// Embedded: measures with these settings, separated by commas, and reports them under this name; may be repeated.
     #[arg(long, value_name = "NAME:SETTING=VALUE,...", default_values = VARIANTS)]
     variant: Vec<String>,
-    /// Makes the rows and orders the reads.
+    /// Seed of the rows and of the order of reads.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Writes the result as JSON.
@@ -66,7 +66,7 @@ pub struct E3Args {
 /// Runs the experiment.
 ///
 /// # Errors
-/// The store cannot be reached, refuses something, or an answer is not what was written.
+/// The store cannot be reached, refuses a request, or an answer is wrong.
 pub fn run(args: &E3Args, host: &dyn Host) -> anyhow::Result<()> {
     let env: Arc<dyn Env> = RealEnv::new();
     let store = Store::open(&env, &args.store, host)?;
@@ -77,10 +77,7 @@ pub fn run(args: &E3Args, host: &dyn Host) -> anyhow::Result<()> {
         seed: args.seed,
         partitioner: store.partitioner()?,
     });
-    let load = Load {
-        clients: args.clients,
-        in_flight: if args.store.embedded { 1 } else { args.in_flight },
-    };
+    let load = Load::of(&store, args.clients, args.in_flight);
     fill(&store, args, &rows)?;
     let keys = Keys::find(&rows, args.interval)?;
     let release_version = store.local("release_version")?;
@@ -89,7 +86,7 @@ pub fn run(args: &E3Args, host: &dyn Host) -> anyhow::Result<()> {
     if !args.store.embedded {
         variants.push(measure(&store, "the server's")?);
     }
-    // One process has a directory at a time.
+    // A directory can be open only once.
     drop(store);
     for text in args.variant.iter().filter(|_| args.store.embedded) {
         let (name, settings) = parse_variant(text)?;
@@ -97,7 +94,7 @@ pub fn run(args: &E3Args, host: &dyn Host) -> anyhow::Result<()> {
         own.set.extend(settings);
         variants.push(measure(&Store::open(&env, &own, host)?, &name)?);
     }
-    let report = Report {
+    let report = E3Report {
         experiment: "e3",
         release_version,
         is_embedded: args.store.embedded,
@@ -111,7 +108,7 @@ pub fn run(args: &E3Args, host: &dyn Host) -> anyhow::Result<()> {
     publish(env.as_ref(), &report.print(), &report, args.json.as_deref())
 }
 
-/// Writes the rows and brings them into one SSTable.
+/// Writes all rows, and compacts them into one SSTable.
 fn fill(store: &Store, args: &E3Args, rows: &Arc<SmallRows>) -> anyhow::Result<()> {
     say(&format!("inserting {} rows", args.rows));
     let options = format!(
@@ -121,10 +118,7 @@ fn fill(store: &Store, args: &E3Args, rows: &Arc<SmallRows>) -> anyhow::Result<(
     );
     store.execute(&format!("DROP TABLE IF EXISTS {}", rows.table))?;
     store.execute(&rows.create_text(&options))?;
-    let many = Load {
-        clients: 8,
-        in_flight: if args.store.embedded { 1 } else { 16 },
-    };
+    let many = Load::of(store, 8, 16);
     let inserts: Arc<dyn Job> = Arc::new(Inserts(rows.clone()));
     drive::run(store, &inserts, many, &Until::Operations(0..args.rows))?;
     store.flush(TABLE)?;
@@ -135,14 +129,14 @@ fn fill(store: &Store, args: &E3Args, rows: &Arc<SmallRows>) -> anyhow::Result<(
     }
 }
 
-/// Where keys stand in the index.
+/// Keys by their position in the index.
 struct Keys {
     sampled: Vec<u64>,
     far: Vec<u64>,
 }
 
 impl Keys {
-    /// Compat: a summary at its full level samples every partition whose place is a multiple of `min_index_interval`.
+    /// Compat: a summary at full sampling level has every partition whose position is a multiple of `min_index_interval`.
     fn find(rows: &SmallRows, interval: u32) -> anyhow::Result<Self> {
         say("sorting the keys");
         let mut order: Vec<u64> = (0..rows.count).collect();
@@ -165,7 +159,7 @@ impl Keys {
         Ok(keys.shuffled(rows.seed))
     }
 
-    /// In an order in which neighbours in the file do not follow each other, the same for both kinds.
+    /// Shuffles both kinds in the same way, so that consecutive keys are not neighbours in the file.
     fn shuffled(mut self, seed: u64) -> Self {
         for keys in [&mut self.sampled, &mut self.far] {
             let mut places: Vec<usize> = (0..keys.len()).collect();
@@ -202,7 +196,7 @@ fn measure(
     })
 }
 
-/// Measures both kinds in turn; the first turn only fills caches.
+/// Measures both kinds in turn. The first turn only fills caches.
 fn pair(
     store: &Store,
     args: &E3Args,

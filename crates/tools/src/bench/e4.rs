@@ -1,82 +1,38 @@
 //! Experiment 4, reads after a burst of writes: 8 clients insert small rows, then point reads and range reads of two rows are
-//! measured straight after, after a pause, and after a major compaction.
+//! measured directly after it, after a pause, and after a major compaction.
 //!
-//! The account (2011): 100 million rows of 50 bytes, 108 SSTables left; range reads straight after ran at 0.9 % of the rate
-//! after the major compaction, point reads at 38 %.
+//! The published account (2011): 100 million rows of 50 bytes left 108 SSTables. Directly after, range reads ran at 0.9 % of the
+//! rate after the major compaction, point reads at 38 %.
 
+pub mod args;
 mod report;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::builder::RangedU64ValueParser;
 use ilion_env::{Env, RealEnv};
 use ilion_types::Partitioner;
 
 use crate::bench::dataset::Dataset;
 use crate::bench::drive::{self, Load, Rate};
-use crate::bench::e4::report::{Inserted, PageCache, Report, Stage};
+use crate::bench::e4::args::E4Args;
+use crate::bench::e4::report::{E4Report, Inserted, PageCache, ReadStage};
 use crate::bench::job::{Job, Until};
 use crate::bench::small_rows::{Inserts, Points, Ranges, SmallRows};
-use crate::bench::store::{Host, Store, StoreArgs};
+use crate::bench::store::{Host, Store};
 use crate::bench::table::{publish, say};
 
 const TABLE: &str = "e4";
-/// Time between two looks at the number of SSTables during the burst.
+/// Time between two counts of the SSTables during the burst.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-
-/// What to insert and how to read.
-#[derive(Clone, Debug, clap::Args)]
-pub struct E4Args {
-    #[command(flatten)]
-    store: StoreArgs,
-    /// Rows to insert.
-    #[arg(long, default_value_t = 1_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
-    rows: u64,
-    /// Bytes of the value of a row; its key has ten.
-    #[arg(long, default_value_t = 40, value_parser = RangedU64ValueParser::<u32>::new().range(1..=2_000_000))]
-    value_size: u32,
-    /// Connections, or threads when embedded.
-    #[arg(long, default_value_t = 8, value_parser = RangedU64ValueParser::<u16>::new().range(1..=1024))]
-    clients: u16,
-    /// Requests under way on each connection.
-    #[arg(long, default_value_t = 16, value_parser = RangedU64ValueParser::<u16>::new().range(1..=32768))]
-    in_flight: u16,
-    /// Rows of a range read.
-    #[arg(long, default_value_t = 2, value_parser = RangedU64ValueParser::<u32>::new().range(1..=5000))]
-    range_rows: u32,
-    /// How long each kind of read is measured.
-    #[arg(long, default_value_t = 10.0)]
-    secs: f64,
-    /// Seconds between the reads straight after the burst and the next ones; 0: these are left out.
-    #[arg(long, default_value_t = 60)]
-    pause: u64,
-    /// Leaves so many SSTables: compaction is off, and the memtable is flushed after each part of the rows.
-    #[arg(long, value_name = "COUNT", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
-    sstables: Option<u64>,
-    /// Options of the table, as they follow WITH.
-    #[arg(long, value_name = "CQL")]
-    with: Option<String>,
-    /// Drops the page cache of the table's files (in --data) before each measurement; else they are read once before it, where
-    /// they are known.
-    #[arg(long)]
-    drop_cache: bool,
-    /// Makes the rows and orders the reads.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Writes the result as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
 
 /// Runs the experiment.
 ///
 /// # Errors
-/// The store cannot be reached, refuses something, or an answer is not what was written.
+/// The store cannot be reached, refuses a request, or an answer is wrong.
 pub fn run(args: &E4Args, host: &dyn Host) -> anyhow::Result<()> {
     let env: Arc<dyn Env> = RealEnv::new();
     let store = Arc::new(Store::open(&env, &args.store, host)?);
@@ -108,14 +64,7 @@ impl<'a> Run<'a> {
             seed: args.seed,
             partitioner,
         });
-        let load = Load {
-            clients: args.clients,
-            in_flight: if store.embedded().is_some() {
-                1
-            } else {
-                args.in_flight
-            },
-        };
+        let load = Load::of(&store, args.clients, args.in_flight);
         Ok(Self {
             args,
             store,
@@ -124,7 +73,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn report(&self) -> anyhow::Result<Report> {
+    fn report(&self) -> anyhow::Result<E4Report> {
         self.make_table()?;
         let inserted = self.insert()?;
         let mut stages = vec![self.stage("straight after")?];
@@ -140,7 +89,7 @@ impl<'a> Run<'a> {
             let secs = (self.store.env.monotonic_nanos() - begin) as f64 / 1e9;
             stages.push(self.stage(&format!("after a major compaction of {secs:.0} s"))?);
         }
-        Report::new(self.args, &self.store, &self.rows, self.load, inserted, stages)
+        E4Report::new(self.args, &self.store, &self.rows, self.load, inserted, stages)
     }
 
     fn make_table(&self) -> anyhow::Result<()> {
@@ -183,7 +132,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn stage(&self, name: &str) -> anyhow::Result<Stage> {
+    fn stage(&self, name: &str) -> anyhow::Result<ReadStage> {
         say(&format!("reading {name}"));
         let until = Until::Secs(self.args.secs);
         let sstables = self.store.sstables(TABLE)?;
@@ -199,7 +148,7 @@ impl<'a> Run<'a> {
         let points = drive::run(&self.store, &points, self.load, &until)?;
         let cache_before_ranges = self.page_cache()?;
         let ranges = drive::run(&self.store, &ranges, self.load, &until)?;
-        Ok(Stage {
+        Ok(ReadStage {
             name: name.to_owned(),
             sstables,
             sstables_at_end: self.store.sstables(TABLE)?,
@@ -224,7 +173,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Watches the number of SSTables during the burst.
+/// Counts the SSTables during the burst.
 struct Watch {
     stopping: Arc<AtomicBool>,
     most: Arc<AtomicU64>,
@@ -240,7 +189,7 @@ impl Watch {
             .name("bench-watch".to_owned())
             .spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
-                    // A look that fails is one look less.
+                    // A count that fails is skipped.
                     let count = store.sstables(TABLE).ok().flatten().unwrap_or(0);
                     seen.fetch_max(count, Ordering::Relaxed);
                     thread::park_timeout(LOOK_EVERY);
@@ -254,7 +203,7 @@ impl Watch {
         })
     }
 
-    /// The most SSTables that were seen.
+    /// Ends the thread; returns the largest count.
     fn stop(self) -> anyhow::Result<u64> {
         self.stopping.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();

@@ -1,67 +1,33 @@
-//! Experiment 5, one column of many: what a read of one blob costs, by how many blobs its row has.
+//! Experiment 5, one column of many: the cost of reading one blob, by the number of blobs in its row.
 //!
-//! The account (2023): a query asked for one small column, and the store read the whole table. Rows of 1 to 100 blob columns are
-//! compared with the schema that the account was told to use instead: one blob a row, the number of the column as clustering.
+//! The published account (2023): a query selected one small column, and the store read the whole table. Rows of 1 to 100 blob
+//! columns are compared with the schema that was recommended instead: one blob per row, with its number as clustering.
 
+pub mod args;
 mod blobs;
 mod report;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::bail;
-use clap::builder::RangedU64ValueParser;
 use ilion_env::{Env, RealEnv};
 
 use crate::bench::dataset::Dataset;
 use crate::bench::drive::{self, Load, Rate};
-use crate::bench::e5::blobs::{Blobs, Reads, Schema, Writes};
-use crate::bench::e5::report::{Case, Report};
+use crate::bench::e5::args::E5Args;
+use crate::bench::e5::blobs::{BlobReads, BlobWrites, Blobs, Schema};
+use crate::bench::e5::report::{BlobCase, E5Report};
 use crate::bench::job::{Job, Until};
-use crate::bench::store::{Host, Store, StoreArgs};
+use crate::bench::store::{Host, Store};
 use crate::bench::table::{publish, say};
 
-/// Bytes of a row: it is written with one statement, and servers refuse requests above 16 MiB.
+/// Largest row: it is written with one statement, and servers refuse requests above 16 MiB.
 const ROW_BYTES_MAX: u64 = 8 << 20;
-
-/// What to write and to read.
-#[derive(Clone, Debug, clap::Args)]
-pub struct E5Args {
-    #[command(flatten)]
-    store: StoreArgs,
-    /// Blobs of a row, several numbers separated by commas.
-    #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 100], value_parser = RangedU64ValueParser::<u16>::new().range(1..=1000))]
-    columns: Vec<u16>,
-    /// Bytes of a blob; they cannot be compressed.
-    #[arg(long, default_value_t = 10_000, value_parser = RangedU64ValueParser::<u32>::new().range(1..=8_000_000))]
-    value_size: u32,
-    /// Rows of each table; of the other schema: partitions.
-    #[arg(long, default_value_t = 200, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
-    rows: u64,
-    /// Times that each row is read, in turn.
-    #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
-    passes: u64,
-    /// Connections, or threads when embedded.
-    #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<u16>::new().range(1..=1024))]
-    clients: u16,
-    /// Options of the tables, as they follow WITH.
-    #[arg(long, value_name = "CQL")]
-    with: Option<String>,
-    /// Leaves the page cache of the tables' files as it is; else it is dropped before each measurement (they are in --data).
-    #[arg(long)]
-    keep_cache: bool,
-    /// Makes the rows and orders the reads.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Writes the result as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
 
 /// Runs the experiment.
 ///
 /// # Errors
-/// The store cannot be reached, refuses something, or an answer is not what was written.
+/// The store cannot be reached, refuses a request, or an answer is wrong.
 pub fn run(args: &E5Args, host: &dyn Host) -> anyhow::Result<()> {
     let most = args.columns.iter().copied().max().unwrap_or(1);
     if u64::from(most) * u64::from(args.value_size) > ROW_BYTES_MAX {
@@ -83,11 +49,11 @@ pub fn run(args: &E5Args, host: &dyn Host) -> anyhow::Result<()> {
             cases.push(measure(&store, args, *columns, schema)?);
         }
     }
-    let report = Report::new(args, &store, cases)?;
+    let report = E5Report::new(args, &store, cases)?;
     publish(env.as_ref(), &report.print(), &report, args.json.as_deref())
 }
 
-fn measure(store: &Store, args: &E5Args, columns: u16, schema: Schema) -> anyhow::Result<Case> {
+fn measure(store: &Store, args: &E5Args, columns: u16, schema: Schema) -> anyhow::Result<BlobCase> {
     let table = format!("e5_{}_{columns}", schema.name());
     let blobs = Arc::new(Blobs {
         table: store.qualified(&table),
@@ -108,12 +74,12 @@ fn measure(store: &Store, args: &E5Args, columns: u16, schema: Schema) -> anyhow
         None => None,
     };
     say("reading one of them");
-    let reads: Arc<dyn Job> = Arc::new(Reads::one(&blobs));
+    let reads: Arc<dyn Job> = Arc::new(BlobReads::one(&blobs));
     let rate = read(store, args, &reads)?;
-    Ok(Case::new(&blobs, rate, cached, store.sstables(&table)?))
+    Ok(BlobCase::new(&blobs, rate, cached, store.sstables(&table)?))
 }
 
-/// Writes all rows and brings them into one SSTable.
+/// BlobWrites all rows, and compacts them into one SSTable if the store can compact.
 fn write(store: &Store, args: &E5Args, blobs: &Arc<Blobs>, table: &str) -> anyhow::Result<()> {
     let with = args
         .with
@@ -121,7 +87,7 @@ fn write(store: &Store, args: &E5Args, blobs: &Arc<Blobs>, table: &str) -> anyho
         .map_or_else(String::new, |with| format!(" WITH {with}"));
     store.execute(&format!("DROP TABLE IF EXISTS {}", blobs.table))?;
     store.execute(&blobs.create_text(&with))?;
-    let writes: Arc<dyn Job> = Arc::new(Writes(blobs.clone()));
+    let writes: Arc<dyn Job> = Arc::new(BlobWrites(blobs.clone()));
     let load = Load {
         clients: 2,
         in_flight: 1,

@@ -1,4 +1,4 @@
-//! The files of a table, as Cassandra lays them out, and how much of them is in the page cache.
+//! The files of a table in Cassandra's layout, and their state in the page cache.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,28 +6,28 @@ use std::process::Command;
 use ilion_env::{Access, Env};
 use serde::Serialize;
 
-/// Bytes read at once to fill the page cache.
+/// Size of the reads that fill the page cache.
 const PIECE: usize = 1 << 20;
 
 /// The files of one table.
 #[derive(Clone, Debug)]
 pub struct TableFiles {
     keyspace: PathBuf,
-    /// `<table>-`, which the table's id follows.
+    /// Prefix of the directory's name: `<table>-`. The id of the table follows.
     prefix: String,
 }
 
-/// How much of some files is in memory.
+/// How much of some files is in the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cached {
     /// Bytes of the files.
     pub size_bytes: u64,
-    /// Bytes in the page cache; `None` if the system has no `fincore` to tell.
+    /// Bytes in the page cache; `None` without the tool `fincore`.
     pub cached_bytes: Option<u64>,
 }
 
 impl TableFiles {
-    /// Below a node's directory (with `data` in it) or the `data` directory itself.
+    /// The files in a node's directory (which contains `data`), or in the `data` directory itself.
     pub fn new(directory: &Path, keyspace: &str, table: &str) -> Self {
         let below = directory.join("data");
         let data = if below.is_dir() {
@@ -60,7 +60,7 @@ impl TableFiles {
         Ok(files)
     }
 
-    /// SSTables.
+    /// Number of SSTables.
     ///
     /// # Errors
     /// The directory cannot be read.
@@ -77,18 +77,16 @@ impl TableFiles {
         Ok(size_bytes(env, &self.list(env)?))
     }
 
-    /// Asks the kernel to forget the files' pages, and says what is left: pages that are mapped or not yet written stay.
+    /// Asks the kernel to drop the pages of the files, and returns what is left: mapped and dirty pages stay.
     ///
     /// # Errors
     /// The directory cannot be read.
     pub fn drop_page_cache(&self, env: &dyn Env) -> anyhow::Result<Cached> {
-        let files = self.list(env)?;
-        forget(env, &files);
-        Ok(cached(env, &files))
+        Ok(drop_page_cache(env, &self.list(env)?))
     }
 
-    /// Reads the files, so that they are in the page cache, and says what of them is: a kernel may forget what nobody reads
-    /// for a while (DAMON), however much memory is free.
+    /// Reads the files into the page cache, and returns what is there. The kernel may have dropped pages that were not read for a while
+    /// (DAMON), even if memory is free.
     ///
     /// # Errors
     /// The directory or a file cannot be read.
@@ -101,17 +99,17 @@ impl TableFiles {
     }
 }
 
-/// Everything below a directory.
+/// All files below a directory.
 #[derive(Clone, Debug)]
 pub struct Tree(PathBuf);
 
 impl Tree {
-    /// This directory.
+    /// The files below this directory.
     pub fn new(directory: &Path) -> Self {
         Self(directory.to_path_buf())
     }
 
-    /// Bytes of all files; 0 if there is no such directory.
+    /// Bytes of all files; 0 if the directory does not exist.
     pub fn size_bytes(&self, env: &dyn Env) -> u64 {
         size_bytes(env, &self.list(env).unwrap_or_default())
     }
@@ -121,9 +119,7 @@ impl Tree {
     /// # Errors
     /// A directory cannot be read.
     pub fn drop_page_cache(&self, env: &dyn Env) -> anyhow::Result<Cached> {
-        let files = self.list(env)?;
-        forget(env, &files);
-        Ok(cached(env, &files))
+        Ok(drop_page_cache(env, &self.list(env)?))
     }
 
     fn list(&self, env: &dyn Env) -> anyhow::Result<Vec<PathBuf>> {
@@ -142,18 +138,19 @@ impl Tree {
     }
 }
 
-fn forget(env: &dyn Env, files: &[PathBuf]) {
+fn drop_page_cache(env: &dyn Env, files: &[PathBuf]) -> Cached {
     for path in files {
-        // A compaction may have removed it just now.
+        // A compaction may have removed the file meanwhile.
         if let Ok(file) = env.open_read(path) {
             file.advise(Access::Done);
         }
     }
+    cached(env, files)
 }
 
-/// Reads a file and keeps nothing of it.
+/// Reads a file and drops its content.
 fn read_through(env: &dyn Env, path: &Path) -> anyhow::Result<()> {
-    // A compaction may have removed it just now.
+    // A compaction may have removed the file meanwhile.
     let Ok(file) = env.open_read(path) else {
         return Ok(());
     };
@@ -178,7 +175,7 @@ fn size_bytes(env: &dyn Env, files: &[PathBuf]) -> u64 {
     files.iter().map(|path| env.file_size(path).unwrap_or(0)).sum()
 }
 
-/// What util-linux's `fincore` tells.
+/// Bytes in the page cache, by `fincore` of util-linux.
 fn fincore(files: &[PathBuf]) -> Option<u64> {
     if files.is_empty() {
         return Some(0);

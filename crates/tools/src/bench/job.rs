@@ -1,4 +1,4 @@
-//! One statement executed many times: what it binds, and what its answers must be. The same over the socket and embedded.
+//! One statement executed many times, over the socket or embedded: its bind values, and the checks of its answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,31 +13,31 @@ use crate::bench::work::Work;
 /// A row of an answer, cell by cell.
 pub type Cells<'a> = Vec<Option<&'a [u8]>>;
 
-/// One kind of operation; operations have numbers, from which everything else follows.
+/// One kind of operation. The number of an operation determines its values and its answer.
 pub trait Job: Send + Sync {
     /// The statement.
     fn text(&self) -> String;
 
-    /// Bytes of each value that it binds.
+    /// Size of each bind value.
     fn sizes(&self) -> Vec<usize>;
 
-    /// Writes a value of an operation.
+    /// Writes the value at `index` of an operation.
     fn fill(&self, number: u64, index: usize, place: &mut [u8]);
 
-    /// Judges the answer of an operation; returns the number of rows written or read, or what is wrong.
+    /// Checks the answer of an operation. Returns the number of rows written or read, or what is wrong.
     fn check(&self, number: u64, rows: &[Cells<'_>]) -> Result<u64, String>;
 }
 
 /// When to stop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Until {
-    /// After these operations, beginning with this number.
+    /// After the operations with these numbers.
     Operations(std::ops::Range<u64>),
     /// After so many seconds.
     Secs(f64),
 }
 
-/// Hands out the numbers of operations until it is time to stop.
+/// Gives out the numbers of operations until it is time to stop.
 pub struct Turns {
     env: Arc<dyn Env>,
     next: AtomicU64,
@@ -46,7 +46,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// From now on.
+    /// Starts the time.
     pub fn new(env: &Arc<dyn Env>, until: &Until) -> Self {
         let (numbers, deadline_nanos) = match until {
             Until::Operations(numbers) => (numbers.clone(), u64::MAX),
@@ -65,7 +65,7 @@ impl Turns {
         }
     }
 
-    /// The number of the next operation.
+    /// The number of the next operation; `None` at the end.
     pub fn take(&self) -> Option<u64> {
         if self.deadline_nanos != u64::MAX && self.env.monotonic_nanos() >= self.deadline_nanos {
             return None;
@@ -80,7 +80,7 @@ pub struct JobOnSocket {
     job: Arc<dyn Job>,
     turns: Arc<Turns>,
     request: Template,
-    /// The operation of each slot.
+    /// The number of the operation of each slot.
     numbers: Vec<u64>,
 }
 

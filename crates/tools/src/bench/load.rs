@@ -1,135 +1,20 @@
-//! The loop of one client, and all clients at once.
+//! The loop of one client, and the threads of all clients.
 
 use std::sync::Arc;
 use std::thread;
 
-use anyhow::{Context, anyhow, bail};
-use hdrhistogram::Histogram;
+use anyhow::{Context, anyhow};
 use ilion_env::Env;
 use ilion_protocol::{Response, ResponseFrame};
 
 use crate::bench::connection::Connection;
-use crate::bench::work::Work;
+use crate::bench::tally::Tally;
+use crate::bench::work::{Crowd, Work};
 
-/// What was done.
-#[derive(Debug)]
-pub struct Tally {
-    /// Answers, also those that were errors.
-    pub operations: u64,
-    /// Rows written or read.
-    pub rows: u64,
-    /// From the sending of a request to its answer, in nanoseconds.
-    pub latency: Histogram<u64>,
-    /// What went wrong.
-    pub faults: Faults,
-}
-
-/// Failures: how many, and what the first ones were.
-#[derive(Debug, Default)]
-pub struct Faults {
-    count: u64,
-    messages: Vec<String>,
-}
-
-const MESSAGES_MAX: usize = 5;
-const LATENCY_MAX_NANOS: u64 = 120_000_000_000;
-
-impl Faults {
-    /// Counts a failure.
-    pub fn add(&mut self, message: String) {
-        self.count += 1;
-        if self.messages.len() < MESSAGES_MAX && !self.messages.contains(&message) {
-            self.messages.push(message);
-        }
-    }
-
-    /// How many there were.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The first.
-    pub fn first(&self) -> Option<&str> {
-        self.messages.first().map(String::as_str)
-    }
-
-    /// The first few that differ.
-    pub fn messages(&self) -> &[String] {
-        &self.messages
-    }
-
-    fn merge(&mut self, other: Self) {
-        let known = other.messages.len() as u64;
-        for message in other.messages {
-            self.add(message);
-        }
-        self.count += other.count - known;
-    }
-}
-
-impl Tally {
-    /// Nothing yet.
-    ///
-    /// # Errors
-    /// Never with these bounds; the histogram's constructor checks them.
-    pub fn new() -> anyhow::Result<Self> {
-        Ok(Self {
-            operations: 0,
-            rows: 0,
-            latency: Histogram::new_with_bounds(100, LATENCY_MAX_NANOS, 3)?,
-            faults: Faults::default(),
-        })
-    }
-
-    /// One wrong answer spoils a measurement.
-    ///
-    /// # Errors
-    /// There was one.
-    pub fn check(&self) -> anyhow::Result<()> {
-        match self.faults.first() {
-            None => Ok(()),
-            Some(first) => bail!("{} operations failed; the first: {first}", self.faults.count()),
-        }
-    }
-
-    /// Counts an answer.
-    pub fn count(&mut self, outcome: Result<u64, String>, latency_nanos: u64) {
-        self.operations += 1;
-        self.latency.saturating_record(latency_nanos);
-        match outcome {
-            Ok(rows) => self.rows += rows,
-            Err(message) => self.faults.add(message),
-        }
-    }
-
-    /// Adds what another client did.
-    ///
-    /// # Errors
-    /// Never: all histograms have the same bounds.
-    pub fn merge(&mut self, other: Self) -> anyhow::Result<()> {
-        self.operations += other.operations;
-        self.rows += other.rows;
-        self.latency.add(other.latency)?;
-        self.faults.merge(other.faults);
-        Ok(())
-    }
-}
-
-/// Connections and what goes on at once on each.
-#[derive(Clone, Debug)]
-pub struct Crowd {
-    /// Host and port.
-    pub address: String,
-    /// Connections.
-    pub clients: u16,
-    /// Requests under way on each.
-    pub in_flight: u16,
-}
-
-/// Makes the work of a client: prepares its statement, for instance.
+/// Creates the work of a client, for example by preparing its statement.
 pub type MakeWork<'a> = &'a dyn Fn(&mut Connection) -> anyhow::Result<Box<dyn Work + Send>>;
 
-/// Runs work on all connections; each is opened, and its statement prepared, before the first operation of any.
+/// Runs work on all connections. All are opened, and their statements prepared, before the first operation.
 pub fn run_clients(env: &Arc<dyn Env>, crowd: &Crowd, make_work: MakeWork<'_>) -> anyhow::Result<Tally> {
     let clients: Vec<Client> = (0..crowd.clients)
         .map(|_| Client::open(env, crowd, make_work))
@@ -137,7 +22,7 @@ pub fn run_clients(env: &Arc<dyn Env>, crowd: &Crowd, make_work: MakeWork<'_>) -
     gather(clients, Client::run)
 }
 
-/// Gives each client a thread and adds up what they did.
+/// Runs each client on a thread of its own, and adds up their counts.
 pub fn gather<C: Send + 'static>(
     clients: Vec<C>,
     run: impl Fn(C) -> anyhow::Result<Tally> + Copy + Send + 'static,
@@ -196,11 +81,11 @@ impl Client {
         }
     }
 
-    /// Gives every free slot its next request and sends them all at once.
+    /// Fills every free slot with its next request, and sends all of them at once.
     fn send(&mut self, free: &mut Vec<usize>) -> anyhow::Result<()> {
         let now = self.env.monotonic_nanos();
         while let Some(slot) = free.pop() {
-            // A slot without work is let go, but another one may still have pages to ask for.
+            // A slot without work is no longer used. Another slot may still have pages to read.
             if self.work.next(slot, &mut self.connection.output)? {
                 self.sent_nanos[slot] = Some(now);
                 self.under_way += 1;
@@ -230,25 +115,5 @@ impl Client {
             .ok()
             .and_then(|slot| Some((slot, self.sent_nanos.get_mut(slot)?.take()?)))
             .ok_or_else(|| anyhow!("the server answered on stream {stream}, where nothing was asked"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failures_are_all_counted_and_told_once() {
-        let mut faults = Faults::default();
-        for _ in 0..10 {
-            faults.add("timed out".to_owned());
-        }
-        let mut other = Faults::default();
-        other.add("timed out".to_owned());
-        other.add("wrong".to_owned());
-        other.add("wrong".to_owned());
-        faults.merge(other);
-        assert_eq!(faults.count(), 13);
-        assert_eq!(faults.messages(), ["timed out", "wrong"]);
     }
 }

@@ -1,27 +1,27 @@
-//! CPU and memory of a process, as Linux tells them in `/proc`.
+//! CPU, memory and reads of a process, from Linux' `/proc`.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use ilion_env::Env;
 
-/// Linux counts CPU time for users in ticks of 10 ms, whatever the kernel's own clock is.
+/// Linux reports CPU time in ticks of 10 ms, independent of the kernel's clock.
 const TICKS_PER_SEC: f64 = 100.0;
 const FILE_MAX_BYTES: usize = 64 << 10;
 
-/// What a process has used so far.
+/// CPU and memory of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// In user and system mode, all threads.
+    /// CPU time of all threads so far, in user and system mode.
     pub cpu_secs: f64,
-    /// Resident now.
+    /// Resident memory now.
     pub memory_bytes: u64,
-    /// Resident at most, since the process began.
+    /// Largest resident memory since the process began.
     pub memory_peak_bytes: u64,
 }
 
 impl Usage {
-    /// What a process of this machine has used.
+    /// Reads the usage of a process of this machine.
     ///
     /// # Errors
     /// There is no such process, or no `/proc`.
@@ -41,20 +41,20 @@ impl Usage {
     }
 }
 
-/// What a process has read from files and sockets so far.
+/// Bytes that a process has read so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadBytes {
-    /// By system calls, wherever it came from; not what was touched through memory maps.
+    /// By system calls, from files and sockets; memory maps are not counted.
     pub by_calls: u64,
     /// From the disk.
     pub from_disk: u64,
 }
 
 impl ReadBytes {
-    /// What a process of this machine has read.
+    /// Reads the counts of a process of this machine.
     ///
     /// # Errors
-    /// There is no such process, or it belongs to somebody else.
+    /// There is no such process, or it belongs to another user.
     pub fn of(env: &dyn Env, pid: u32) -> anyhow::Result<Self> {
         let text = read(env, &PathBuf::from(format!("/proc/{pid}/io")))?;
         Self::parse(&text).with_context(|| format!("reading what process {pid} read"))
@@ -76,7 +76,7 @@ fn read(env: &dyn Env, path: &Path) -> anyhow::Result<String> {
     let file = env.open_read(path)?;
     let mut bytes = vec![0; FILE_MAX_BYTES];
     let mut end = 0;
-    // Files of /proc have no size: they end where a read gives nothing.
+    // Files of /proc have size 0: read until the end.
     while end < bytes.len() {
         match file.read_at(end as u64, &mut bytes[end..])? {
             0 => break,
@@ -86,7 +86,7 @@ fn read(env: &dyn Env, path: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
 
-/// Fields 14 and 15 of `stat`. The name of the program, field 2, may hold anything, so fields are counted behind it.
+/// Fields 14 and 15 of `stat`. They are counted from the name of the program, field 2, which may contain spaces.
 fn cpu_ticks(stat: &str) -> Option<u64> {
     let (_, behind_name) = stat.rsplit_once(')')?;
     let mut fields = behind_name.split_ascii_whitespace().skip(11);

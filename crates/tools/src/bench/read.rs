@@ -1,4 +1,4 @@
-//! The reading workload: SELECT of whole rows by key, keys at random.
+//! The reading workload: SELECT of whole rows by random keys.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::bench::dataset::{COLUMN_COUNT, Dataset, KEY_BYTES, mix};
 use crate::bench::template::Template;
 use crate::bench::work::{Phase, Plan, Work};
 
-/// One client's reads.
+/// The reads of one client.
 pub struct Reads {
     plan: Arc<Plan>,
     phase: Arc<Phase>,
     select: Template,
-    /// The row that each slot asked for.
+    /// The row that each slot has requested.
     asked: Vec<u64>,
 }
 
@@ -67,7 +67,7 @@ fn check_one(dataset: &Dataset, row: u64, rows: &Rows) -> Result<u64, String> {
     Ok(1)
 }
 
-/// Compares the columns of a row with what was written.
+/// Compares the columns of a row with the written values.
 pub fn check_values<'a>(
     dataset: &Dataset,
     row: u64,

@@ -1,33 +1,33 @@
-//! The result of a run, for people and for programs.
+//! The result of a throughput run.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::bench::load::Tally;
 use crate::bench::process::Usage;
 use crate::bench::settings::BenchArgs;
+use crate::bench::tally::Tally;
 
 const MEBIBYTE: f64 = 1_048_576.0;
 
-/// What was seen during a run.
+/// The measurements of a run.
 #[derive(Debug)]
 pub struct Measurement {
-    /// What the clients did.
+    /// Counts of all clients.
     pub tally: Tally,
-    /// How long it took.
+    /// Duration.
     pub elapsed_nanos: u64,
-    /// The server before, if its process is known.
+    /// Usage of the server before the run, if its process is known.
     pub server_before: Option<Usage>,
-    /// The server after.
+    /// Usage of the server after the run.
     pub server_after: Option<Usage>,
-    /// What the clients cost.
+    /// CPU time of this process.
     pub client_cpu_secs: f64,
 }
 
 /// The result of a run.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct ThroughputReport {
     workload: &'static str,
     clients: u16,
     in_flight: u16,
@@ -42,9 +42,9 @@ pub struct Report {
     operations_per_sec: f64,
     rows_per_sec: f64,
     latency_micros: Latency,
-    /// Also microseconds per operation.
+    /// Seconds per million operations, which is microseconds per operation.
     client_cpu_secs_per_million: f64,
-    server: Option<Server>,
+    server: Option<ServerCost>,
 }
 
 #[derive(Debug, Serialize)]
@@ -57,9 +57,9 @@ struct Latency {
     max: f64,
 }
 
-/// What the server used.
+/// CPU and memory of the server.
 #[derive(Debug, Serialize)]
-struct Server {
+struct ServerCost {
     cpu_secs: f64,
     cpu_secs_per_million: f64,
     memory_before_mib: f64,
@@ -67,8 +67,8 @@ struct Server {
     memory_peak_mib: f64,
 }
 
-impl Report {
-    /// Puts numbers in relation.
+impl ThroughputReport {
+    /// Computes rates and percentiles.
     pub fn new(args: &BenchArgs, measurement: &Measurement) -> Self {
         let tally = &measurement.tally;
         let elapsed_secs = measurement.elapsed_nanos as f64 / 1e9;
@@ -91,7 +91,7 @@ impl Report {
             server: measurement
                 .server_before
                 .zip(measurement.server_after)
-                .map(|(before, after)| Server::new(before, after, tally.operations)),
+                .map(|(before, after)| ServerCost::new(before, after, tally.operations)),
         }
     }
 }
@@ -111,7 +111,7 @@ impl Latency {
     }
 }
 
-impl Server {
+impl ServerCost {
     fn new(before: Usage, after: Usage, operations: u64) -> Self {
         let mib = |bytes: u64| bytes as f64 / MEBIBYTE;
         let cpu_secs = after.cpu_secs - before.cpu_secs;
@@ -129,12 +129,12 @@ fn per_million(secs: f64, operations: u64) -> f64 {
     ratio(secs * 1e6, operations as f64)
 }
 
-/// Zero rather than infinity when nothing was done.
+/// Zero instead of infinity if no operation was done.
 fn ratio(value: f64, by: f64) -> f64 {
     if by == 0.0 { 0.0 } else { value / by }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ThroughputReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -209,7 +209,7 @@ mod tests {
             memory_bytes: 1 << 30,
             memory_peak_bytes: 2 << 30,
         };
-        let report = Report::new(&args, &measurement(Some(used)));
+        let report = ThroughputReport::new(&args, &measurement(Some(used)));
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["operations_per_sec"], 500_000.0);
         assert_eq!(json["server"]["cpu_secs_per_million"], 15.0);
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_server_whose_process_is_unknown_is_left_out() {
         let args = Cli::parse_from(["bench"]).bench;
-        let report = Report::new(&args, &measurement(None));
+        let report = ThroughputReport::new(&args, &measurement(None));
         assert!(!report.to_string().contains("server"));
     }
 }

@@ -1,7 +1,7 @@
-//! The scanning workload: the ring cut into ranges, each read page by page in token order.
+//! The scanning workload: the ring is cut into ranges, and each is read page by page.
 //!
-//! Every row is checked against the dataset, and tokens must rise, which also excludes a row that comes twice. That none is
-//! missing shows in the number of rows at the end.
+//! Every row is checked against the dataset. Tokens must ascend, so no row can come twice; missing rows show in the number of rows
+//! at the end.
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use crate::bench::dataset::{COLUMN_COUNT, Dataset};
 use crate::bench::read::check_values;
 use crate::bench::work::{Phase, Plan, Work};
 
-/// One client's share of a scan.
+/// The part of a scan that one client does.
 pub struct Scan {
     plan: Arc<Plan>,
     phase: Arc<Phase>,
     statement_id: Bytes,
-    /// Where each slot is.
-    places: Vec<Place>,
+    /// The position of each slot.
+    positions: Vec<RangePosition>,
 }
 
-/// A place in a range; between ranges there is no paging state.
+/// The position in a range; between two ranges there is no paging state.
 #[derive(Clone, Debug, Default)]
-struct Place {
-    /// Tokens after this one, up to `last`.
+struct RangePosition {
+    /// The range has the tokens above this one, up to `last`.
     after: i64,
     last: i64,
-    /// The token of the last row that came.
+    /// The token of the last row.
     seen: i64,
     paging_state: Option<Bytes>,
 }
@@ -46,21 +46,22 @@ impl Scan {
             plan: Arc::clone(plan),
             phase: Arc::clone(phase),
             statement_id: prepared.id,
-            places: vec![Place::default(); usize::from(plan.crowd.in_flight)],
+            positions: vec![RangePosition::default(); usize::from(plan.crowd.in_flight)],
         })
     }
 }
 
 impl Work for Scan {
     fn next(&mut self, slot: usize, out: &mut Vec<u8>) -> anyhow::Result<bool> {
-        if self.places[slot].paging_state.is_none() {
+        if self.positions[slot].paging_state.is_none() {
             let Some(number) = self.phase.take() else {
                 return Ok(false);
             };
-            self.places[slot] = Place::range(number % u64::from(self.plan.ranges), self.plan.ranges);
+            self.positions[slot] =
+                RangePosition::range(number % u64::from(self.plan.ranges), self.plan.ranges);
         }
-        let place = &self.places[slot];
-        let bounds = [place.after.to_be_bytes(), place.last.to_be_bytes()];
+        let position = &self.positions[slot];
+        let bounds = [position.after.to_be_bytes(), position.last.to_be_bytes()];
         let execute = Execute {
             id: self.statement_id.clone(),
             result_metadata_id: Bytes::new(),
@@ -68,7 +69,7 @@ impl Work for Scan {
                 values: bounds.iter().map(|bound| Value::Bytes(bound)).collect(),
                 skip_metadata: true,
                 page_size: Some(self.plan.page_rows),
-                paging_state: place.paging_state.clone(),
+                paging_state: position.paging_state.clone(),
                 ..QueryParams::default()
             },
         };
@@ -78,18 +79,18 @@ impl Work for Scan {
     }
 
     fn check(&mut self, slot: usize, response: Response) -> Result<u64, String> {
-        let place = &mut self.places[slot];
-        place.paging_state = None;
+        let position = &mut self.positions[slot];
+        position.paging_state = None;
         match response {
-            Response::Result(ResultBody::Rows(rows)) => place.advance(&self.plan.dataset, &rows),
+            Response::Result(ResultBody::Rows(rows)) => position.advance(&self.plan.dataset, &rows),
             Response::Error(error) => Err(error.to_string()),
             other => Err(format!("SELECT was answered with {}", other.opcode())),
         }
     }
 }
 
-impl Place {
-    /// The beginning of one of `count` ranges that cover the ring.
+impl RangePosition {
+    /// The start of one of `count` ranges that cover the ring.
     fn range(index: u64, count: u32) -> Self {
         let after = bound(index, count);
         Self {
@@ -100,8 +101,8 @@ impl Place {
         }
     }
 
-    /// Checks a page and remembers where the next one begins. The range keeps its lower bound: servers tie the paging
-    /// state to the statement and its values.
+    /// Checks a page and stores the position of the next one. The lower bound of the range stays: servers tie the paging state to
+    /// the statement and its values.
     fn advance(&mut self, dataset: &Dataset, rows: &Rows) -> Result<u64, String> {
         for row in rows.rows() {
             self.seen = check_row(dataset, &row, self.seen, self.last)?;
@@ -111,7 +112,7 @@ impl Place {
     }
 }
 
-/// The token that ends the range before `index`: the ends of the ring are the ends of `i64`.
+/// The last token of the range before `index`. The ends of the ring are those of `i64`.
 fn bound(index: u64, count: u32) -> i64 {
     let offset = (u128::from(u64::MAX) * u128::from(index)) / u128::from(count);
     let from_start = u64::try_from(offset).unwrap_or(u64::MAX);
@@ -148,7 +149,7 @@ mod tests {
     fn the_ranges_cover_the_ring_without_gaps() {
         for count in [1, 2, 3, 64, 1000] {
             let ranges: Vec<_> = (0..u64::from(count))
-                .map(|index| Place::range(index, count))
+                .map(|index| RangePosition::range(index, count))
                 .collect();
             assert_eq!(ranges[0].after, i64::MIN);
             assert_eq!(ranges[ranges.len() - 1].last, i64::MAX);

@@ -1,4 +1,4 @@
-//! What the user asks the benchmark for.
+//! Arguments of the throughput benchmark.
 
 use clap::builder::RangedU64ValueParser;
 
@@ -7,7 +7,7 @@ use clap::builder::RangedU64ValueParser;
 pub enum Workload {
     /// INSERT of whole rows; creates keyspace and table first.
     Write,
-    /// SELECT of whole rows by key, keys at random.
+    /// SELECT of whole rows by random keys.
     Read,
     /// SELECT of the whole table by token ranges, paged.
     Scan,
@@ -24,7 +24,7 @@ impl Workload {
     }
 }
 
-/// How to load a CQL server over the socket.
+/// Arguments of the throughput benchmark.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BenchArgs {
     /// What to run.
@@ -36,10 +36,10 @@ pub struct BenchArgs {
     /// The server's CQL port.
     #[arg(long, default_value_t = 9042)]
     pub port: u16,
-    /// Operations to measure; by default one for each key. A scan: passes over the table, by default one.
+    /// Operations to measure [default: one for each key]. Scan: passes over the table [default: 1].
     #[arg(long)]
     pub operations: Option<u64>,
-    /// Operations before the measurement, of the same kind (a scan: passes).
+    /// Operations of the same kind before the measurement. Scan: passes.
     #[arg(long, default_value_t = 0)]
     pub warm_up: u64,
     /// Connections, each with a thread of its own.
@@ -54,24 +54,32 @@ pub struct BenchArgs {
     /// Rows in the table.
     #[arg(long, default_value_t = 100_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub keys: u64,
-    /// Makes the rows: another seed, other keys and values.
+    /// Seed of the rows: another seed makes other keys and values.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Keyspace of the table `standard1`; created with replication factor 1 if it is not there.
+    /// Keyspace of the table `standard1`; created with replication factor 1 if it does not exist.
     #[arg(long, default_value = "ilion_bench", value_parser = parse_identifier)]
     pub keyspace: String,
     /// Scan: rows in a page.
     #[arg(long, default_value_t = 1000, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
     pub page_rows: u32,
-    /// Scan: token ranges that the ring is cut into.
+    /// Scan: number of token ranges into which the ring is cut.
     #[arg(long, default_value_t = 64, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000_000))]
     pub ranges: u32,
-    /// The server's process, on this machine: its CPU and memory become part of the result.
+    /// Id of the server's process on this machine: adds its CPU and memory to the result.
     #[arg(long)]
     pub pid: Option<u32>,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// The statement that creates the keyspace of a benchmark.
+pub fn create_keyspace(name: &str) -> String {
+    format!(
+        "CREATE KEYSPACE IF NOT EXISTS {name} WITH replication = \
+         {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+    )
 }
 
 /// A name that needs no quotes in CQL.

@@ -1,4 +1,4 @@
-//! The rows of the experiments: a key of ten bytes and one value; about 50 bytes with the usual value of 40.
+//! The rows of the experiments: a key of ten bytes and one value, usually of 40 bytes.
 
 use std::sync::Arc;
 
@@ -8,42 +8,42 @@ use crate::bench::dataset::{Dataset, KEY_BYTES, mix};
 use crate::bench::job::{Cells, Job};
 use crate::bench::read::check_values;
 
-/// The rows, and the table that they are in.
+/// The rows, and their table.
 #[derive(Clone, Debug)]
 pub struct SmallRows {
     /// Keyspace and table.
     pub table: String,
     /// Keys and values.
     pub dataset: Dataset,
-    /// How many there are.
+    /// Number of rows.
     pub count: u64,
-    /// Orders the reads.
+    /// Seed of the order of reads.
     pub seed: u64,
-    /// Orders the rows.
+    /// The partitioner of the table.
     pub partitioner: Partitioner,
 }
 
-/// INSERT of the row with the operation's number.
+/// INSERT of one row: the operation's number is that of the row.
 pub struct Inserts(pub Arc<SmallRows>);
 
 /// SELECT of a row by its key.
 pub struct Points {
     /// All rows.
     pub rows: Arc<SmallRows>,
-    /// Which rows are read, in turn; `None`: any of them, at random.
+    /// Rows that are read in turn; `None`: random rows.
     pub chosen: Option<Vec<u64>>,
 }
 
-/// SELECT of the rows behind a token.
+/// SELECT of the rows after a token.
 pub struct Ranges {
     /// All rows.
     pub rows: Arc<SmallRows>,
-    /// How many are read at once.
+    /// Number of rows of one read.
     pub limit: usize,
 }
 
 impl SmallRows {
-    /// Makes the table.
+    /// The statement that creates the table.
     pub fn create_text(&self, options: &str) -> String {
         let table = &self.table;
         format!("CREATE TABLE IF NOT EXISTS {table} (k blob PRIMARY KEY, v blob){options}")
@@ -53,7 +53,7 @@ impl SmallRows {
         mix(self.seed ^ mix(number + 1)) % self.count
     }
 
-    /// Where a row stands.
+    /// The token of a row.
     pub fn token(&self, row: u64) -> Token {
         self.partitioner.token(&self.dataset.key(row))
     }
@@ -132,7 +132,7 @@ impl Job for Ranges {
 
     fn check(&self, number: u64, rows: &[Cells<'_>]) -> Result<u64, String> {
         let begin = self.rows.token(self.rows.any_row(number));
-        // Behind the last rows there is nothing more; where they are exactly only a sort of all keys could tell.
+        // A read near the end of the ring may return fewer rows. The exact end is unknown without sorting all keys.
         let is_whole = rows.len() == self.limit
             || share_behind(&begin) < 32.0 * self.limit as f64 / self.rows.count as f64;
         if !is_whole {
@@ -163,7 +163,7 @@ impl Ranges {
     }
 }
 
-/// The share of the ring (of the keys that the dataset makes) behind a token.
+/// The share of the ring, as far as the dataset has keys, after a token.
 fn share_behind(token: &Token) -> f64 {
     match token {
         Token::Murmur3(token) => (i64::MAX as f64 - *token as f64) / u64::MAX as f64,

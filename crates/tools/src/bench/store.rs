@@ -1,4 +1,4 @@
-//! What is measured: a CQL server over the socket, or a database in this process.
+//! The target of an experiment: a CQL server over the socket, or a database in this process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,14 +13,14 @@ use crate::bench::connection::Connection;
 use crate::bench::files::TableFiles;
 use crate::bench::job::Cells;
 use crate::bench::process::{ReadBytes, Usage};
-use crate::bench::settings::parse_identifier;
+use crate::bench::settings::{create_keyspace, parse_identifier};
 
-/// What the benchmarks need of the program that they are part of.
+/// The interface to the program that contains the benchmarks.
 pub trait Host {
-    /// Opens a database in this process, as these settings say (`NAME=VALUE`).
+    /// Opens a database in this process with these settings (`NAME=VALUE`).
     fn open(&self, directory: &Path, settings: &[String]) -> anyhow::Result<Box<dyn Embedded>>;
 
-    /// The administration of a node of this machine.
+    /// The administration of a node on this machine.
     fn admin(&self, port: u16) -> Box<dyn Admin>;
 }
 
@@ -33,16 +33,16 @@ pub trait Embedded: Admin {
     fn prepare(&self, cql: &str) -> anyhow::Result<Box<dyn Prepared>>;
 }
 
-/// Judges all rows of an answer; gives their number, or what is wrong with them.
+/// Checks all rows of an answer. Returns their number, or what is wrong.
 pub type Judge<'a> = &'a mut dyn FnMut(&[Cells<'_>]) -> Result<u64, String>;
 
-/// A statement that is prepared in this process.
+/// A prepared statement of a database in this process.
 pub trait Prepared: Send + Sync {
-    /// Executes it with serialized values; `judge` is given all its rows.
+    /// Executes it with serialized values; calls `judge` with all rows.
     fn execute(&self, values: &[&[u8]], judge: Judge<'_>) -> anyhow::Result<Result<u64, String>>;
 }
 
-/// What can be asked of a store beside CQL.
+/// Operations of a store beside CQL.
 pub trait Admin: Send + Sync {
     /// Writes a table's memtables to disk.
     fn flush(&self, keyspace: &str, table: &str) -> anyhow::Result<()>;
@@ -50,14 +50,14 @@ pub trait Admin: Send + Sync {
     /// Merges all SSTables of a table into one.
     fn compact(&self, keyspace: &str, table: &str) -> anyhow::Result<()>;
 
-    /// SSTables of a table.
+    /// Number of SSTables of a table.
     fn sstables(&self, keyspace: &str, table: &str) -> anyhow::Result<u64>;
 
-    /// Bytes read from files since the start, as the store itself counts them.
+    /// Bytes read from files since the start, as counted by the store.
     fn read_bytes(&self) -> anyhow::Result<u64>;
 }
 
-/// Where to run.
+/// Arguments that select the store.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StoreArgs {
     /// The server's address.
@@ -66,34 +66,34 @@ pub struct StoreArgs {
     /// The server's CQL port.
     #[arg(long, default_value_t = 9042)]
     pub port: u16,
-    /// Runs in this process instead, without a server, on the data in --data.
+    /// Runs in this process, without a server, on the data in --data.
     #[arg(long, requires = "data")]
     pub embedded: bool,
-    /// The directory of a server of this machine: its files are counted, and their page cache dropped if asked for.
+    /// The directory of a server on this machine, for counting its files and dropping their page cache.
     /// Embedded: the directory to open, created if absent.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Embedded: a setting, as `ilion serve --set` takes it; may be repeated.
+    /// Embedded: a setting, as for `ilion serve --set`; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", requires = "embedded")]
     pub set: Vec<String>,
-    /// The server is an Ilion of this machine with this admin_port.
+    /// The server is an Ilion on this machine with this admin_port.
     #[arg(long, value_name = "PORT", conflicts_with = "embedded")]
     pub admin_port: Option<u16>,
-    /// The server's process, on this machine: what it reads becomes part of the result.
+    /// Id of the server's process on this machine: adds its reads to the result.
     #[arg(long, conflicts_with = "embedded")]
     pub pid: Option<u32>,
-    /// Brings the memtables of another server to disk: a command for the shell, such as "nodetool flush".
+    /// Shell command that flushes another server, such as "nodetool flush".
     #[arg(long, value_name = "COMMAND", conflicts_with = "embedded")]
     pub flush_command: Option<String>,
-    /// Has another server do a major compaction: a command for the shell, such as "nodetool compact".
+    /// Shell command that runs a major compaction of another server, such as "nodetool compact".
     #[arg(long, value_name = "COMMAND", conflicts_with = "embedded")]
     pub compact_command: Option<String>,
-    /// Keyspace of the tables; created with replication factor 1 if it is not there.
+    /// Keyspace of the tables; created with replication factor 1 if it does not exist.
     #[arg(long, default_value = "ilion_bench", value_parser = parse_identifier)]
     pub keyspace: String,
 }
 
-/// What is measured.
+/// The target of an experiment.
 pub struct Store {
     /// Files and clock.
     pub env: Arc<dyn Env>,
@@ -104,20 +104,20 @@ pub struct Store {
 
 /// Bytes read so far, by who counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Reads {
-    /// From files, as the store counts them.
+pub struct ReadTotals {
+    /// Counted by the store: reads of files.
     pub by_store: Option<u64>,
-    /// By system calls of its process, files and sockets.
+    /// Counted by the system: read calls of the process, for files and sockets.
     pub by_calls: Option<u64>,
-    /// By its process from the disk.
+    /// Counted by the system: reads of the process from the disk.
     pub from_disk: Option<u64>,
 }
 
 impl Store {
-    /// Opens the database or sees whether the server answers; makes the keyspace.
+    /// Opens the database, or checks that the server answers; creates the keyspace.
     ///
     /// # Errors
-    /// It cannot be reached or opened.
+    /// The store cannot be reached or opened.
     pub fn open(env: &Arc<dyn Env>, args: &StoreArgs, host: &dyn Host) -> anyhow::Result<Self> {
         let embedded = match (&args.data, args.embedded) {
             (Some(directory), true) => Some(Arc::from(host.open(directory, &args.set)?)),
@@ -129,15 +129,11 @@ impl Store {
             embedded,
             admin: args.admin_port.map(|port| host.admin(port)),
         };
-        store.execute(&format!(
-            "CREATE KEYSPACE IF NOT EXISTS {} WITH replication = \
-             {{'class': 'SimpleStrategy', 'replication_factor': 1}}",
-            args.keyspace
-        ))?;
+        store.execute(&create_keyspace(&args.keyspace))?;
         Ok(store)
     }
 
-    /// The database, if it is in this process.
+    /// The database, if the store is in this process.
     pub fn embedded(&self) -> Option<&Arc<dyn Embedded>> {
         self.embedded.as_ref()
     }
@@ -155,7 +151,7 @@ impl Store {
     /// Executes a statement; returns its rows.
     ///
     /// # Errors
-    /// It was refused, or the connection broke.
+    /// The statement was refused, or the connection broke.
     pub fn execute(&self, cql: &str) -> anyhow::Result<Vec<Vec<Option<Vec<u8>>>>> {
         if let Some(embedded) = &self.embedded {
             return embedded.execute(cql).with_context(|| format!("running {cql}"));
@@ -170,7 +166,7 @@ impl Store {
     /// A text column of `system.local`.
     ///
     /// # Errors
-    /// As [`Self::execute`], or it is not there.
+    /// As [`Self::execute`], or the column does not exist.
     pub fn local(&self, column: &str) -> anyhow::Result<String> {
         let rows = self.execute(&format!("SELECT {column} FROM system.local"))?;
         let cell = rows.into_iter().flatten().next().flatten();
@@ -178,10 +174,10 @@ impl Store {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// How the store makes tokens of keys.
+    /// The partitioner of the store.
     ///
     /// # Errors
-    /// As [`Self::local`], or nobody knows it.
+    /// As [`Self::local`], or the partitioner is unknown.
     pub fn partitioner(&self) -> anyhow::Result<Partitioner> {
         Ok(Partitioner::from_class(&self.local("partitioner")?)?)
     }
@@ -189,7 +185,7 @@ impl Store {
     /// Writes a table's memtables to disk.
     ///
     /// # Errors
-    /// It failed, or nobody said how.
+    /// The flush failed, or no argument says how to flush.
     pub fn flush(&self, table: &str) -> anyhow::Result<()> {
         match (self.admin(), &self.args.flush_command) {
             (Some(admin), _) => admin.flush(&self.args.keyspace, table),
@@ -201,7 +197,7 @@ impl Store {
     /// Merges all SSTables of a table into one.
     ///
     /// # Errors
-    /// It failed, or nobody said how.
+    /// The compaction failed, or no argument says how to compact.
     pub fn compact(&self, table: &str) -> anyhow::Result<()> {
         match (self.admin(), &self.args.compact_command) {
             (Some(admin), _) => admin.compact(&self.args.keyspace, table),
@@ -210,15 +206,15 @@ impl Store {
         }
     }
 
-    /// Whether [`Self::compact`] knows how.
+    /// True if [`Self::compact`] is possible.
     pub fn can_compact(&self) -> bool {
         self.admin().is_some() || self.args.compact_command.is_some()
     }
 
-    /// SSTables of a table, as the store or its directory tells them.
+    /// Number of SSTables of a table, from the store or its directory.
     ///
     /// # Errors
-    /// Whoever was asked did not answer.
+    /// The store does not answer, or the directory cannot be read.
     pub fn sstables(&self, table: &str) -> anyhow::Result<Option<u64>> {
         if let Some(admin) = self.admin() {
             return admin.sstables(&self.args.keyspace, table).map(Some);
@@ -227,7 +223,7 @@ impl Store {
         files.transpose()
     }
 
-    /// The table's files, if it was said where they are.
+    /// The files of the table; `None` without `--data`.
     pub fn files(&self, table: &str) -> Option<TableFiles> {
         let data = self.args.data.as_ref()?;
         Some(TableFiles::new(data, &self.args.keyspace, table))
@@ -236,20 +232,20 @@ impl Store {
     /// Bytes read so far.
     ///
     /// # Errors
-    /// Whoever was asked did not answer.
-    pub fn reads(&self) -> anyhow::Result<Reads> {
+    /// The store does not answer, or there is no such process.
+    pub fn reads(&self) -> anyhow::Result<ReadTotals> {
         let own = self.embedded.is_some().then(std::process::id);
         let process = self.args.pid.or(own);
         let process = process.map(|pid| ReadBytes::of(self.env.as_ref(), pid));
         let process = process.transpose()?;
-        Ok(Reads {
+        Ok(ReadTotals {
             by_store: self.admin().map(Admin::read_bytes).transpose()?,
             by_calls: process.map(|read| read.by_calls),
             from_disk: process.map(|read| read.from_disk),
         })
     }
 
-    /// CPU that the server's process has used, if it is known which it is.
+    /// CPU time of the store's process; `None` if the process is unknown.
     ///
     /// # Errors
     /// There is no such process.
@@ -267,7 +263,7 @@ impl Store {
     }
 }
 
-/// Runs a command of the user's.
+/// Runs a shell command.
 fn shell(command: &str) -> anyhow::Result<()> {
     let status = Command::new("sh").arg("-c").arg(command).status();
     let status = status.with_context(|| format!("running {command}"))?;

@@ -1,4 +1,4 @@
-//! Tables for people, and JSON for programs.
+//! Output: tables for people, and JSON for programs.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use ilion_env::Env;
 use serde::Serialize;
 
-/// Lines of cells; the first names the columns, the first cell of each is flush left.
+/// A table of text; the first line has the names of the columns.
 #[derive(Debug, Default)]
 pub struct Table(Vec<Vec<String>>);
 
 impl Table {
-    /// With these columns.
+    /// A table with these columns.
     pub fn new(columns: &[&str]) -> Self {
         Self(vec![columns.iter().map(|name| (*name).to_owned()).collect()])
     }
@@ -21,7 +21,7 @@ impl Table {
         self.0.push(cells);
     }
 
-    /// As text, columns aligned, in the way of Markdown.
+    /// Prints the table as Markdown, with aligned columns.
     pub fn print(&self) -> String {
         let count = self.0.first().map_or(0, Vec::len);
         let width = |column: usize| {
@@ -58,7 +58,7 @@ impl Table {
     }
 }
 
-/// A number as people read it: with commas, and decimals only where they tell something.
+/// Prints a number with commas; numbers below 10 have two decimals.
 pub fn number(value: f64) -> String {
     if value.abs() < 10.0 {
         return format!("{value:.2}");
@@ -77,12 +77,12 @@ pub fn number(value: f64) -> String {
     format!("{sign}{out}")
 }
 
-/// Or a dash.
+/// The number, or a dash.
 pub fn number_or_dash(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), number)
 }
 
-/// Prints the table, and writes the report where `--json` says.
+/// Prints the table, and writes the report to the file of `--json`.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -102,7 +102,7 @@ pub fn publish(
     Ok(())
 }
 
-/// Says what goes on, on stderr.
+/// Prints a line about the progress to stderr.
 #[expect(clippy::print_stderr, reason = "who waits for minutes wants to know")]
 pub fn say(text: &str) {
     eprintln!("{text}");

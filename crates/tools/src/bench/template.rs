@@ -1,7 +1,7 @@
-//! An EXECUTE that is encoded once and filled in often: all its values have fixed sizes.
+//! An EXECUTE that is encoded once and reused with other values, which have fixed sizes.
 //!
-//! Encoding a request from its parts costs several allocations; copying a few hundred bytes costs none. The values are the
-//! last thing in the body, so their places follow from their sizes.
+//! Encoding a request costs several allocations; copying a few hundred bytes costs none. The values are the last part of the body,
+//! so their offsets follow from their sizes.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use ilion_protocol::{Execute, QueryParams, Request, Value, encode_request};
 
 use crate::bench::connection::request_frame;
 
-/// Where the stream id stands in an envelope.
+/// Position of the stream id in an envelope.
 const STREAM_AT: Range<usize> = 2..4;
 
-/// A request with holes.
+/// An encoded request whose values are replaced.
 #[derive(Clone, Debug)]
 pub struct Template {
     envelope: Vec<u8>,
-    /// Where each value goes.
+    /// Position of each value.
     places: Vec<Range<usize>>,
 }
 
@@ -43,7 +43,7 @@ impl Template {
         Ok(Self { envelope, places })
     }
 
-    /// Appends the request; `fill` writes each value into its place.
+    /// Appends the request; `fill` writes each value.
     #[inline]
     pub fn append(&self, stream: i16, out: &mut Vec<u8>, mut fill: impl FnMut(usize, &mut [u8])) {
         let begin = out.len();
@@ -56,7 +56,7 @@ impl Template {
     }
 }
 
-/// The places of values that end where the envelope ends, each after its length of four bytes.
+/// The positions of the values. The last one ends with the envelope, and each comes after its length of four bytes.
 fn places(envelope_len: usize, sizes: &[usize]) -> Vec<Range<usize>> {
     let mut end = envelope_len;
     let mut places: Vec<_> = sizes

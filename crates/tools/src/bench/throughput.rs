@@ -1,4 +1,4 @@
-//! Writes, reads by key and scans of cassandra-stress's table: throughput, latency and what they cost.
+//! Writes, reads by key and scans of cassandra-stress's table: throughput, latency, CPU and memory.
 
 use std::sync::Arc;
 
@@ -7,19 +7,20 @@ use ilion_env::{Env, RealEnv};
 
 use crate::bench::connection::Connection;
 use crate::bench::dataset::Dataset;
-use crate::bench::load::{Tally, run_clients};
+use crate::bench::load::run_clients;
 use crate::bench::process::Usage;
 use crate::bench::read::Reads;
-use crate::bench::report::{Measurement, Report};
+use crate::bench::report::{Measurement, ThroughputReport};
 use crate::bench::scan::Scan;
 use crate::bench::settings::{BenchArgs, Workload};
+use crate::bench::tally::Tally;
 use crate::bench::work::{Phase, Plan, Work};
 use crate::bench::write::Writes;
 
-/// Runs a workload and prints what it cost.
+/// Runs a workload and prints its result.
 ///
 /// # Errors
-/// The server cannot be reached, or an operation failed or brought back something that was not written.
+/// The server cannot be reached, or an operation failed or returned a wrong row.
 #[expect(clippy::print_stdout, reason = "the report is the product of this tool")]
 pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
     let env: Arc<dyn Env> = RealEnv::new();
@@ -31,7 +32,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
         run_phase(&env, &plan, &Arc::new(warm_up)).context("warming up")?;
     }
     let measurement = measure(&env, &plan, args)?;
-    let report = Report::new(args, &measurement);
+    let report = ThroughputReport::new(args, &measurement);
     if args.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
@@ -68,7 +69,7 @@ fn run_phase(env: &Arc<dyn Env>, plan: &Arc<Plan>, phase: &Arc<Phase>) -> anyhow
     })
 }
 
-/// Creates keyspace and table as cassandra-stress does, if they are not there.
+/// Creates keyspace and table as cassandra-stress does, if they do not exist.
 fn create_table(plan: &Plan) -> anyhow::Result<()> {
     let mut connection = Connection::open(&plan.crowd.address)?;
     for text in plan.schema() {

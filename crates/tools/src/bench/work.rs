@@ -1,51 +1,62 @@
-//! What the clients have to do: the plan of a run, one of its phases, and the work of one client.
+//! The plan of a run, one of its phases, and the work of one client.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ilion_protocol::Response;
 
 use crate::bench::dataset::{COLUMN_COUNT, Dataset};
-use crate::bench::load::{Crowd, Tally};
-use crate::bench::settings::{BenchArgs, Workload};
+use crate::bench::settings::{BenchArgs, Workload, create_keyspace};
+use crate::bench::tally::Tally;
 
-/// What does not change during a run.
+/// The server, and the number of concurrent requests.
+#[derive(Clone, Debug)]
+pub struct Crowd {
+    /// Host and port.
+    pub address: String,
+    /// Connections.
+    pub clients: u16,
+    /// Requests under way on each.
+    pub in_flight: u16,
+}
+
+/// The parameters of a run.
 #[derive(Debug)]
 pub struct Plan {
-    /// Whom to ask, and how much at once.
+    /// The server, and the number of concurrent requests.
     pub crowd: Crowd,
     /// What to run.
     pub workload: Workload,
     /// The rows.
     pub dataset: Dataset,
-    /// How many there are.
+    /// Number of rows.
     pub keys: u64,
     /// Scan: rows in a page.
     pub page_rows: u32,
     /// Scan: ranges of the ring.
     pub ranges: u32,
-    /// Orders the reads.
+    /// Seed of the order of reads.
     pub seed: u64,
     keyspace: String,
 }
 
-/// Operations that are handed out to the clients one by one.
+/// Operations that the clients take one by one.
 #[derive(Debug)]
 pub struct Phase {
     next: AtomicU64,
     limit: u64,
 }
 
-/// What one client sends and how it judges the answers. `slot` is the stream, below `in_flight`.
+/// The requests and checks of one client. `slot` is the stream id, below `in_flight`.
 pub trait Work {
-    /// Appends the next request, or nothing if none is left.
+    /// Appends the next request; returns false if none is left.
     fn next(&mut self, slot: usize, out: &mut Vec<u8>) -> anyhow::Result<bool>;
 
-    /// Judges the answer to the last request of this slot; returns the number of rows in it, or what is wrong with it.
+    /// Checks the answer to the last request of this slot. Returns the number of rows, or what is wrong.
     fn check(&mut self, slot: usize, response: Response) -> Result<u64, String>;
 }
 
 impl Plan {
-    /// The plan for these settings.
+    /// The plan for these arguments.
     pub fn new(args: &BenchArgs, dataset: Dataset) -> Self {
         Self {
             crowd: Crowd {
@@ -68,23 +79,19 @@ impl Plan {
         format!("{}.standard1", self.keyspace)
     }
 
-    /// The columns, separated by commas.
+    /// Names of the columns, separated by commas.
     pub fn columns() -> String {
         let names: Vec<_> = (0..COLUMN_COUNT).map(|column| format!("\"C{column}\"")).collect();
         names.join(", ")
     }
 
-    /// The statements that make keyspace and table.
+    /// The statements that create keyspace and table.
     pub fn schema(&self) -> [String; 2] {
         let columns: Vec<_> = (0..COLUMN_COUNT)
             .map(|column| format!("\"C{column}\" blob"))
             .collect();
         [
-            format!(
-                "CREATE KEYSPACE IF NOT EXISTS {} WITH replication = \
-                 {{'class': 'SimpleStrategy', 'replication_factor': 1}}",
-                self.keyspace
-            ),
+            create_keyspace(&self.keyspace),
             format!(
                 "CREATE TABLE IF NOT EXISTS {} (key blob PRIMARY KEY, {})",
                 self.table(),
@@ -95,12 +102,12 @@ impl Plan {
 }
 
 impl Phase {
-    /// What comes before the measurement, if anything.
+    /// The phase before the measurement; `None` without one.
     pub fn warm_up(args: &BenchArgs) -> Option<Self> {
         (args.warm_up > 0).then(|| Self::new(args, args.warm_up))
     }
 
-    /// What is measured.
+    /// The phase that is measured.
     pub fn measured(args: &BenchArgs) -> Self {
         let usual = match args.workload {
             Workload::Write | Workload::Read => args.keys,
@@ -120,13 +127,13 @@ impl Phase {
         }
     }
 
-    /// The number of the next operation (a scan: of the next range).
+    /// The number of the next operation (scan: of the next range).
     pub fn take(&self) -> Option<u64> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         (number < self.limit).then_some(number)
     }
 
-    /// What can only be judged when all is done: a scan must have seen every row.
+    /// Checks the number of rows of a scan at the end.
     pub fn conclude(&self, args: &BenchArgs, tally: &mut Tally) {
         let passes = self.limit / u64::from(args.ranges).max(1);
         let expected = args.keys.saturating_mul(passes);

@@ -9,7 +9,7 @@ use crate::bench::dataset::{COLUMN_COUNT, KEY_BYTES};
 use crate::bench::template::Template;
 use crate::bench::work::{Phase, Plan, Work};
 
-/// One client's writes.
+/// The writes of one client.
 pub struct Writes {
     plan: Arc<Plan>,
     phase: Arc<Phase>,

@@ -1,8 +1,7 @@
-//! `dump --annotate`: every byte of uncompressed Data.db with its offset, its length and what it is.
+//! `dump --annotate`: every byte of uncompressed Data.db with its offset, its length and its meaning.
 //!
-//! It reads the bytes by itself, after the description of the format and not with the reader of the store: what the two say
-//! can be compared. A line is `offset  length  bytes  name: value`; nothing is left out, so offsets and lengths follow
-//! each other without gaps.
+//! It decodes the bytes by the description of the format, independently of the store's reader, so that the two can be compared.
+//! A line is `offset  length  bytes  name: value`. No byte is left out, so the ranges of the lines have no gaps.
 
 mod bytes;
 mod row;
@@ -123,7 +122,7 @@ fn big_endian(bytes: &[u8]) -> String {
     integer(bytes).to_string()
 }
 
-/// What tells the user where it went wrong.
+/// Context for errors.
 fn at(position: u64) -> String {
     format!("reading on from byte {position}")
 }

@@ -1,16 +1,15 @@
-//! What reading and writing SSTables costs beside what compression alone costs.
+//! The cost of reading and writing SSTables, in comparison with compression alone.
 //!
-//! For each shape of rows a table is made up, written and read front to back. Beside it the same bytes go through the same
-//! chunks without any rows: that is what the format cannot do without. Times are those that the thread was on a CPU (as
-//! Linux counts them), so that neighbours on the machine disturb less. Of several runs the best tells the speed; shares are taken within
-//! each run, and that of the median one counts.
+//! For each shape of rows, a table is generated, written and read from start to end. For comparison, the same bytes go through the
+//! same chunks without any rows: this is the minimum for the format. Times are the CPU time of the thread (as counted by Linux),
+//! so that other processes disturb them less. The speed is that of the best run; the share is that of the median run.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `shape` | the tables, made from a seed |
+//! | `shape` | the tables, generated from a seed |
 //! | `measure` | one table written, read, opened |
-//! | `cpu` | the thread's clock |
-//! | `report` | what came out, for people and for programs |
+//! | `cpu` | CPU time of the thread |
+//! | `report` | the result |
 
 mod cpu;
 mod measure;
@@ -25,28 +24,28 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use ilion_env::Env;
 
-use report::Report;
+use report::BenchReport;
 pub use shape::Shape;
 
-/// What to measure.
+/// Arguments of `bench`.
 #[derive(Args)]
 pub struct BenchArguments {
     /// Uncompressed size of each table.
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub size: u64,
-    /// Runs; the best tells MB/s, the median one the shares.
+    /// Number of runs; MB/s are of the best run, shares of the median run.
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: u32,
-    /// Only this shape; may be repeated.
+    /// Measures only this shape; may be repeated.
     #[arg(long, value_enum)]
     pub shape: Vec<Shape>,
-    /// Leaves the files where they are.
+    /// Does not remove the files.
     #[arg(long)]
     pub keep: bool,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
-    /// Directory for the files; made, and removed again.
+    /// Directory for the files; created, and removed at the end.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 }
@@ -70,7 +69,7 @@ pub(super) fn run(env: &Arc<dyn Env>, arguments: &BenchArguments, out: &mut dyn 
     if !arguments.keep {
         env.remove_dir_all(&arguments.directory)?;
     }
-    let report = Report { shapes: measured? };
+    let report = BenchReport { shapes: measured? };
     match arguments.json {
         true => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
         false => writeln!(out, "{report}")?,

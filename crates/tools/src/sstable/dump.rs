@@ -1,5 +1,4 @@
-//! `dump`: partitions as JSON, as Cassandra's `sstabledump` prints them, positions and expiry included; or, with `-d`, a line
-//! for each row.
+//! `dump`: prints partitions as JSON like Cassandra's `sstabledump`, with positions and expiry; or, with `-d`, a line for each row.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,14 +14,14 @@ use super::keys::{parse_key, print_key};
 use super::progress::Progress;
 use super::source::{Source, descriptors};
 
-/// Text that is gathered before it is written.
+/// Size of the output buffer.
 const TEXT_BYTES: usize = 64 << 10;
 
 pub(super) fn run(env: &Arc<dyn Env>, arguments: &DumpArguments, out: &mut dyn Write) -> anyhow::Result<()> {
     print(env, arguments, env.now_secs(), out)
 }
 
-/// Prints with expiry as it is at `now_secs`.
+/// Prints; `now_secs` decides what is expired.
 pub(super) fn print(
     env: &Arc<dyn Env>,
     arguments: &DumpArguments,
@@ -63,7 +62,7 @@ struct Printer<'a> {
     arguments: &'a DumpArguments,
     scan: DataScan,
     dump: Dump,
-    /// Those of `-d` that are not written yet.
+    /// Lines of `-d` that are not written yet.
     lines: String,
     progress: Progress,
     out: &'a mut dyn Write,
@@ -76,7 +75,7 @@ impl Printer<'_> {
         } else {
             self.wanted()
         };
-        // What was read before the damage is worth having.
+        // Print what was read before an error.
         self.write()?;
         outcome?;
         if self.arguments.keys_only || !(self.arguments.lines || self.arguments.debug) {
@@ -90,7 +89,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Only the partitions with the keys that were asked for, in the order of the file.
+    /// Prints the partitions with the requested keys, in the order of the file.
     fn wanted(&mut self) -> anyhow::Result<()> {
         let mut keys = Vec::new();
         for text in &self.arguments.keys {
@@ -112,7 +111,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Prints the next partition; false at the end.
+    /// Prints the next partition; returns false at the end.
     fn partition(&mut self) -> anyhow::Result<bool> {
         let Some(head) = self.scan.next_partition()? else {
             return Ok(false);

@@ -6,7 +6,7 @@ use ilion_schema::TableSchema;
 use ilion_sstable::dump::key_texts;
 use ilion_types::{CqlType, encode_composite};
 
-/// The key as one text, with colons inside of components escaped.
+/// Prints a key; colons inside components are escaped.
 pub(super) fn print_key(table: &TableSchema, key: &[u8]) -> String {
     let mut texts = key_texts(table, key);
     match texts.len() {
@@ -19,7 +19,7 @@ pub(super) fn print_key(table: &TableSchema, key: &[u8]) -> String {
     }
 }
 
-/// The serialized key that a text means.
+/// Parses a key from text and serializes it.
 pub(super) fn parse_key(table: &TableSchema, text: &str) -> anyhow::Result<Bytes> {
     let types: Vec<&CqlType> = table.partition_key().map(|column| &column.ty).collect();
     let texts = match types.len() {
@@ -44,7 +44,7 @@ pub(super) fn parse_key(table: &TableSchema, text: &str) -> anyhow::Result<Bytes
 
 fn parse_component(ty: &CqlType, text: &str) -> Result<Vec<u8>, ilion_types::Error> {
     match ty {
-        // Printed as hex.
+        // These types are printed as hex.
         _ if ty.is_collection() || matches!(ty, CqlType::Vector { .. }) => CqlType::Blob.parse_plain(text),
         _ => ty.parse_plain(text),
     }

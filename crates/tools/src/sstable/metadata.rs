@@ -1,4 +1,4 @@
-//! `metadata`: what Statistics.db says, as Cassandra's `sstablemetadata` prints it; dates are of UTC, columns in the order of
+//! `metadata`: prints the content of Statistics.db like Cassandra's `sstablemetadata`. Dates are in UTC, columns in the order of
 //! the file.
 
 mod histogram;
@@ -29,15 +29,15 @@ use units::{date, deletion, double, duration};
 const COMPRESSOR_PACKAGE: &str = "org.apache.cassandra.io.compress";
 const NOT_THERE: &str = "--";
 
-/// What a timestamp counts.
+/// The unit of timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "UPPER")]
 pub enum TimestampUnit {
-    /// 1,000,000,000 a second.
+    /// 1,000,000,000 per second.
     Nanoseconds,
-    /// 1,000,000 a second, as CQL has it.
+    /// 1,000,000 per second, as in CQL.
     Microseconds,
-    /// 1,000 a second.
+    /// 1,000 per second.
     Milliseconds,
     /// Seconds.
     Seconds,
@@ -50,7 +50,7 @@ pub enum TimestampUnit {
 }
 
 impl TimestampUnit {
-    /// Compat: cut to milliseconds towards zero.
+    /// Converts to milliseconds. Compat: rounds towards zero.
     fn millis(self, timestamp: i64) -> i64 {
         match self {
             Self::Nanoseconds => timestamp / 1_000_000,
@@ -72,7 +72,7 @@ pub(super) fn run(
     print(env, arguments, env.now_secs(), out)
 }
 
-/// Prints with droppable tombstones estimated for `now_secs`.
+/// Prints; `now_secs` is the time for the estimate of droppable tombstones.
 pub(super) fn print(
     env: &std::sync::Arc<dyn Env>,
     arguments: &MetadataArguments,
@@ -84,7 +84,7 @@ pub(super) fn print(
         .saturating_sub(arguments.gc_grace_seconds);
     for descriptor in descriptors(env.as_ref(), &arguments.files.files)? {
         let statistics = read_statistics(env.as_ref(), &descriptor)?;
-        let mut report = Report {
+        let mut printer = Printer {
             env,
             descriptor: &descriptor,
             statistics: &statistics,
@@ -95,23 +95,23 @@ pub(super) fn print(
             unit: arguments.timestamp_unit,
             text: String::new(),
         };
-        report.name();
+        printer.name();
         if arguments.scan {
-            report.scan()?;
+            printer.scan()?;
         }
-        report.file();
-        report.times();
-        report.compression()?;
-        report.ends()?;
-        report.contents(gc_before);
-        report.histograms();
-        report.header();
-        out.write_all(report.text.as_bytes())?;
+        printer.file();
+        printer.times();
+        printer.compression()?;
+        printer.ends()?;
+        printer.contents(gc_before);
+        printer.histograms();
+        printer.header();
+        out.write_all(printer.text.as_bytes())?;
     }
     Ok(())
 }
 
-struct Report<'a> {
+struct Printer<'a> {
     env: &'a std::sync::Arc<dyn Env>,
     descriptor: &'a Descriptor,
     statistics: &'a Statistics,
@@ -120,7 +120,7 @@ struct Report<'a> {
     text: String,
 }
 
-impl Report<'_> {
+impl Printer<'_> {
     fn field(&mut self, name: &str, value: impl std::fmt::Display) {
         self.field_with(name, value, None::<&str>);
     }
@@ -167,7 +167,7 @@ impl Report<'_> {
         }
     }
 
-    /// A date, and the number that is stored.
+    /// Prints a date and the stored number.
     fn timestamp(&mut self, name: &str, stored: i64) {
         let date = (stored != 0).then(|| date(self.unit.millis(stored).div_euclid(1000)));
         self.field_with(name, date.unwrap_or_else(|| NOT_THERE.to_owned()), Some(stored));
@@ -220,7 +220,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// First and last token; left out if the file does not say and its index cannot be read.
+    /// Prints the first and the last token. They are left out if Statistics.db does not have them and the index cannot be read.
     fn ends(&mut self) -> anyhow::Result<()> {
         let partitioner = partitioner_of(self.descriptor, self.statistics)?;
         let Some((first, last)) = self.first_and_last_key(partitioner) else {
@@ -325,7 +325,7 @@ fn buckets(histogram: &ilion_sstable::EstimatedHistogram) -> impl Iterator<Item 
     })
 }
 
-/// Droppable tombstones by cells (`StatsMetadata.getEstimatedDroppableTombstoneRatio`).
+/// Estimated share of droppable tombstones in the cells (`StatsMetadata.getEstimatedDroppableTombstoneRatio`).
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 fn droppable_ratio(stats: &StatsMetadata, gc_before: u64) -> f64 {
     let cells = &stats.cells_per_partition;
@@ -338,7 +338,7 @@ fn droppable_ratio(stats: &StatsMetadata, gc_before: u64) -> f64 {
 }
 
 fn covered(descriptor: &Descriptor, header: &SerializationHeader, slice: &Slice) -> String {
-    // Compat: before oa, lists of values say it, and empty ones mean everything.
+    // Compat: formats before oa have lists of values, and empty lists mean all clusterings.
     if !descriptor.version.is_oa_or_later() && *slice == Slice::all() {
         return "ALL".to_owned();
     }
@@ -369,7 +369,7 @@ fn clustering_text(ty: &CqlType, value: Option<&[u8]>) -> String {
         None => "null".to_owned(),
         Some(value) => {
             let text = ty.print_plain(value).unwrap_or_else(|_| hex::print(value));
-            // Compat: clusterings are printed otherwise than keys.
+            // Compat: timestamps in clusterings are printed differently from those in keys.
             match ty {
                 CqlType::Timestamp => text.replace(' ', "T"),
                 _ => text,

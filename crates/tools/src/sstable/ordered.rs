@@ -1,8 +1,8 @@
-//! A scan that refuses what is out of order: merges and writers rely on the order, and a file without checksums may have
-//! lost it.
+//! A scan that fails if partitions or rows are out of order. Merges and writers rely on the order, and a file without checksums may
+//! be damaged.
 //!
-//! Plain partitions and rows are shown where they lie as long as they are in order. The first that is not is left, so that it is read as
-//! any is, which tells where it stands.
+//! Plain partitions and rows are visited in place as long as they are in order. The first one out of order is left to the ordinary
+//! read, whose error has its position.
 
 mod order;
 mod shown;
@@ -28,7 +28,7 @@ pub(super) struct OrderedScan {
 }
 
 impl OrderedScan {
-    /// The rows of a source as those of a table that may have more columns.
+    /// A scan of a source, with rows of a table that may have more columns.
     pub(super) fn new(source: &Source, shape: &Shape) -> anyhow::Result<Self> {
         let sstable = &source.sstable;
         Ok(Self {
@@ -47,7 +47,7 @@ impl OrderedScan {
         self.scan.data_length()
     }
 
-    /// Rows and partitions, as Statistics.db counts them.
+    /// Number of rows and partitions, from Statistics.db.
     pub(super) fn items(&self) -> u64 {
         self.items
     }
@@ -60,7 +60,7 @@ impl OrderedScan {
         }
     }
 
-    /// What is left of the partition has to be in order, too.
+    /// Reads the rest of the partition, which must be in order, too.
     fn leave(&mut self) -> Result<(), ReadError> {
         while self.next_unfiltered()?.is_some() {}
         Ok(())

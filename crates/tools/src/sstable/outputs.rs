@@ -1,4 +1,4 @@
-//! What is written of some SSTables: one after another, each told of when it is whole.
+//! The sequence of new SSTables; a line is printed for each when it is complete.
 
 use std::io::Write;
 
@@ -14,17 +14,17 @@ pub(super) struct Outputs<'a> {
     target: &'a mut Target,
     format: TargetFormat,
     shape: &'a Shape,
-    /// From this size of Data.db on, the next partition goes to another one.
+    /// Size of Data.db from which on the next partition begins a new SSTable.
     size_bytes: Option<u64>,
     output: Option<Output>,
     inputs: String,
-    /// Partitions of all inputs, if there are several: some may be of the same key.
+    /// Sum of the partitions of the inputs, for a merge: inputs may have partitions with the same key.
     partitions_before: Option<u64>,
     out: &'a mut dyn Write,
 }
 
 impl<'a> Outputs<'a> {
-    /// One SSTable, of all that these have; `out` is told.
+    /// One SSTable with the rows of all inputs; lines are printed to `out`.
     pub(super) fn whole(
         target: &'a mut Target,
         format: TargetFormat,
@@ -45,21 +45,21 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Several, each of about this size.
+    /// Writes several SSTables, each of about this size.
     #[must_use]
     pub(super) fn cut_at(mut self, size_bytes: u64) -> Self {
         self.size_bytes = Some(size_bytes);
         self
     }
 
-    /// Says how many partitions the inputs had, each counted by itself.
+    /// Also prints the sum of the partitions of the inputs.
     #[must_use]
     pub(super) fn of_partitions(mut self, count: u64) -> Self {
         self.partitions_before = Some(count);
         self
     }
 
-    /// The one for the partition that begins.
+    /// The SSTable for the next partition.
     fn next(&mut self) -> anyhow::Result<&mut Output> {
         let is_full = |output: &Output| {
             let stored_bytes = output.stored_bytes();
@@ -74,7 +74,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// The one at hand.
+    /// The current SSTable.
     fn output(&mut self) -> anyhow::Result<&mut Output> {
         match &mut self.output {
             Some(output) => Ok(output),
@@ -82,7 +82,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Finishes the one at hand and says what it is; false if it has nothing in it.
+    /// Finishes the current SSTable and prints its line; returns false if it has no partition.
     fn end(&mut self) -> anyhow::Result<bool> {
         let Some(output) = self.output.take() else {
             return Ok(false);
@@ -96,12 +96,12 @@ impl<'a> Outputs<'a> {
             write!(self.out, " (of {before})")?;
         }
         writeln!(self.out, " in {descriptor}")?;
-        // It may be long until the next one is whole.
+        // The next line may come much later.
         self.out.flush()?;
         Ok(true)
     }
 
-    /// Finishes the last one.
+    /// Finishes the last SSTable.
     pub(super) fn finish(mut self) -> anyhow::Result<()> {
         if !self.end()? {
             writeln!(self.out, "{}: no partitions, nothing was written", self.inputs)?;

@@ -1,4 +1,4 @@
-//! How far a long run is: one line on stderr that is written over, if stderr is a terminal.
+//! A progress bar: one line on stderr that is overwritten, if stderr is a terminal.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ilion_compaction::Watch;
 use ilion_rows::ReadError;
 
-/// Runs shorter than this many bytes are over before anyone looks.
+/// Smaller runs have no bar.
 const SHOWN_FROM_BYTES: u64 = 16 << 20;
 const BAR_WIDTH: usize = 30;
 
-/// A bar of the bytes that were worked through.
+/// A bar for the bytes that are done.
 pub(super) struct Progress {
     label: String,
     total_bytes: u64,
     done_bytes: u64,
-    /// Nothing: it is not shown. Else what it shows, in thousandths.
+    /// The shown progress in thousandths; `None` without a bar.
     shown: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Progress {
         let thousandths = done_bytes.min(self.total_bytes).saturating_mul(1000) / self.total_bytes.max(1);
         if *shown != thousandths {
             *shown = thousandths;
-            // Nobody is hurt if the terminal is gone.
+            // A failure to draw the bar does not matter.
             let _ = io::stderr().write_all(bar(&self.label, thousandths).as_bytes());
         }
     }
@@ -54,7 +54,7 @@ impl Drop for Progress {
     }
 }
 
-/// A bar that several sources share, each telling what was read of it.
+/// A bar that several sources share; each adds the bytes that it has read.
 #[derive(Clone)]
 pub(super) struct SharedProgress(Arc<Mutex<Progress>>);
 

@@ -1,6 +1,6 @@
 //! `convert`, `merge` and `split`: new SSTables with the rows of old ones. Nothing is purged.
 //!
-//! They are compactions without a purge: what is plain goes from the bytes of the old files to those of the new ones.
+//! They are compactions without a purge: plain rows are copied from the bytes of the old files.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::source::{Source, descriptors, read_statistics};
 use super::target::{Target, TargetFormat};
 use super::{ConvertArguments, MergeArguments, SplitArguments};
 
-/// Each input as a file of the other format.
+/// Converts each input to a file of the other format.
 pub(super) fn convert(
     env: &Arc<dyn Env>,
     arguments: &ConvertArguments,
@@ -38,7 +38,7 @@ pub(super) fn convert(
     Ok(())
 }
 
-/// All inputs as one file.
+/// Merges all inputs into one file.
 pub(super) fn merge(
     env: &Arc<dyn Env>,
     arguments: &MergeArguments,
@@ -68,7 +68,7 @@ pub(super) fn merge(
     write(merged, outputs)
 }
 
-/// A format that holds what all inputs hold.
+/// The newest format of the inputs, which can hold the rows of all.
 fn newest_format(inputs: &[Descriptor]) -> TargetFormat {
     let formats = inputs.iter().map(TargetFormat::like);
     formats
@@ -76,7 +76,7 @@ fn newest_format(inputs: &[Descriptor]) -> TargetFormat {
         .unwrap_or(TargetFormat::Nb)
 }
 
-/// The input as several files, each of about the size that was asked for.
+/// Splits the input into several files, each of about the requested size.
 pub(super) fn split(
     env: &Arc<dyn Env>,
     arguments: &SplitArguments,
@@ -100,20 +100,20 @@ pub(super) fn split(
     write(source, outputs.cut_at(size_bytes))
 }
 
-/// The rows of one SSTable, with a bar of its own.
+/// The rows of one SSTable, with a progress bar.
 fn one(env: &Arc<dyn Env>, label: &str, input: &Descriptor, shape: &Shape) -> anyhow::Result<impl Cursor> {
     let scan = OrderedScan::new(&Source::open(env, input)?, shape)?;
     let progress = SharedProgress::new(Progress::new(label, scan.data_length()));
     Ok(watched(scan, &progress))
 }
 
-/// A scan that tells how far it is.
+/// A scan that reports its progress.
 fn watched(scan: OrderedScan, progress: &SharedProgress) -> Watched<OrderedScan, SharedProgress> {
     let (bytes, items) = (scan.data_length(), scan.items());
     Watched::new(scan, progress.clone(), bytes, items)
 }
 
-/// Writes all that the source gives, which ends its bar.
+/// Writes all rows of the source, then removes its progress bar.
 fn write(mut source: impl Cursor, mut outputs: Outputs<'_>) -> anyhow::Result<()> {
     merge_into(&mut source, &mut outputs)?;
     drop(source);

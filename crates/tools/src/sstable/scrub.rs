@@ -1,8 +1,8 @@
-//! `scrub`: the rows of a damaged SSTable that can still be read, as a new one.
+//! `scrub`: writes the readable rows of a damaged SSTable to a new one.
 //!
-//! Data.db is read from start to end. Where it cannot be read, the index says where the next partition begins, or the next
-//! block of rows of a wide one. What is lost is told by key where the index has it. Partitions that are out of order go
-//! into further SSTables. The damaged file is left as it is.
+//! Data.db is read from start to end. After an error, the index gives the start of the next partition, or of the next block of rows
+//! in a wide partition. Lost partitions are reported by key, if the index has it. Partitions out of order go to further
+//! SSTables. The damaged file is not changed.
 
 mod damaged;
 mod entries;
@@ -44,11 +44,11 @@ pub(super) fn run(env: &Arc<dyn Env>, arguments: &ScrubArguments, out: &mut dyn 
     Ok(())
 }
 
-/// How a partition was left.
+/// Where a partition ends.
 enum End {
-    /// It ends there.
+    /// At this position.
     At(u64),
-    /// Nobody knows where it ends.
+    /// Its end is unknown.
     Unknown,
     /// There is no more data.
     OfData,
@@ -88,7 +88,7 @@ impl<'a> Scrub<'a> {
         })
     }
 
-    /// False if nothing could be read.
+    /// Returns false if no partition could be read.
     fn run(mut self, target: &mut Target) -> anyhow::Result<bool> {
         let format = TargetFormat::like(&self.damaged.descriptor);
         let mut output = target.begin(format, &self.damaged.shape)?;
@@ -116,7 +116,7 @@ impl<'a> Scrub<'a> {
         Ok(saved > 0)
     }
 
-    /// Everything, in the order of Data.db.
+    /// Writes all partitions, in the order of Data.db.
     fn all(&mut self, output: &mut Output) -> anyhow::Result<()> {
         let data_length = self.damaged.data.data_length();
         let mut position = 0;
@@ -139,7 +139,7 @@ impl<'a> Scrub<'a> {
         Ok(())
     }
 
-    /// After damage without an index entry behind it.
+    /// Reports the loss of all partitions after damage, if the index has no further entry.
     fn tell_rest(&mut self, position: u64, data_length: u64) -> anyhow::Result<()> {
         if self.entries.trouble().is_some() {
             writeln!(
@@ -150,7 +150,7 @@ impl<'a> Scrub<'a> {
         Ok(())
     }
 
-    /// Partitions that were out of order, ascending; equal ones wait for the next round.
+    /// Writes the partitions that were out of order, ascending. Those with equal keys wait for the next SSTable.
     fn sorted(&mut self, output: &mut Output) -> anyhow::Result<()> {
         let mut misplaced = std::mem::take(&mut self.misplaced);
         misplaced.sort();
@@ -189,7 +189,7 @@ impl<'a> Scrub<'a> {
             return Ok(self.pass());
         }
         let mut key = head.key.clone();
-        // A slice of a chunk would hold it in memory.
+        // A slice would keep its chunk in memory.
         key.key = bytes::Bytes::copy_from_slice(&key.key);
         self.last_key = Some(key);
         output.begin_partition(&head)?;
@@ -259,7 +259,8 @@ impl<'a> Scrub<'a> {
         }
     }
 
-    /// Without checksums, either key may be the damaged one: the one that is in order is right.
+    /// Chooses between the key in Data.db and the one in the index if they differ. Without checksums, either may be damaged: the one that
+    /// is in order is taken.
     fn with_right_key(&self, mut head: PartitionHead, entry: Option<&IndexedPartition>) -> PartitionHead {
         let Some(indexed) = entry.and_then(|entry| entry.key.clone()) else {
             return head;

@@ -1,4 +1,4 @@
-//! What new SSTables of old ones look like: the columns of all, and the options that the files themselves show.
+//! The table and options of new SSTables: the columns of all inputs, and the options that the files show.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Of SSTables of one table; where they differ, the newest decides.
+    /// The shape for SSTables of one table. Where they differ, the newest decides.
     pub(super) fn of(env: &dyn Env, sources: &[(&Descriptor, &Statistics)]) -> anyhow::Result<Self> {
         let mut newest_first = sources.to_vec();
         newest_first.sort_by_key(|(_, statistics)| std::cmp::Reverse(statistics.stats.max_timestamp_micros));
@@ -67,7 +67,7 @@ fn check_keys(a: &(&Descriptor, &Statistics), b: &(&Descriptor, &Statistics)) ->
     Ok(())
 }
 
-/// Adds the columns that are not there yet.
+/// Adds the missing columns.
 fn add_columns(
     columns: &mut Vec<HeaderColumn>,
     older: &[HeaderColumn],
@@ -91,7 +91,7 @@ fn add_columns(
     Ok(())
 }
 
-/// The table's options as far as files show them.
+/// Sets the table's options, as far as the files show them.
 fn with_options(
     env: &dyn Env,
     table: &Arc<TableSchema>,
@@ -132,7 +132,7 @@ fn options_of(statistics: &[&Statistics], partitioner: Partitioner) -> WriterOpt
     let intervals = stats()
         .flat_map(StatsMetadata::covered_intervals)
         .filter(|_| host.is_some());
-    // Not repaired counts as never: what is repaired must be all of it.
+    // The new SSTable is repaired only if all inputs are.
     let repaired_at_millis = match stats().map(|stats| stats.repaired_at_millis).min() {
         Some(millis) if stats().all(|stats| stats.repaired_at_millis > 0) => millis,
         _ => 0,
@@ -157,7 +157,7 @@ fn options_of(statistics: &[&Statistics], partitioner: Partitioner) -> WriterOpt
     }
 }
 
-/// What all have, if they have the same.
+/// The common value; `None` if they differ.
 fn common<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)

@@ -9,7 +9,8 @@ use ilion_schema::TableSchema;
 use ilion_sstable::{Component, Descriptor, OpenOptions, SSTable, Statistics, TableFiles, read_component};
 use ilion_types::Partitioner;
 
-/// The SSTables that paths name, each once. Of a directory, all but those that a crash left unfinished.
+/// The SSTables that paths name, without duplicates. A directory stands for all of its SSTables but those that a crash left
+/// unfinished.
 pub(super) fn descriptors(env: &dyn Env, paths: &[PathBuf]) -> anyhow::Result<Vec<Descriptor>> {
     let mut found: Vec<Descriptor> = Vec::new();
     for path in paths {
@@ -78,7 +79,7 @@ pub(super) fn read_statistics(env: &dyn Env, descriptor: &Descriptor) -> anyhow:
     Ok(Statistics::decode(&bytes, descriptor.version, &path)?)
 }
 
-/// The partitioner that ordered the keys; a file that does not say is of the default one.
+/// The partitioner of an SSTable; the default one if the file does not name it.
 pub(super) fn partitioner_of(
     descriptor: &Descriptor,
     statistics: &Statistics,

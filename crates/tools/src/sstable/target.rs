@@ -1,4 +1,4 @@
-//! Where new SSTables go: a directory, with ids that are free there.
+//! The directory of new SSTables, and free ids in it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use ilion_types::Token;
 
 use super::shape::Shape;
 
-/// The last second that formats before oa hold.
+/// The last second that formats before oa can store.
 const SECONDS_MAX_BEFORE_OA: u32 = i32::MAX.unsigned_abs() - 1;
 
-/// A format to write.
+/// The format of new SSTables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum TargetFormat {
     /// What Cassandra 4.0 to 5.0 write by default (BIG).
@@ -36,7 +36,7 @@ impl TargetFormat {
         }
     }
 
-    /// The format of a file, or the next newer one that is written.
+    /// The format of a file, or the next newer format that can be written.
     pub(super) fn like(descriptor: &Descriptor) -> Self {
         match descriptor.format {
             Format::Bti => Self::Da,
@@ -54,7 +54,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// A directory that need not be there yet, and must not be one of the inputs'.
+    /// Opens the directory, which may be absent, and must not contain an input.
     pub(super) fn open(env: &Arc<dyn Env>, directory: &Path, inputs: &[Descriptor]) -> anyhow::Result<Self> {
         let is_there = |input: &&Descriptor| absolute(&input.directory) == absolute(directory);
         if let Some(input) = inputs.iter().find(is_there) {
@@ -81,7 +81,7 @@ impl Target {
 
     /// Begins an SSTable.
     pub(super) fn begin(&mut self, format: TargetFormat, shape: &Shape) -> anyhow::Result<Output> {
-        // Not before: what is refused leaves no directory behind.
+        // The directory is not created earlier, so that a refused command leaves none behind.
         if !self.env.exists(&self.directory) {
             self.env.create_dir_all(&self.directory)?;
         }
@@ -103,12 +103,12 @@ impl Target {
     }
 }
 
-/// The same however it is written, but for links.
+/// Normalizes a path; links are not resolved.
 fn absolute(directory: &Path) -> PathBuf {
     std::path::absolute(directory).unwrap_or_else(|_| directory.to_path_buf())
 }
 
-/// An SSTable being written; what is not finished is removed.
+/// An SSTable that is being written. Dropping an unfinished one removes it.
 pub(super) struct Output {
     descriptor: Descriptor,
     writer: Option<SSTableWriter>,
@@ -144,17 +144,17 @@ impl Output {
         Ok(self.writer()?.finish_partition()?)
     }
 
-    /// Adds a plain partition. False if it is to be added as any is, as below.
+    /// Adds a plain partition. Returns false if it must be added with `begin_partition`.
     pub(super) fn add_plain(&mut self, token: &Token, row: &PlainRow<'_>) -> anyhow::Result<bool> {
         Ok(self.writer()?.add_plain(token, row)?)
     }
 
-    /// Adds a plain row of the partition.
+    /// Adds a plain row to the partition. Returns false if it must be added with `add`.
     pub(super) fn add_plain_row(&mut self, row: &PlainRow<'_>) -> anyhow::Result<bool> {
         Ok(self.writer()?.add_plain_row(row)?)
     }
 
-    /// Bytes of Data.db so far, about.
+    /// Approximate bytes of Data.db so far.
     pub(super) fn stored_bytes(&self) -> u64 {
         self.writer.as_ref().map_or(0, SSTableWriter::stored_bytes)
     }
@@ -176,7 +176,7 @@ impl Output {
             writer.finish()?;
         }
         if let Some(transaction) = self.transaction.take() {
-            // The log goes when it is dropped.
+            // Dropping the committed transaction removes its log.
             drop(transaction.commit().map_err(|failed| failed.error)?);
         }
         Ok(Some(self.descriptor.clone()))
@@ -198,7 +198,7 @@ impl Output {
         Ok(())
     }
 
-    /// The writer would cut it: what expires later would go early.
+    /// Refuses times that the format cannot store: the writer would reduce them, and data would expire early.
     fn check_secs(&self, secs: u32) -> anyhow::Result<()> {
         if secs > SECONDS_MAX_BEFORE_OA && secs != NO_DELETION_TIME {
             bail!(
@@ -215,7 +215,7 @@ impl Drop for Output {
         if let Some(writer) = self.writer.take() {
             writer.abandon();
         }
-        // The log tells the next start what to remove if this fails.
+        // If this fails, the next start removes the files by the log.
         if let Some(transaction) = self.transaction.take() {
             let _ = transaction.abort();
         }

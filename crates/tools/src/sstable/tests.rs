@@ -1,5 +1,5 @@
-//! The tools on files that Cassandra wrote, compared with what its own tools say. The small cases of the SSTable crate are
-//! always there; the whole collection where `ILION_FIXTURES` names it or a folder above holds it.
+//! The tools on files that Cassandra wrote, compared with the output of Cassandra's own tools. The small cases of the SSTable crate
+//! are always used; the whole collection if `ILION_FIXTURES` names it, or if a parent folder contains it.
 
 mod annotate;
 mod copied;
@@ -21,7 +21,7 @@ use super::{Command, DumpArguments, Files, run_with};
 /// One SSTable of a fixture.
 struct Fixture {
     name: String,
-    /// Of the case: texts are here.
+    /// Directory of the case, with the expected texts.
     directory: PathBuf,
     data: PathBuf,
     expected: String,
@@ -97,7 +97,7 @@ fn text(path: &Path) -> String {
     std::io::read_to_string(GzDecoder::new(zipped)).unwrap()
 }
 
-/// A copy of the fixture's files in memory, all but those whose names end so, and the path of its Data.db.
+/// A copy of the fixture's files in memory, without those whose names end with `without`; and the path of its Data.db.
 fn copied(fixture: &Fixture, without: &str) -> (Arc<dyn Env>, PathBuf) {
     let env = MemEnv::new(1).shared();
     let directory = PathBuf::from("/ks/t");
@@ -114,7 +114,7 @@ fn copied(fixture: &Fixture, without: &str) -> (Arc<dyn Env>, PathBuf) {
     (env, data)
 }
 
-/// What a command prints.
+/// The output of a command.
 fn ran(env: &Arc<dyn Env>, command: &Command) -> anyhow::Result<String> {
     let mut out = Vec::new();
     run_with(env, command, &mut out)?;

@@ -1,4 +1,4 @@
-//! `verify`: checks SSTables against themselves and says what is wrong, with file and offset.
+//! `verify`: checks SSTables and reports damage with file and offset.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,14 +1,14 @@
 //! JSON to serialized values (`AbstractType.fromJSONObject`).
 //!
-//! Compat: every scalar is also read from a string, collections from a string that holds JSON. Sets and maps come out
-//! sorted; of equal elements or keys the last wins.
+//! Compat: every scalar is also accepted as a string, a collection as a string that contains JSON. Sets and maps are sorted; of
+//! equal elements or keys, the last one is kept.
 
 use std::fmt::Display;
 
 use super::tree::Json;
 use crate::{CqlType, Error, UserType, encode_list, encode_map, encode_tuple, encode_vector, hex};
 
-/// The column or field that a member's name means: lower-cased unless it is in double quotes.
+/// The column or field of a member's name: lower-cased unless it is in double quotes.
 pub fn column_name(member: &str) -> String {
     match member.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         Some(quoted) => quoted.to_owned(),
@@ -20,7 +20,7 @@ impl CqlType {
     /// The serialized value of a JSON value; `None` for `null`.
     ///
     /// # Errors
-    /// The JSON value is none of this type.
+    /// The JSON value is not of this type.
     pub fn parse_json(&self, json: &Json) -> Result<Option<Vec<u8>>, Error> {
         match json {
             Json::Null => Ok(None),
@@ -136,7 +136,7 @@ fn no_number(ty: &CqlType, json: &Json) -> Error {
     ))
 }
 
-/// Enough of the value to find it again, as Java would print it.
+/// A recognizable part of the value, as Java would print it.
 fn excerpt(json: &Json) -> String {
     let mut text = String::new();
     print_excerpt(json, &mut text);
@@ -202,7 +202,7 @@ fn slices(parts: &[Vec<u8>]) -> impl Iterator<Item = &[u8]> {
 
 fn parse_map(key: &CqlType, value: &CqlType, members: &[(String, Json)]) -> Result<Vec<u8>, Error> {
     let mut entries = Vec::with_capacity(members.len());
-    // Backwards, so that the stable sort puts the last of equal keys first.
+    // In reverse, so that the stable sort puts the last of equal keys first.
     for (name, member) in members.iter().rev() {
         let key_bytes = key.parse_present(&Json::String(name.clone()))?;
         let value_bytes = value

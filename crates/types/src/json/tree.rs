@@ -1,4 +1,4 @@
-//! JSON text to a tree. Numbers keep their text, since varints and decimals have any number of digits.
+//! JSON text to a tree. Numbers are kept as text, since varints and decimals have any number of digits.
 
 use crate::Error;
 
@@ -15,18 +15,18 @@ pub enum Json {
     String(String),
     /// An array.
     Array(Vec<Json>),
-    /// An object: its members in order, repeated names and all.
+    /// An object: its members in order, with repeated names.
     Object(Vec<(String, Json)>),
 }
 
-/// Deepest nesting that is read.
+/// Deepest nesting that is parsed.
 const DEPTH_MAX: usize = 128;
 
 impl Json {
-    /// Reads one JSON value and nothing after it.
+    /// Parses one JSON value, which must be the whole text.
     ///
     /// # Errors
-    /// The text is no JSON.
+    /// The text is not JSON.
     pub fn parse(text: &str) -> Result<Json, Error> {
         let mut parser = Parser { text, at: 0 };
         let value = parser.value(0)?;
@@ -38,7 +38,7 @@ impl Json {
         }
     }
 
-    /// The Java class that Cassandra's messages name for such a value.
+    /// The Java class of such a value in Cassandra's messages.
     pub(crate) fn java_class(&self) -> &'static str {
         match self {
             Self::Null => "null",

@@ -1,7 +1,7 @@
 //! Values to JSON text (`AbstractType.toJSONString`).
 //!
-//! Compat: an empty value of a type that is not text is `""`, NaN and infinities are `null`, map keys that are not
-//! strings are quoted once more, names that are not lower case carry their quotes inside the string.
+//! Compat: an empty value of a type that is not text is `""`, NaN and infinities are `null`. Map keys that are not strings are
+//! quoted once more; names that are not lower case have quotes inside the string.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ impl CqlType {
     /// The value as JSON.
     ///
     /// # Errors
-    /// The bytes are no value of this type.
+    /// The bytes are not a value of this type.
     pub fn print_json(&self, bytes: &[u8]) -> Result<String, Error> {
         let mut out = String::new();
         self.print_json_into(bytes, &mut out)?;
@@ -23,7 +23,7 @@ impl CqlType {
     /// Appends the value as JSON.
     ///
     /// # Errors
-    /// The bytes are no value of this type; `out` then holds a part of it.
+    /// The bytes are not a value of this type; `out` then contains a part of it.
     pub fn print_json_into(&self, bytes: &[u8], out: &mut String) -> Result<(), Error> {
         self.validate(bytes)?;
         self.write_json(bytes, out)
@@ -126,7 +126,7 @@ fn write_array<'a>(
     Ok(())
 }
 
-/// JSON wants strings as keys.
+/// Keys are strings in JSON.
 fn write_key(key: &CqlType, bytes: &[u8], out: &mut String) -> Result<(), Error> {
     let mut text = String::new();
     key.write_json(bytes, &mut text)?;
@@ -138,7 +138,7 @@ fn write_key(key: &CqlType, bytes: &[u8], out: &mut String) -> Result<(), Error>
     Ok(())
 }
 
-/// Appends the name of a column or field: with quotes inside the string unless it is all lower case.
+/// Appends the name of a column or field: with quotes inside the string unless it is lower case.
 pub fn print_name(name: &str, out: &mut String) {
     if name.chars().any(char::is_uppercase) {
         print_string(&format!("\"{name}\""), out);

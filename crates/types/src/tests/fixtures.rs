@@ -1,4 +1,4 @@
-//! Values of a real Cassandra's tables print as its own `sstabledump` prints them.
+//! Values from a real Cassandra's tables print as its own `sstabledump` prints them.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ fn text(json: &Json) -> &str {
     }
 }
 
-/// The fixtures' own notation (see their README), where it is not what `parse_json` reads.
+/// Parses the fixtures' own notation (see their README), where `parse_json` does not.
 fn value(ty: &CqlType, json: &Json) -> Value {
     let number = |json: &Json| text(json).parse::<i64>().unwrap();
     let plain = |text: &str| Value::decode(ty, &ty.parse_plain(text).unwrap()).unwrap();
@@ -141,7 +141,7 @@ fn user_type(name: &str) -> Option<std::sync::Arc<UserType>> {
     )
 }
 
-/// Checks every cell of whole values; returns how many.
+/// Checks every cell that is a whole value; returns their number.
 fn check(case: &str, key: &str) -> usize {
     let Some(folder) = fixture(case) else { return 0 };
     let dump = read(&folder, "expected.jsonl");
@@ -178,7 +178,7 @@ fn check(case: &str, key: &str) -> usize {
     checked
 }
 
-/// Java before 19 sometimes prints more digits than are needed, so numbers are compared as such.
+/// Java before 19 sometimes prints more digits than necessary, so numbers are compared by value.
 fn same_number(line: &str, printed: &str) -> bool {
     let (prefix, number) = printed.rsplit_once(':').unwrap();
     let Some(at) = line.find(&format!("{prefix}:")) else {

@@ -1,4 +1,4 @@
-//! Laws and vectors that span modules.
+//! Laws and vectors of several modules.
 
 mod fixtures;
 mod names;

@@ -1,4 +1,4 @@
-//! What is written reads back, for random values of every type.
+//! Encoded values decode to the same values, for random values of every type.
 
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
-//! The body: each page is checked against its CRC when it is first touched.
+//! The body: each page is checked against its CRC when it is first read.
 //!
-//! After that it comes from memory, if its source keeps it; else it is read and checked each time.
+//! Later reads use the page that the source keeps; a page that it does not keep is read and checked each time.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) struct Pages {
     body_length: usize,
 }
 
-/// Bytes that `body_length` bytes and the CRCs of their pages take.
+/// Length of a body with the CRCs of its pages.
 pub(super) fn checked_length(body_length: u64) -> Option<u64> {
     let pages = body_length.div_ceil(PAGE_LEN as u64);
     pages.checked_mul(CRC_LEN as u64)?.checked_add(body_length)
@@ -33,7 +33,7 @@ impl Pages {
         self.source.size_bytes()
     }
 
-    /// `len` bytes of the body from `at` on; in `scratch`, if they are not kept.
+    /// `len` bytes of the body from offset `at`; copied to `scratch` if they are not kept.
     #[inline]
     pub(super) fn bytes<'b>(
         &'b self,
@@ -44,7 +44,7 @@ impl Pages {
         let start = usize::try_from(at).unwrap_or(usize::MAX);
         let end = start.checked_add(len).filter(|end| *end <= self.body_length);
         let Some(end) = end else {
-            return Err(Error::corrupt(at, "a place in the body"));
+            return Err(Error::corrupt(at, "an offset in the body"));
         };
         if let Some(bytes) = self.source.kept(start, end) {
             return Ok(bytes);
@@ -53,14 +53,14 @@ impl Pages {
         Ok(scratch)
     }
 
-    /// A number of the body.
+    /// The number of the body at offset `at`.
     #[inline]
     pub(super) fn u32_at(&self, at: u64, scratch: &mut Vec<u8>) -> Result<u32, Error> {
         let bytes = self.bytes(at, 4, scratch)?;
         Ok(super::read::u32_of(bytes, 0))
     }
 
-    /// Reads and checks the pages of a stretch of the body.
+    /// Reads and checks the pages of a range of the body.
     #[cold]
     fn read(&self, start: usize, end: usize, into: &mut Vec<u8>) -> Result<(), Error> {
         let mut buffer = [0; PAGE_LEN];

@@ -1,4 +1,4 @@
-//! A graph in a file, read where a search touches it.
+//! A graph in a file, read on demand.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::kernel::Kernel;
 use crate::probe::Space;
 use crate::{Error, Graph, Near, Options, Probe};
 
-/// Degree and weight.
+/// Length of degree and weight.
 const NODE_HEAD: usize = 8;
-/// Node, place below and degree.
+/// Length of node, index below, and degree.
 const UPPER_HEAD: usize = 12;
 
 /// A graph in a file.
@@ -24,10 +24,10 @@ pub struct FileGraph {
 }
 
 impl FileGraph {
-    /// Opens a file that [`crate::write()`] made. Reads its tail only.
+    /// Opens a file that [`crate::write()`] wrote. Reads only its tail.
     ///
     /// # Errors
-    /// It cannot be read, or is not such a file.
+    /// The file cannot be read, or has another format.
     pub fn open(source: Arc<dyn Source>) -> Result<Self, Error> {
         let (tail, layout) = Tail::of(&*source)?;
         let length = usize::try_from(layout.body_length);
@@ -40,25 +40,25 @@ impl FileGraph {
         })
     }
 
-    /// Bytes of the whole file.
+    /// Size of the whole file.
     pub fn size_bytes(&self) -> u64 {
         self.pages.size_bytes()
     }
 
-    /// What whoever wrote it said that it is of.
+    /// The label that the writer gave it.
     pub fn label(&self) -> &[u8] {
         &self.tail.label
     }
 
-    /// How many ordinals it has.
+    /// Number of ordinals.
     pub fn ordinal_count(&self) -> u64 {
         u64::from(self.tail.node_count) + u64::from(self.tail.extra_count)
     }
 
-    /// Reads everything and follows every link.
+    /// Reads the whole file and follows every link.
     ///
     /// # Errors
-    /// It cannot be read, or is damaged.
+    /// The file cannot be read, or is damaged.
     pub fn verify(&self) -> Result<(), Error> {
         let (mut links, mut ordinals, mut vector) = (Vec::new(), Vec::new(), Vec::new());
         for node in 0..self.tail.node_count {
@@ -76,10 +76,10 @@ impl FileGraph {
         Ok(())
     }
 
-    /// The vector of a node, in place of what `into` has.
+    /// Reads the vector of a node into `into`, replacing its content.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn vector(&self, node: u32, into: &mut Vec<f32>) -> Result<(), Error> {
         let mut scratch = Vec::new();
         let record = self.record(node, &mut scratch)?;
@@ -117,7 +117,7 @@ impl FileGraph {
         Ok(probe.distance(components.as_chunks::<4>().0, weight))
     }
 
-    /// Appends the links of a place in an upper level; returns its node and its place in the level below.
+    /// Appends the links of an element of an upper level; returns its node, and its index in the level below.
     fn upper(
         &self,
         level: usize,
@@ -128,7 +128,7 @@ impl FileGraph {
         let count = self.tail.upper_counts[level - 1];
         let at = self.layout.uppers[level - 1] + u64::from(place) * self.layout.upper_len as u64;
         if place >= count {
-            return Err(Error::corrupt(at, "a place in its level"));
+            return Err(Error::corrupt(at, "an index in its level"));
         }
         let record = self.pages.bytes(at, self.layout.upper_len, scratch)?;
         let (node, below) = (u32_of(record, 0), u32_of(record, 4));
@@ -138,12 +138,12 @@ impl FileGraph {
             _ => self.tail.upper_counts[level - 2],
         };
         if node >= self.tail.node_count || below >= count_below {
-            return Err(Error::corrupt(at, "a node and a place in the level below"));
+            return Err(Error::corrupt(at, "a node and an index in the level below"));
         }
         Ok((node, below))
     }
 
-    /// Places in an upper level with the distances of their nodes.
+    /// Elements of an upper level with the distances of their nodes.
     fn measure_upper(
         &self,
         probe: &Probe,
@@ -163,7 +163,7 @@ impl FileGraph {
         Ok(())
     }
 
-    /// The places in a level that are nearest to the probe.
+    /// The elements of a level that are nearest to the probe.
     fn walk_upper(&self, probe: &Probe, level: usize, starts: &[Near]) -> Result<Vec<Near>, Error> {
         let (mut links, mut scratch) = (Vec::new(), Vec::new());
         beam(starts, UPPER_BREADTH, |place, known, measured| {
@@ -274,7 +274,7 @@ pub(super) fn u32_of(bytes: &[u8], at: usize) -> u32 {
 /// Appends the first `degree` numbers, which must be below `count`.
 fn put_links(places: &[u8], degree: u32, count: u32, into: &mut Vec<u32>, at: u64) -> Result<(), Error> {
     let links = places.as_chunks::<4>().0.get(..degree as usize);
-    let links = links.ok_or(Error::corrupt(at, "a degree that its record has room for"))?;
+    let links = links.ok_or(Error::corrupt(at, "a degree that fits its record"))?;
     for link in links {
         let link = u32::from_le_bytes(*link);
         if link >= count {

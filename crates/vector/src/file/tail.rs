@@ -1,4 +1,4 @@
-//! What the file says of itself, and where its parts are.
+//! The tail of the file, and the layout that follows from it.
 
 use ilion_codec::{Reader, Writer, crc32};
 
@@ -8,43 +8,43 @@ use crate::{DIMENSION_MAX, Error, OptimizeFor, Options, Similarity};
 
 const MAGIC: [u8; 8] = *b"ILVECTOR";
 const VERSION: u8 = 1;
-/// CRC, length and magic.
+/// Length of CRC, length field and magic.
 const END_LEN: u64 = 16;
 const LEN_MAX: u64 = 4096;
-/// The caller's part.
+/// Maximum length of the label.
 pub(super) const LABEL_MAX: usize = 1024;
-/// No file has links for more in a record: what concurrent inserts can make of the largest option.
+/// Limit of links in a record: concurrent inserts with the largest option stay below it.
 const LINK_PLACES_MAX: u32 = 1 << 13;
 const LEVELS_MAX: usize = 16;
 
-/// What the file says of itself.
+/// The fields of the tail.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tail {
     pub(super) options: Options,
     pub(super) dimension: u32,
     pub(super) node_count: u32,
-    /// Links that a record has room for, in the lowest level.
+    /// Number of links that a record of the lowest level has space for.
     pub(super) link_places: u32,
-    /// The same in the levels above.
+    /// The same for the levels above.
     pub(super) upper_link_places: u32,
-    /// The greatest square of a vector's length (dot product only).
+    /// The greatest squared length of a vector (dot product only).
     pub(super) reach: f32,
-    /// Where searches begin: a place in the highest level.
+    /// The entry of searches: an index in the highest level.
     pub(super) entry: u32,
-    /// Ordinals beside the first of each node.
+    /// Number of ordinals beyond the first of each node.
     pub(super) extra_count: u32,
-    /// What the caller says the file is of.
+    /// The caller's label.
     pub(super) label: Vec<u8>,
-    /// Nodes in level 1, 2, ...
+    /// Number of nodes in level 1, 2, ...
     pub(super) upper_counts: Vec<u32>,
 }
 
-/// Where the parts of the body are.
+/// Offsets of the parts of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) node_len: usize,
     pub(super) upper_len: usize,
-    /// Where level 1, 2, ... begin.
+    /// Offsets of level 1, 2, ...
     pub(super) uppers: Vec<u64>,
     pub(super) ordinals: u64,
     pub(super) extra_ends: u64,
@@ -53,7 +53,7 @@ pub(super) struct Layout {
 }
 
 impl Tail {
-    /// Where the parts are; `None` if that is more than can be numbered.
+    /// The layout; `None` if it overflows.
     pub(super) fn layout(&self) -> Option<Layout> {
         let node_len = 8 + (u64::from(self.dimension) + u64::from(self.link_places)) * 4;
         let upper_len = 12 + u64::from(self.upper_link_places) * 4;
@@ -108,7 +108,7 @@ impl Tail {
         out.into_vec()
     }
 
-    /// Reads the tail of a file and where its parts are.
+    /// Reads the tail of a file, and computes the layout.
     pub(super) fn of(source: &dyn Source) -> Result<(Self, Layout), Error> {
         let size = source.size_bytes();
         let end_at = size.checked_sub(END_LEN).ok_or(Error::corrupt(0, "a tail"))?;

@@ -1,4 +1,4 @@
-//! A graph in memory to a file.
+//! Writes a graph in memory to a file.
 
 use std::io::{self, Write};
 
@@ -9,8 +9,8 @@ use super::tail::{LABEL_MAX, Tail};
 use crate::memory::MemoryGraph;
 use crate::{Error, Graph as _};
 
-/// Writes a graph that nobody inserts into any more. Nodes are numbered by their least ordinals. The label is the caller's,
-/// to tell what the file is of ([`crate::FileGraph::label`]); at most 1024 bytes.
+/// Writes a graph that is not inserted into any more. Nodes are numbered in the order of their lowest ordinals. The label, at
+/// most 1024 bytes, identifies the file for the caller ([`crate::FileGraph::label`]).
 ///
 /// # Errors
 /// The file cannot be written.
@@ -26,7 +26,7 @@ pub fn write(graph: &MemoryGraph, label: &[u8], out: &mut dyn Write) -> Result<(
     }
 }
 
-/// A graph of those vectors that have ordinals; `None` if all have.
+/// A graph of the vectors that have ordinals; `None` if all have.
 fn without_empty(graph: &MemoryGraph) -> Option<MemoryGraph> {
     let is_empty = |id| graph.node(id).is_some_and(|node| node.ordinals.read().is_empty());
     if !(0..graph.node_count()).any(is_empty) {
@@ -70,11 +70,11 @@ fn write_whole(graph: &MemoryGraph, label: &[u8], out: &mut dyn Write) -> Result
     Ok(())
 }
 
-/// The new numbers.
+/// The numbering of the nodes in the file.
 struct Plan {
     /// Old numbers by new ones.
     order: Vec<u32>,
-    /// New numbers by old ones; `u32::MAX` for those that are no nodes.
+    /// New numbers by old ones; `u32::MAX` for numbers without a node.
     numbers: Vec<u32>,
     firsts: Vec<u32>,
     extra_ends: Vec<u32>,
@@ -178,7 +178,7 @@ impl Plan {
         put_links(&links, places, out);
     }
 
-    /// New numbers of the nodes that a node is linked to.
+    /// New numbers of a node's neighbours.
     fn links_of(&self, graph: &MemoryGraph, old: u32, level: usize) -> Vec<u32> {
         let list = graph.node(old).and_then(|node| node.links.get(level));
         let old = list.map(|list| list.read().clone()).unwrap_or_default();
@@ -213,7 +213,7 @@ fn put_links(links: &[u32], places: u32, out: &mut Writer) {
     }
 }
 
-/// The body on its way out, with the CRCs of its pages.
+/// Writes the body, and collects the CRCs of its pages.
 struct Body<'o> {
     out: &'o mut dyn Write,
     page: Vec<u8>,
@@ -251,7 +251,7 @@ impl<'o> Body<'o> {
         Ok(())
     }
 
-    /// Writes the CRCs after the body; returns its length.
+    /// Writes the CRCs after the body; returns the length of the body.
     fn finish(mut self) -> io::Result<u64> {
         if !self.page.is_empty() {
             self.flush()?;

@@ -1,4 +1,4 @@
-//! A graph made of another one: the same vectors with other ordinals, and the links that are there already.
+//! Builds a graph from another one: the same vectors with other ordinals, and the existing links.
 
 use super::MemoryGraph;
 use super::insert::{link, selected};
@@ -6,7 +6,7 @@ use super::node::Node;
 use crate::Near;
 use crate::probe::Probe;
 
-/// No node of the new graph.
+/// Marks a node without a counterpart.
 const NONE: u32 = u32::MAX;
 
 impl MemoryGraph {
@@ -22,8 +22,8 @@ impl MemoryGraph {
         self.node(node).map(|node| &*node.vector)
     }
 
-    /// A graph of those nodes of another one that have ordinals here. It costs a small part of inserting their vectors. Requires:
-    /// nobody inserts into the other one any more.
+    /// A graph of the nodes of `source` that have ordinals here. This costs a small part of inserting their vectors. Requires:
+    /// `source` is not inserted into any more.
     pub fn adopt(source: &Self, mut ordinals: impl FnMut(u32) -> Vec<u32>) -> Self {
         let graph = source.empty();
         let mut numbers = vec![NONE; source.nodes.len() as usize];
@@ -70,7 +70,7 @@ struct Kept<'g> {
 }
 
 impl Kept<'_> {
-    /// The links of a node in a level: in place of those that were not kept, what these are linked to.
+    /// The links of a node in a level; links to nodes that were not kept are replaced by the links of those.
     fn links(&self, number: u32, old: &Node, level: usize) -> Vec<u32> {
         let old = old.links.get(level).map(|links| links.read().clone());
         let (mut links, mut lost) = (Vec::new(), Vec::new());

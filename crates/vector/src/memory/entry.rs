@@ -1,8 +1,8 @@
-//! Where searches begin: a node of the highest level.
+//! The entry of searches: a node of the highest level.
 
 use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 
-/// The node and its level in one word; 0 is none.
+/// Node and level in one word; 0 means none.
 pub(super) struct Entry(AtomicU64);
 
 impl Entry {
@@ -14,7 +14,7 @@ impl Entry {
         of_word(self.0.load(Acquire))
     }
 
-    /// Makes it the entry if it is of a higher level.
+    /// Replaces the entry if this node's level is higher.
     pub(super) fn raise(&self, node: u32, level: u8) {
         let is_higher = |known: u64| of_word(known).is_none_or(|(_, top)| level > top);
         let word = (u64::from(level) << 40) | (u64::from(node) + 1);

@@ -1,4 +1,4 @@
-//! How a node gets its links.
+//! Links new nodes.
 
 use std::convert::Infallible;
 
@@ -9,12 +9,12 @@ use crate::beam::{UPPER_BREADTH, beam};
 use crate::probe::{Probe, Space};
 use crate::select::select;
 
-/// Links a node to near ones, and those to it, level by level from the top.
+/// Links a node with its neighbours in both directions, level by level from the top.
 pub(super) fn link(graph: &MemoryGraph, id: u32, level: u8) {
     let Some(node) = graph.node(id) else {
         return;
     };
-    // Asked before the walk: a node that is not pending any more is linked, and the walk finds it.
+    // Read before the walk: a node that is no longer pending is linked, so the walk finds it.
     let pending: Vec<u32> = graph.pending.read().clone();
     let space = graph.space();
     let probe = Probe::member(space, &node.vector, node.weight);
@@ -34,8 +34,8 @@ pub(super) fn link(graph: &MemoryGraph, id: u32, level: u8) {
     graph.entry.raise(id, level);
 }
 
-/// Candidates for links in a level, nearest first: what the walk found, and what is being linked at the same time, which no link
-/// leads to yet.
+/// Candidates for links in a level, nearest first: the result of the walk, and the nodes that are pending now, to which no
+/// links lead yet.
 fn candidates(
     graph: &MemoryGraph,
     probe: &Probe,
@@ -58,7 +58,7 @@ fn candidates(
     candidates
 }
 
-/// The nodes that a walk in `level` begins at: those nearest to the probe in the level above it, or the entry.
+/// The nodes at which a walk in `level` starts: those nearest to the probe in the level above, or the entry.
 pub(super) fn descend(graph: &MemoryGraph, probe: &Probe, level: u8) -> Vec<Near> {
     let Some((entry, top)) = graph.top() else {
         return Vec::new();
@@ -74,7 +74,7 @@ pub(super) fn descend(graph: &MemoryGraph, probe: &Probe, level: u8) -> Vec<Near
     nearest
 }
 
-/// The nodes of a level nearest to the probe, nearest first.
+/// The nodes of a level that are nearest to the probe, nearest first.
 fn walk(graph: &MemoryGraph, probe: &Probe, level: u8, starts: &[Near], breadth: usize) -> Vec<Near> {
     let mut links = Vec::new();
     let nearest = beam(starts, breadth, |id, known, measured| {
@@ -94,7 +94,7 @@ fn walk(graph: &MemoryGraph, probe: &Probe, level: u8, starts: &[Near], breadth:
     }
 }
 
-/// Chooses links among candidates, nearest first.
+/// Chooses links among candidates, which come nearest first.
 pub(super) fn selected(graph: &MemoryGraph, space: Space, candidates: &[Near], most: usize) -> Vec<Near> {
     let squared = |distance| match space.similarity {
         crate::Similarity::Cosine => 2.0 + 2.0 * distance,
@@ -109,12 +109,12 @@ pub(super) fn selected(graph: &MemoryGraph, space: Space, candidates: &[Near], m
     })
 }
 
-/// Links a node to others and those to it.
+/// Links a node with others in both directions.
 fn connect(graph: &MemoryGraph, space: Space, id: u32, level: u8, kept: &[Near]) {
     let list = usize::from(level);
     if let Some(own) = graph.node(id).and_then(|node| node.links.get(list)) {
         let mut own = own.write();
-        // Others that were inserted meanwhile may have linked themselves already.
+        // Concurrent inserts may have added their links already.
         for near in kept {
             if !own.contains(&near.id) {
                 own.push(near.id);

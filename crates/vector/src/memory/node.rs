@@ -7,10 +7,10 @@ use smallvec::SmallVec;
 
 use crate::{Near, Options, Probe};
 
-/// No node is in more levels above the lowest.
+/// Maximum number of levels above the lowest.
 pub(crate) const LEVEL_MAX: u8 = 15;
 
-/// By how much a list of links may outgrow its limit before it is pruned: pruning measures many pairs.
+/// Maximum length of a list of links before it is pruned. It exceeds the limit, since pruning measures many pairs.
 pub(super) const fn overgrown(most: usize) -> usize {
     most + most / 2
 }
@@ -18,9 +18,9 @@ pub(super) const fn overgrown(most: usize) -> usize {
 pub(crate) struct Node {
     pub(crate) vector: Arc<[f32]>,
     pub(crate) weight: f32,
-    /// Rows that have the vector; none if they were removed.
+    /// Ordinals of rows with this vector; empty if they were removed.
     pub(crate) ordinals: RwLock<SmallVec<[u32; 2]>>,
-    /// Links by level, the lowest first. Held to copy or replace them, never while something is measured but for pruning.
+    /// Links by level, the lowest first. Held to copy, replace or prune them, never while other distances are measured.
     pub(crate) links: Box<[RwLock<Vec<u32>>]>,
 }
 
@@ -35,7 +35,7 @@ impl Node {
         }
     }
 
-    /// The same vector with other ordinals, without links.
+    /// A copy of the vector with other ordinals and without links.
     pub(super) fn with(&self, ordinals: &[u32]) -> Self {
         Self {
             vector: self.vector.clone(),
@@ -58,7 +58,7 @@ impl Node {
         }
     }
 
-    /// What a node of so many levels takes, once it has its links.
+    /// Memory of a node of this level with all its links.
     pub(super) fn size_bytes(options: &Options, dimension: usize, level: u8) -> usize {
         let links: usize = (0..=level).map(|level| overgrown(options.links_max(level))).sum();
         let lists = usize::from(level + 1) * size_of::<RwLock<Vec<u32>>>();
@@ -68,8 +68,8 @@ impl Node {
     }
 }
 
-/// The highest level of a node: each has one in `maximum_node_connections` of the nodes below. Drawn from the node's number, so a
-/// graph of the same vectors is the same graph.
+/// The highest level of a node: one in `maximum_node_connections` of the nodes below has it. Computed from the node's number,
+/// so that the same vectors make the same graph.
 pub(super) fn level_of(node: u32, options: &Options) -> u8 {
     let connections = f64::from(options.maximum_node_connections.max(2));
     // In (0, 1].

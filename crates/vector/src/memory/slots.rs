@@ -1,4 +1,4 @@
-//! A list that only grows: what is in it stays where it is, and is read without a lock.
+//! A list that only grows. Its items never move, and are read without a lock.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -22,12 +22,12 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Items, those that are just being added among them.
+    /// Number of items, including those that are just being added.
     pub(super) fn len(&self) -> u32 {
         self.len.load(Relaxed)
     }
 
-    /// Adds what is made for its number; `None` if there are no numbers left.
+    /// Adds the item that `make` returns for its number; `None` if there are no numbers left.
     pub(super) fn push(&self, make: impl FnOnce(u32) -> T) -> Option<u32> {
         let number = self
             .len
@@ -41,7 +41,7 @@ impl<T> Slots<T> {
         Some(number)
     }
 
-    /// The item of a number, if it is there by now.
+    /// The item with a number, if it was added already.
     #[inline]
     pub(super) fn get(&self, number: u32) -> Option<&T> {
         let (bucket, at) = place(number);

@@ -1,4 +1,4 @@
-//! Vectors that are the same in every run, and what a look at all of them finds.
+//! Test vectors that are the same in every run, and the exact results of a scan.
 
 #![allow(dead_code, reason = "not every test binary uses all of it")]
 

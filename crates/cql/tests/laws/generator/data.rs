@@ -1,4 +1,4 @@
-//! Random changes of data, relations and conditions.
+//! Random INSERT, UPDATE, DELETE, batches, relations and conditions.
 
 use ilion_cql::ast::{
     Assignment, AssignmentOperation, Batch, BatchKind, ColumnPart, Condition, Delete, IfClause, Insert,
@@ -61,7 +61,7 @@ impl Generator {
     pub(super) fn update(&mut self) -> Update {
         let (table, using) = (self.qualified(), self.using());
         let count = 1 + self.random.below(3);
-        // Setting a column twice is refused, so each has a name of its own.
+        // Setting a column twice is refused, so each has its own name.
         let assignments = (0..count).map(|index| self.assignment(index)).collect();
         Update {
             table,

@@ -84,7 +84,7 @@ impl Generator {
         (self.name(), self.name())
     }
 
-    /// At least `least`, and no name twice.
+    /// At least `least`, with unique names.
     fn properties(&mut self, least: usize) -> Properties {
         let mut properties = self.several(least, |this| {
             let value = match this.coin() {

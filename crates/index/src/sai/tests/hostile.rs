@@ -1,4 +1,4 @@
-//! Files whose checksums are right and whose bytes are not.
+//! Tests with files whose checksums are right, but whose content is not.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Rows in a list, columns of every kind, and what a predicate matches by the order of its type.
+//! A model: rows in a list, columns of every kind, and the rows that match a predicate by CQL's comparison.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ const REGULARS: [(&str, &str); 12] = [
     ("fl", "frozen<list<int>>"),
 ];
 
-/// What is indexed, as the `target` option says it.
+/// The indexed column, as in the `target` option.
 #[derive(Clone, Debug)]
 pub(super) struct Target(&'static str);
 
@@ -250,7 +250,7 @@ impl Model {
             row.liveness = Liveness::live(1);
         }
         if random.one_in(10) {
-            // Only a deletion: nothing of it can live.
+            // Only a deletion: such a row cannot be live.
             row.liveness = Liveness::NONE;
             row.deletion = DeletionTime::new(5, 5);
             return row;
@@ -304,8 +304,7 @@ impl Model {
         (place, before, after)
     }
 
-    /// Gives one of the rows that are not static a text.
-    /// Gives a row another text; returns where it is, and what it became.
+    /// Gives one of the rows that are not static another text; returns its place and the new row.
     pub(super) fn set_text(&mut self, which: usize, text: Bytes) -> (Place, Row) {
         let column = self.table.column_named("t").unwrap().id;
         let mut rows: Vec<&mut (Place, Row)> = self
@@ -324,7 +323,7 @@ impl Model {
         (place.clone(), row.clone())
     }
 
-    /// The places that an index of the target must give.
+    /// The places that an index of the target must return.
     pub(super) fn matching(&self, target: &Target, predicate: &Predicate) -> Vec<Place> {
         let (name, ty) = target.column_and_type();
         let column = self.table.column_named(name).unwrap().id;

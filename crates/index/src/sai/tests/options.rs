@@ -1,4 +1,4 @@
-//! Options and what is said of wrong ones.
+//! Tests of options, and of the errors about wrong ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -78,8 +78,8 @@ fn an_analyzer_says_what_is_equal() {
     let wanted = Predicate::Equal("ABC".into());
     assert_eq!(insensitive.passes(&wanted, b"aBc"), Some(true));
     assert_eq!(insensitive.passes(&wanted, b"abd"), Some(false));
-    let plain = Sai.open(definition("t", &[])).unwrap();
-    assert_eq!(plain.passes(&wanted, b"ABC"), None);
+    let exact = Sai.open(definition("t", &[])).unwrap();
+    assert_eq!(exact.passes(&wanted, b"ABC"), None);
 }
 
 #[test]

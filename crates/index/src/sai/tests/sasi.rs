@@ -1,4 +1,4 @@
-//! SASI's options, and LIKE against a plain look at every text.
+//! Tests of SASI's options, and of LIKE against a check of every text.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -110,7 +110,7 @@ fn a_mode_serves_its_predicates() {
     }
 }
 
-/// As CQL looks at a text.
+/// CQL's LIKE.
 fn is_like(predicate: &Predicate, text: &str) -> bool {
     let part = |bytes: &bytes::Bytes| String::from_utf8(bytes.to_vec()).unwrap();
     match predicate {
@@ -177,16 +177,16 @@ fn like_finds_the_texts_that_are_like_it() {
             ];
             let folded = [fold(&part)].map(bytes::Bytes::from);
             for predicate in predicates.iter().filter(|predicate| index.serves(predicate)) {
-                let mut plain = predicate.clone();
+                let mut exact = predicate.clone();
                 if let Predicate::LikeEqual(wanted)
                 | Predicate::LikePrefix(wanted)
                 | Predicate::LikeSuffix(wanted)
-                | Predicate::LikeContains(wanted) = &mut plain
+                | Predicate::LikeContains(wanted) = &mut exact
                 {
                     wanted.clone_from(&folded[0]);
                 }
                 let expected: Vec<usize> = (0..texts.len())
-                    .filter(|number| is_like(&plain, &fold(&texts[*number])))
+                    .filter(|number| is_like(&exact, &fold(&texts[*number])))
                     .collect();
                 let found: Vec<usize> = places_of(&mut *memtable.search(predicate))
                     .iter()
@@ -198,7 +198,7 @@ fn like_finds_the_texts_that_are_like_it() {
                 assert_eq!(found, expected, "{predicate:?}");
                 for text in &texts {
                     let passes = index.passes(predicate, text.as_bytes());
-                    let expected = folds.then(|| is_like(&plain, &fold(text)));
+                    let expected = folds.then(|| is_like(&exact, &fold(text)));
                     assert!(passes == expected || part.is_empty(), "{predicate:?} {text}");
                 }
             }

@@ -1,4 +1,4 @@
-//! Trees of several levels: few terms with very many rows beside many terms with one.
+//! Tests of trees with several levels: few terms with very many rows beside many terms with one row.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn check(terms: &Terms, rows: u32, ranges: usize, random: &mut Seeded) {
             all.len(),
             numbers.len()
         );
-        // Two ends, each of one group in part, and some whole ones.
+        // Each of the two ends reads a part of one group; the groups between are read whole.
         assert!(parts < 20_000, "{range:?}: {parts}");
     };
     check_range(TermRange::between(None, None));

@@ -1,4 +1,4 @@
-//! What a restriction asks of indexes.
+//! The predicates that a restriction has for indexes.
 
 use ilion_index::{Limit, Predicate as Asked};
 use ilion_schema::Column;
@@ -9,10 +9,10 @@ use super::super::restriction::{Contained, Edge, Predicate, Restriction};
 use crate::Error;
 use crate::context::Execution;
 
-/// Longest value that a table index is asked for.
+/// Longest value that a table index can have.
 const TABLE_VALUE_LEN_MAX: usize = 0xFFFF;
 
-/// What a restriction asks, column by column; all of it must hold.
+/// The predicates of a restriction, column by column; all must hold.
 pub(super) fn asked<'r>(
     restriction: &'r Restriction,
     execution: &Execution<'_>,
@@ -76,7 +76,7 @@ fn limit(edge: Option<&Edge>, columns: &[Column], execution: &Execution<'_>) -> 
     }))
 }
 
-/// True if a table index is not asked for a value of that length.
+/// True if the value is too long for a table index.
 pub(super) fn is_too_long(asked: &Asked) -> bool {
     match asked {
         Asked::Equal(value) | Asked::Contains(value) | Asked::ContainsKey(value) => {

@@ -1,25 +1,25 @@
-//! Which leads are followed: the one with the fewest rows, and storage-attached indexes to be intersected with it as long as that is
-//! cheaper than reading the rows that they would leave out.
+//! Chooses the leads: the one with the fewest rows, and storage-attached indexes to intersect with it, as long as that costs
+//! less than reading the rows that they exclude.
 
 use std::cmp::Reverse;
 
-/// A lead of fewer rows is not worth another one.
+/// A lead with fewer rows is not intersected with another one.
 const ROWS_READ_ANYWAY: u64 = 8;
 /// How many entries of an index cost as much as one row of the table.
 const ENTRIES_OF_ROW: u64 = 32;
 
-/// What a lead is to the choice.
+/// The properties of a lead that the choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     pub rows: u64,
-    /// Several such leads can be followed at once.
+    /// True if it can be intersected with others.
     pub is_attached: bool,
 }
 
-/// Which offers are taken, the best first. Pure.
+/// The offers to take, the best first. Pure.
 pub(super) fn choose(offers: &[Offer]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..offers.len()).collect();
-    // Of equal ones an attached index, which can be intersected.
+    // Of equal offers, an attached index comes first, since it can be intersected.
     order.sort_by_key(|index| (offers[*index].rows, Reverse(offers[*index].is_attached)));
     let Some(best) = order.first().map(|index| offers[*index]) else {
         return order;

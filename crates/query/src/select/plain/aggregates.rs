@@ -1,4 +1,4 @@
-//! Plain rows added up: native aggregates of columns as they are need no row to be built.
+//! Native aggregates over plain rows. No row is built.
 
 use std::ops::Range;
 
@@ -6,16 +6,16 @@ use ilion_rows::{AlikeRows, Flow, PlainRow};
 use ilion_schema::{Column, TableSchema};
 use smallvec::SmallVec;
 
-use super::{Part, PlainColumn, PlainTaker, Within, has_plain_rows};
+use super::{PlainColumn, PlainTaker, PlainValue, Within, has_plain_rows};
 use crate::Error;
 use crate::aggregate::{Addends, Running};
 
-/// What aggregates are of, one after the other; nothing counts rows.
+/// The argument of each aggregate; `None` counts rows.
 #[derive(Debug)]
 pub(in crate::select) struct PlainArguments(Vec<Option<PlainColumn>>);
 
 impl PlainArguments {
-    /// Of columns as they are; `None` if rows of the table are never plain, or this is not to be had of them.
+    /// `None` if the table has no plain rows, or these do not have the columns.
     pub fn of(columns: &[Option<&Column>], table: &TableSchema) -> Option<Self> {
         if !has_plain_rows(table) {
             return None;
@@ -27,8 +27,12 @@ impl PlainArguments {
         columns.iter().map(argument).collect::<Option<_>>().map(Self)
     }
 
-    /// What is added of rows that are laid out alike; `None` if the key of each has to be taken apart.
-    fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[Option<Part<'p>>; 8]>> {
+    /// The values to add from rows with the same layout; `None` if the key of each must be decoded.
+    fn parts<'p>(
+        &self,
+        rows: &AlikeRows<'p>,
+        within: Within<'p>,
+    ) -> Option<SmallVec<[Option<PlainValue<'p>>; 8]>> {
         let part = |argument: &Option<PlainColumn>| match argument {
             None => Some(None),
             Some(column) => column.part(rows, within).map(Some),
@@ -45,12 +49,11 @@ pub(in crate::select) struct PlainAggregates<'g, 'p> {
     arguments: &'g PlainArguments,
     /// Invariant: as many as there are arguments.
     runnings: Runnings<'g, 'p>,
-    /// Why no more can be added.
+    /// The error that ended it.
     refused: Option<Error>,
 }
 
 impl<'g, 'p> PlainAggregates<'g, 'p> {
-    /// What each is of, and what it has so far.
     pub fn new(arguments: &'g PlainArguments, runnings: Runnings<'g, 'p>) -> Self {
         Self {
             arguments,
@@ -59,10 +62,10 @@ impl<'g, 'p> PlainAggregates<'g, 'p> {
         }
     }
 
-    /// No more are added.
+    /// Ends the additions.
     ///
     /// # Errors
-    /// A value that was met cannot be added.
+    /// A value could not be added.
     pub fn finish(self) -> Result<(), Error> {
         self.refused.map_or(Ok(()), Err)
     }
@@ -82,14 +85,14 @@ impl<'g, 'p> PlainAggregates<'g, 'p> {
         Ok(())
     }
 
-    fn add_alike(&mut self, rows: &AlikeRows<'_>, parts: &[Option<Part<'_>>]) -> Result<(), Error> {
+    fn add_alike(&mut self, rows: &AlikeRows<'_>, parts: &[Option<PlainValue<'_>>]) -> Result<(), Error> {
         let count = rows.count();
         for (part, running) in parts.iter().zip(&mut self.runnings) {
             match part {
                 None => running.add_rows(count),
-                Some(Part::At(place)) => running.add_each(Laid { rows, place })?,
-                Some(Part::Same(None)) => {}
-                Some(Part::Same(Some(value))) => running.add_each(Same { value, count })?,
+                Some(PlainValue::At(place)) => running.add_each(Laid { rows, place })?,
+                Some(PlainValue::Same(None)) => {}
+                Some(PlainValue::Same(Some(value))) => running.add_each(Same { value, count })?,
             }
         }
         Ok(())
@@ -122,7 +125,7 @@ impl PlainTaker for PlainAggregates<'_, '_> {
     }
 }
 
-/// A column of rows that are laid out alike.
+/// The values of a column in rows with the same layout.
 struct Laid<'r, 'b> {
     rows: &'r AlikeRows<'b>,
     place: &'r Range<usize>,
@@ -139,7 +142,7 @@ impl<'b> Addends<'b> for Laid<'_, 'b> {
     }
 }
 
-/// A value that each of some rows has.
+/// One value that several rows share.
 struct Same<'b> {
     value: &'b [u8],
     count: usize,

@@ -1,4 +1,4 @@
-//! Plain rows of a page: from the bytes of a source to those of the answer.
+//! A page of plain rows, from the bytes of a source to those of the answer.
 
 use bytes::Bytes;
 use ilion_codec::SHARED_MIN;
@@ -7,14 +7,14 @@ use ilion_schema::{Column, TableSchema};
 use smallvec::SmallVec;
 
 use super::super::rows_out::RowsOut;
-use super::{Part, PlainColumn, PlainTaker, Within, has_plain_rows};
+use super::{PlainColumn, PlainTaker, PlainValue, Within, has_plain_rows};
 
-/// What is answered of plain rows.
+/// The columns of the answer.
 #[derive(Debug)]
 pub(in crate::select) struct PlainSelection(Vec<PlainColumn>);
 
 impl PlainSelection {
-    /// Of columns as they are; `None` if rows of the table are never plain, or this is not to be had of them.
+    /// `None` if the table has no plain rows, or these do not have the columns.
     pub fn of(columns: &[Column], table: &TableSchema) -> Option<Self> {
         if !has_plain_rows(table) {
             return None;
@@ -23,12 +23,12 @@ impl PlainSelection {
         columns.collect::<Option<_>>().map(Self)
     }
 
-    /// Where each value is in rows that are laid out alike; `None` if the key of each has to be taken apart.
-    fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[Part<'p>; 8]>> {
+    /// The values in rows with the same layout; `None` if the key of each must be decoded.
+    fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[PlainValue<'p>; 8]>> {
         self.0.iter().map(|column| column.part(rows, within)).collect()
     }
 
-    /// Appends the row; false if it was left alone, since it is damaged, or has a value that should not be copied.
+    /// Appends the row. Returns false, without appending, if the row is damaged or has a value that is too large to copy.
     #[inline]
     fn write(&self, row: &PlainRow<'_>, within: Within<'_>, out: &mut RowsOut) -> bool {
         if row.cells.iter().any(|(_, value)| value.len() >= SHARED_MIN) {
@@ -47,28 +47,28 @@ impl PlainSelection {
     }
 }
 
-/// How far a page goes that takes plain rows.
+/// Where a page of plain rows ends.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::select) struct PageEnd {
-    /// So many rows it then has.
+    /// Largest number of rows.
     pub rows_max: u32,
-    /// So many rows are given of each partition.
+    /// Largest number of rows per partition.
     pub per_partition: Option<u32>,
-    /// It ends when it has so many bytes.
+    /// Number of bytes at which it ends.
     pub bytes_max: usize,
 }
 
-/// Takes plain rows into a page.
+/// Appends plain rows to a page.
 pub(in crate::select) struct PlainPage<'p> {
     selection: &'p PlainSelection,
     out: &'p mut RowsOut,
     end: PageEnd,
-    /// Of the row with which the page ended.
+    /// The clustering of the last row of the page.
     last: Option<Clustering>,
 }
 
 impl<'p> PlainPage<'p> {
-    /// The page that has these rows so far.
+    /// Appends to the rows that the page already has.
     pub fn new(selection: &'p PlainSelection, out: &'p mut RowsOut, end: PageEnd) -> Self {
         Self {
             selection,
@@ -88,12 +88,12 @@ impl<'p> PlainPage<'p> {
         self.last = Some(Clustering::new(values.collect()));
     }
 
-    fn take_alike(&mut self, rows: &AlikeRows<'_>, parts: &[Part<'_>]) -> (usize, Flow) {
+    fn take_alike(&mut self, rows: &AlikeRows<'_>, parts: &[PlainValue<'_>]) -> (usize, Flow) {
         for (index, row) in rows.iter().enumerate() {
             for part in parts {
                 self.out.value(match part {
-                    Part::At(place) => Some(RowLayout::part(row, place)),
-                    Part::Same(value) => *value,
+                    PlainValue::At(place) => Some(RowLayout::part(row, place)),
+                    PlainValue::Same(value) => *value,
                 });
             }
             self.out.end_row();

@@ -1,22 +1,22 @@
-//! A scan over plain rows, which are taken from where they lie.
+//! Plain rows of a scan, used in place.
 
 use bytes::Bytes;
 use ilion_env::cost::{self, Count};
 use ilion_rows::{AlikeRows, Clustering, Cursor, DecoratedKey, Flow, PlainRow, PlainVisitor};
 
-use super::{Partition, Scan, components, spend};
+use super::{Partition, Scan, key_components, spend};
 use crate::Error;
 use crate::select::plain::{PlainTaker, Within};
 
-/// Plain rows that were taken at once.
+/// The number of plain rows that were taken at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::select) struct Taken {
     pub rows: u32,
-    /// Those among them that are of the partition that is then the current one.
+    /// Those of the partition that is then the current one.
     pub of_partition: u32,
 }
 
-/// Shows a taker rows of one partition, or partitions of one row.
+/// Passes rows to a taker, together with their partition.
 struct Visit<'v, T> {
     taker: &'v mut T,
     within: Within<'v>,
@@ -34,8 +34,8 @@ impl<T: PlainTaker> PlainVisitor for Visit<'_, T> {
 }
 
 impl Scan<'_> {
-    /// Shows the rows that come next where they lie, if they are plain, as long as they are taken. Requires: what was to be given of the
-    /// current partition, if the table has no clustering, was.
+    /// Passes the next rows to the taker, in place, as long as they are plain and it takes them. Requires: if the table has no
+    /// clustering, the row of the current partition was already returned.
     pub fn take_plain(&mut self, taker: &mut impl PlainTaker) -> Result<Taken, Error> {
         let is_possible = self.groups.is_none() && self.cursor.is_some() && self.filter.is_empty();
         if !is_possible || !self.luck.is_due() {
@@ -50,7 +50,7 @@ impl Scan<'_> {
         Ok(taken)
     }
 
-    /// Takes partitions of one row. The last of them is then the current one.
+    /// Takes partitions of one row each. The last one becomes the current partition.
     fn take_partitions(&mut self, taker: &mut impl PlainTaker) -> Result<Taken, Error> {
         let Some(cursor) = &mut self.cursor else {
             return Ok(Taken::default());
@@ -62,8 +62,8 @@ impl Scan<'_> {
         };
         cost::add(Count::Partitions, run.count);
         self.partition = Some(Partition {
-            components: components(self.plan.table, &run.last.key)?,
-            // A copy: a slice would keep memory of the source from being used again.
+            components: key_components(self.plan.table, &run.last.key)?,
+            // A copy, since a slice would keep the source's whole buffer alive.
             key: DecoratedKey {
                 key: Bytes::copy_from_slice(&run.last.key),
                 token: run.last.token,

@@ -1,7 +1,7 @@
 //! `+ - * / %` on numbers, `+` on texts, `+ -` of a duration on times, and negation (`OperationFcts`).
 //!
-//! Which types an operation is computed in follows from how well each operand fits each type. That is found once for
-//! an operand, from the bottom up: trying every pair of types at every level would take exponential time.
+//! The types of an operation follow from how well each operand fits each type. This is computed once per operand, bottom up:
+//! trying every pair of types at every level would take exponential time.
 
 use bytes::Bytes;
 use ilion_cql::ast::{self, ArithmeticOperator};
@@ -22,10 +22,10 @@ const OPERATORS: [(ArithmeticOperator, &str); 5] = [
     (ArithmeticOperator::Modulo, "_modulo"),
 ];
 
-/// How many of `TYPES` are numbers.
+/// How many of `TYPES` are numbers; these come first.
 const NUMBER_TYPES: usize = 9;
 
-/// Every type that an operand may have; the numbers first.
+/// All types that an operand may have.
 const TYPES: [CqlType; 14] = [
     CqlType::TinyInt,
     CqlType::SmallInt,
@@ -52,7 +52,7 @@ enum Unresolved {
     Ambiguous,
 }
 
-/// The operator that a function stands for.
+/// The operator of a function.
 pub(super) fn symbol_of(function: &str) -> Option<char> {
     OPERATORS
         .iter()
@@ -73,9 +73,8 @@ pub(super) fn make(
     let symbol = operator.symbol();
     let [left, right] = arguments;
     match resolve(operator, &fits, receiver, has_marker) {
-        Ok(types) => {
-            for_types(operator, types).ok_or_else(|| Error::ServerError("no such operation".to_owned()))
-        }
+        Ok(types) => for_types(operator, types)
+            .ok_or_else(|| Error::ServerError("the operation does not exist".to_owned())),
         Err(Unresolved::Unsupported) => Err(Error::Invalid(format!(
             "the '{symbol}' operation is not supported between {left} and {right}"
         ))),
@@ -147,7 +146,7 @@ fn fits(argument: &Argument<'_>, context: &PlanContext<'_>) -> Fits {
     }
 }
 
-/// How well a result fits, whose type depends on what receives it.
+/// How well a result fits each type, if its type depends on the receiver.
 fn fits_of_result(result_for: impl Fn(&CqlType) -> Option<CqlType>) -> Fits {
     TYPES.map(|receiver| match result_for(&receiver) {
         Some(result) => test_type_assignment(&receiver, &result),
@@ -164,10 +163,10 @@ fn operand_spec(ty: CqlType) -> ColumnSpec {
     }
 }
 
-/// The types of the operands: those that both have exactly, or the only ones that they can be read as; where there is a
-/// choice, the receiver's.
+/// The types of the operands: those that both have exactly, or the only ones that both can be read as. If several are possible,
+/// the receiver's.
 ///
-/// An operation on literals has every type exactly, so that the first pair would do it in the smallest integers.
+/// An operation on literals has every type exactly, so the first pair would choose the smallest integers.
 fn resolve(
     operator: ArithmeticOperator,
     [left, right]: &[Fits; 2],
@@ -228,7 +227,7 @@ fn resolve_negation(fits: &Fits, receiver: Option<&CqlType>) -> Result<CqlType, 
     }
 }
 
-/// What an operation on these types gives; `None` if there is none.
+/// The result type of an operation; `None` if the types do not support it.
 fn result_type(operator: ArithmeticOperator, types: &[CqlType; 2]) -> Option<CqlType> {
     use ArithmeticOperator as O;
     use CqlType as T;
@@ -262,7 +261,7 @@ fn for_types(operator: ArithmeticOperator, types: [CqlType; 2]) -> Option<Scalar
     })
 }
 
-/// A function of two values that gives null for null.
+/// A function of two values that returns null if one is null.
 fn strict(
     name: &str,
     types: [CqlType; 2],
@@ -296,7 +295,7 @@ fn on_numbers(
     })
 }
 
-/// What an operation says that cannot be carried out (`OperationExecutionException`).
+/// The error of an operation that fails (`OperationExecutionException`).
 fn failure(
     operator: ArithmeticOperator,
     name: &str,

@@ -9,7 +9,7 @@ use crate::Error;
 
 type Conversion = Box<dyn Fn(&Bytes) -> Result<Option<Bytes>, Error> + Send + Sync>;
 
-/// What there are casts from.
+/// The types that casts convert from.
 const SOURCES: [CqlType; 20] = [
     CqlType::Ascii,
     CqlType::BigInt,
@@ -33,14 +33,14 @@ const SOURCES: [CqlType; 20] = [
     CqlType::Duration,
 ];
 
-/// The casts to a type from others, as messages list them; none if there is nothing that is cast to it.
+/// The casts from other types to `to`, as messages list them; empty if there is none.
 pub(super) fn signatures(to: &CqlType) -> Vec<String> {
     let others = SOURCES.iter().filter(|from| *from != to);
     let made = others.filter_map(|from| make(from, to));
     made.map(|function| function.to_string()).collect()
 }
 
-/// The function that converts, if there is one.
+/// The conversion function, if there is one.
 pub(super) fn make(from: &CqlType, to: &CqlType) -> Option<ScalarFunction> {
     let name = format!("cast_as_{to}");
     let source = from.clone();
@@ -54,7 +54,7 @@ pub(super) fn make(from: &CqlType, to: &CqlType) -> Option<ScalarFunction> {
             let number = Number::decode(&source, value)?;
             number.map(|number| number.encode(&target)).transpose()
         }),
-        // Compat: the one of a counter, whose values those of a timestamp may be.
+        // Compat: the cast of a counter, whose values may stand for those of a timestamp.
         (CqlType::Timestamp, CqlType::BigInt | CqlType::Varint) => Box::new(move |value| {
             let number = Number::decode(&CqlType::BigInt, value)?;
             number.map(|number| number.encode(&target)).transpose()
@@ -92,7 +92,7 @@ fn print(ty: &CqlType, value: &[u8]) -> Result<Option<Bytes>, Error> {
         return Ok(None);
     }
     let text = match ty {
-        // The literal is the ISO form, in quotes.
+        // The literal is in ISO form, quoted.
         CqlType::Timestamp => ty.print_literal(value)?.trim_matches('\'').to_owned(),
         _ => ty.print_plain(value)?,
     };

@@ -9,7 +9,7 @@ use super::{Argument, Lookup, ScalarFunction};
 use crate::Error;
 use crate::aggregate::{Kind, Running};
 
-/// The function of this name for the type of its argument; `None` if the name is another's.
+/// The function of this name for the type of its argument; `None` if no function here has the name.
 pub(super) fn make(lookup: &Lookup<'_>) -> Result<Option<ScalarFunction>, Error> {
     Ok(Some(match lookup.name {
         "map_keys" | "map_values" => map_parts(lookup)?,
@@ -131,7 +131,7 @@ fn total(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
     Ok(ScalarFunction::of_value(lookup.name, ty, result, body))
 }
 
-/// How near two vectors are; the higher, the nearer.
+/// The similarity of two vectors; higher is nearer.
 pub(crate) type Score = fn(&[f32], &[f32]) -> f32;
 
 /// The function of this name: `cosine`, `euclidean` or `dot_product`.
@@ -194,7 +194,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 /// The components of a serialized vector.
 ///
 /// # Errors
-/// It is none of that dimension.
+/// It is not a vector of that dimension.
 pub(crate) fn floats(vector: &[u8], dimension: u32) -> Result<Vec<f32>, Error> {
     vector_elements(vector, &CqlType::Float, dimension)
         .map(|part| {

@@ -1,4 +1,4 @@
-//! Computing with two numbers, each in Java's way for its type.
+//! Arithmetic on two numbers, as in Java for each type.
 
 use ilion_cql::ast::ArithmeticOperator;
 use ilion_types::{CqlType, Decimal};
@@ -8,7 +8,7 @@ use super::Number;
 use super::number::power_of_ten;
 use crate::Error;
 
-/// The type that two numbers are computed in: floating if one is, and as wide as the wider.
+/// The type in which two numbers are computed: floating if one is, and as wide as the wider one.
 pub(super) fn number_type(types: &[CqlType; 2]) -> CqlType {
     let size = |ty: &CqlType| match ty {
         CqlType::TinyInt => 1,
@@ -110,10 +110,10 @@ fn on_bigs(operator: ArithmeticOperator, left: &BigInt, right: &BigInt) -> Resul
     }
 }
 
-/// Decimals have at least this many digits after a division, at most [`SCALE_MAX`] (`DecimalType`).
+/// A division gives at least this many digits, and at most [`SCALE_MAX`] (`DecimalType`).
 const QUOTIENT_DIGITS_MIN: i64 = 32;
 const SCALE_MAX: i64 = 1000;
-/// Compat: the words of Java.
+/// Compat: Java's message.
 const BY_ZERO: &str = "BigInteger divide by zero";
 
 fn on_decimals(operator: ArithmeticOperator, left: Decimal, right: Decimal) -> Result<Decimal, String> {
@@ -162,7 +162,7 @@ fn divide(left: &Decimal, right: &Decimal) -> Result<Decimal, String> {
         .max(i64::from(right.scale))
         .max(QUOTIENT_DIGITS_MIN)
         .clamp(0, SCALE_MAX);
-    // left / right at `scale`: the numerator gets what the division takes away.
+    // left / right at `scale`: the numerator is scaled up before the division.
     let shift = scale - i64::from(left.scale) + i64::from(right.scale);
     let (numerator, denominator) = if shift >= 0 {
         (&left.unscaled * power(shift)?, right.unscaled.clone())

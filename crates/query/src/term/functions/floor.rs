@@ -1,4 +1,4 @@
-//! `floor`: the start of the interval that a time is in (`TimeFcts`, `Duration.floorTimestamp`).
+//! `floor`: the start of the interval that contains a time (`TimeFcts`, `Duration.floorTimestamp`).
 
 use bytes::Bytes;
 use ilion_types::{CqlType, Duration, Value};
@@ -9,7 +9,7 @@ use crate::Error;
 
 const NANOS_PER_MILLI: i64 = 1_000_000;
 const NANOS_PER_DAY: i64 = MILLIS_PER_DAY * NANOS_PER_MILLI;
-/// Of the longest month: dividing by it gives too few intervals, never too many.
+/// The days of the longest month: the number of intervals is never overestimated.
 const DAYS_OF_MONTH_MAX: i64 = 31;
 
 /// The functions of this name.
@@ -109,9 +109,9 @@ fn floor_of(time: i64, duration: Duration, start: i64) -> Result<i64, Error> {
         .saturating_mul(DAYS_OF_MONTH_MAX * MILLIS_PER_DAY)
         .saturating_add(rest);
     let mut count = elapsed / longest;
-    // The greatest of all times stands for those beyond it.
+    // `i64::MAX` stands for all later times.
     while after(count + 1) <= time && after(count + 1) < i64::MAX {
-        // The estimate is short by less than a tenth, so what is left shrinks fast.
+        // The estimate is short by less than a tenth, so the loop converges fast.
         count += ((time - after(count)) / longest).max(1);
     }
     Ok(after(count))

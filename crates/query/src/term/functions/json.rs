@@ -29,7 +29,7 @@ pub(super) fn make_to_json(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error>
     Ok(ScalarFunction::new(lookup.name, [argument], CqlType::Text, body))
 }
 
-/// Compat: functions are given no empty values of types to which these mean nothing.
+/// Compat: a function does not get empty values of types for which they mean nothing.
 fn is_null_if_empty(ty: &CqlType) -> bool {
     matches!(
         ty,
@@ -47,7 +47,7 @@ fn is_null_if_empty(ty: &CqlType) -> bool {
     )
 }
 
-/// `from_json` of a text, as the type of what receives it.
+/// `from_json` of a text, for the type of its receiver.
 pub(super) fn make_from_json(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
     if lookup.arguments.len() != 1 {
         return Err(Error::Invalid(format!(

@@ -8,7 +8,7 @@ use ilion_types::{CqlType, encode_list, encode_tuple, encode_vector, min_time_uu
 use super::{Arguments, Lookup, ScalarFunction};
 use crate::Error;
 
-/// The function of this name for the types of its arguments; `None` if the name is another's.
+/// The function of this name for the types of its arguments; `None` if no function here has the name.
 pub(super) fn make(lookup: &Lookup<'_>) -> Result<Option<ScalarFunction>, Error> {
     Ok(Some(match lookup.name {
         "mask_null" => {
@@ -40,7 +40,7 @@ fn first<'a>(arguments: Arguments<'a>) -> Option<&'a Bytes> {
     arguments.first()?.as_ref()
 }
 
-/// The type of what is masked.
+/// The type of the masked value.
 fn masked_type(lookup: &Lookup<'_>, counts: std::ops::RangeInclusive<usize>) -> Result<CqlType, Error> {
     let given = lookup.arguments.len();
     if !counts.contains(&given) {
@@ -60,7 +60,7 @@ fn masked_type(lookup: &Lookup<'_>, counts: std::ops::RangeInclusive<usize>) -> 
     })
 }
 
-/// What stands for every value of a type (`AbstractType.getMaskedValue`).
+/// The value that masks all values of a type (`AbstractType.getMaskedValue`).
 fn default_of(ty: &CqlType) -> Vec<u8> {
     let components =
         |types: &mut dyn Iterator<Item = &CqlType>| -> Vec<Vec<u8>> { types.map(default_of).collect() };
@@ -94,7 +94,7 @@ fn default_of(ty: &CqlType) -> Vec<u8> {
     }
 }
 
-/// Masks the characters whose position `masks` says, between the first and the last that are counted.
+/// Masks the characters whose position `masks` selects.
 fn partial(lookup: &Lookup<'_>, masks: fn(i64, i64, i64) -> bool) -> Result<ScalarFunction, Error> {
     let ty = masked_type(lookup, 3..=4)?;
     if !matches!(ty, CqlType::Text | CqlType::Ascii) {

@@ -1,7 +1,8 @@
-//! Scalar functions, native ones and those of users: which one a name and its arguments mean, and calling it.
+//! Scalar functions, native and user-defined: resolving a name with its arguments, and calling the function.
 //!
 //! | module | what |
 //! | --- | --- |
+//! | `argument` | terms as arguments: how well they fit, and their types |
 //! | `signature` | choosing among functions of one name |
 //! | `time` | clocks, version 1 UUIDs, dates |
 //! | `blob` | values as blobs and back |
@@ -14,8 +15,9 @@
 //! | `mask` | masking |
 //! | `json` | `to_json`, `from_json` |
 //! | `token` | `token` |
-//! | `user` | functions of CREATE FUNCTION |
+//! | `user` | user-defined functions |
 
+mod argument;
 mod arithmetic;
 mod blob;
 mod cast;
@@ -39,60 +41,22 @@ use ilion_cql::ast::{self, ArithmeticOperator, QualifiedName};
 use ilion_schema::Keyspace;
 use ilion_types::CqlType;
 
-use super::assignment::{Assignment, known_type, test_assignment, test_type_assignment};
+use super::assignment::{Assignment, test_type_assignment};
 use crate::context::{Execution, PlanContext};
 use crate::type_name::resolve_type;
 use crate::{ColumnSpec, Error};
 
+pub(crate) use argument::{Argument, known_type, test_assignment};
 pub(crate) use collection::{Score, floats, score_function};
 pub(crate) use number::Number;
 pub(crate) use user::{USER_FUNCTIONS_DISABLED, call_budget, limits};
 
-/// What a function gets: one entry an argument, nothing is null.
+/// The arguments of a function; `None` is null.
 pub(crate) type Arguments<'a> = &'a [Option<Bytes>];
 
 type Body = Box<dyn Fn(Arguments<'_>, &Execution<'_>) -> Result<Option<Bytes>, Error> + Send + Sync>;
 
-/// An argument as it was written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Argument<'a> {
-    /// A term without columns: its type may be open.
-    Term(&'a ast::Term),
-    /// Something else of a known type (a column, the result of a selector), and its text.
-    Typed(&'a CqlType, &'a str),
-}
-
-impl Argument<'_> {
-    pub(crate) fn test(&self, spec: &ColumnSpec, context: &PlanContext<'_>) -> Assignment {
-        match self {
-            Self::Term(term) => test_assignment(term, spec, context),
-            Self::Typed(ty, _) => test_type_assignment(&spec.ty, ty),
-        }
-    }
-
-    /// Its type, if it has one by itself.
-    pub(crate) fn known_type(&self, context: &PlanContext<'_>) -> Option<CqlType> {
-        match self {
-            Self::Term(term) => known_type(term, context),
-            Self::Typed(ty, _) => Some((*ty).clone()),
-        }
-    }
-
-    fn is_marker(&self) -> bool {
-        matches!(self, Self::Term(ast::Term::Bind(_)))
-    }
-}
-
-impl fmt::Display for Argument<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Term(term) => term.fmt(f),
-            Self::Typed(_, text) => f.write_str(text),
-        }
-    }
-}
-
-/// A function of one row's values, for given argument types.
+/// A scalar function for given argument types.
 pub(crate) struct ScalarFunction {
     keyspace: String,
     name: String,
@@ -117,7 +81,7 @@ impl ScalarFunction {
         }
     }
 
-    /// A function of one argument that gives null for null.
+    /// A function of one argument that returns null for null.
     fn of_value(
         name: impl Into<String>,
         argument: CqlType,
@@ -137,20 +101,18 @@ impl ScalarFunction {
         &self.name
     }
 
-    /// What it takes.
     pub(crate) fn argument_types(&self) -> &[CqlType] {
         &self.arguments
     }
 
-    /// What it gives.
     pub(crate) fn result_type(&self) -> &CqlType {
         &self.result
     }
 
-    /// Computes it; nothing is null.
+    /// Calls it; `None` is null.
     ///
     /// # Errors
-    /// It failed for these values.
+    /// The function failed for these values.
     pub(crate) fn call(
         &self,
         arguments: Arguments<'_>,
@@ -159,10 +121,10 @@ impl ScalarFunction {
         (self.body)(arguments, execution)
     }
 
-    /// What argument `index` is planned for.
+    /// The spec of argument `index`.
     ///
     /// # Errors
-    /// There are fewer arguments, which is our own fault.
+    /// There are fewer arguments, which is a bug.
     pub(crate) fn argument_spec(
         &self,
         index: usize,
@@ -181,7 +143,7 @@ impl ScalarFunction {
         })
     }
 
-    /// How messages call it: `function system.now`, `operation +`.
+    /// Its kind and name in messages: `function system.now`, `operation +`.
     pub(super) fn kind_and_name(&self) -> (&'static str, String) {
         match arithmetic::symbol_of(&self.name) {
             Some(symbol) => ("operation", symbol.to_string()),
@@ -189,7 +151,7 @@ impl ScalarFunction {
         }
     }
 
-    /// Its name with its keyspace, as messages and columns have it.
+    /// Its name with its keyspace, as in messages and column names.
     pub(crate) fn qualified_name(&self) -> String {
         format!("{}.{}", self.keyspace, self.name)
     }
@@ -216,10 +178,10 @@ impl fmt::Display for ScalarFunction {
 }
 
 /// The function of this name that takes these arguments; `None` if no scalar function has the name (an aggregate may).
-/// `receiver` is what takes the result, `table` is the one that the statement is about, where those are known.
+/// `receiver` is the type that takes the result, `table` the statement's table, where known.
 ///
 /// # Errors
-/// Functions of the name take other arguments, or it is ambiguous which is meant.
+/// No function of the name takes the arguments, or the call is ambiguous.
 pub(crate) fn scalar_function(
     name: &QualifiedName,
     arguments: &[Argument<'_>],
@@ -246,10 +208,10 @@ pub(crate) fn scalar_function(
     Ok(lookup.find(may_be_native, of_user)?.map(Arc::new))
 }
 
-/// The function of a user with exactly this signature, as aggregates name theirs.
+/// The user-defined function with exactly this signature, for aggregates.
 ///
 /// # Errors
-/// There is none.
+/// It does not exist.
 pub(crate) fn exact_user_function(
     keyspace: &Keyspace,
     name: &str,
@@ -265,10 +227,10 @@ pub(crate) fn exact_user_function(
     }
 }
 
-/// A call whose function is looked for.
+/// A call whose function is to be resolved.
 struct Lookup<'a> {
     name: &'a str,
-    /// As it was written.
+    /// The keyspace in the statement.
     keyspace: Option<&'a str>,
     arguments: &'a [Argument<'a>],
     receiver: Option<&'a CqlType>,
@@ -277,7 +239,7 @@ struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    /// The one that is meant, among native functions and those of users.
+    /// The function among native and user-defined ones.
     fn find(
         &self,
         may_be_native: bool,
@@ -300,7 +262,7 @@ impl Lookup<'_> {
         self.pick(candidates).map(Some)
     }
 
-    /// The native function that is made for the types of its arguments.
+    /// The native function that is generated for the types of its arguments.
     fn made(&self) -> Result<Option<ScalarFunction>, Error> {
         Ok(match self.name {
             "token" => Some(token::make(self)?),
@@ -322,7 +284,7 @@ impl Lookup<'_> {
             .collect()
     }
 
-    /// What messages call it that are about some of the candidates.
+    /// Its name in messages about several candidates.
     fn printed_name(&self, candidates: &[ScalarFunction]) -> String {
         let is_native = candidates.iter().any(|candidate| candidate.keyspace == "system");
         match self.keyspace.or(is_native.then_some("system")) {
@@ -331,7 +293,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// The argument types of a function that takes any; each has to be known.
+    /// The argument types of a function that takes any; each must be known.
     fn known_types(&self) -> Result<Vec<CqlType>, Error> {
         let known = |argument: &Argument<'_>| {
             argument.known_type(self.context).ok_or_else(|| {
@@ -393,7 +355,7 @@ pub(crate) fn cast_to(
     )
 }
 
-/// `unknown` says that nothing is cast to the type.
+/// `unknown` returns the error if there is no cast to the type.
 fn cast(
     argument: &Argument<'_>,
     to: &CqlType,
@@ -424,7 +386,7 @@ fn no_cast(to: &CqlType, unknown: impl Fn() -> String) -> Error {
 /// The function of `left operator right`.
 ///
 /// # Errors
-/// The operation is not possible for these, or it is ambiguous which is meant.
+/// The types do not support the operation, or it is ambiguous.
 pub(crate) fn arithmetic_function(
     operator: ArithmeticOperator,
     arguments: &[Argument<'_>; 2],
@@ -437,7 +399,7 @@ pub(crate) fn arithmetic_function(
 /// The function of `-argument`.
 ///
 /// # Errors
-/// The argument is no number, or of no known type.
+/// The argument is not a number, or its type is not known.
 pub(crate) fn negation_function(
     argument: &Argument<'_>,
     receiver: Option<&CqlType>,
@@ -446,7 +408,7 @@ pub(crate) fn negation_function(
     arithmetic::make_negation(argument, receiver, context).map(Arc::new)
 }
 
-/// The function of an operation on terms; `None` if the term is none.
+/// The function of an operation on terms; `None` if the term is not one.
 ///
 /// # Errors
 /// As [`arithmetic_function`] and [`negation_function`].
@@ -469,7 +431,7 @@ pub(crate) fn operation_function(
     }
 }
 
-/// What a client is told of a native function that failed.
+/// The error for a native function that failed.
 fn failure(function: &str, argument_types: Vec<String>, what: impl fmt::Display) -> Error {
     failure_of("system", function, argument_types, what)
 }

@@ -8,10 +8,10 @@ use num_bigint::{BigInt, Sign};
 
 use crate::Error;
 
-/// From here on `Double.toString` writes exponents.
+/// `Double.toString` writes exponents from here on.
 const SHORT_DOUBLE_END: u64 = 10_000_000;
 
-/// A number, as wide as it may be within its kind.
+/// A number in the widest type of its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Number {
     /// tinyint to bigint, counter.
@@ -26,14 +26,14 @@ pub(crate) enum Number {
     Decimal(Decimal),
 }
 
-/// Largest exponent of ten that is computed: beyond it a result would not fit in memory.
+/// Largest exponent of ten that is computed; it bounds the memory of a result.
 const SHIFT_MAX: u32 = 10_000;
 
 impl Number {
-    /// The number that serialized bytes are; `None` for an empty value.
+    /// Decodes a number; `None` for an empty value.
     ///
     /// # Errors
-    /// They are none.
+    /// The bytes are not a number of this type.
     pub(crate) fn decode(ty: &CqlType, bytes: &[u8]) -> Result<Option<Self>, Error> {
         if bytes.is_empty() {
             return Ok(None);
@@ -51,10 +51,10 @@ impl Number {
         })
     }
 
-    /// The bytes of the number as one of another type.
+    /// Encodes the number as another type.
     ///
     /// # Errors
-    /// It has no value there: it is not finite, or too long.
+    /// The type does not have the value: it is not finite, or too long.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "Compat: a narrower integer keeps the low bits"
@@ -77,7 +77,7 @@ impl Number {
         Ok(bytes.into())
     }
 
-    /// The number with the other sign; integers wrap.
+    /// The negated number; integers wrap.
     pub(super) fn negated(self) -> Self {
         match self {
             Self::Integer(value) => Self::Integer(value.wrapping_neg()),
@@ -91,7 +91,7 @@ impl Number {
         }
     }
 
-    /// Java's `intValue`, from which narrower ones are cut; floats saturate at 32 bits.
+    /// Java's `intValue`, from which narrower integers are cut; floats saturate at 32 bits.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a float that is too large saturates"
@@ -148,8 +148,8 @@ impl Number {
         }
     }
 
-    /// As an operand beside a decimal. Compat: an integer goes through the text of the double, `2` is `2.0`; the value of
-    /// a large one is kept here.
+    /// The operand in an operation with a decimal. Compat: an integer is converted through the text of a double, so that `2` is
+    /// `2.0`; a large one keeps its exact value here.
     pub(super) fn to_decimal_operand(&self) -> Result<Decimal, Error> {
         match self {
             Self::Integer(value) if value.unsigned_abs() < SHORT_DOUBLE_END => Ok(Decimal {
@@ -171,7 +171,7 @@ impl Number {
                 unscaled: value.clone(),
                 scale: 0,
             }),
-            // Compat: BigDecimal.valueOf(double) goes through the text of the double.
+            // Compat: `BigDecimal.valueOf(double)` converts through the text of the double.
             Self::Float(_) | Self::Double(_) => {
                 let text = match self {
                     Self::Float(value) => CqlType::Float.print_plain(&value.to_be_bytes())?,
@@ -188,7 +188,7 @@ impl Number {
     }
 }
 
-/// As `Double.toString` and the like.
+/// Prints like `Double.toString` and the like.
 impl std::fmt::Display for Number {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -232,7 +232,7 @@ fn whole(value: &Decimal) -> Result<BigInt, Error> {
     Ok(whole)
 }
 
-/// Ten to a power that is small enough to compute.
+/// Ten to a power that is within [`SHIFT_MAX`].
 pub(super) fn power_of_ten(exponent: u32) -> Result<BigInt, Error> {
     if exponent > SHIFT_MAX {
         return Err(Error::invalid("a number has too many digits to be computed with"));

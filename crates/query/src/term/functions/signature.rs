@@ -1,4 +1,4 @@
-//! Choosing among functions of one name by their arguments (`FunctionResolver`).
+//! Overload resolution: choosing among functions of one name by their arguments (`FunctionResolver`).
 
 use ilion_types::CqlType;
 
@@ -6,7 +6,7 @@ use super::{Lookup, ScalarFunction};
 use crate::term::{Assignment, test_type_assignment};
 use crate::{ColumnSpec, Error};
 
-/// Choices among functions in one statement: a call inside a call is tried for each choice of the outer one.
+/// Limit on resolutions per statement: a nested call is resolved again for each candidate of the outer one.
 const RESOLUTIONS_MAX: u32 = 2_000;
 
 impl Lookup<'_> {

@@ -1,4 +1,4 @@
-//! `token`: the place of a partition key on the ring.
+//! `token`: the token of a partition key.
 
 use bytes::Bytes;
 use ilion_types::encode_composite;

@@ -1,7 +1,7 @@
-//! Functions of CREATE FUNCTION as scalar functions.
+//! User-defined functions as scalar functions.
 //!
-//! Compat: `UDFunction` of Cassandra 5.0. One that cannot be run (a data directory of Cassandra's may bring functions in
-//! Java) is found by its name and signature all the same, and says why when it is called.
+//! Compat: `UDFunction` of Cassandra 5.0. A function that cannot run (a data directory of Cassandra may have functions in Java)
+//! is still resolved by name and signature; a call of it fails with the reason.
 
 use bytes::Bytes;
 use ilion_schema::{FunctionSchema, Keyspace};
@@ -13,7 +13,7 @@ use crate::context::{Execution, PlanContext};
 use crate::ddl::script_of;
 use crate::{Error, QueryOptions};
 
-/// The function as statements call it.
+/// The scalar function.
 pub(super) fn make(
     keyspace: &Keyspace,
     function: &FunctionSchema,
@@ -41,7 +41,7 @@ struct UserFunction {
     name: String,
     argument_types: Vec<CqlType>,
     is_called_on_null: bool,
-    /// Or why there is none.
+    /// The error is the reason why it cannot run.
     script: Result<Script, String>,
 }
 
@@ -65,7 +65,7 @@ impl UserFunction {
         })
     }
 
-    /// Compat: `UDFunction.isCallableWrtNullable`: a value without bytes of a type that needs some is null.
+    /// Compat: `UDFunction.isCallableWrtNullable`: an empty value is null for types without empty values.
     fn has_null(&self, arguments: Arguments<'_>) -> bool {
         self.argument_types
             .iter()
@@ -87,7 +87,7 @@ impl UserFunction {
 pub(crate) const USER_FUNCTIONS_DISABLED: &str = "User-defined functions are disabled in cassandra.yaml - set \
     user_defined_functions_enabled=true to enable";
 
-/// What a call of a function may use up.
+/// The limits of one call.
 pub(crate) fn limits(options: &QueryOptions) -> Limits {
     Limits {
         time: options.user_function_time_max,
@@ -95,10 +95,10 @@ pub(crate) fn limits(options: &QueryOptions) -> Limits {
     }
 }
 
-/// Calls of one statement that take long may together take as long as this many that reach their limit.
+/// The long calls of a statement may together take as long as this many calls at their limit.
 const LONG_CALLS_MAX: u32 = 8;
 
-/// What the calls of one statement may take together.
+/// The limits of all calls of one statement.
 pub(crate) fn call_budget(options: &QueryOptions) -> CallBudget {
     CallBudget::new(options.user_function_time_max.saturating_mul(LONG_CALLS_MAX))
 }

@@ -1,10 +1,10 @@
-//! The deepest types that a statement may have, on half of the stack that a thread of the server has.
+//! The deepest types that a statement may have, on half the stack of a server thread.
 
 use ilion_types::TYPE_DEPTH_MAX;
 
 use super::node::{Node, stored};
 
-/// Threads of Rust have 2 MiB. `STACK_KIB=n` to see how much is needed.
+/// Threads of Rust have 2 MiB. `STACK_KIB=n` finds out how much is needed.
 const STACK_KIB: usize = 1024;
 
 #[test]

@@ -108,7 +108,7 @@ pub(super) const ODD_NAMES: [&str; 26] = [
 ];
 
 impl Statements {
-    /// A new name, mostly a harmless one.
+    /// A new name, usually a simple one.
     pub(super) fn name(&mut self) -> String {
         self.made += 1;
         match self.random.below(16) {

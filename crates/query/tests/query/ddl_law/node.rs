@@ -15,7 +15,7 @@ use ilion_types::{CqlType, encode_composite};
 
 use crate::store::cluster_facts;
 
-/// Longer keys are refused when they are written.
+/// Longer keys are refused.
 const KEY_LEN_MAX: usize = 65_535;
 
 /// The node and its disk.
@@ -71,7 +71,7 @@ impl Node {
         self.engine().schema()
     }
 
-    /// Why the node refuses writes for good, if it does.
+    /// The reason for which the node has stopped writes for good, if it has.
     pub(super) fn failure(&self) -> Option<String> {
         self.engine().failure()
     }
@@ -83,7 +83,7 @@ impl Node {
         executed.map(|executed| executed.outcome)
     }
 
-    /// A row in each of these tables, so that they have something to flush.
+    /// Writes a row to each of these tables, so that they have data to flush.
     pub(super) fn fill(&self, wanted: &BTreeSet<TableId>) {
         let engine = self.engine();
         for keyspace in engine.schema().keyspaces.values() {
@@ -117,7 +117,7 @@ impl Node {
     }
 }
 
-/// A partition key that a client could write; `None` where none is thought of.
+/// A partition key that a client could write; `None` for types without an example here.
 fn key_of(table: &TableSchema) -> Option<Bytes> {
     let values: Vec<Vec<u8>> = table
         .partition_key()
@@ -140,7 +140,7 @@ fn a_value(ty: &CqlType) -> Option<Vec<u8>> {
     zeros.into_iter().find(|value| ty.validate(value).is_ok())
 }
 
-/// What a client can learn of the schema.
+/// Everything that a client can read about the schema.
 pub(super) fn description(schema: &Schema) -> Vec<String> {
     let users = schema
         .keyspaces

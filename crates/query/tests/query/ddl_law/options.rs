@@ -1,4 +1,4 @@
-//! Options of tables, with values that are allowed and values that are not.
+//! Options of tables, with allowed and forbidden values.
 
 use super::statements::Statements;
 

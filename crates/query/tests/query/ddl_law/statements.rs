@@ -1,23 +1,23 @@
-//! Puts random schema statements together, about what the schema has.
+//! Random schema statements on the objects of a schema.
 
 use std::collections::VecDeque;
 
 use ilion_env::Seeded;
-use ilion_schema::{Keyspace, Schema, TableKind, is_system_keyspace};
+use ilion_schema::{Keyspace, Schema, TableKind, TableSchema, is_system_keyspace};
 use ilion_types::{CqlType, TYPE_CLASS_LEN_MAX, UserType};
 
 use super::names::{ODD_NAMES, quoted};
 
-/// Bytes of types, written out, from which on a keyspace may be dropped, and is.
+/// A keyspace whose expanded types have more bytes than this is dropped.
 const HEAVY: usize = 1 << 20;
 const TOO_HEAVY: usize = 24 << 20;
 
-/// Puts statements together.
+/// The generator of statements.
 pub(super) struct Statements {
     pub(super) random: Seeded,
-    /// Names given.
+    /// Number of names made so far.
     pub(super) made: u64,
-    /// What is asked first.
+    /// Statements to return first.
     queued: VecDeque<String>,
 }
 
@@ -39,7 +39,7 @@ impl Statements {
         from.get(usize::try_from(at).unwrap()).cloned()
     }
 
-    /// Has keyspaces dropped soon that would make every check slow: with types that take long to write out again and again.
+    /// Queues drops of keyspaces that would make every check slow: their types take long to print again and again.
     pub(super) fn tidy(&mut self, schema: &Schema) {
         for keyspace in schema.keyspaces.values() {
             if is_system_keyspace(&keyspace.name) {
@@ -47,7 +47,7 @@ impl Statements {
             }
             let weight = weight(keyspace);
             if weight > HEAVY && (weight > TOO_HEAVY || self.random.one_in(3)) {
-                let name = ilion_types::quote_name(&keyspace.name);
+                let name = quoted_name(&keyspace.name);
                 self.queued.push_back(format!("DROP KEYSPACE {name}"));
             }
         }
@@ -66,127 +66,26 @@ impl Statements {
         let Some(keyspace) = self.one_of(&keyspaces).filter(|_| !self.random.one_in(40)) else {
             return self.create_keyspace();
         };
-        let ks = ilion_types::quote_name(&keyspace.name).into_owned();
+        let ks = quoted_name(&keyspace.name);
         let types: Vec<String> = keyspace
             .types
             .keys()
             .map(|name| ilion_types::quote_type_name(name).into_owned())
             .collect();
-        let names: Vec<String> = keyspace.tables.values().map(|table| table.name.clone()).collect();
+        let names: Vec<String> = keyspace.tables.keys().cloned().collect();
         let table = self
             .one_of(&names)
             .and_then(|name| keyspace.tables.get(&name).cloned());
-        let full = |name: &str| format!("{ks}.{}", ilion_types::quote_name(name));
         let is_crowded = names.len() > 12 || types.len() > 16;
-        match (self.random.below(if is_crowded { 64 } else { 56 }), table) {
+        let choice = self.random.below(if is_crowded { 64 } else { 56 });
+        match (choice, table) {
             (0..10, _) => self.create_type(&ks, &types, heaviest(&keyspace)),
             (10, _) => self.create_wide_table(&ks, heaviest(&keyspace)),
             (11..26, _) | (_, None) => self.create_table(&ks, &types),
-            (26..32, Some(table)) => {
-                let (name, ty) = (self.name(), self.type_name(0, &types));
-                let is_static = if self.random.one_in(5) { " static" } else { "" };
-                format!("ALTER TABLE {} ADD {name} {ty}{is_static}", full(&table.name))
-            }
-            (32..35, Some(table)) => {
-                let columns: Vec<_> = table
-                    .select_order()
-                    .iter()
-                    .map(|column| column.name.clone())
-                    .collect();
-                let column = self.one_of(&columns).unwrap_or_default();
-                format!(
-                    "ALTER TABLE {} DROP {}",
-                    full(&table.name),
-                    ilion_types::quote_name(&column)
-                )
-            }
-            (35, Some(table)) => {
-                let keys: Vec<_> = table.partition_key().chain(table.clustering()).collect();
-                let from = self
-                    .one_of(&keys)
-                    .map_or_else(String::new, |column| column.name.clone());
-                let to = self.name();
-                format!(
-                    "ALTER TABLE {} RENAME {} TO {to}",
-                    full(&table.name),
-                    ilion_types::quote_name(&from)
-                )
-            }
-            (36..39, Some(table)) => {
-                let option = self.option();
-                format!("ALTER TABLE {} WITH {option}", full(&table.name))
-            }
-            (39..43, _) => {
-                let (name, field) = (self.one_of(&types).unwrap_or("t".to_owned()), self.name());
-                let ty = self.type_name(0, &types);
-                format!("ALTER TYPE {ks}.{name} ADD {field} {ty}")
-            }
-            (43, _) => {
-                let definitions: Vec<_> = keyspace.types.values().collect();
-                let Some(definition) = self.one_of(&definitions) else {
-                    return format!("DROP TYPE {ks}.t");
-                };
-                let fields: Vec<String> = definition.fields.iter().map(|(name, _)| name.clone()).collect();
-                let from = self.one_of(&fields).unwrap_or_default();
-                format!(
-                    "ALTER TYPE {ks}.{} RENAME {} TO {}",
-                    ilion_types::quote_type_name(&definition.name),
-                    ilion_types::quote_name(&from),
-                    self.name()
-                )
-            }
-            (44..50, Some(table)) => {
-                let columns: Vec<_> = table
-                    .select_order()
-                    .iter()
-                    .map(|column| column.name.clone())
-                    .collect();
-                let column = self.one_of(&columns).unwrap_or_default();
-                let column = ilion_types::quote_name(&column).into_owned();
-                let name = if self.random.one_in(2) {
-                    self.name()
-                } else {
-                    String::new()
-                };
-                let target = match self.random.below(8) {
-                    0 => format!("keys({column})"),
-                    1 => format!("entries({column})"),
-                    2 => format!("full({column})"),
-                    3 => format!("values({column})"),
-                    _ => column,
-                };
-                let (custom, using) = match self.random.below(4) {
-                    0 => (" CUSTOM", " USING 'StorageAttachedIndex'"),
-                    1 => (" CUSTOM", " USING 'org.apache.cassandra.index.sasi.SASIIndex'"),
-                    2 if self.random.one_in(4) => (" CUSTOM", " USING 'com.example.Index'"),
-                    _ => ("", ""),
-                };
-                format!(
-                    "CREATE{custom} INDEX {name} ON {} ({target}){using}",
-                    full(&table.name)
-                )
-            }
-            (50..52, Some(table)) => {
-                let view = self.name();
-                let keys: Vec<_> = table.partition_key().chain(table.clustering()).collect();
-                let mut names: Vec<String> = keys
-                    .iter()
-                    .map(|column| ilion_types::quote_name(&column.name).into_owned())
-                    .collect();
-                if let Some(column) = table.regulars().next().filter(|_| self.random.one_in(2)) {
-                    names.insert(0, ilion_types::quote_name(&column.name).into_owned());
-                }
-                let first = self.random.below(names.len() as u64);
-                names.rotate_left(usize::try_from(first).unwrap());
-                let conditions: Vec<String> =
-                    names.iter().map(|name| format!("{name} IS NOT NULL")).collect();
-                format!(
-                    "CREATE MATERIALIZED VIEW {ks}.{view} AS SELECT * FROM {} WHERE {} PRIMARY KEY ({})",
-                    full(&table.name),
-                    conditions.join(" AND "),
-                    names.join(", ")
-                )
-            }
+            (26..39, Some(table)) => self.alter_table(choice, &ks, &table, &types),
+            (39..44, _) => self.alter_type(choice, &ks, &keyspace, &types),
+            (44..50, Some(table)) => self.create_index(&ks, &table),
+            (50..52, Some(table)) => self.create_view(&ks, &table),
             (52, _) => {
                 let (name, ty) = (self.name(), self.type_name(0, &types));
                 format!(
@@ -194,29 +93,110 @@ impl Statements {
                 )
             }
             (53, _) => {
-                let indexes: Vec<String> = keyspace.indexes.keys().cloned().collect();
-                let name = self.one_of(&indexes).unwrap_or("none".to_owned());
-                format!("DROP INDEX {}", full(&name))
+                let index = self.any_name(keyspace.indexes.keys());
+                format!("DROP INDEX {ks}.{index}")
             }
             (54, _) => {
-                let functions: Vec<_> = keyspace
-                    .functions
-                    .iter()
-                    .map(|function| function.name.clone())
-                    .collect();
-                let name = self.one_of(&functions).unwrap_or("none".to_owned());
-                format!("DROP FUNCTION {}", full(&name))
+                let function = self.any_name(keyspace.functions.iter().map(|function| &function.name));
+                format!("DROP FUNCTION {ks}.{function}")
             }
             (55, _) if self.random.one_in(4) => format!("DROP KEYSPACE {ks}"),
             (55..58, _) => {
                 let name = self.one_of(&types).unwrap_or("t".to_owned());
                 format!("DROP TYPE {ks}.{name}")
             }
-            (_, Some(table)) if table.kind == TableKind::View => {
-                format!("DROP MATERIALIZED VIEW {}", full(&table.name))
+            (_, Some(table)) => {
+                let kind = match table.kind {
+                    TableKind::View => "MATERIALIZED VIEW",
+                    _ => "TABLE",
+                };
+                format!("DROP {kind} {ks}.{}", quoted_name(&table.name))
             }
-            (_, Some(table)) => format!("DROP TABLE {}", full(&table.name)),
         }
+    }
+
+    /// One of the names, quoted; another one if there is none.
+    fn any_name<'n>(&mut self, names: impl Iterator<Item = &'n String>) -> String {
+        let names: Vec<&String> = names.collect();
+        let name = self.one_of(&names);
+        quoted_name(name.map_or("none", |name| name))
+    }
+
+    fn any_column(&mut self, table: &TableSchema) -> String {
+        self.any_name(table.select_order().iter().map(|column| &column.name))
+    }
+
+    fn alter_table(&mut self, choice: u64, ks: &str, table: &TableSchema, types: &[String]) -> String {
+        let change = match choice {
+            26..32 => {
+                let (name, ty) = (self.name(), self.type_name(0, types));
+                let is_static = if self.random.one_in(5) { " static" } else { "" };
+                format!("ADD {name} {ty}{is_static}")
+            }
+            32..35 => format!("DROP {}", self.any_column(table)),
+            35 => {
+                let from = self.any_name(key_columns(table));
+                format!("RENAME {from} TO {}", self.name())
+            }
+            _ => format!("WITH {}", self.option()),
+        };
+        format!("ALTER TABLE {ks}.{} {change}", quoted_name(&table.name))
+    }
+
+    fn alter_type(&mut self, choice: u64, ks: &str, keyspace: &Keyspace, types: &[String]) -> String {
+        if choice < 43 {
+            let (name, field) = (self.one_of(types).unwrap_or("t".to_owned()), self.name());
+            let ty = self.type_name(0, types);
+            return format!("ALTER TYPE {ks}.{name} ADD {field} {ty}");
+        }
+        let definitions: Vec<_> = keyspace.types.values().collect();
+        let Some(definition) = self.one_of(&definitions) else {
+            return format!("DROP TYPE {ks}.t");
+        };
+        let from = self.any_name(definition.fields.iter().map(|(name, _)| name));
+        let name = ilion_types::quote_type_name(&definition.name);
+        format!("ALTER TYPE {ks}.{name} RENAME {from} TO {}", self.name())
+    }
+
+    fn create_index(&mut self, ks: &str, table: &TableSchema) -> String {
+        let column = self.any_column(table);
+        let name = if self.random.one_in(2) {
+            self.name()
+        } else {
+            String::new()
+        };
+        let target = match self.random.below(8) {
+            0 => format!("keys({column})"),
+            1 => format!("entries({column})"),
+            2 => format!("full({column})"),
+            3 => format!("values({column})"),
+            _ => column,
+        };
+        let (custom, using) = match self.random.below(4) {
+            0 => (" CUSTOM", " USING 'StorageAttachedIndex'"),
+            1 => (" CUSTOM", " USING 'org.apache.cassandra.index.sasi.SASIIndex'"),
+            2 if self.random.one_in(4) => (" CUSTOM", " USING 'com.example.Index'"),
+            _ => ("", ""),
+        };
+        let table = quoted_name(&table.name);
+        format!("CREATE{custom} INDEX {name} ON {ks}.{table} ({target}){using}")
+    }
+
+    fn create_view(&mut self, ks: &str, table: &TableSchema) -> String {
+        let view = self.name();
+        let mut names: Vec<String> = key_columns(table).map(|name| quoted_name(name)).collect();
+        if let Some(column) = table.regulars().next().filter(|_| self.random.one_in(2)) {
+            names.insert(0, quoted_name(&column.name));
+        }
+        let first = self.random.below(names.len() as u64);
+        names.rotate_left(usize::try_from(first).unwrap());
+        let conditions: Vec<String> = names.iter().map(|name| format!("{name} IS NOT NULL")).collect();
+        format!(
+            "CREATE MATERIALIZED VIEW {ks}.{view} AS SELECT * FROM {ks}.{} WHERE {} PRIMARY KEY ({})",
+            quoted_name(&table.name),
+            conditions.join(" AND "),
+            names.join(", ")
+        )
     }
 
     fn create_keyspace(&mut self) -> String {
@@ -236,7 +216,7 @@ impl Statements {
             true => quoted(self.pick(&ODD_NAMES)),
             false => self.name(),
         };
-        // Four of the same: types of types of types become large.
+        // Four uses of the same type: types of types grow large.
         let inner = match heaviest.filter(|_| !self.random.one_in(4)) {
             Some(heaviest) => Some(heaviest),
             None => self.one_of(types),
@@ -252,7 +232,7 @@ impl Statements {
         format!("CREATE TYPE {ks}.{name} ({})", fields.join(", "))
     }
 
-    /// As much of the largest type as a table may have, or more.
+    /// A table with as much of the largest type as it may have, or more.
     fn create_wide_table(&mut self, ks: &str, heaviest: Option<String>) -> String {
         let ty = heaviest.map_or("int".to_owned(), |name| format!("frozen<{name}>"));
         let columns: Vec<String> = (0..1 + self.random.below(24))
@@ -304,7 +284,18 @@ impl Statements {
     }
 }
 
-/// The user type that takes the most, written out.
+fn quoted_name(name: &str) -> String {
+    ilion_types::quote_name(name).into_owned()
+}
+
+fn key_columns(table: &TableSchema) -> impl Iterator<Item = &String> {
+    table
+        .partition_key()
+        .chain(table.clustering())
+        .map(|column| &column.name)
+}
+
+/// The user type that is longest in expanded form.
 fn heaviest(keyspace: &Keyspace) -> Option<String> {
     let of = |definition: &UserType| -> usize {
         let fields = definition.fields.iter();
@@ -314,7 +305,7 @@ fn heaviest(keyspace: &Keyspace) -> Option<String> {
     Some(ilion_types::quote_type_name(&heaviest.name).into_owned())
 }
 
-/// About so many bytes its types and tables take, with all types inside written out.
+/// Approximate length of its types and tables, with all types expanded.
 fn weight(keyspace: &Keyspace) -> usize {
     let tables = keyspace.tables.values();
     let of_columns = tables.flat_map(|table| table.every_column());

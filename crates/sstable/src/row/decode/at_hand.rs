@@ -1,8 +1,8 @@
-//! Rows that are wholly at hand, decoded in one go.
+//! Decodes rows that are wholly in the stream's window, in one go.
 //!
-//! Most rows of a scan are so, and most of these have a timestamp and cells with a value each, and no other times: nothing but that
-//! is looked for here, which the processor does in registers. What is not as expected, be it rare, cut off or damaged, is left to the
-//! decoder of all rows, which tells what is wrong.
+//! Most rows of a scan are. Most of these have a timestamp and a value in each cell, and no other times; the code below handles
+//! only these, and keeps its state in registers. Rows that are rare, cut off or damaged are left to the general decoder, which
+//! reports errors.
 
 use ilion_rows::{Clustering, ColumnData, DeletionTime, Liveness, NO_TIMESTAMP, Row, Values};
 
@@ -19,8 +19,8 @@ use crate::row::format::unfiltered_flag::{
 use crate::row::source::{BodySource as _, Stretch};
 
 impl RowFormat {
-    /// The row at which the stream stands, with all its columns, if all of it is at hand; the stream then stands behind it. Else, and
-    /// if anything is wrong with it, nothing has changed and [`RowFormat::head`] is to be asked. The row may be empty.
+    /// Decodes the row at the stream's position with all its columns, if all of it is in the window, and moves behind it.
+    /// Otherwise, or if anything is wrong, returns `None` without moving: call [`RowFormat::head`]. The row may be empty.
     #[inline]
     pub(crate) fn row_at_hand(&self, stream: &mut DataStream) -> Option<Row> {
         let input = Stretch::at_hand(stream);
@@ -53,7 +53,7 @@ impl RowFormat {
         BodyDecoder::new(flags, &self.times, &self.regulars, Wanted::ALL)
     }
 
-    /// A row that has other times, too.
+    /// A row that also has other times.
     #[inline(never)]
     fn any_row(&self, flags: u8, clustering: Clustering, body: Stretch<'_>) -> Option<Row> {
         let mut row = Row::empty(clustering);
@@ -61,7 +61,7 @@ impl RowFormat {
         Some(row)
     }
 
-    /// A row that has no times but a timestamp.
+    /// A row with a timestamp and no other times.
     #[inline(always)]
     fn common_row(&self, flags: u8, clustering: Clustering, mut input: Stretch<'_>) -> Option<Row> {
         let mut rest = input.rest();
@@ -98,7 +98,7 @@ impl RowFormat {
         Some(inserted(clustering, row_micros, cells))
     }
 
-    /// The columns from the first one on that has other times.
+    /// The columns from the first one with other times on.
     #[inline(never)]
     fn rest_of_row(
         &self,

@@ -1,4 +1,4 @@
-//! What stands in a row after its clustering.
+//! Decodes the part of a row behind its clustering.
 //!
 //! ```text
 //! body   := previous_size:uvint [timestamp] [ttl expires] [deletion] [subset] data*
@@ -24,10 +24,10 @@ use crate::row::format::unfiltered_flag::{
 };
 use crate::row::source::{BodySource, ByteSource, Stretch};
 
-/// Cells that are made room for before they were seen.
+/// Maximum capacity reserved for cells before they are decoded.
 const CELLS_FORESEEN_MAX: usize = 1024;
 
-/// A cell without its value.
+/// The times of a cell, without its value.
 #[derive(Clone, Copy)]
 pub(super) struct CellTimes {
     pub(super) timestamp_micros: i64,
@@ -45,13 +45,13 @@ impl CellTimes {
         }
     }
 
-    /// True if nothing but other data ends it.
+    /// True if the cell has no end of its own.
     #[inline]
     pub(super) fn live_for_ever(&self) -> bool {
         self.local_deletion_secs == NO_DELETION_TIME
     }
 
-    /// The cell, with its value.
+    /// A cell with these times.
     #[inline]
     pub(super) fn cell(self, value: Bytes) -> Cell {
         Cell {
@@ -69,7 +69,7 @@ pub(super) struct BodyDecoder<'d> {
     pub(super) times: &'d Times,
     pub(super) columns: &'d FileColumns,
     pub(super) wanted: Wanted<'d>,
-    /// Known once the start of the body was read.
+    /// Known after the start of the body was decoded.
     liveness: Liveness,
 }
 
@@ -84,13 +84,13 @@ impl<'d> BodyDecoder<'d> {
         }
     }
 
-    /// The same, of which what stands before the columns was read.
+    /// The same, after the part before the columns was decoded.
     #[inline]
     pub(super) fn resumed(self, liveness: Liveness) -> Self {
         Self { liveness, ..self }
     }
 
-    /// Fills a row that has its clustering, from a body that is at hand.
+    /// Decodes a body that is in memory into a row that has its clustering.
     #[inline(always)]
     pub(super) fn decode_at_hand(&mut self, mut input: Stretch<'_>, row: &mut Row) -> Step<()> {
         let subset = self.start(&mut input, row)?;
@@ -106,7 +106,7 @@ impl<'d> BodyDecoder<'d> {
         self.decode_from(first, &mut input, &subset, row)
     }
 
-    /// Reads what stands before the columns; returns which ones there are.
+    /// Decodes the part before the columns; returns the row's columns.
     #[inline(always)]
     pub(super) fn start<S: BodySource>(&mut self, input: &mut S, row: &mut Row) -> Step<Subset> {
         input.uvint()?;
@@ -124,7 +124,7 @@ impl<'d> BodyDecoder<'d> {
         Ok(subset)
     }
 
-    /// Reads the columns, up to the end of the body.
+    /// Decodes the columns, up to the end of the body.
     pub(super) fn decode_columns<S: BodySource>(
         &self,
         input: &mut S,
@@ -135,7 +135,7 @@ impl<'d> BodyDecoder<'d> {
         self.decode_from(0, input, subset, row)
     }
 
-    /// Reads the columns from the one with that index on.
+    /// Decodes the columns from index `first` on.
     #[inline]
     pub(super) fn decode_from<S: BodySource>(
         &self,
@@ -172,7 +172,7 @@ impl<'d> BodyDecoder<'d> {
         }
     }
 
-    /// Reads one column into the row.
+    /// Decodes one column into the row.
     pub(super) fn column<S: BodySource>(
         &self,
         input: &mut S,
@@ -224,7 +224,7 @@ impl<'d> BodyDecoder<'d> {
             deletion = DeletionTime::LIVE;
         }
         let count = input.len()?;
-        // Two bytes is the shortest cell: flags and the length of the path.
+        // The shortest cell has two bytes: flags and the length of the path.
         if count as u64 > input.remaining() / 2 {
             return Err(input.corrupt("as many cells as fit into the row before it"));
         }
@@ -242,7 +242,7 @@ impl<'d> BodyDecoder<'d> {
         Ok(Some(Data::Complex(Box::new(ComplexColumn { deletion, cells }))))
     }
 
-    /// A cell of a complex column, with its path.
+    /// A cell of a complex column, and its path.
     fn element<S: BodySource>(
         &self,
         input: &mut S,
@@ -263,11 +263,11 @@ impl<'d> BodyDecoder<'d> {
         Ok((path, times.cell(Bytes::new())))
     }
 
-    /// The times that follow the flags of a cell.
+    /// Decodes the times that follow the flags of a cell.
     #[inline]
     pub(super) fn cell_times(&self, flags: u8, input: &mut impl ByteSource) -> Step<CellTimes> {
         if flags == cell_flag::USES_ROW_TIMESTAMP {
-            // What an INSERT leaves.
+            // The cells of an INSERT.
             return Ok(CellTimes::live(self.liveness.timestamp_micros));
         }
         self.own_times(flags, input)
@@ -290,7 +290,7 @@ impl<'d> BodyDecoder<'d> {
         })
     }
 
-    /// TTL and local deletion time of a cell.
+    /// Decodes TTL and local deletion time of a cell.
     fn expiry(&self, flags: u8, input: &mut impl ByteSource) -> Step<(u32, u32)> {
         let (liveness, times) = (self.liveness, self.times);
         if flags & cell_flag::USES_ROW_TTL != 0 {

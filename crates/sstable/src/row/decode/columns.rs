@@ -1,4 +1,4 @@
-//! The columns of a file as the table knows them now.
+//! The columns of a file, matched with the table's current columns.
 
 use ilion_rows::{ColumnData, NO_TIMESTAMP};
 use ilion_schema::{ColumnId, ColumnKind, TableSchema};
@@ -6,26 +6,26 @@ use ilion_types::CqlType;
 
 use crate::{Error, HeaderColumn, Result};
 
-/// How the data of one of the file's columns is read, and what becomes of it.
+/// How a column of the file is decoded.
 #[derive(Clone, Debug)]
 pub(in crate::row) struct FileColumn {
     /// The column of the table; `None` if it was dropped.
     pub(in crate::row) column: Option<ColumnId>,
     pub(in crate::row) is_complex: bool,
     pub(in crate::row) is_counter: bool,
-    /// Length of values that have no length of their own. Compat: values in complex columns always have one.
+    /// Length of values that are stored without a length. Compat: values in complex columns always have one.
     pub(in crate::row) fixed_len: Option<usize>,
-    /// The same column of the table, if it has one cell and was never dropped: most are so.
-    pub(in crate::row) plain: Option<ColumnId>,
-    /// What was written up to here is gone, even if the column was added again.
+    /// The column of the table if it is simple and was never dropped: the usual case.
+    pub(in crate::row) simple_id: Option<ColumnId>,
+    /// Cells up to this timestamp are dropped, even if the column was added again.
     pub(in crate::row) dropped_micros: i64,
 }
 
-/// A column of a row as most are, where each has a value.
+/// A column in its usual form, if each row has a value in it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::row) struct UsualColumn {
     pub(in crate::row) id: ColumnId,
-    /// Zero: values have a length of their own.
+    /// Zero if values are stored with their length.
     pub(in crate::row) fixed_len: usize,
 }
 
@@ -33,7 +33,7 @@ impl UsualColumn {
     fn of(column: &FileColumn) -> Option<Self> {
         let fixed_len = column.fixed_len.unwrap_or(0);
         let is_ambiguous = column.fixed_len == Some(0);
-        let id = column.plain.filter(|_| !is_ambiguous)?;
+        let id = column.simple_id.filter(|_| !is_ambiguous)?;
         Some(Self { id, fixed_len })
     }
 }
@@ -42,22 +42,22 @@ impl UsualColumn {
 #[derive(Clone, Debug)]
 pub(in crate::row) struct FileColumns {
     pub(in crate::row) columns: Box<[FileColumn]>,
-    /// Rows need no sorting: ids ascend in the order of the file.
+    /// True if the file's order ascends by id, so that rows need no sorting.
     pub(in crate::row) ids_ascend: bool,
-    /// No column was ever dropped.
+    /// True if no column was ever dropped.
     pub(in crate::row) is_whole: bool,
-    /// Index by id, ascending.
+    /// Indexes by column id, ascending.
     by_id: Box<[(ColumnId, usize)]>,
-    /// Values of the columns that the table still has would be stored with the same lengths now.
+    /// True if the columns that the table still has would store their values with the same lengths now.
     pub(in crate::row) lens_are_same: bool,
-    /// All columns again, if each is simple, was never dropped, and has values that would be stored with the same lengths now.
+    /// All columns, if each is simple, was never dropped, and would store its values with the same lengths now.
     pub(in crate::row) usual: Option<Box<[UsualColumn]>>,
 }
 
 impl FileColumns {
     /// # Errors
-    /// Refused: a column that the table neither has nor has dropped (the schema is older than the file), or
-    /// one that is stored as many cells on one side only.
+    /// Refused: a column that the table neither has nor has dropped (the schema is older than the file), or one that is complex
+    /// on one side only.
     pub(in crate::row) fn of(header: &[HeaderColumn], kind: ColumnKind, table: &TableSchema) -> Result<Self> {
         let columns = header
             .iter()
@@ -87,7 +87,7 @@ impl FileColumns {
         })
     }
 
-    /// Puts what was read of a row in the order of the table.
+    /// Sorts the columns of a decoded row by id.
     #[inline]
     pub(in crate::row) fn put_in_order(&self, row: &mut [ColumnData]) {
         if !self.ids_ascend {
@@ -95,7 +95,7 @@ impl FileColumns {
         }
     }
 
-    /// Where the file has the column.
+    /// The index of the column in the file.
     pub(in crate::row) fn index_of(&self, id: ColumnId) -> Option<usize> {
         let at = self.by_id.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         Some(self.by_id[at].1)
@@ -124,7 +124,7 @@ impl FileColumn {
         let column = current.map(|column| column.id);
         Ok(Self {
             column,
-            plain: column.filter(|_| !is_complex && dropped.is_none()),
+            simple_id: column.filter(|_| !is_complex && dropped.is_none()),
             is_complex,
             is_counter: header.class.ty == CqlType::Counter,
             fixed_len: header.class.ty.fixed_len(),
@@ -132,7 +132,7 @@ impl FileColumn {
         })
     }
 
-    /// True for data with a timestamp at which the column had not been dropped.
+    /// True for data that was written after the column was dropped.
     #[inline]
     pub(in crate::row) fn keeps(&self, timestamp_micros: i64) -> bool {
         timestamp_micros > self.dropped_micros || self.dropped_micros == NO_TIMESTAMP

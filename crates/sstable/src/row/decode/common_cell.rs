@@ -1,4 +1,4 @@
-//! Cells as most are, from bytes at hand.
+//! Decodes cells in their usual form, from bytes in memory.
 
 use ilion_rows::{Cell, ColumnData, Data};
 
@@ -9,16 +9,16 @@ use crate::row::format::times::Times;
 use crate::row::rest::Rest;
 use crate::row::source::Stretch;
 
-/// A cell as most are: it lives for ever, and has a value.
+/// A cell in its usual form: without an end, and with a value.
 #[derive(Clone, Copy)]
 pub(in crate::row) struct CommonCell<'w> {
-    /// Its timestamp as it is stored; `None`: that of its row.
+    /// Its timestamp as stored; `None` if it is that of the row.
     pub(in crate::row) delta: Option<u64>,
     pub(in crate::row) value: &'w [u8],
 }
 
 impl<'w> Rest<'w> {
-    /// The cell of a simple column, if it is a common one. After `None` the position means nothing.
+    /// Decodes the cell of a simple column if it has the usual form. After `None`, the position is undefined.
     #[inline(always)]
     pub(in crate::row) fn common_cell(&mut self, fixed_len: Option<usize>) -> Option<CommonCell<'w>> {
         let delta = match self.u8()? {
@@ -31,7 +31,7 @@ impl<'w> Rest<'w> {
     }
 }
 
-/// Reads these columns as long as they are simple and their cells common ones; returns the index of the first that is not.
+/// Decodes columns while they are simple and their cells have the usual form; returns the index of the first other column.
 #[inline(always)]
 pub(super) fn common_cells<'c>(
     columns: impl Iterator<Item = (usize, &'c FileColumn)>,
@@ -43,7 +43,7 @@ pub(super) fn common_cells<'c>(
     let mut rest = input.rest();
     for (index, column) in columns {
         let before = rest;
-        let (Some(cell), Some(id)) = (rest.common_cell(column.fixed_len), column.plain) else {
+        let (Some(cell), Some(id)) = (rest.common_cell(column.fixed_len), column.simple_id) else {
             input.go_to(before);
             return Some(index);
         };

@@ -1,7 +1,7 @@
-//! The columns of a row of which the cell map says where they are.
+//! Decodes the columns of a row with its entry in the cell map.
 //!
-//! Cells whose values are not wanted come from the map, the others from Data.db. What does not fit the row is left alone:
-//! the row is walked through then.
+//! Cells whose values are not selected come from the map, the others from Data.db. An entry that does not fit the row is
+//! ignored: the row is then decoded without it.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use crate::row::source::{BodySource, ByteSource, Piece, Within};
 use crate::{ChunkReader, DataStream, Error};
 
 impl BodyDecoder<'_> {
-    /// Reads the columns by what the map has of them, up to the end of the body.
+    /// Decodes the columns with their parts of the map, up to the end of the body.
     pub(super) fn decode_mapped(
         &self,
         stream: &mut DataStream,
@@ -50,9 +50,9 @@ impl BodyDecoder<'_> {
         mapped: &Bytes,
         row: &mut Row,
     ) -> Step<()> {
-        let asked = self.asked(subset);
+        let asked = self.selected(subset);
         let mut asked = &asked[..];
-        let mut unasked = Unasked::default();
+        let mut not_selected = NotSelected::default();
         let may_leave_out = self.wanted.unwanted() == Unwanted::Newest && self.columns.is_whole;
         row.columns.reserve(match may_leave_out {
             true => asked.len() + 1,
@@ -72,9 +72,9 @@ impl BodyDecoder<'_> {
                 asked = left;
             }
             if let (Part::Run { times, .. }, true) = (&part, asked.len() == asked_before.len()) {
-                let times = self.times_of_run(times, &mut unasked, stream, &at)?;
+                let times = self.times_of_run(times, &mut not_selected, stream, &at)?;
                 if may_leave_out && times.live_for_ever() {
-                    unasked.leave_out(times, ranks.start);
+                    not_selected.leave_out(times, ranks.start);
                     let next = asked.first().copied().unwrap_or_else(|| subset.len());
                     let (columns, length) = parts.pass_same(next - rank);
                     (position, rank) = (position.saturating_add(length), rank + columns);
@@ -91,7 +91,7 @@ impl BodyDecoder<'_> {
                 .collect();
             self.part(stream, &part, &columns, &at, row)?;
         }
-        if let Some((times, rank)) = unasked.newest {
+        if let Some((times, rank)) = not_selected.newest {
             let mut index = subset.indexes(rank..rank + 1);
             let column = index.next().and_then(|index| self.columns.columns[index].column);
             column.into_iter().for_each(|id| stand_in(id, times, row));
@@ -99,8 +99,8 @@ impl BodyDecoder<'_> {
         Ok(())
     }
 
-    /// Ranks of the columns of which something is wanted.
-    fn asked(&self, subset: &Subset) -> SmallVec<[usize; 8]> {
+    /// Ranks of the selected columns.
+    fn selected(&self, subset: &Subset) -> SmallVec<[usize; 8]> {
         let wanted = self.wanted.columns().unwrap_or_default();
         let indexes = wanted.iter().filter_map(|id| self.columns.index_of(*id));
         let mut ranks: SmallVec<[usize; 8]> = indexes.filter_map(|index| subset.rank(index)).collect();
@@ -108,19 +108,19 @@ impl BodyDecoder<'_> {
         ranks
     }
 
-    /// The times of columns of which nothing is wanted. Most have those of the ones before.
+    /// The times of columns that are not selected. Mostly they are those of the columns before.
     fn times_of_run(
         &self,
         times: &Range<usize>,
-        unasked: &mut Unasked,
+        not_selected: &mut NotSelected,
         stream: &DataStream,
         at: &Located<'_>,
     ) -> Step<CellTimes> {
-        match unasked.known {
+        match not_selected.known {
             Some((start, known)) if start == times.start => Ok(known),
             _ => {
                 let found = self.mapped_times(times.clone(), stream, at)?;
-                unasked.known = Some((times.start, found));
+                not_selected.known = Some((times.start, found));
                 Ok(found)
             }
         }
@@ -136,7 +136,7 @@ impl BodyDecoder<'_> {
         }
     }
 
-    /// Gives of a cell what is known without its value.
+    /// Adds a cell with its times, without its value.
     fn push_times(&self, column: &FileColumn, times: CellTimes, row: &mut Row) {
         if let (Some(id), true) = (column.column, column.keeps(times.timestamp_micros)) {
             row.columns.push(ColumnData {
@@ -182,7 +182,7 @@ impl BodyDecoder<'_> {
         }
     }
 
-    /// Reads columns in Data.db.
+    /// Decodes columns from Data.db.
     fn read(
         &self,
         stream: &mut DataStream,
@@ -192,7 +192,7 @@ impl BodyDecoder<'_> {
     ) -> Step<()> {
         stream.seek(at.position);
         if columns.iter().all(|column| self.wanted.has_all_of(column)) {
-            // One read, wherever in a chunk they begin.
+            // One read, wherever in a chunk they start.
             stream.require(at.length())?;
         }
         let mut within = Within::new(stream, at.end);
@@ -205,7 +205,7 @@ impl BodyDecoder<'_> {
         }
     }
 
-    /// Simple columns with the same times: those up to the last wanted one are read, the others need not be.
+    /// Simple columns with the same times: those up to the last selected one are read, the rest is skipped.
     fn run(
         &self,
         stream: &mut DataStream,
@@ -237,23 +237,23 @@ impl BodyDecoder<'_> {
     }
 }
 
-/// Gives the cell that stands for those that are left out, in its place.
+/// Adds, in its position, the cell that stands for the cells left out.
 fn stand_in(column: ColumnId, times: CellTimes, row: &mut Row) {
     let before = row.columns.partition_point(|entry| entry.column < column);
     let data = Data::Simple(times.cell(Bytes::new()));
     row.columns.insert(before, ColumnData { column, data });
 }
 
-/// What is known of columns of which nothing is wanted.
+/// The times of columns that are not selected.
 #[derive(Default)]
-struct Unasked {
-    /// Times, and where in the map they were found.
+struct NotSelected {
+    /// The last times, and their offset in the map.
     known: Option<(usize, CellTimes)>,
-    /// The newest times of what is left out, and the rank of a column that has them.
+    /// The newest times of the cells left out, and the rank of a column that has them.
     newest: Option<(CellTimes, usize)>,
 }
 
-impl Unasked {
+impl NotSelected {
     fn leave_out(&mut self, times: CellTimes, rank: usize) {
         let is_newer = |(newest, _): &(CellTimes, usize)| newest.timestamp_micros < times.timestamp_micros;
         if self.newest.as_ref().is_none_or(is_newer) {
@@ -264,20 +264,20 @@ impl Unasked {
 
 const EXPECTED: &str = "columns as the cell map has them (remove Cells.db to read without it)";
 
-/// Where columns are in Data.db, and what the map has of the row.
+/// A range of columns in Data.db, and the row's entry in the map.
 struct Located<'m> {
     position: u64,
     end: u64,
     mapped: &'m Bytes,
 }
 
-/// Cells without their values, which are in Data.db.
+/// Cells from the map, whose values are in Data.db.
 struct Skeleton<'s> {
     cells: Piece<'s>,
     stream: &'s mut DataStream,
-    /// Where in Data.db the first cell is.
+    /// Position of the first cell in Data.db.
     at: u64,
-    /// Bytes of values up to here.
+    /// Number of bytes of values so far.
     passed: u64,
     end: u64,
 }

@@ -1,11 +1,11 @@
-//! Clustering values, and the places in a partition that are made of them.
+//! Decodes clustering values, bounds, and the prefixes of indexes.
 //!
 //! ```text
 //! values := batch*                      up to 32 values each
 //! batch  := header:uvint value*         two bits a value: empty, null; a value only if neither
 //! value  := bytes of the fixed length of the type | bytesV
 //! bound  := kind:u8 count:u16 values    markers; fewer values than clustering columns are allowed
-//! place  := 4:u8 values | bound         in indexes
+//! prefix := 4:u8 values | bound         in indexes
 //! ```
 
 use std::cmp::Ordering;
@@ -18,41 +18,41 @@ use crate::row::format::VALUES_PER_HEADER;
 use crate::row::rest::Rest;
 use crate::row::source::ByteSource;
 
-/// Ordinal of a row's place (`ClusteringPrefix.Kind.CLUSTERING`).
+/// The kind of a row's clustering (`ClusteringPrefix.Kind.CLUSTERING`).
 const KIND_ROW: u8 = 4;
 
-/// A place in a partition: of a row or of a bound.
+/// The first or last clustering or bound of a block of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ClusteringPrefix {
     Row(Clustering),
     Bound(Bound),
 }
 
-impl Place {
-    /// Orders it against a bound.
+impl ClusteringPrefix {
+    /// Compares it with a bound.
     pub(crate) fn compare(&self, bound: &Bound, comparator: &ClusteringComparator) -> Ordering {
         match self {
             Self::Row(clustering) => comparator.compare_bound_to_row(bound, clustering).reverse(),
-            Self::Bound(place) => comparator.compare_bounds(place, bound),
+            Self::Bound(own) => comparator.compare_bounds(own, bound),
         }
     }
 }
 
-/// Lengths of the clustering columns whose values have no length of their own.
+/// Value lengths of the clustering columns; `None` if values are stored with their length.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusteringFormat {
     pub(in crate::row) fixed_lens: Box<[Option<usize>]>,
 }
 
 impl ClusteringFormat {
-    /// The clustering of a row.
+    /// Decodes the clustering of a row.
     #[inline]
     pub(crate) fn clustering(&self, input: &mut impl ByteSource) -> Step<Clustering> {
         Ok(Clustering::new(self.values(input, self.fixed_lens.len())?))
     }
 
-    /// Takes the values of a row's clustering from bytes at hand: shows each, and what is left behind it. `None` if they are not all
-    /// there, or damaged.
+    /// Decodes the values of a row's clustering from bytes in memory: passes each value, and the bytes behind it, to `each`.
+    /// `None` if they are incomplete or damaged.
     #[inline(always)]
     pub(in crate::row) fn values_at_hand<'w>(
         &self,
@@ -89,7 +89,7 @@ impl ClusteringFormat {
         Ok(values)
     }
 
-    /// The bound of a marker whose kind was read.
+    /// Decodes the bound of a marker, whose kind is given.
     pub(crate) fn bound_of(&self, kind: u8, input: &mut impl ByteSource) -> Step<Bound> {
         let Some(kind) = BoundKind::from_ordinal(kind) else {
             return Err(input.corrupt("the kind of a bound before it"));
@@ -101,11 +101,11 @@ impl ClusteringFormat {
         Ok(Bound::new(kind, self.values(input, count)?))
     }
 
-    /// A place in an index.
-    pub(crate) fn place(&self, input: &mut impl ByteSource) -> Step<Place> {
+    /// Decodes a prefix in an index.
+    pub(crate) fn prefix(&self, input: &mut impl ByteSource) -> Step<ClusteringPrefix> {
         match input.u8()? {
-            KIND_ROW => Ok(Place::Row(self.clustering(input)?)),
-            kind => Ok(Place::Bound(self.bound_of(kind, input)?)),
+            KIND_ROW => Ok(ClusteringPrefix::Row(self.clustering(input)?)),
+            kind => Ok(ClusteringPrefix::Bound(self.bound_of(kind, input)?)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Parts of rows, byte by byte.
+//! Tests of parts of rows, byte by byte.
 
 use std::path::Path;
 
@@ -15,12 +15,12 @@ use crate::row::format::values::encode_values;
 use crate::row::source::{ByteSource, Piece};
 use crate::{ChunkReader, EncodingStats, Version};
 
-/// Decodes all of `bytes` and checks that no shorter input does.
+/// Decodes all of `bytes`, and checks that no shorter input can be decoded.
 fn decode<T: std::fmt::Debug>(bytes: &[u8], decode: impl Fn(&mut Piece<'_>) -> Step<T>) -> T {
     let env = MemEnv::new(1).shared();
     let path = Path::new("Data.db");
     env.create(path).unwrap();
-    let file = ChunkReader::open_plain(env.as_ref(), path, None).unwrap();
+    let file = ChunkReader::open_unchecked(env.as_ref(), path, None).unwrap();
     let piece_of = |bytes: &[u8]| Piece::new(Bytes::copy_from_slice(bytes), 100, &file);
     for len in 0..bytes.len() {
         let error = decode(&mut piece_of(&bytes[..len])).unwrap_err();
@@ -36,7 +36,7 @@ fn is_refused<T>(bytes: &[u8], decode: impl Fn(&mut Piece<'_>) -> Step<T>) -> bo
     let env = MemEnv::new(1).shared();
     let path = Path::new("Data.db");
     env.create(path).unwrap();
-    let file = ChunkReader::open_plain(env.as_ref(), path, None).unwrap();
+    let file = ChunkReader::open_unchecked(env.as_ref(), path, None).unwrap();
     decode(&mut Piece::new(Bytes::copy_from_slice(bytes), 0, &file)).is_err()
 }
 

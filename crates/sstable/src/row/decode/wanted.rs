@@ -1,6 +1,7 @@
-//! Which values of a row are wanted.
+//! The selected values of a row.
 //!
-//! Of a cell whose value is not, all the rest is read: whether a row lives depends on the times of all its cells.
+//! All other parts of a cell are read even if its value is not selected: whether a row is live depends on the times of all its
+//! cells.
 
 use bytes::Bytes;
 use ilion_rows::ClusteringFilter;
@@ -8,20 +9,20 @@ use ilion_schema::ColumnId;
 
 use super::columns::FileColumn;
 
-/// What is given of columns that are not wanted, so that it is known whether a row lives.
+/// What is returned of columns that are not selected, so that the reader knows whether the row is live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unwanted {
-    /// Times of all their cells.
+    /// The times of all their cells.
     Times,
-    /// Of cells that live for ever, those of the newest may stand for all, which is never older than what is left out. A row that,
-    /// merged with those of other sources, has something left and does not live, has to be read again with all times.
+    /// The newest cell without an end stands for all cells that have no end; it is never older than those left out. If such a
+    /// row, merged with other sources, is not empty and not live, it must be read again with all times.
     Newest,
 }
 
-/// The values that a filter wants.
+/// The values that a filter selects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'f> {
-    /// Nothing: everything.
+    /// `None` selects everything.
     filter: Option<&'f ClusteringFilter>,
     unwanted: Unwanted,
 }
@@ -44,17 +45,17 @@ impl<'f> Wanted<'f> {
         self.filter.is_none()
     }
 
-    /// Columns of which something is wanted; `None`: all.
+    /// The selected columns; `None` if all are.
     pub(super) fn columns(self) -> Option<&'f [ColumnId]> {
         self.filter?.columns.as_deref()
     }
 
-    /// What is given of the others.
+    /// What is returned of the other columns.
     pub(super) fn unwanted(self) -> Unwanted {
         self.unwanted
     }
 
-    /// True if a value of the column is wanted. Nobody wants what was dropped; counts are needed to be summed up.
+    /// True if a value of the column is selected. Dropped columns never are; counters always are, since counts must be added.
     #[inline]
     pub(super) fn has(self, column: &FileColumn) -> bool {
         match (self.filter, column.column) {
@@ -64,12 +65,12 @@ impl<'f> Wanted<'f> {
         }
     }
 
-    /// True if everything of the column is wanted.
+    /// True if all values of the column are selected.
     pub(super) fn has_all_of(self, column: &FileColumn) -> bool {
         self.has(column) && (!column.is_complex || self.paths_of(column).is_none())
     }
 
-    /// True if the value with this path is wanted of a column of which [`Self::has`] holds.
+    /// True if the value with this path is selected. Requires: [`Self::has`] is true for the column.
     #[inline]
     pub(super) fn has_element(self, column: &FileColumn, path: &Bytes) -> bool {
         self.paths_of(column).is_none_or(|paths| paths.contains(path))

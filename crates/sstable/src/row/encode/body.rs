@@ -1,37 +1,37 @@
-//! The body of a row, encoded before its size can be written. Large values are not copied: a row of hundreds of MiB takes no
-//! more memory than its values do.
+//! The body of a row, encoded before its size is known. Large values are not copied: a row of hundreds of MiB needs no memory
+//! beyond that of its values.
 
 use bytes::Bytes;
 use ilion_codec::{Append, Filling, Writer};
 
-/// Values from here on stay where they are.
+/// Values of at least this length are not copied.
 pub(crate) const LARGE_VALUE_BYTES: usize = 4 << 10;
 
-/// What follows the sizes.
+/// A body behind the sizes.
 #[derive(Debug, Default)]
 pub(crate) struct EncodedBody {
     encoded: Writer,
-    /// Large values, and before which of the encoded bytes they come.
+    /// Large values, with the number of encoded bytes before each.
     values: Vec<(usize, Bytes)>,
     values_length: u64,
-    /// Encoded bytes before the first column.
+    /// Number of encoded bytes before the first column.
     columns_at: usize,
 }
 
-/// What the body of a row is appended to.
+/// The output of a row's body.
 pub(super) trait BodySink: Append {
-    /// What follows are the columns.
+    /// Called before the first column.
     #[inline(always)]
     fn begin_columns(&mut self) {}
 
-    /// Appends a value, or shares it if it has memory of its own.
+    /// Appends a value, or shares it if it has its own memory.
     #[inline(always)]
     fn value(&mut self, value: &[u8], _shared: Option<&Bytes>) {
         self.bytes(value);
     }
 }
 
-/// The place of the body behind its size: the size is put into the room that was left for it.
+/// A body that is written in place, behind the space reserved for its size.
 impl BodySink for Filling<'_> {}
 
 impl BodySink for EncodedBody {
@@ -96,18 +96,18 @@ impl EncodedBody {
         self.values.push((self.encoded.len(), value));
     }
 
-    /// What stands before the columns.
+    /// The bytes before the columns.
     pub(crate) fn before_columns(&self) -> &[u8] {
         &self.encoded.as_slice()[..self.columns_at]
     }
 
-    /// All of it, if it has no large value.
+    /// All bytes, if there is no large value.
     #[inline]
     pub(crate) fn as_slice(&self) -> Option<&[u8]> {
         self.values.is_empty().then_some(self.encoded.as_slice())
     }
 
-    /// All of it, piece by piece.
+    /// All bytes, in pieces.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let encoded = self.encoded.as_slice();
         let mut from = 0;
@@ -120,7 +120,7 @@ impl EncodedBody {
         before.chain([&encoded[last..]])
     }
 
-    /// Lets go of the large values.
+    /// Drops the large values.
     pub(crate) fn forget_values(&mut self) {
         self.values.clear();
     }

@@ -1,4 +1,4 @@
-//! One cell.
+//! Encodes cells.
 
 use ilion_codec::{Append, unsigned_vint_len};
 use ilion_rows::{CellRef, Liveness};
@@ -10,7 +10,7 @@ use crate::row::format::cell_flag::{
 use crate::row::format::times::Times;
 use crate::row::format::values::Unstorable;
 
-/// Appends all of a cell but the bytes of its value.
+/// Appends a cell without the bytes of its value.
 #[inline]
 pub(super) fn encode_cell_head(
     cell: &CellRef<'_>,
@@ -35,7 +35,7 @@ pub(super) fn encode_cell_head(
     Ok(())
 }
 
-/// Appends the start of any cell with the times of this one.
+/// Appends the start of a cell: flags and times.
 pub(super) fn encode_cell_times(
     cell: &CellRef<'_>,
     liveness: &Liveness,
@@ -45,7 +45,7 @@ pub(super) fn encode_cell_times(
     encode_times(cell, flags_of(cell, liveness) & !HAS_EMPTY_VALUE, times, out);
 }
 
-/// Bytes of a value and its length.
+/// Length of a stored value, including its length field.
 #[inline]
 pub(super) fn value_length(cell: &CellRef<'_>, column: &StoredColumn) -> usize {
     let len = cell.value.len();

@@ -1,4 +1,4 @@
-//! The columns of a table that are static, or that are not, in storage order, and the ones of them that a row has.
+//! The static or the regular columns of a table in storage order, and the columns of a row that are stored.
 
 use ilion_codec::Append;
 use ilion_schema::{Column, ColumnId, TableSchema};
@@ -9,13 +9,13 @@ use crate::row::format::BITMAP_COLUMNS;
 use crate::row::format::subset::encode_subset;
 use crate::row::format::values::{FixedLen, Unstorable};
 
-/// What the encoder must know of a column.
+/// A column, as the encoder needs it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredColumn {
     pub(super) id: ColumnId,
     pub(super) is_complex: bool,
     pub(super) is_counter: bool,
-    /// Complex columns always store the lengths of their values.
+    /// `None` for complex columns, which always store the lengths of their values.
     pub(super) value_len: FixedLen,
 }
 
@@ -32,26 +32,26 @@ impl StoredColumn {
     }
 }
 
-/// The most bytes that a vint takes.
+/// Maximum length of a vint.
 pub(super) const VINT_BYTES_MAX: usize = 9;
-/// The most bytes that a deletion inside a row takes.
+/// Maximum length of a deletion inside a row.
 const DELETION_BYTES_MAX: usize = 2 * VINT_BYTES_MAX;
-/// The most bytes that a cell takes beside its path and its value: flags, three times, a length.
+/// Maximum length of a cell without path and value: flags, three times, a length.
 const CELL_HEAD_BYTES_MAX: usize = 1 + 4 * VINT_BYTES_MAX;
 
-/// A column of the row at hand: its place in storage order, then in the row.
+/// A column of the current row: its index in storage order, and in the row.
 type Chosen = (u16, u16);
 
-/// In `place_of`: not a column of this kind, or dropped.
+/// In `place_of`: a column of another kind, or dropped.
 const NO_PLACE: u16 = u16::MAX;
 
 #[derive(Debug, Default)]
 pub(super) struct ColumnLayout {
     columns: Vec<StoredColumn>,
-    /// Place in storage order, by column id.
+    /// Index in storage order, by column id.
     place_of: Vec<u16>,
     has_complex: bool,
-    /// All columns are simple, and no counters.
+    /// True if all columns are simple, and none is a counter.
     is_simple: bool,
     chosen: Vec<Chosen>,
 }
@@ -76,13 +76,13 @@ impl ColumnLayout {
         layout
     }
 
-    /// All in storage order, if they are simple, no counters, and few enough for a bitmap.
+    /// All columns in storage order, if they are simple, no counters, and few enough for a bitmap.
     #[inline]
     pub(super) fn all_simple(&self) -> Option<&[StoredColumn]> {
         (self.is_simple && self.has_bitmap()).then_some(&self.columns[..])
     }
 
-    /// Which columns a row has is stored as a bitmap.
+    /// True if the columns of a row are stored as a bitmap.
     #[inline]
     pub(super) fn has_bitmap(&self) -> bool {
         self.columns.len() < BITMAP_COLUMNS
@@ -96,8 +96,8 @@ impl ColumnLayout {
         self.has_complex
     }
 
-    /// Picks the columns that are stored, in storage order: not those that were dropped since the row was written, and
-    /// not complex ones with nothing in them. Returns the most bytes that they can take.
+    /// Chooses the columns to store, in storage order: without columns that were dropped since the row was written, and without
+    /// empty complex columns. Returns a bound of their size.
     #[inline]
     pub(super) fn choose(&mut self, row: &impl RowSource) -> Result<usize, Unstorable> {
         self.chosen.clear();
@@ -148,7 +148,7 @@ impl ColumnLayout {
         self.chosen.len() == self.columns.len()
     }
 
-    /// The chosen columns of the row that they were chosen from.
+    /// The chosen columns with their data. Requires: they were chosen for this row.
     #[inline]
     pub(super) fn chosen_of<'a>(
         &'a self,
@@ -160,13 +160,13 @@ impl ColumnLayout {
         })
     }
 
-    /// Appends which columns are there; not all are.
+    /// Appends the subset of chosen columns. Requires: not all are chosen.
     #[inline]
     pub(super) fn encode_subset(&self, out: &mut impl Append) {
         encode_subset(self.columns.len(), self.chosen.iter().map(|chosen| chosen.0), out);
     }
 
-    /// Appends that no column is there.
+    /// Appends the empty subset.
     pub(super) fn encode_empty_subset(&self, out: &mut impl Append) {
         encode_subset(self.columns.len(), [].into_iter(), out);
     }

@@ -1,4 +1,4 @@
-//! What the cell map is to have of a large row.
+//! Describes large rows for the cell map.
 
 use ilion_codec::Writer;
 use ilion_rows::{CellRef, ComplexColumn, Liveness, Row};
@@ -10,22 +10,22 @@ use crate::cells::PartsWriter;
 use crate::row::format::times::Times;
 use crate::row::format::values::Unstorable;
 
-/// A part that has so many bytes ends: less of it is read for one of its columns.
+/// A part ends at this size: then a read of one column reads less.
 const PART_BYTES: u64 = 1024;
-/// A column of many cells is described if that takes at most one of so many of its bytes.
+/// A complex column is described if its description is at most this fraction of its size.
 const COMPLEX_BYTES_PER_MAP_BYTE: u64 = 64;
 
-/// How much is told of columns whose times differ from those beside them.
+/// How precisely columns are described whose times differ from their neighbours'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// All of it.
+    /// All columns.
     Fine,
-    /// Short columns are told to be read.
+    /// Short columns are marked as to be read.
     Coarse,
 }
 
 impl Detail {
-    /// Parts with fewer bytes are read.
+    /// Shorter parts are marked as to be read.
     fn run_bytes_min(self) -> u64 {
         match self {
             Self::Fine => 0,
@@ -34,14 +34,14 @@ impl Detail {
     }
 }
 
-/// Columns that make a part.
+/// Columns of one part.
 #[derive(Clone, Copy, Debug, Default)]
 struct Columns {
     count: usize,
     length: u64,
 }
 
-/// Makes the parts of rows; keeps its memory from row to row.
+/// Builds the parts of rows; reuses its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Sketch {
     parts: PartsWriter,
@@ -57,7 +57,7 @@ impl Sketch {
         self.parts.as_slice()
     }
 
-    /// Describes the columns of a row that were chosen to be stored.
+    /// Describes the chosen columns of a row.
     pub(super) fn draw(
         &mut self,
         row: &Row,

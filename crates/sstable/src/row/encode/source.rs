@@ -1,4 +1,4 @@
-//! What the encoder asks a row for, wherever the parts of the row lie.
+//! The encoder's view of a row, in any representation.
 
 use std::ops::Deref;
 
@@ -8,25 +8,25 @@ use ilion_schema::ColumnId;
 
 /// A row to be stored.
 pub(crate) trait RowSource {
-    /// A clustering value.
+    /// The type of a clustering value.
     type Value: Deref<Target = [u8]>;
 
-    /// One value for each clustering column.
+    /// A value for each clustering column.
     fn clustering(&self) -> &[Option<Self::Value>];
-    /// When the row was inserted, and when it expires.
+    /// The row's liveness.
     fn liveness(&self) -> Liveness;
-    /// What is deleted of the row.
+    /// The row's deletion.
     fn deletion(&self) -> DeletionTime;
     /// The column at an index; `None` behind the last one.
     fn column(&self, index: usize) -> Option<(ColumnId, Content<'_>)>;
 }
 
-/// What a row has of a column.
+/// The data of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content<'r> {
-    /// One cell. If its value has memory of its own, it is there to be shared instead of copied.
+    /// One cell. If its value has its own memory, it can be shared instead of copied.
     Simple(CellRef<'r>, Option<&'r Bytes>),
-    /// A collection, or a user type that is not frozen.
+    /// An unfrozen collection or user type.
     Complex(&'r ComplexColumn),
 }
 
@@ -59,7 +59,7 @@ impl RowSource for Row {
     }
 }
 
-/// A row that was seen in an SSTable or a memtable, all of which was written at one time.
+/// A plain row of an SSTable or memtable that was written at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeenRow<'s, 'b> {
     pub(crate) row: &'s PlainRow<'b>,
@@ -92,7 +92,7 @@ impl<'b> RowSource for SeenRow<'_, 'b> {
     }
 }
 
-/// An entry of the hidden table of an index has no columns.
+/// An entry of a hidden table of an index; it has no columns.
 impl<'e> RowSource for EntryRow<'e> {
     type Value = &'e [u8];
 

@@ -1,4 +1,4 @@
-//! All ways of encoding a row give the same bytes and statistics.
+//! Tests that all ways of encoding a row give the same bytes and statistics.
 
 use bytes::Bytes;
 use ilion_rows::notation::parse_table;
@@ -10,7 +10,7 @@ use super::*;
 const PREVIOUS_SIZE: u64 = 300;
 const WRITTEN_MICROS: i64 = 1_000;
 
-/// Bytes and statistics of a row that was stored.
+/// Bytes and statistics of an encoded row.
 type Stored = (Vec<u8>, String);
 
 fn encoder(table: &TableSchema) -> RowEncoder {
@@ -21,13 +21,13 @@ fn collector() -> MetadataCollector {
     MetadataCollector::new(ClusteringComparator::new([]))
 }
 
-fn told(mut stats: MetadataCollector) -> String {
+fn statistics_text(mut stats: MetadataCollector) -> String {
     stats.end_partition(b"k", 1);
     format!("{:?}", stats.finish((Bytes::new(), Bytes::new())))
 }
 
-/// What a way of encoding stores into a buffer with so much room; `None` if it leaves the row to another, with nothing appended or
-/// told.
+/// What a way of encoding writes into a buffer of `room` bytes; `None` if it leaves the row to another way, and then changes
+/// neither buffer nor statistics.
 fn stored(
     room: usize,
     encode: impl FnOnce(&mut MetadataCollector, &mut Slab) -> Option<Range<usize>>,
@@ -38,14 +38,14 @@ fn stored(
         assert_eq!(
             format!("{stats:?}"),
             format!("{:?}", collector()),
-            "something was told"
+            "something was statistics_text"
         );
         return None;
     }
-    Some((out.as_slice().to_vec(), told(stats)))
+    Some((out.as_slice().to_vec(), statistics_text(stats)))
 }
 
-/// The careful way, the body gathered apart. `None` for a row with nothing to store.
+/// The general way, with a separate body. `None` for an empty row.
 fn long(encoder: &mut RowEncoder, row: &Row) -> Option<Stored> {
     if encoder.fit(row).unwrap() == Fit::Blank {
         return None;
@@ -55,17 +55,17 @@ fn long(encoder: &mut RowEncoder, row: &Row) -> Option<Stored> {
         .encode_long(row, PREVIOUS_SIZE, &mut stats, &mut out)
         .unwrap();
     let body = encoder.body().pieces().collect::<Vec<_>>().concat();
-    Some(([out.as_slice(), &body].concat(), told(stats)))
+    Some(([out.as_slice(), &body].concat(), statistics_text(stats)))
 }
 
-/// The careful way, the body written where it belongs.
+/// The general way, in place.
 fn short(encoder: &mut RowEncoder, row: &Row) -> Option<Stored> {
     stored(0, |stats, out| {
         encoder.encode_if_short(row, PREVIOUS_SIZE, stats, out).unwrap()
     })
 }
 
-/// A row all of which was written at [`WRITTEN_MICROS`], as it is seen where it lies.
+/// A plain row that was written at [`WRITTEN_MICROS`].
 struct Seen<'r> {
     clustering: Vec<Option<&'r [u8]>>,
     cells: Vec<(ColumnId, &'r [u8])>,
@@ -89,7 +89,7 @@ impl<'r> Seen<'r> {
         })
     }
 
-    /// The same as it comes from an SSTable, which has the cells as they will be stored again.
+    /// The same row as it comes from an SSTable, with its stored cells.
     fn with_stored_cells(self, encoder: &mut RowEncoder, row: &Row) -> Option<Self> {
         encoder.fit(row).unwrap();
         if !encoder.regulars.has_chosen_all() {
@@ -130,7 +130,7 @@ impl<'r> Seen<'r> {
     }
 }
 
-/// How many rows each way has taken.
+/// Number of rows that each way has encoded.
 #[derive(Debug, Default)]
 struct Taken {
     short: u32,
@@ -140,7 +140,7 @@ struct Taken {
     from_sstable: u32,
 }
 
-/// Has a row encoded in every way that takes it.
+/// Encodes a row in every way that accepts it.
 fn check(encoder: &mut RowEncoder, row: &Row, taken: &mut Taken) {
     let expected = long(encoder, row);
     let agrees = |way: &mut u32, found: Option<Stored>| {
@@ -151,7 +151,7 @@ fn check(encoder: &mut RowEncoder, row: &Row, taken: &mut Taken) {
     };
     agrees(&mut taken.short, short(encoder, row));
     let len = expected.as_ref().map_or(0, |(bytes, _)| bytes.len());
-    // With too little room the fast way leaves a row alone.
+    // With too little space, the fast way refuses a row.
     for room in [0, 1, 7, 30, len.saturating_sub(1), len, len + 9, 1 << 14] {
         let usual = stored(room, |stats, out| {
             encoder.encode_usual(row, PREVIOUS_SIZE, stats, out)

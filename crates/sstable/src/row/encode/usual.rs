@@ -1,6 +1,5 @@
-//! Rows as nearly all are: they live, and have a value that is neither empty nor null for each clustering column and each
-//! column, all written at one time. They are written in one go as they are looked at. What turns out to be different is left
-//! to the careful way.
+//! Encodes rows in their usual form in one pass: live rows with a value, neither empty nor null, in each clustering column and
+//! each column, all written at one time. Other rows are left to the general way.
 
 use std::ops::{Deref, Range};
 
@@ -17,8 +16,8 @@ use crate::row::format::unfiltered_flag::{HAS_ALL_COLUMNS, HAS_TIMESTAMP};
 use crate::row::format::values::FixedLen;
 
 impl RowEncoder {
-    /// Appends a row. Returns the place of its clustering values in `out`; `None`, with nothing appended or told, if it is not as most
-    /// are, or `out` would have to grow for it.
+    /// Appends a row. Returns the range of its clustering values in `out`; `None`, without any change, if the row does not have
+    /// the usual form, or `out` would have to grow.
     #[inline(always)]
     pub(crate) fn encode_usual(
         &mut self,
@@ -44,7 +43,7 @@ impl RowEncoder {
         Some(clustering)
     }
 
-    /// The same for a row that is seen where it lies, all of it written at `micros`.
+    /// The same for a plain row that was written at `micros`.
     #[inline(always)]
     pub(super) fn encode_usual_seen(
         &mut self,
@@ -73,7 +72,7 @@ impl RowEncoder {
         Some(clustering)
     }
 
-    /// Puts what stands before the cells of a row with all columns into what room there is in `out`. Returns the room for the cells.
+    /// Writes a row with all columns, up to its cells, into the free space of `out`. Returns the space for the cells.
     #[inline(always)]
     fn begin<'s, V: Deref<Target = [u8]>>(
         &self,
@@ -97,7 +96,7 @@ impl RowEncoder {
         Some((begun, room))
     }
 
-    /// Appends what was put there. Returns the place of the clustering; `None` if the row is not short.
+    /// Appends what was written there. Returns the range of the clustering; `None` if the row is not short.
     #[inline(always)]
     fn end(&mut self, ended: Ended, out: &mut Slab) -> Option<Range<usize>> {
         if ended.body_len >= self.short_bytes_max {
@@ -113,29 +112,29 @@ impl RowEncoder {
     }
 }
 
-/// A row that is being put into the room that there is.
+/// A row that is being written to free space.
 #[derive(Debug)]
 struct Begun<'s> {
-    /// Where its size stands.
+    /// The space of its size.
     size: Gap<'s>,
-    /// The room that was left where the size begins to count, and where the body begins.
+    /// Free space behind the size field, and at the start of the body.
     left_behind_size: usize,
     left_at_body: usize,
 }
 
-/// A row that was put there.
+/// A row that was written to free space.
 #[derive(Debug)]
 struct Ended {
-    /// The room behind it.
+    /// Free space behind it.
     left: usize,
     size: usize,
-    /// Its size stands there: it took as much as that of the row before.
+    /// True if its size was written: it has the same length as that of the row before.
     has_size: bool,
     body_len: usize,
 }
 
 impl Begun<'_> {
-    /// All of the row is there, and this is the room behind it.
+    /// The row is complete; `room` is the space behind it.
     #[inline(always)]
     fn end(self, room: Room<'_>) -> Ended {
         let left = room.left();
@@ -169,11 +168,11 @@ fn append_clustering<'s, V: Deref<Target = [u8]>>(
     Some(room)
 }
 
-/// A cell as a row has it.
+/// A cell of a row.
 trait RowCell {
-    /// True if it is of that column, and has no times of its own in a row that was written at `micros`.
+    /// True if it belongs to this column, and has no times of its own in a row written at `micros`.
     fn is_usual(&self, column: ColumnId, micros: i64) -> bool;
-    /// Its value, if it is.
+    /// Its value, if it is usual.
     fn value(&self) -> &[u8];
 }
 
@@ -200,7 +199,7 @@ impl RowCell for ColumnData {
     }
 }
 
-/// Of a row that is seen, all of which was written at one time.
+/// A cell of a plain row that was written at one time.
 impl RowCell for (ColumnId, &[u8]) {
     #[inline(always)]
     fn is_usual(&self, column: ColumnId, _: i64) -> bool {
@@ -213,7 +212,7 @@ impl RowCell for (ColumnId, &[u8]) {
     }
 }
 
-/// What is in a loop over cells is a function of its own, so that the loop has all registers.
+/// A function of its own, so that its loop over cells has all registers.
 #[inline(never)]
 fn append_cells<'s>(
     cells: &[impl RowCell],
@@ -237,7 +236,7 @@ fn append_cells<'s>(
     Some(room)
 }
 
-/// A value that is not empty and has the length that it may have.
+/// Appends a value that is not empty and has a valid length.
 #[inline(always)]
 fn append_value<'s>(len: FixedLen, value: &[u8], room: Room<'s>) -> Option<Room<'s>> {
     match len {

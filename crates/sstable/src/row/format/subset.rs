@@ -1,4 +1,4 @@
-//! Which of the header's columns a row has.
+//! The subset of the header's columns that a row has.
 //!
 //! ```text
 //! subset := 0:uvint                        all of them
@@ -14,7 +14,7 @@ use super::BITMAP_COLUMNS;
 use crate::error::Step;
 use crate::row::source::ByteSource;
 
-/// Indexes of the columns that are there, ascending.
+/// Indexes of the row's columns, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Subset {
     First(usize),
@@ -37,7 +37,7 @@ impl Subset {
         }
     }
 
-    /// All of so many columns, fewer than 64, but those whose bits are set; `None` if others are missing.
+    /// The columns of `column_count` (below 64) whose bits are not set; `None` if other bits are set.
     #[inline(always)]
     pub(crate) fn of_missing(missing: u64, column_count: usize) -> Option<Self> {
         let all = (1_u64 << column_count) - 1;
@@ -69,7 +69,7 @@ impl Subset {
         }
     }
 
-    /// How many columns are there before the one with that index; `None` if it is not there.
+    /// The number of columns before the one with this index; `None` if that is not in the subset.
     pub(crate) fn rank(&self, index: usize) -> Option<usize> {
         match self {
             Self::First(count) => (index < *count).then_some(index),
@@ -94,7 +94,7 @@ impl Subset {
         std::iter::successors(first, |index| self.next_from(index + 1)).take(ranks.len())
     }
 
-    /// Takes the least index that is at least `from`.
+    /// The lowest index from `from` on.
     #[inline]
     pub(crate) fn next_from(&self, from: usize) -> Option<usize> {
         match self {
@@ -124,7 +124,7 @@ fn decode_indexes(input: &mut impl ByteSource, count: usize, column_count: usize
     Ok(indexes)
 }
 
-/// Appends which of `count` columns are present; not all are.
+/// Appends the subset of `count` columns. Requires: not all are present.
 #[inline]
 pub(crate) fn encode_subset(
     count: usize,

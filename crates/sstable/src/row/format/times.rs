@@ -1,5 +1,5 @@
-//! Timestamps, TTLs and local times: stored as differences to the least values, which the header names. Deletions are made of
-//! them; those of partitions (PDEL) have times of fixed size.
+//! Timestamps, TTLs and local times, stored as differences to the minima of the header; and deletions. Deletions of partitions
+//! (PDEL) have times of fixed size.
 //!
 //! ```text
 //! PDEL := secs:i32 micros:i64                         before oa; the greatest secs and the least micros: live
@@ -15,7 +15,7 @@ use crate::row::source::ByteSource;
 use crate::statistics::SECONDS_MAX_BEFORE_OA;
 use crate::{EncodingStats, Version};
 
-/// `None` in the versions that hold local deletion times as `i32`.
+/// Stands for a missing local deletion time in versions that store it as `i32`.
 const NO_DELETION_TIME_I32: u32 = i32::MAX as u32;
 const TTL_MAX: u32 = i32::MAX as u32;
 
@@ -60,7 +60,7 @@ impl Times {
         Ok(ttl_secs)
     }
 
-    /// When something was deleted or expires; never none.
+    /// Decodes a local deletion time, which must not be missing.
     pub(crate) fn local_deletion(&self, input: &mut impl ByteSource) -> Step<u32> {
         let secs = self.any_local_deletion(input)?;
         if secs == NO_DELETION_TIME {
@@ -82,11 +82,11 @@ impl Times {
         }
     }
 
-    /// A deletion inside a row or marker.
+    /// Decodes a deletion inside a row or marker.
     pub(crate) fn deletion(&self, input: &mut impl ByteSource) -> Step<DeletionTime> {
         let marked_at_micros = self.timestamp(input)?;
         if marked_at_micros == NO_TIMESTAMP {
-            // Compat: 4.x and 5.0 disagree on the seconds of a live deletion.
+            // Compat: 4.x and 5.0 store different seconds for a live deletion.
             input.uvint()?;
             return Ok(DeletionTime::LIVE);
         }
@@ -94,13 +94,13 @@ impl Times {
         Ok(DeletionTime::new(marked_at_micros, local_secs))
     }
 
-    /// Bytes that say that a partition is not deleted.
+    /// Length of the deletion of a live partition.
     #[inline]
     pub(crate) fn live_partition_len(&self) -> usize {
         if self.version.is_oa_or_later() { 1 } else { 12 }
     }
 
-    /// True if these say so.
+    /// True if these bytes are the deletion of a live partition.
     #[inline]
     pub(crate) fn is_live_partition(&self, bytes: &[u8]) -> bool {
         match bytes {
@@ -111,7 +111,7 @@ impl Times {
         }
     }
 
-    /// The deletion of a partition, and any deletion in an index: of fixed size, not relative to anything.
+    /// Decodes the deletion of a partition, or a deletion in an index: of fixed size, not relative.
     #[inline]
     pub(crate) fn partition_deletion(&self, input: &mut impl ByteSource) -> Step<DeletionTime> {
         if self.version.is_oa_or_later() {
@@ -135,7 +135,7 @@ impl Times {
 }
 
 impl Times {
-    /// What is stored of a timestamp.
+    /// The stored form of a timestamp.
     #[inline]
     pub(crate) fn micros_delta(&self, micros: i64) -> u64 {
         micros
@@ -143,7 +143,7 @@ impl Times {
             .cast_unsigned()
     }
 
-    /// What is stored of a local time. Compat: versions before oa end in 2038, and times after that are cut
+    /// The stored form of a local time. Compat: versions before oa end in 2038; later times are cut
     /// (`expiration_date_overflow_policy: CAP`).
     #[inline]
     fn secs_delta(&self, secs: u32) -> u64 {
@@ -154,7 +154,7 @@ impl Times {
         sign_extended(secs.wrapping_sub(self.least.min_local_deletion_secs))
     }
 
-    /// What is stored of a TTL.
+    /// The stored form of a TTL.
     #[inline]
     fn ttl_delta(&self, secs: u32) -> u64 {
         sign_extended(secs.wrapping_sub(self.least.min_ttl_secs))
@@ -175,7 +175,7 @@ impl Times {
         out.uvint(self.ttl_delta(secs));
     }
 
-    /// The times of a liveness that is there.
+    /// Appends the times of a liveness. Requires: it is not missing.
     #[inline(always)]
     pub(crate) fn encode_liveness(&self, liveness: &Liveness, out: &mut impl Append) {
         self.encode_micros(liveness.timestamp_micros, out);
@@ -208,16 +208,16 @@ fn partition_deletion_oa(input: &mut impl ByteSource) -> Step<DeletionTime> {
     Ok(DeletionTime::new(i64::from_be_bytes(marked_at), local_secs))
 }
 
-/// As `uvint32` of the format notes.
+/// The `uvint32` of the format notes.
 #[inline]
 fn sign_extended(secs: u32) -> u64 {
     i64::from(secs.cast_signed()).cast_unsigned()
 }
 
-/// Bytes of a deletion time of fixed size, at most.
+/// Maximum length of a deletion time of fixed size.
 pub(crate) const PARTITION_DELETION_BYTES_MAX: usize = 12;
 
-/// The greatest time in seconds, and the least in microseconds.
+/// The highest time in seconds, and the lowest in microseconds.
 const LIVE_BEFORE_OA: [u8; PARTITION_DELETION_BYTES_MAX] =
     [0x7F, 0xFF, 0xFF, 0xFF, 0x80, 0, 0, 0, 0, 0, 0, 0];
 
@@ -243,7 +243,7 @@ pub(crate) fn encode_partition_deletion(
     Ok(())
 }
 
-/// Appends that nothing was deleted.
+/// Appends the deletion of a live partition.
 #[inline]
 fn encode_no_deletion(version: Version, out: &mut impl Append) {
     if version.is_oa_or_later() {

@@ -1,4 +1,4 @@
-//! Clustering values, as rows, markers, indexes and statistics store them.
+//! Clustering values, as in rows, markers, indexes and statistics.
 //!
 //! ```text
 //! values := batch*                     of at most 32 values
@@ -8,7 +8,7 @@
 //! bound  := kind:u8  count:u16  values
 //! ```
 //!
-//! Not here: reading the clusterings of rows, which shares the bytes of a chunk (`row::decode`).
+//! Not here: decoding the clusterings of rows, which shares the bytes of a chunk (`row::decode`).
 
 use std::ops::Deref;
 
@@ -21,10 +21,10 @@ use super::VALUES_PER_HEADER;
 const EMPTY: u64 = 1;
 const NULL: u64 = 2;
 
-/// Bytes of a non-empty value, for types that have no length in front.
+/// Length of non-empty values, for types of fixed length; `None` if values are stored with their length.
 pub(crate) type FixedLen = Option<u32>;
 
-/// Why something cannot be stored: the caller made it wrongly.
+/// Why data cannot be stored: a bug of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unstorable {
     #[error("it has more clustering values than the table has clustering columns")]
@@ -35,24 +35,24 @@ pub(crate) enum Unstorable {
     WrongLength,
     #[error("it has a column that the table did not have when the SSTable was begun")]
     UnknownColumn,
-    #[error("it has one cell for a column of many, or many for a column of one")]
+    #[error("it has a simple value for a complex column, or the reverse")]
     WrongShape,
     #[error("it has a column twice")]
     TwoOfAColumn,
-    #[error("a range tombstone marker has not the deletions that its kind needs")]
+    #[error("a range tombstone marker does not have the deletions of its kind")]
     MarkerSides,
     #[error("partition deletions with negative timestamps cannot be stored by this version")]
     NegativeDeletion,
 }
 
-/// Appends leading clustering values, of the types that `lens` describes.
+/// Appends leading clustering values of types with these lengths.
 #[inline]
 pub(crate) fn encode_values<V: Deref<Target = [u8]>>(
     lens: &[FixedLen],
     values: &[Option<V>],
     out: &mut impl Append,
 ) -> Result<(), Unstorable> {
-    // Most tables have none or one.
+    // Most tables have no clustering column, or one.
     match (lens, values) {
         (_, []) => return Ok(()),
         ([len], [Some(value)]) if !value.is_empty() => {
@@ -103,8 +103,7 @@ pub(crate) fn encode_value(len: FixedLen, value: &[u8], out: &mut impl Append) -
     Ok(())
 }
 
-/// Appends a value of a type of fixed length. A copy of so many bytes as most of them have is an instruction, one of any
-/// number a call.
+/// Appends a value of fixed length. The usual lengths are copied with one instruction, any other with a call.
 #[inline(always)]
 pub(crate) fn append_fixed(value: &[u8], out: &mut impl Append) {
     if let Ok(value) = <[u8; 4]>::try_from(value) {
@@ -116,7 +115,7 @@ pub(crate) fn append_fixed(value: &[u8], out: &mut impl Append) {
     }
 }
 
-/// Reads as many values as `lens` has.
+/// Decodes one value for each of `lens`.
 pub(crate) fn decode_values(lens: &[FixedLen], input: &mut Reader<'_>) -> Result<Values, Malformed> {
     let mut values = Values::new();
     for lens in lens.chunks(VALUES_PER_HEADER) {
@@ -136,7 +135,7 @@ pub(crate) fn decode_values(lens: &[FixedLen], input: &mut Reader<'_>) -> Result
     Ok(values)
 }
 
-/// Appends a bound; its kind may be one that no [`BoundKind`] has (a row's clustering, 4).
+/// Appends a bound. `kind` may be a value without a [`BoundKind`] (a row's clustering, 4).
 pub(crate) fn encode_bound(
     lens: &[FixedLen],
     bound: &Bound,
@@ -148,7 +147,7 @@ pub(crate) fn encode_bound(
     encode_values(lens, &bound.values, out)
 }
 
-/// Reads a bound.
+/// Decodes a bound.
 pub(crate) fn decode_bound(lens: &[FixedLen], input: &mut Reader<'_>) -> Result<Bound, Malformed> {
     let refused = input.error("a kind of range bound");
     let kind = BoundKind::from_ordinal(input.u8()?).ok_or(refused)?;

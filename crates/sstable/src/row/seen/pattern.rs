@@ -1,7 +1,7 @@
-//! Rows that are laid out as one before them (`ilion_rows::AlikeRows`), found by the bytes that tell how a row is laid out: flags,
-//! lengths, and the first bits of numbers of variable length. Only these are compared, many at once; nothing is parsed.
+//! Finds rows with the layout of an earlier row (`ilion_rows::AlikeRows`), by the bytes that determine a row's layout: flags,
+//! lengths, and the first bits of vints. Only these bytes are compared, many at once; nothing is parsed.
 //!
-//! Whatever fits the pattern of a row would be read to the same places as that row was.
+//! A row that fits the pattern would be decoded to the same ranges as the row that the pattern was made of.
 
 use std::ops::Range;
 
@@ -11,56 +11,56 @@ use crate::row::decode::RowFormat;
 use crate::row::format::VALUES_PER_HEADER;
 use crate::row::read_uvint;
 
-/// Bytes that are compared at once.
+/// Number of bytes that are compared at once.
 const BLOCK_BYTES: usize = 32;
-/// A larger row costs more to decompress than to read.
+/// Decompressing a larger row costs more than decoding it.
 const ROW_BYTES_MAX: usize = 8 * BLOCK_BYTES;
-/// So many rows are looked for at first, and twice as many whenever all were found: a read of few rows is to look at few.
+/// Number of rows that are searched for at first. Doubled whenever all were found, so that a read of few rows compares few.
 const ROWS_MIN: usize = 8;
 const ROWS_MAX: usize = 256;
-/// After so many rows in a row that did not fit, a pattern is given up.
+/// A pattern is dropped after this many misses in a row.
 const MISSES_MAX: u32 = 4;
-/// So many patterns are made in vain before no more are.
+/// After this many useless patterns, no more are made.
 const IN_VAIN_MAX: u32 = 16;
 
-/// What is compared of some bytes.
+/// A block of bytes, and the bits of it that are compared.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
     mask: [u64; BLOCK_BYTES / 8],
     expected: [u64; BLOCK_BYTES / 8],
 }
 
-/// Rows that are all laid out alike.
+/// The layout of rows, and the bytes that determine it.
 #[derive(Debug)]
 struct Pattern {
     layout: RowLayout,
-    /// Where each tells how long it is, if they may differ in that.
+    /// The size field, if rows may differ in length.
     size: Option<Size>,
-    /// Of the row as far as something has to be the same.
+    /// The bytes of a row, up to the last one that is compared.
     blocks: Vec<Block>,
 }
 
-/// The most that a length of one byte says.
+/// Maximum of a length of one byte.
 const SHORT_LEN_MAX: usize = 0x7F;
 
-/// Bytes of a row behind its size, an unsigned vint of one byte or two, of rows that differ only in their last value.
+/// The size field of a row: an unsigned vint of one or two bytes. Rows differ in length only by their last value.
 #[derive(Clone, Copy, Debug)]
 struct Size {
     /// Where it ends.
     end: usize,
-    /// What belongs to it of the two bytes before that.
+    /// The bits of the two bytes before `end` that belong to it.
     mask: u16,
-    /// Where the last value begins, behind its length of one byte.
+    /// Start of the last value, behind its length of one byte.
     value_at: usize,
 }
 
 impl Size {
-    /// How long the row is that begins here and fits, if its size and the length of its last value say the same. All that tells it is
-    /// among the bytes that are compared.
+    /// The length of a row that fits, if its size and the length of its last value agree. All bytes that this needs are among
+    /// those that are compared.
     #[inline(always)]
     fn row_len<const BLOCKS: usize>(&self, row: &[[u8; BLOCK_BYTES]; BLOCKS]) -> Option<u32> {
         let row = row.as_flattened();
-        // The lesser of two numbers of which it is known costs nothing, and spares the check.
+        // Two bounds that are always true: they cost nothing, and remove the bounds checks.
         let size_at = (self.end - 2).min(row.len() - 2);
         let size = u16::from_be_bytes([row[size_at], row[size_at + 1]]) & self.mask;
         let value_len = u32::from(row[(self.value_at - 1).min(row.len() - 1)]);
@@ -70,25 +70,25 @@ impl Size {
 }
 
 impl Pattern {
-    /// Bytes that have to be at hand to tell whether a row fits.
+    /// Number of bytes that are needed to decide whether a row fits.
     fn span(&self) -> usize {
         self.layout.len.max(self.blocks.len() * BLOCK_BYTES)
     }
 
-    /// How many rows at the start of the bytes fit, one behind the other: as many at most as there are ends to be filled, if they may
-    /// differ in length. Fewer bytes than [`Pattern::span`] are not looked at.
+    /// Number of leading rows in `bytes` that fit. If rows may differ in length, fills `ends` with their ends, and stops when
+    /// it is full. Needs at least [`Pattern::span`] bytes per row.
     #[inline]
     fn count(&self, bytes: &[u8], ends: &mut [u32]) -> usize {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             #[expect(unsafe_code, reason = "only what is compiled for these instructions has them")]
-            // SAFETY: the processor has them.
+            // SAFETY: the processor has these instructions.
             return unsafe { self.count_by_vectors(bytes, ends) };
         }
         self.count_by_blocks(bytes, ends)
     }
 
-    /// The same with 32 bytes in a register.
+    /// The same with registers of 32 bytes.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn count_by_vectors(&self, bytes: &[u8], ends: &mut [u32]) -> usize {
@@ -106,7 +106,7 @@ impl Pattern {
         }
     }
 
-    /// The same for a number of blocks that the compiler knows: it compares them without a loop, as vectors if it is a power of two.
+    /// The same for a constant number of blocks: without a loop, and with vector instructions if it is a power of two.
     #[inline(always)]
     fn count_of_blocks<const BLOCKS: usize>(&self, bytes: &[u8], ends: &mut [u32]) -> usize {
         let Ok(blocks) = <&[Block; BLOCKS]>::try_from(&self.blocks[..]) else {
@@ -123,7 +123,7 @@ impl Pattern {
     }
 }
 
-/// How many rows fit, whose ends are told by their bytes and put down.
+/// Number of rows that fit; each has its own length, and its end is stored in `ends`.
 #[inline(always)]
 fn count_while_fit<const BLOCKS: usize>(
     bytes: &[u8],
@@ -145,7 +145,7 @@ fn count_while_fit<const BLOCKS: usize>(
             break;
         }
     }
-    // The last one may go on behind what is there.
+    // The last row may be cut off.
     count - usize::from(at as usize > bytes.len())
 }
 
@@ -161,24 +161,24 @@ fn fits<const BLOCKS: usize>(row: &[[u8; BLOCK_BYTES]; BLOCKS], blocks: &[Block;
     a | b | c | d == 0
 }
 
-/// Finds rows that are laid out alike.
+/// Finds rows with the same layout.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
     pattern: Option<Pattern>,
-    /// Bytes of the row that was read last.
+    /// Length of the last row that was read.
     last_len: usize,
-    /// Rows that are looked for at once.
+    /// Number of rows that are searched for at once.
     rows: usize,
-    /// Where each of those that were found last begins, and the last one ends, if they differ in length.
+    /// If rows differ in length: the start of each row that was found last, and the end of the last.
     bounds: Vec<u32>,
-    /// Looks in a row that found nothing.
+    /// Searches in a row without a result.
     misses: u32,
-    /// Patterns in a row that were good for nothing.
+    /// Useless patterns in a row.
     in_vain: u32,
 }
 
 impl Patterns {
-    /// The rows with which these bytes begin, if they are known to be alike; of the partition with that key, or each with its own.
+    /// The rows at the start of `bytes` that fit the pattern; of the partition with this key, or each with its own.
     #[inline(always)]
     pub(super) fn alike<'r>(
         &'r mut self,
@@ -201,7 +201,7 @@ impl Patterns {
         })
     }
 
-    /// So many rows were found, and whether there is enough behind them to tell that no more could be.
+    /// Records the number of rows found; `has_more` is false if the end of the bytes stopped the search.
     #[inline]
     fn note_count(&mut self, count: usize, has_more: bool) {
         if count == self.rows {
@@ -209,7 +209,7 @@ impl Patterns {
             self.misses = 0;
             self.rows = (2 * count).min(ROWS_MAX);
         } else if !has_more {
-            // What comes next may go on like this.
+            // The next rows may fit again.
         } else if count > 0 {
             self.misses = 0;
             self.rows = ROWS_MIN;
@@ -221,8 +221,8 @@ impl Patterns {
         }
     }
 
-    /// This row was read as usual. Two of the same length may be the first of many, and so may two of different lengths in a partition, if
-    /// that is due to their last value.
+    /// Records a row that was read one by one. Two rows of the same length may be the first of many; so may two of different
+    /// lengths in a partition, if only their last value differs in length.
     #[inline(always)]
     pub(super) fn note(&mut self, row: &[u8], format: &RowFormat, has_key: bool) {
         let is_even = self.last_len == row.len();
@@ -243,8 +243,8 @@ impl Patterns {
     }
 }
 
-/// The pattern of a usual row, with its key and all else if it is a partition; if it is uneven, of rows whose last value may have any
-/// length that takes a byte.
+/// The pattern of a usual row, or of a whole partition with its key. If it is not even, the last value of rows may have any
+/// length of one byte.
 fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> Option<Pattern> {
     let columns = format.regulars.usual.as_deref()?;
     if row.is_empty() || row.len() > ROW_BYTES_MAX || format.clustering.fixed_lens.len() > VALUES_PER_HEADER {
@@ -263,7 +263,7 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> O
     }
     walk.same(1)?;
     if !has_key {
-        // A header of 0: no value is empty or null, so that all are there.
+        // The header 0: no value is empty or null, so all are stored.
         row.get(walk.at).filter(|header| **header == 0)?;
         walk.same(1)?;
         for fixed_len in &format.clustering.fixed_lens {
@@ -281,7 +281,7 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> O
         mask,
         least_micros: format.times.timestamp_of(0),
     };
-    // None of these timestamps is none.
+    // No timestamp in this range is the mark of a missing one.
     let is_some = layout.timestamp.least_micros != i64::MIN
         && layout.timestamp.least_micros.checked_add_unsigned(mask).is_some();
     if !is_some || walk.at < size_of::<u64>() {
@@ -315,7 +315,7 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> O
     Some(Pattern { layout, size, blocks })
 }
 
-/// Goes through a row and notes which of its bits tell how it is laid out.
+/// Walks through a row and marks the bits that determine its layout.
 struct Walk<'r> {
     row: &'r [u8],
     mask: Vec<u8>,
@@ -331,14 +331,14 @@ impl<'r> Walk<'r> {
         }
     }
 
-    /// Bytes that are the same in each row.
+    /// Bytes that are equal in all rows.
     fn same(&mut self, len: usize) -> Option<()> {
         let place = self.any(len)?;
         self.mask[place].fill(0xFF);
         Some(())
     }
 
-    /// Bytes of which each row has its own.
+    /// Bytes that may differ.
     fn any(&mut self, len: usize) -> Option<Range<usize>> {
         let place = self.at..self.at.checked_add(len)?;
         self.row.get(place.clone())?;
@@ -352,7 +352,7 @@ impl<'r> Walk<'r> {
         Some(number)
     }
 
-    /// The size of the row, which may be another in each, of as many bytes.
+    /// The size of the row, which may differ but has the same length.
     fn size(&mut self) -> Option<Size> {
         let mask = u16::try_from(self.any_uvint()?).ok()?;
         Some(Size {
@@ -362,10 +362,10 @@ impl<'r> Walk<'r> {
         })
     }
 
-    /// A number that may be another in each row, of as many bytes. Returns the bits that belong to it.
+    /// A vint that may differ but has the same length. Returns the mask of its value.
     fn any_uvint(&mut self) -> Option<u64> {
         let more = self.row.get(self.at)?.leading_ones();
-        // Eight bytes hold it with its length.
+        // With its length, it fits into eight bytes.
         if more >= u64::BITS / 8 {
             return None;
         }
@@ -382,7 +382,7 @@ impl<'r> Walk<'r> {
         self.any(len)
     }
 
-    /// A value that is not empty, behind a length of one byte that may be another in each row.
+    /// A value that is not empty, behind a length of one byte that may differ.
     fn short_value(&mut self, fixed_len: Option<usize>) -> Option<Range<usize>> {
         let len = usize::from(*self.row.get(self.at)?);
         let is_short = fixed_len.is_none() && (1..=SHORT_LEN_MAX).contains(&len);
@@ -391,7 +391,7 @@ impl<'r> Walk<'r> {
         self.any(len)
     }
 
-    /// Up to the last byte of which something is the same in each row.
+    /// The blocks up to the last byte that is compared.
     fn blocks(&self) -> Vec<Block> {
         let end = self
             .mask
@@ -423,7 +423,7 @@ impl<'r> Walk<'r> {
 mod tests {
     use super::*;
 
-    /// Rows of a tag, `gap` bytes of their own, a size, and a value of `value_len` bytes behind its length.
+    /// Rows with a tag, `gap` bytes that differ, a size, and a value of `value_len` bytes behind its length.
     fn row(gap: usize, value_len: usize) -> Vec<u8> {
         let mut row = vec![7; 1 + gap];
         row.extend([value_len as u8 + 1, value_len as u8]);

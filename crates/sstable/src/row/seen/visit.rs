@@ -1,6 +1,6 @@
-//! Plain partitions and rows where they lie in the window of a stream (`ilion_rows::PlainRow`).
+//! Shows plain partitions and rows in the window of a stream (`ilion_rows::PlainRow`).
 //!
-//! What is not as expected, be it rare or damaged, is not plain: the decoder of all rows reads it then, and tells what is wrong.
+//! Rows that are rare or damaged are not plain here; the general decoder reads them, and reports errors.
 
 use bytes::Bytes;
 use ilion_codec::unsigned_vint_len;
@@ -18,40 +18,40 @@ use crate::row::format::cell_flag;
 use crate::row::format::unfiltered_flag::{END_OF_PARTITION, HAS_ALL_COLUMNS, HAS_TIMESTAMP};
 use crate::row::rest::Rest;
 
-/// Of a row that has a timestamp, no other times, and all columns.
+/// The flags of a row with a timestamp, no other times, and all columns.
 const USUAL_FLAGS: u8 = HAS_TIMESTAMP | HAS_ALL_COLUMNS;
 
 /// Column and value of a cell.
 type Shown<'w> = (ColumnId, &'w [u8]);
 
-/// What was found in a row beside its clustering.
+/// The content of a row, without its clustering.
 #[derive(Clone, Copy)]
 struct Found<'w> {
-    /// How many cells.
+    /// Number of cells.
     count: usize,
-    /// When the row and all of them were written, if it was at once.
+    /// The timestamp of the row and its cells, if they have the same.
     timestamp_micros: Option<i64>,
-    /// They as they are stored, if they would be stored again like this.
+    /// The cells as stored, if an SSTable would store them in the same way now.
     stored: Option<&'w [u8]>,
-    /// It is as most are: with all columns, written at once, no value being empty.
+    /// True if the row is usual: all columns, written at once, no empty value.
     is_usual: bool,
 }
 
-/// Which partitions are to be shown, by their keys. A token that was computed for that is kept.
+/// Selects partitions by their keys. Keeps a token that was computed for that.
 pub(crate) struct WantedKeys<'k, F> {
     partitioner: Partitioner,
-    /// Whether a key is wanted; `None`: all are.
+    /// Whether a key is selected; `None` selects all.
     is_wanted: Option<F>,
-    /// The partition where the stream stands, if it is known.
+    /// The key of the partition at the stream's position, if it is known.
     ahead: &'k mut Option<DecoratedKey>,
-    /// Of the key that was asked about last.
+    /// Token of the last key tested.
     token: Option<Token>,
-    /// Of the last one that was taken.
+    /// Token of the last key taken.
     taken: Option<Token>,
 }
 
 impl<'k, F: Fn(&Token, &[u8]) -> bool> WantedKeys<'k, F> {
-    /// `ahead` is the key of the partition where the stream stands, if it is known, now and afterwards.
+    /// `ahead` is the key of the partition at the stream's position, if it is known, before and after the visit.
     pub(crate) fn new(
         partitioner: Partitioner,
         is_wanted: Option<F>,
@@ -70,11 +70,11 @@ impl<'k, F: Fn(&Token, &[u8]) -> bool> WantedKeys<'k, F> {
     fn wants(&mut self, key: &[u8]) -> bool {
         match self.is_wanted {
             None => true,
-            Some(_) => self.asks(key),
+            Some(_) => self.tests(key),
         }
     }
 
-    fn asks(&mut self, key: &[u8]) -> bool {
+    fn tests(&mut self, key: &[u8]) -> bool {
         let Some(is_wanted) = &self.is_wanted else {
             return true;
         };
@@ -85,7 +85,7 @@ impl<'k, F: Fn(&Token, &[u8]) -> bool> WantedKeys<'k, F> {
         is_wanted
     }
 
-    /// The last one that was wanted is taken.
+    /// The last key tested was taken.
     #[inline(always)]
     fn take(&mut self) {
         if self.token.is_some() {
@@ -93,7 +93,7 @@ impl<'k, F: Fn(&Token, &[u8]) -> bool> WantedKeys<'k, F> {
         }
     }
 
-    /// Keeps the key of the partition where the stream will stand.
+    /// Sets the key of the partition at the stream's new position.
     #[inline]
     fn stop_at(&mut self, key: Option<Bytes>) {
         *self.ahead = match (self.token.take(), key) {
@@ -111,13 +111,13 @@ impl<'k, F: Fn(&Token, &[u8]) -> bool> WantedKeys<'k, F> {
 }
 
 impl RowFormat {
-    /// Room for the cells of a row.
+    /// Space for the cells of a row.
     fn room<'w>(&self) -> SmallVec<[Shown<'w>; 8]> {
         smallvec![(ColumnId(0), &[][..]); self.regulars.columns.len()]
     }
 
-    /// Shows the visitor the partitions from where the stream stands, as long as they are plain, at hand and wanted by their keys.
-    /// The stream then stands behind the last one that was taken.
+    /// Shows the visitor the partitions from the stream's position on, while they are plain, in the window, and selected by
+    /// their keys. Then the stream is behind the last one taken.
     pub(crate) fn visit_plain<F: Fn(&Token, &[u8]) -> bool>(
         &self,
         stream: &mut DataStream,
@@ -194,9 +194,9 @@ impl RowFormat {
         })
     }
 
-    /// Shows the visitor the rows of the partition with that key from where the stream stands, as long as they are plain, at hand and
-    /// before the end. The stream then stands behind the last one that was taken; returns how many were, and whether no more are wanted
-    /// like this, however many bytes are at hand.
+    /// Shows the visitor the rows of a partition from the stream's position on, while they are plain, in the window, and before
+    /// the end. Then the stream is behind the last one taken. Returns how many were taken, and true if reading more bytes would
+    /// not help.
     pub(crate) fn visit_rows(
         &self,
         stream: &mut DataStream,
@@ -267,7 +267,7 @@ impl RowFormat {
         (count, is_over)
     }
 
-    /// The partition that goes on behind its key, if it is plain and all of it is there.
+    /// The rest of a partition behind its key, if it is plain and complete.
     #[inline(always)]
     fn plain_partition<'w>(&self, rest: &mut Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
         if !self
@@ -284,7 +284,7 @@ impl RowFormat {
         self.seen_body(flags, body, cells)
     }
 
-    /// The content of a row, its cells by id; `None` if the row is not plain, or does not live.
+    /// The content of a row, with cells by id; `None` if the row is not plain or not live.
     #[inline(always)]
     fn seen_body<'w>(&self, flags: u8, body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
         let found = match flags {
@@ -296,8 +296,8 @@ impl RowFormat {
         Some(self.by_id(found?, cells))
     }
 
-    /// What was found, its cells by id. Where the file has another order (as after ALTER TABLE ADD of a column whose name comes before
-    /// others), each row is taken for itself, and encoded again when it is written.
+    /// Sorts the cells by id. If the file has another order (for example after ALTER TABLE ADD of a column whose name comes
+    /// before others), rows are shown one by one, and encoded again when they are written.
     #[inline(always)]
     fn by_id<'w>(&self, found: Found<'w>, cells: &mut [Shown<'w>]) -> Found<'w> {
         if self.regulars.ids_ascend {
@@ -311,7 +311,7 @@ impl RowFormat {
         }
     }
 
-    /// The row that begins here, if it is plain and all of it is there.
+    /// The row that starts here, if it is plain and complete.
     #[inline(always)]
     fn clustered_row<'w>(
         &self,
@@ -333,8 +333,8 @@ impl RowFormat {
         self.seen_body(flags, body, cells)
     }
 
-    /// The content of a row that is as most are: with all columns, written at one time, no value being empty. Nothing but that is
-    /// looked for, which the processor does in registers.
+    /// The content of a usual row: all columns, written at one time, no empty value. Handles only these, and keeps its state in
+    /// registers.
     #[inline(always)]
     fn usual_body<'w>(&self, mut body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
         let columns = self.regulars.usual.as_deref()?;
@@ -350,7 +350,7 @@ impl RowFormat {
         })
     }
 
-    /// The content of a row; `None` if it is not plain, or does not live.
+    /// The content of a row; `None` if it is not plain or not live.
     #[inline(never)]
     fn plain_body<'w>(&self, flags: u8, mut body: Rest<'w>, room: &mut [Shown<'w>]) -> Option<Found<'w>> {
         if !is_plain(flags) {
@@ -380,13 +380,13 @@ impl RowFormat {
             let cell = body.common_cell(column.fixed_len)?;
             let value = cell.value;
             is_together &= cell.delta.is_none();
-            // An empty value is told by a flag, and a length has as few bytes as it can.
+            // An empty value has a flag, and a length has its shortest form.
             let len_len = match column.fixed_len {
                 Some(_) => 0,
                 None => unsigned_vint_len(value.len() as u64),
             };
             is_usual &= !value.is_empty() && before - body.0.len() == 1 + len_len + value.len();
-            *places.next()? = (column.plain?, value);
+            *places.next()? = (column.simple_id?, value);
             count += 1;
         }
         let timestamp_micros = row_micros.filter(|_| is_together);
@@ -405,7 +405,7 @@ fn is_plain(flags: u8) -> bool {
     flags & !(HAS_TIMESTAMP | HAS_ALL_COLUMNS) == 0
 }
 
-/// Puts the cells of all columns where there is room for them. False if that is not all there is, or they are not as those of most rows.
+/// Fills `cells` with the cells of all columns. False if these are not all bytes, or the cells are not usual.
 #[inline(always)]
 fn usual_cells<'w>(columns: &[UsualColumn], mut rest: &'w [u8], cells: &mut [Shown<'w>]) -> bool {
     let mut places = cells.iter_mut();
@@ -416,7 +416,7 @@ fn usual_cells<'w>(columns: &[UsualColumn], mut rest: &'w [u8], cells: &mut [Sho
                     [cell_flag::USES_ROW_TIMESTAMP, len @ 1..0x80, left @ ..] => (usize::from(*len), left),
                     [cell_flag::USES_ROW_TIMESTAMP, high @ 0x80..0xC0, low, left @ ..] => {
                         let len = usize::from(high & 0x3F) << 8 | usize::from(*low);
-                        // It has as few bytes as it can.
+                        // The length must have its shortest form.
                         if len < 0x80 {
                             return false;
                         }

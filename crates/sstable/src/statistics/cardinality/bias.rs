@@ -1,7 +1,7 @@
-//! How far the raw estimate of HyperLogLog++ is off for precision 13, as measured by its authors (Heule, Nunkesser and Hall,
-//! "HyperLogLog in Practice", 2013, appendix): constants that every implementation shares, stream-lib included.
+//! The bias of HyperLogLog++'s raw estimate for precision 13, as measured by its authors (Heule, Nunkesser and Hall,
+//! "HyperLogLog in Practice", 2013, appendix). All implementations share these constants, including stream-lib.
 
-/// Raw estimates, about ascending.
+/// Raw estimates, roughly ascending.
 #[rustfmt::skip]
 pub(super) const RAW_ESTIMATES: [f64; 200] = [
     5908.5052, 6007.2672, 6107.347, 6208.5794, 6311.2622, 6414.5514, 6519.3376, 6625.6952, 6732.5988,
@@ -29,7 +29,7 @@ pub(super) const RAW_ESTIMATES: [f64; 200] = [
     40093.1836, 40297.6858, 40489.7086, 40717.2424,
 ];
 
-/// What the raw estimate beside it is too high by.
+/// The bias of each raw estimate.
 #[rustfmt::skip]
 pub(super) const BIASES: [f64; 200] = [
     5907.5052, 5802.2672, 5697.347, 5593.5794, 5491.2622, 5390.5514, 5290.3376, 5191.6952, 5093.5988,

@@ -1,4 +1,4 @@
-//! Tries are written, and walked through with the reader.
+//! Tests that write tries, and read them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,14 +11,14 @@ use crate::trie::{Ascending, Descending, Nodes, Payload};
 use crate::writer::trie_draft::sized_int_len;
 use crate::{ChunkReader, Component, Descriptor, Format, SSTableId, Version};
 
-/// A trie in a file, and what it is to hold.
+/// A trie in a file, and its expected content.
 struct Written {
     file: Arc<ChunkReader>,
     root: u64,
     model: BTreeMap<Vec<u8>, i64>,
 }
 
-/// Junk of so many bytes stands before it, as other tries do in Rows.db.
+/// `junk` bytes come before the trie, as other tries do in Rows.db.
 fn write(model: BTreeMap<Vec<u8>, i64>, junk: usize) -> Written {
     let env: Arc<dyn Env> = Arc::new(MemEnv::new(1));
     env.create_dir_all(Path::new("d")).unwrap();
@@ -33,7 +33,7 @@ fn write(model: BTreeMap<Vec<u8>, i64>, junk: usize) -> Written {
     let root = builder.finish(&mut out);
     out.finish(&mut crate::checksums::Checksums::default()).unwrap();
     let path = descriptor.path(&Component::Rows);
-    let file = Arc::new(ChunkReader::open_plain(&*env, &path, None).unwrap());
+    let file = Arc::new(ChunkReader::open_unchecked(&*env, &path, None).unwrap());
     Written { file, root, model }
 }
 
@@ -71,7 +71,7 @@ impl Written {
         let upto = self.model.range(..=key.to_vec()).rev();
         let upto: Vec<i64> = upto.map(|(_, value)| *value).collect();
         assert_eq!(self.descending(key), upto, "{key:?}");
-        // The longest prefix of the key comes first, then all that is above.
+        // The longest prefix of the key comes first, then all keys above.
         let above = self
             .model
             .range(key.to_vec()..)

@@ -1,4 +1,4 @@
-//! What experiment 1 found.
+//! The result of experiment 1.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::median::median;
 
 /// The result.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct E1Report {
     experiment: &'static str,
     value_bytes: u32,
     runs: u32,
@@ -26,11 +26,11 @@ pub struct Starts {
     pub sstables: u64,
     /// Bytes of their files.
     pub size_bytes: u64,
-    /// Bytes of caches that were saved; 0: there are none.
+    /// Bytes of saved caches.
     pub saved_caches_bytes: u64,
-    /// As they are.
+    /// Starts with the given settings.
     pub usual: Vec<Start>,
-    /// With the whole index read.
+    /// Starts that read the whole index.
     pub old_way: Option<Vec<Start>>,
 }
 
@@ -38,13 +38,13 @@ pub struct Starts {
 struct Median {
     rows: u64,
     secs: f64,
-    /// To the first amount of data.
+    /// Ratio to the first amount of data.
     ratio: f64,
     old_way_secs: Option<f64>,
 }
 
-impl Report {
-    /// Puts numbers in relation.
+impl E1Report {
+    /// Computes medians and ratios.
     pub fn new(value_bytes: u32, runs: u32, page_cache_dropped: bool, starts: Vec<Starts>) -> Self {
         let first = starts.first().map_or(0.0, |starts| median_secs(&starts.usual));
         let medians = starts.iter().map(|starts| Median {
@@ -63,7 +63,7 @@ impl Report {
         }
     }
 
-    /// For people.
+    /// Prints a table.
     pub fn print(&self) -> String {
         let mut table = Table::new(&[
             "rows",
@@ -149,7 +149,7 @@ mod tests {
             starts(10, [0.3, 0.1, 0.2], 0.4),
             starts(1000, [0.9, 0.22, 0.1], 5.0),
         ];
-        let report = Report::new(128, 3, true, all);
+        let report = E1Report::new(128, 3, true, all);
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["medians"][0]["secs"], 0.2);
         assert!((json["medians"][1]["ratio"].as_f64().unwrap() - 1.1).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! A server that is started, asked and stopped.
+//! Starts a server, sends it one query, and stops it.
 
 use std::fmt::Write as _;
 use std::net::TcpListener;
@@ -17,52 +17,52 @@ use crate::bench::process::{ReadBytes, Usage};
 use crate::bench::read::check_values;
 use crate::bench::small_rows::SmallRows;
 
-/// Between two attempts to connect.
+/// Time between two attempts to connect.
 const ATTEMPT_EVERY: Duration = Duration::from_micros(500);
-/// A server that does not answer after so long never will.
+/// The measurement fails if the server does not answer after so long.
 const PATIENCE_NANOS: u64 = 600_000_000_000;
 
-/// A row to ask for.
-pub struct Asked<'a> {
+/// A row to select.
+pub struct AskedRow<'a> {
     /// All rows.
     pub rows: &'a SmallRows,
-    /// Which.
+    /// Its number.
     pub row: u64,
 }
 
-/// One start.
+/// The measurement of one start.
 #[derive(Clone, Debug, Serialize)]
 pub struct Start {
     /// From exec to the first answered query.
     pub secs: f64,
-    /// CPU of the server until then.
+    /// CPU time of the server until then.
     pub cpu_secs: f64,
     /// Memory of the server then.
     pub memory_bytes: u64,
-    /// What it had read by system calls, from the page cache or the disk.
+    /// Bytes read by system calls until then, from the page cache or the disk.
     pub read_bytes: u64,
-    /// What it had read from the disk.
+    /// Bytes read from the disk until then.
     pub disk_bytes: u64,
-    /// What the page cache had of its files before the start, if it was dropped and the system tells.
+    /// Bytes of its files in the page cache before the start; `None` if it was not dropped, or if the number is unknown.
     pub cached_bytes_before: Option<u64>,
 }
 
-/// What to start.
+/// A server to start.
 pub struct Server<'a> {
-    /// For the shell; nothing is this program's `serve`.
+    /// Shell command; `None` is this program's `serve`.
     pub command: Option<&'a str>,
-    /// Where its data is.
+    /// Its data directory.
     pub directory: &'a Path,
     /// Settings of `serve`.
     pub settings: &'a [String],
 }
 
 impl Server<'_> {
-    /// Starts it, asks it until it answers, and stops it.
+    /// Starts the server, queries it until it answers, and stops it.
     pub fn measure(
         &self,
         env: &Arc<dyn Env>,
-        asked: &Asked<'_>,
+        asked: &AskedRow<'_>,
         cached_bytes_before: Option<u64>,
     ) -> anyhow::Result<Start> {
         let port = free_port()?;
@@ -113,7 +113,7 @@ impl Server<'_> {
     }
 }
 
-fn ask(connection: &mut Connection, asked: &Asked<'_>) -> anyhow::Result<()> {
+fn ask(connection: &mut Connection, asked: &AskedRow<'_>) -> anyhow::Result<()> {
     let mut key = String::from("0x");
     for byte in asked.rows.dataset.key(asked.row) {
         write!(key, "{byte:02x}")?;
@@ -131,15 +131,15 @@ fn free_port() -> anyhow::Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-/// A server's process; killed when something went wrong.
+/// The process of a server. Dropping it kills the process.
 struct Running(Child);
 
 impl Running {
-    /// Waits until it takes a session.
+    /// Waits until the server accepts a session.
     fn connect(&mut self, env: &dyn Env, port: u16, begin_nanos: u64) -> anyhow::Result<Connection> {
         let address = format!("127.0.0.1:{port}");
         loop {
-            // Nobody may be listening yet.
+            // The server may not listen yet.
             if let Ok(connection) = Connection::open(&address) {
                 return Ok(connection);
             }
@@ -156,7 +156,7 @@ impl Running {
         }
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Sends SIGTERM and waits for the end of the process.
     fn stop(mut self) -> anyhow::Result<()> {
         let pid = self.0.id().to_string();
         Command::new("kill").args(["-TERM", &pid]).status()?;
@@ -167,7 +167,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail where it has ended already.
+        // Both fail if the process has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,15 +1,15 @@
-//! What experiment 2 found.
+//! The result of experiment 2.
 
 use serde::Serialize;
 
 use crate::bench::drive::Rate;
-use crate::bench::e2::{E2Args, Indexes};
+use crate::bench::e2::args::{E2Args, Indexes};
 use crate::bench::store::Store;
 use crate::bench::table::{Table, number, number_or_dash};
 
 /// The result.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct E2Report {
     experiment: &'static str,
     release_version: String,
     is_embedded: bool,
@@ -18,37 +18,37 @@ pub struct Report {
     value_bytes: u32,
     clients: u16,
     runs: u16,
-    cases: Vec<Case>,
+    cases: Vec<IndexCase>,
 }
 
-/// One choice of indexes.
+/// The result for one choice of indexes.
 #[derive(Debug, Serialize)]
-pub struct Case {
-    /// Which.
+pub struct IndexCase {
+    /// The indexes.
     pub indexes: Indexes,
     /// Writes of new rows.
-    pub inserts: Paid,
-    /// Writes of other values to rows that are on disk.
-    pub updates: Paid,
-    /// Queries: while old entries are there, and again.
+    pub inserts: WriteCost,
+    /// Writes of other values to rows on disk.
+    pub updates: WriteCost,
+    /// Two passes of queries: with stale entries, and again.
     pub queries: Vec<Rate>,
-    /// SSTables of the table in the end.
+    /// SSTables of the table at the end.
     pub sstables: Option<u64>,
 }
 
-/// Writes, and what they took.
+/// Rate and CPU time of writes.
 #[derive(Clone, Debug, Serialize)]
-pub struct Paid {
-    /// How fast they went.
+pub struct WriteCost {
+    /// Their rate.
     pub rate: Rate,
-    /// CPU of the server's process for each; embedded, the client's is part of it.
+    /// CPU time of the server's process for each write; embedded, this includes the client.
     pub cpu_micros: Option<f64>,
 }
 
-impl Case {
-    /// Takes what was faster in another run.
+impl IndexCase {
+    /// Keeps the faster of two runs, for each part.
     pub fn keep_faster(&mut self, other: Self) {
-        let keep = |known: &mut Paid, other: Paid| {
+        let keep = |known: &mut WriteCost, other: WriteCost| {
             if other.rate.per_sec > known.rate.per_sec {
                 *known = other;
             }
@@ -63,9 +63,9 @@ impl Case {
     }
 }
 
-impl Report {
-    /// Puts it together.
-    pub fn new(args: &E2Args, store: &Store, cases: Vec<Case>) -> anyhow::Result<Self> {
+impl E2Report {
+    /// Collects the result.
+    pub fn new(args: &E2Args, store: &Store, cases: Vec<IndexCase>) -> anyhow::Result<Self> {
         Ok(Self {
             experiment: "e2",
             release_version: store.local("release_version")?,
@@ -79,7 +79,7 @@ impl Report {
         })
     }
 
-    /// For people.
+    /// Prints a table.
     pub fn print(&self) -> String {
         let mut table = Table::new(&[
             "indexes",
@@ -111,7 +111,7 @@ impl Report {
         )
     }
 
-    fn line(&self, case: &Case) -> Vec<String> {
+    fn line(&self, case: &IndexCase) -> Vec<String> {
         let mut cells = vec![case.indexes.name().to_owned()];
         cells.extend(self.paid(case, |case| &case.inserts));
         cells.extend(self.paid(case, |case| &case.updates));
@@ -123,7 +123,7 @@ impl Report {
         cells
     }
 
-    fn paid(&self, case: &Case, of: impl Fn(&Case) -> &Paid) -> [String; 5] {
+    fn paid(&self, case: &IndexCase, of: impl Fn(&IndexCase) -> &WriteCost) -> [String; 5] {
         let paid = of(case);
         let first = self.cases.first().map(of);
         let cost = first.map(|first| first.rate.per_sec / paid.rate.per_sec);

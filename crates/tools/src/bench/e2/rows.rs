@@ -1,29 +1,29 @@
-//! The rows of experiment 2: three columns whose values many rows share, of which each row has another one after an update.
+//! The rows of experiment 2: three columns with values that many rows share. An update gives a row other values.
 
 use std::sync::Arc;
 
 use crate::bench::dataset::{Dataset, KEY_BYTES, mix};
 use crate::bench::job::{Cells, Job};
 
-/// The rows, and the table that they are in.
+/// The rows, and their table.
 #[derive(Clone, Debug)]
 pub struct IndexedRows {
     /// Keyspace and table.
     pub table: String,
     /// Keys, and values of the column without an index.
     pub dataset: Dataset,
-    /// How many there are.
+    /// Number of rows.
     pub count: u64,
-    /// So many of them, the first ones, are updated.
+    /// Number of rows that are updated: the first ones.
     pub updated: u64,
-    /// Values that an indexed column may have.
+    /// Number of distinct values of an indexed column.
     pub values: u64,
-    /// Gives values to rows.
+    /// Seed of the values.
     pub seed: u64,
 }
 
 impl IndexedRows {
-    /// Makes the table.
+    /// The statement that creates the table.
     pub fn create_text(&self) -> String {
         format!(
             "CREATE TABLE {} (k blob PRIMARY KEY, a int, b int, c int, v blob) \
@@ -38,17 +38,17 @@ impl IndexedRows {
         i32::try_from(value).unwrap_or(i32::MAX)
     }
 
-    /// The value that a row has in the end.
+    /// The value of a row at the end.
     fn last_value(&self, row: u64, column: u64) -> i32 {
         self.value(row, column, u64::from(row < self.updated))
     }
 }
 
-/// INSERT of the row with the operation's number, with the values of a generation.
+/// INSERT of one row: the operation's number is that of the row.
 pub struct Puts {
     /// All rows.
     pub rows: Arc<IndexedRows>,
-    /// 0: as they are made; 1: as they are updated.
+    /// 0 for the first values, 1 for the updated ones.
     pub generation: u64,
 }
 
@@ -80,15 +80,15 @@ impl Job for Puts {
     }
 }
 
-/// SELECT of the rows with a value of the first indexed column.
-pub struct Asked {
+/// SELECT of the rows with one value of the first indexed column.
+pub struct QueriesByValue {
     rows: Arc<IndexedRows>,
-    /// How many rows have each value in the end.
+    /// Number of rows with each value at the end.
     counts: Vec<u32>,
 }
 
-impl Asked {
-    /// Counts what the answers must be.
+impl QueriesByValue {
+    /// Counts the expected rows of each value.
     pub fn new(rows: &Arc<IndexedRows>) -> anyhow::Result<Self> {
         let mut counts = vec![0; usize::try_from(rows.values)?];
         for row in 0..rows.count {
@@ -105,7 +105,7 @@ impl Asked {
     }
 }
 
-impl Job for Asked {
+impl Job for QueriesByValue {
     fn text(&self) -> String {
         format!("SELECT k FROM {} WHERE a = ?", self.rows.table)
     }
@@ -142,7 +142,7 @@ impl Job for Asked {
 mod tests {
     use super::*;
 
-    fn asked() -> Asked {
+    fn asked() -> QueriesByValue {
         let rows = Arc::new(IndexedRows {
             table: "ks.t".to_owned(),
             dataset: Dataset::new(1, 10),
@@ -151,7 +151,7 @@ mod tests {
             values: 100,
             seed: 1,
         });
-        Asked::new(&rows).unwrap()
+        QueriesByValue::new(&rows).unwrap()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What experiment 3 found.
+//! The result of experiment 3.
 
 use serde::Serialize;
 
@@ -7,51 +7,51 @@ use crate::bench::table::{Table, number};
 
 /// The result.
 #[derive(Debug, Serialize)]
-pub struct Report {
-    /// Which.
+pub struct E3Report {
+    /// Name of the experiment.
     pub experiment: &'static str,
-    /// Of the server.
+    /// Version of the server.
     pub release_version: String,
-    /// Without a socket.
+    /// True without a socket.
     pub is_embedded: bool,
-    /// In the table.
+    /// Rows in the table.
     pub rows: u64,
-    /// Partitions between samples.
+    /// Partitions between two samples.
     pub interval: u32,
-    /// Of each kind.
+    /// Look-ups of each kind.
     pub lookups: u64,
-    /// How many at once.
+    /// Concurrent requests.
     pub load: Load,
-    /// Cold or warm.
+    /// State of the page cache.
     pub page_cache: &'static str,
-    /// One for each group of settings.
+    /// One result for each group of settings.
     pub variants: Vec<Variant>,
 }
 
-/// Lookups with some settings.
+/// Look-ups with one group of settings.
 #[derive(Debug, Serialize)]
 pub struct Variant {
-    /// What they are.
+    /// Name of the settings.
     pub name: String,
-    /// The same key again and again, as in the account.
+    /// Look-ups of the same key, as in the published account.
     pub one_key: Pair,
-    /// All keys of the kind in turn.
+    /// Look-ups of all keys in turn.
     pub many_keys: Pair,
 }
 
 /// Both kinds of keys.
 #[derive(Debug, Serialize)]
 pub struct Pair {
-    /// All lookups of sampled keys.
+    /// Time of all look-ups of sampled keys.
     pub sampled_secs: f64,
-    /// All lookups of keys far from a sample.
+    /// Time of all look-ups of keys far from a sample.
     pub far_secs: f64,
-    /// The second to the first.
+    /// `far_secs` divided by `sampled_secs`.
     pub ratio: f64,
 }
 
-impl Report {
-    /// For people.
+impl E3Report {
+    /// Prints a table.
     pub fn print(&self) -> String {
         let mut table = Table::new(&["settings", "keys", "sampled, s", "far, s", "ratio"]);
         for variant in &self.variants {

@@ -1,9 +1,9 @@
-//! What experiment 4 found.
+//! The result of experiment 4.
 
 use serde::Serialize;
 
 use crate::bench::drive::{Load, Rate};
-use crate::bench::e4::E4Args;
+use crate::bench::e4::args::E4Args;
 use crate::bench::files::Cached;
 use crate::bench::small_rows::SmallRows;
 use crate::bench::store::Store;
@@ -11,7 +11,7 @@ use crate::bench::table::{Table, number, number_or_dash};
 
 /// The result.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct E4Report {
     experiment: &'static str,
     release_version: String,
     partitioner: &'static str,
@@ -19,33 +19,33 @@ pub struct Report {
     rows: u64,
     value_bytes: u32,
     load: Load,
-    /// Compaction was off, and so many SSTables were left.
+    /// Set if compaction was off: the number of SSTables that were requested.
     sstables_wanted: Option<u64>,
     table_options: Option<String>,
     page_cache_dropped: bool,
     inserted: Inserted,
-    stages: Vec<Stage>,
-    /// Of the first stage to the last.
+    stages: Vec<ReadStage>,
+    /// Ratio of the first stage to the last.
     ratio: Ratio,
 }
 
 /// The burst.
 #[derive(Debug, Serialize)]
 pub struct Inserted {
-    /// How long it took, flushes that were asked for among it.
+    /// Duration, including requested flushes.
     pub secs: f64,
-    /// Rows a second.
+    /// Rows per second.
     pub rows_per_sec: f64,
-    /// Latency of the slowest hundredth (of the last part).
+    /// The 99th percentile of the latency, in the last part.
     pub p99_micros: f64,
-    /// SSTables that were seen at once, at most.
+    /// Largest number of SSTables that was seen.
     pub sstables_most: u64,
 }
 
-/// One time of reading.
+/// One measurement of reads.
 #[derive(Debug, Serialize)]
-pub struct Stage {
-    /// When.
+pub struct ReadStage {
+    /// When it was.
     pub name: String,
     /// SSTables before the reads.
     pub sstables: Option<u64>,
@@ -53,13 +53,13 @@ pub struct Stage {
     pub sstables_at_end: Option<u64>,
     /// Reads by key.
     pub points: Rate,
-    /// Reads of the two rows behind a token.
+    /// Reads of two rows after a token.
     pub ranges: Rate,
-    /// What the page cache had of the files.
+    /// State of the page cache.
     pub page_cache: PageCache,
 }
 
-/// What the page cache had before the reads, if it is known.
+/// How much of the files was in the page cache, if known.
 #[derive(Debug, Serialize)]
 pub struct PageCache {
     /// Before reads by key.
@@ -74,15 +74,15 @@ struct Ratio {
     ranges: Option<f64>,
 }
 
-impl Report {
-    /// Puts it together.
+impl E4Report {
+    /// Collects the result and computes the ratios.
     pub fn new(
         args: &E4Args,
         store: &Store,
         rows: &SmallRows,
         load: Load,
         inserted: Inserted,
-        stages: Vec<Stage>,
+        stages: Vec<ReadStage>,
     ) -> anyhow::Result<Self> {
         let ratio = Ratio {
             points: ratio(&stages, |stage| &stage.points),
@@ -105,7 +105,7 @@ impl Report {
         })
     }
 
-    /// For people.
+    /// Prints a table.
     pub fn print(&self) -> String {
         let inserted = &self.inserted;
         let mut table = Table::new(&[
@@ -144,7 +144,7 @@ impl Report {
     }
 }
 
-fn line(stage: &Stage) -> Vec<String> {
+fn line(stage: &ReadStage) -> Vec<String> {
     let rate = |rate: &Rate| {
         [
             number(rate.per_sec),
@@ -165,7 +165,7 @@ fn line(stage: &Stage) -> Vec<String> {
     cells
 }
 
-/// How much of the files is in the page cache.
+/// Share of the files in the page cache, as text.
 fn share(cached: Option<Cached>) -> String {
     let share = cached.and_then(|cached| {
         let bytes = cached.cached_bytes? as f64;
@@ -177,7 +177,7 @@ fn share(cached: Option<Cached>) -> String {
     share.unwrap_or_else(|| "-".to_owned())
 }
 
-fn ratio(stages: &[Stage], of: impl Fn(&Stage) -> &Rate) -> Option<f64> {
+fn ratio(stages: &[ReadStage], of: impl Fn(&ReadStage) -> &Rate) -> Option<f64> {
     let [first, .., last] = stages else {
         return None;
     };

@@ -1,4 +1,4 @@
-//! The rows of experiment 5, in either schema, and their statements.
+//! The rows of experiment 5 in both schemas, and their statements.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use serde::Serialize;
 use crate::bench::dataset::{Dataset, KEY_BYTES, mix};
 use crate::bench::job::{Cells, Job};
 
-/// Where the blobs of a key are.
+/// The layout of the blobs of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Schema {
-    /// In the columns of one row.
+    /// The columns of one row.
     Columns,
-    /// In rows of one partition.
+    /// The rows of one partition.
     Rows,
 }
 
 impl Schema {
-    /// As tables are called.
+    /// The name in tables and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Columns => "columns",
@@ -27,23 +27,23 @@ impl Schema {
     }
 }
 
-/// All blobs, and the table that they are in.
+/// All blobs, and their table.
 #[derive(Clone, Debug)]
 pub struct Blobs {
     /// Keyspace and table.
     pub table: String,
-    /// How they are laid out.
+    /// Their layout.
     pub schema: Schema,
-    /// Of each key.
+    /// Blobs of each key.
     pub columns: u16,
-    /// Keys.
+    /// Number of keys.
     pub rows: u64,
     /// Keys and values.
     pub dataset: Dataset,
 }
 
 impl Blobs {
-    /// Makes the table.
+    /// The statement that creates the table.
     pub fn create_text(&self, with: &str) -> String {
         let table = &self.table;
         match self.schema {
@@ -60,7 +60,7 @@ impl Blobs {
         }
     }
 
-    /// Statements that write all of them.
+    /// Number of statements that write all blobs.
     pub fn writes(&self) -> u64 {
         match self.schema {
             Schema::Columns => self.rows,
@@ -72,16 +72,16 @@ impl Blobs {
         (0..self.columns).map(|column| format!("v{column:03}"))
     }
 
-    /// The column that is read: neither the first nor the last, where there are more.
+    /// The column that is read: neither the first nor the last of three or more.
     fn asked(&self) -> u16 {
         self.columns * 2 / 3
     }
 }
 
-/// INSERT of a row: all blobs of a key, or one.
-pub struct Writes(pub Arc<Blobs>);
+/// INSERT of one row: all blobs of a key, or one blob.
+pub struct BlobWrites(pub Arc<Blobs>);
 
-impl Writes {
+impl BlobWrites {
     /// The key and the column of an operation.
     fn place(&self, number: u64) -> (u64, u16) {
         let columns = u64::from(self.0.columns);
@@ -90,7 +90,7 @@ impl Writes {
     }
 }
 
-impl Job for Writes {
+impl Job for BlobWrites {
     fn text(&self) -> String {
         let table = &self.0.table;
         match self.0.schema {
@@ -138,14 +138,14 @@ impl Job for Writes {
 }
 
 /// SELECT of one blob of a key.
-pub struct Reads {
+pub struct BlobReads {
     blobs: Arc<Blobs>,
-    /// Keys, in an order in which neighbours in the file do not follow each other.
+    /// Shuffled keys, so that consecutive reads are not neighbours in the file.
     order: Vec<u64>,
 }
 
-impl Reads {
-    /// Of all keys in turn.
+impl BlobReads {
+    /// BlobReads one blob of each key in turn.
     pub fn one(blobs: &Arc<Blobs>) -> Self {
         let mut order: Vec<u64> = (0..blobs.rows).collect();
         order.sort_by_key(|row| mix(*row ^ 0x51ed));
@@ -161,7 +161,7 @@ impl Reads {
     }
 }
 
-impl Job for Reads {
+impl Job for BlobReads {
     fn text(&self) -> String {
         let Blobs { table, .. } = &*self.blobs;
         let asked = self.blobs.asked();
@@ -211,15 +211,15 @@ mod tests {
         let (columns, rows) = (blobs(Schema::Columns), blobs(Schema::Rows));
         assert_eq!((columns.writes(), rows.writes()), (5, 15));
         let (mut of_columns, mut of_rows) = ([0; 20], [0; 20]);
-        Writes(columns.clone()).fill(2, 1 + 1, &mut of_columns);
-        Writes(rows.clone()).fill(2 * 3 + 1, 2, &mut of_rows);
+        BlobWrites(columns.clone()).fill(2, 1 + 1, &mut of_columns);
+        BlobWrites(rows.clone()).fill(2 * 3 + 1, 2, &mut of_rows);
         assert_eq!(of_columns, of_rows);
         assert_eq!(
-            Writes(columns).text(),
+            BlobWrites(columns).text(),
             "INSERT INTO ks.t (k, v000, v001, v002) VALUES (?, ?, ?, ?)"
         );
         assert_eq!(
-            Reads::one(&rows).text(),
+            BlobReads::one(&rows).text(),
             "SELECT v FROM ks.t WHERE k = ? AND c = 2"
         );
     }
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn another_blob_than_the_one_asked_for_is_an_error() {
         let blobs = blobs(Schema::Columns);
-        let reads = Reads::one(&blobs);
+        let reads = BlobReads::one(&blobs);
         let (mut right, mut wrong) = ([0; 20], [0; 20]);
         blobs.dataset.fill(reads.row(7), 2, &mut right);
         blobs.dataset.fill(reads.row(7), 1, &mut wrong);

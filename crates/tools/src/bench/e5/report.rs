@@ -1,9 +1,9 @@
-//! What experiment 5 found.
+//! The result of experiment 5.
 
 use serde::Serialize;
 
 use crate::bench::drive::Rate;
-use crate::bench::e5::E5Args;
+use crate::bench::e5::args::E5Args;
 use crate::bench::e5::blobs::{Blobs, Schema};
 use crate::bench::files::Cached;
 use crate::bench::store::Store;
@@ -11,7 +11,7 @@ use crate::bench::table::{Table, number, number_or_dash};
 
 /// The result.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct E5Report {
     experiment: &'static str,
     release_version: String,
     is_embedded: bool,
@@ -20,35 +20,35 @@ pub struct Report {
     clients: u16,
     table_options: Option<String>,
     page_cache_dropped: bool,
-    cases: Vec<Case>,
+    cases: Vec<BlobCase>,
 }
 
-/// One number of blobs in one schema.
+/// The result for one number of blobs in one schema.
 #[derive(Debug, Serialize)]
-pub struct Case {
+pub struct BlobCase {
     schema: Schema,
     columns: u16,
     sstables: Option<u64>,
-    /// What the page cache had of the files before the reads.
+    /// How much of the files was in the page cache before the reads.
     page_cache: Option<Cached>,
     rate: Rate,
-    /// Bytes read for each byte of a value that was asked for.
+    /// Bytes read for each requested byte.
     amplification: Amplification,
 }
 
-/// Bytes read for each byte asked for, by who counts them.
+/// Bytes read for each requested byte, by who counts them.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Amplification {
-    /// From files, as the store counts them.
+    /// Counted by the store: reads of files.
     by_store: Option<f64>,
-    /// By system calls of its process.
+    /// Counted by the system: read calls of the process.
     by_calls: Option<f64>,
-    /// By its process from the disk: whole pages.
+    /// Counted by the system: reads of the process from the disk, in whole pages.
     from_disk: Option<f64>,
 }
 
-impl Case {
-    /// Puts numbers in relation.
+impl BlobCase {
+    /// Computes the amplification.
     pub fn new(blobs: &Blobs, rate: Rate, page_cache: Option<Cached>, sstables: Option<u64>) -> Self {
         let value_bytes = blobs.dataset.value_bytes() as f64;
         let each = |bytes: Option<f64>| bytes.map(|bytes| bytes / value_bytes);
@@ -67,9 +67,9 @@ impl Case {
     }
 }
 
-impl Report {
-    /// Puts it together.
-    pub fn new(args: &E5Args, store: &Store, cases: Vec<Case>) -> anyhow::Result<Self> {
+impl E5Report {
+    /// Collects the result.
+    pub fn new(args: &E5Args, store: &Store, cases: Vec<BlobCase>) -> anyhow::Result<Self> {
         Ok(Self {
             experiment: "e5",
             release_version: store.local("release_version")?,
@@ -83,7 +83,7 @@ impl Report {
         })
     }
 
-    /// For people.
+    /// Prints a table.
     pub fn print(&self) -> String {
         let mut table = Table::new(&[
             "blobs in",
@@ -112,7 +112,7 @@ impl Report {
         )
     }
 
-    fn line(&self, case: &Case) -> Vec<String> {
+    fn line(&self, case: &BlobCase) -> Vec<String> {
         let amplification = case.amplification;
         vec![
             case.schema.name().to_owned(),
@@ -129,8 +129,8 @@ impl Report {
         ]
     }
 
-    /// The time of a read to that of the same blob in the other schema.
-    fn to_rows(&self, case: &Case) -> Option<f64> {
+    /// Ratio of the median latency to that of the same blob in a row of its own.
+    fn to_rows(&self, case: &BlobCase) -> Option<f64> {
         let other = self.cases.iter().find(|other| {
             other.schema == Schema::Rows && other.columns == case.columns && case.schema == Schema::Columns
         })?;
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn case(schema: Schema, p50_micros: f64) -> Case {
+    fn case(schema: Schema, p50_micros: f64) -> BlobCase {
         let blobs = Blobs {
             table: "ks.t".to_owned(),
             schema,
@@ -157,12 +157,12 @@ mod tests {
             read_bytes: Some(2500.0),
             ..Rate::default()
         };
-        Case::new(&blobs, rate, None, Some(1))
+        BlobCase::new(&blobs, rate, None, Some(1))
     }
 
     #[test]
     fn bytes_are_per_byte_asked_for_and_time_is_to_the_other_schema() {
-        let report = Report {
+        let report = E5Report {
             experiment: "e5",
             release_version: "5".to_owned(),
             is_embedded: true,

@@ -1,4 +1,4 @@
-//! Bytes that are read and named at once.
+//! A stream that prints each piece that is read from it.
 
 use std::io::Write;
 
@@ -7,13 +7,13 @@ use ilion_codec::Reader;
 use ilion_sstable::DataStream;
 use ilion_types::hex;
 
-/// Bytes that a line shows.
+/// Most bytes on a line.
 const SHOWN_BYTES: usize = 12;
-/// Characters of a value that a line shows.
+/// Most characters of a value on a line.
 const SHOWN_CHARACTERS: usize = 80;
 const VINT_LEN_MAX: usize = 9;
 
-/// A stream whose bytes are printed with names.
+/// A stream of bytes that are printed with names.
 pub(super) struct Named<'o> {
     stream: DataStream,
     out: &'o mut dyn Write,
@@ -54,7 +54,7 @@ impl<'o> Named<'o> {
         Ok(self.stream.rest()[0])
     }
 
-    /// The next `length` bytes; `value` says what they mean.
+    /// Reads and prints `length` bytes; `value` prints their meaning.
     pub(super) fn take(
         &mut self,
         length: usize,
@@ -87,7 +87,7 @@ impl<'o> Named<'o> {
         Ok(self.take(1, name, |bytes| names(bytes[0]))?[0])
     }
 
-    /// An unsigned vint; `value` says what it means.
+    /// Reads and prints an unsigned vint; `value` prints its meaning.
     pub(super) fn uvint(&mut self, name: &str, value: impl FnOnce(u64) -> String) -> anyhow::Result<u64> {
         let peeked = self.stream.peek(VINT_LEN_MAX)?;
         let mut input = Reader::new(peeked);
@@ -100,12 +100,12 @@ impl<'o> Named<'o> {
         Ok(decoded)
     }
 
-    /// A vint that counts something.
+    /// Reads and prints a vint.
     pub(super) fn count(&mut self, name: &str) -> anyhow::Result<u64> {
         self.uvint(name, |count| count.to_string())
     }
 
-    /// A vint that is the length of what follows it.
+    /// Reads and prints the length of the next field.
     pub(super) fn length(&mut self, name: &str) -> anyhow::Result<usize> {
         let length = self.count(name)?;
         match usize::try_from(length) {
@@ -114,13 +114,13 @@ impl<'o> Named<'o> {
         }
     }
 
-    /// The file is not what its format says.
+    /// The error about bytes that break the format.
     pub(super) fn corrupt(&self, expected: &str) -> anyhow::Error {
         self.stream.corrupt(expected).into()
     }
 }
 
-/// On one line, and not too long.
+/// Escapes control characters, and cuts long values.
 fn printable(value: &str) -> String {
     let shown = value
         .chars()

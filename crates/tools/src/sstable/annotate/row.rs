@@ -254,7 +254,7 @@ impl Annotator<'_> {
         Ok(())
     }
 
-    /// Indexes of the columns that the row has.
+    /// Reads which columns the row has; returns their indexes.
     fn subset(&mut self, columns: &[HeaderColumn]) -> anyhow::Result<Vec<usize>> {
         let all = 0..columns.len();
         if columns.len() < BITMAP_COLUMNS {

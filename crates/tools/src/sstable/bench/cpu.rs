@@ -1,10 +1,10 @@
-//! How long this thread has been on a CPU.
+//! CPU time of this thread.
 
 use std::path::Path;
 
 use ilion_env::Env;
 
-/// Nanoseconds of this thread so far. Where the system does not tell, the clock on the wall.
+/// CPU time of this thread so far; monotonic time if the system does not report CPU time.
 pub(super) fn thread_nanos(env: &dyn Env) -> u64 {
     of_linux(env).unwrap_or_else(|| env.monotonic_nanos())
 }
@@ -18,12 +18,12 @@ fn of_linux(env: &dyn Env) -> Option<u64> {
     text.split(' ').next()?.parse().ok()
 }
 
-/// What is measured takes at least about so long: Linux counts a thread's time in ticks of up to 10 ms.
+/// Shortest measurement, since Linux counts a thread's time in ticks of up to 10 ms.
 const LONG_ENOUGH_NANOS: u64 = 300_000_000;
-/// Work is done so many times at most.
+/// Most repetitions.
 const TIMES_MAX: u64 = 40;
 
-/// What the work cost, which is done as often as it takes to tell.
+/// CPU time of the work. Short work is repeated until it can be measured.
 pub(super) fn timed_often(
     env: &dyn Env,
     mut work: impl FnMut() -> anyhow::Result<()>,
@@ -37,7 +37,7 @@ pub(super) fn timed_often(
     Ok(nanos / times)
 }
 
-/// What the work cost.
+/// CPU time of the work, and its result.
 pub(super) fn timed<T>(env: &dyn Env, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(u64, T)> {
     let before = thread_nanos(env);
     let outcome = work()?;

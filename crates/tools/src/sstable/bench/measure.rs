@@ -1,6 +1,6 @@
-//! One table written, read and opened, and its bytes without its rows.
+//! Measures one table: written, read and opened; and its bytes without rows.
 //!
-//! What is timed is a function of its own that is not inlined, so that a profiler can be told to count it alone.
+//! Each measured function is not inlined, so that a profiler can count it alone.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use super::cpu::{timed, timed_often};
 use super::report::ShapeReport;
 use super::shape::{Contents, SeenRow, Shape, WRITTEN_MICROS};
 
-/// What writes go through the chunk writer in, when it is measured alone.
+/// Size of the writes when the chunk writer is measured alone.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// The files of one measurement.
@@ -127,7 +127,7 @@ impl Bench<'_> {
         Ok(nanos)
     }
 
-    /// As a flush or compaction writes plain partitions, and a compaction plain rows.
+    /// Writes as flushes and compactions write plain partitions, and compactions plain rows.
     #[inline(never)]
     fn write_plain_rows(
         &self,
@@ -170,7 +170,7 @@ impl Bench<'_> {
         Ok(nanos)
     }
 
-    /// The same bytes through the same chunks, compressed and summed, without rows and without an index.
+    /// Writes the same bytes in the same chunks, with compression and checksums, without rows and index.
     #[inline(never)]
     fn compress_chunks(&self, descriptor: &Descriptor, data: &[u8]) -> anyhow::Result<()> {
         let compression = Compression::from_options(&self.table.options.compression)?;
@@ -206,7 +206,7 @@ impl Bench<'_> {
         timed_often(&**self.env, || self.decompress_chunks(descriptor))
     }
 
-    /// Every chunk read, its CRC checked, and decompressed; nothing is done with the bytes.
+    /// Reads every chunk, checks its CRC and decompresses it.
     #[inline(never)]
     fn decompress_chunks(&self, descriptor: &Descriptor) -> anyhow::Result<()> {
         let mut stream = self.stream(descriptor)?;
@@ -224,7 +224,7 @@ impl Bench<'_> {
         Ok(nanos)
     }
 
-    /// Every row as one that is kept: to be merged, or held in memory. Returns how many there are.
+    /// Builds every row, as for a merge. Returns their number.
     #[inline(never)]
     fn build_rows(&self, sstable: &Arc<SSTable>) -> anyhow::Result<u64> {
         let filter = Arc::new(ClusteringFilter::all());
@@ -254,14 +254,14 @@ impl Bench<'_> {
         })
     }
 
-    /// Every row as a SELECT of all rows is shown it: plain ones where they lie, their values being known by their places, the others as
-    /// above. Returns how many there are.
+    /// Visits every row as a SELECT of all rows does: plain rows in place, by the positions of their values; others are built. Returns
+    /// their number.
     #[inline(never)]
     fn see_rows(&self, sstable: &Arc<SSTable>) -> anyhow::Result<u64> {
         self.see(sstable, &mut SeenRows(0))
     }
 
-    /// The same, and every value of plain rows.
+    /// The same, and visits every value of plain rows.
     #[inline(never)]
     fn see_values(&self, sstable: &Arc<SSTable>) -> anyhow::Result<u64> {
         self.see(sstable, &mut SeenValues(0))
@@ -291,7 +291,7 @@ impl Bench<'_> {
         Ok(self.env.file_size(&descriptor.path(&Component::Data))?)
     }
 
-    /// Opens the SSTable, and counts what that reads.
+    /// Opens the SSTable, and counts the reads.
     fn open(&self, descriptor: &Descriptor, report: &mut ShapeReport) -> anyhow::Result<()> {
         let charged = account::begin();
         let (nanos, sstable) = timed(&**self.env, || {
@@ -306,12 +306,12 @@ impl Bench<'_> {
     }
 }
 
-/// Who counts rows.
+/// A visitor that counts rows.
 trait Count {
     fn count(&mut self) -> &mut u64;
 }
 
-/// How many rows were seen.
+/// Counts rows.
 struct SeenRows(u64);
 
 impl Count for SeenRows {
@@ -337,7 +337,7 @@ impl PlainVisitor for SeenRows {
     }
 }
 
-/// How many rows were seen with their values.
+/// Counts rows, and visits their values.
 struct SeenValues(u64);
 
 impl Count for SeenValues {

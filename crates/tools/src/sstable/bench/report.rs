@@ -1,4 +1,4 @@
-//! What came out.
+//! The result of `bench`.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use crate::median::median;
 
-/// All shapes.
+/// The results of all shapes.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct BenchReport {
     pub shapes: Vec<ShapeReport>,
 }
 
-/// One shape.
+/// The result of one shape.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ShapeReport {
     pub shape: &'static str,
@@ -20,29 +20,29 @@ pub(super) struct ShapeReport {
     pub rows: u64,
     /// Uncompressed bytes of Data.db.
     pub data_bytes: u64,
-    /// Bytes of Data.db.
+    /// Bytes of Data.db on disk.
     pub stored_bytes: u64,
-    /// Reading, checking and decompressing; rows are built.
+    /// Times of reading.
     pub read: Times,
-    /// Compressing and writing; rows are encoded, and all other components written.
+    /// Times of writing, with all components.
     pub write: Times,
     pub open_nanos: u64,
-    /// Reads of files that opening took.
+    /// Reads of files while opening.
     pub open_reads: u64,
-    /// Bytes that it read.
+    /// Bytes read while opening.
     pub open_bytes: u64,
 }
 
-/// How long the thread was on a CPU, run by run.
+/// CPU time of the thread, for each run.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Times {
     /// Chunks alone.
     pub chunks_nanos: Vec<u64>,
-    /// The same with all rows.
+    /// With rows, which are built or encoded.
     pub rows_nanos: Vec<u64>,
-    /// The same, rows being seen, or written, where they lie if they are plain.
+    /// With rows; plain rows are visited or written in place.
     pub plain_nanos: Vec<u64>,
-    /// The same, every value of plain rows being seen; not when writing.
+    /// The same, with all values of plain rows; only for reading.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub values_nanos: Vec<u64>,
 }
@@ -57,8 +57,8 @@ fn best(nanos: &[u64]) -> u64 {
 }
 
 impl Times {
-    /// Of what was measured in the same run with the chunks, so that the machine was as fast for both: the share that chunks alone
-    /// have, in the median run.
+    /// The share of chunks alone in the time of the same run, in the median run. The same run is used since the speed of the machine
+    /// may differ between runs.
     fn share(&self, nanos: &[u64]) -> f64 {
         let pairs = self.chunks_nanos.iter().zip(nanos);
         median(pairs.map(|(chunks, nanos)| ratio(*chunks, *nanos)).collect())
@@ -66,7 +66,7 @@ impl Times {
 }
 
 impl ShapeReport {
-    /// Decimal megabytes of uncompressed data a second, in the best run.
+    /// Decimal megabytes of uncompressed data per second, in the best run.
     fn rate(&self, nanos: &[u64]) -> f64 {
         ratio(self.data_bytes, best(nanos)) * 1000.0
     }
@@ -83,7 +83,7 @@ impl ShapeReport {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

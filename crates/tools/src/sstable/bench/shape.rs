@@ -1,4 +1,4 @@
-//! Tables that are made up: what their rows look like decides what a format costs.
+//! Generated tables: the cost of a format depends on the shape of the rows.
 
 use std::sync::Arc;
 
@@ -13,40 +13,40 @@ use ilion_schema::{ClusteringOrder, ColumnId, TableBuilder, TableId, TableSchema
 use ilion_sstable::row_format::cell_flag;
 use ilion_types::{CqlType, Partitioner, Uuid};
 
-/// When all rows were written.
+/// Timestamp of all rows.
 pub(super) const WRITTEN_MICROS: i64 = 1_700_000_000_000_000;
 
-/// What the rows look like.
+/// The shape of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Shape {
-    /// Five blobs of 34 random bytes, one row a partition: the rows of cassandra-stress. They do not compress.
+    /// Five blobs of 34 random bytes, one row per partition: the rows of cassandra-stress. They do not compress.
     Blobs,
     /// The same with words, which compress.
     Words,
-    /// A text of 1 KiB, one row a partition.
+    /// A text of 1 KiB, one row per partition.
     Kilobyte,
     /// Partitions of 1000 rows: an int, a bigint and a text of 9 bytes behind a clustering int.
     Narrow,
-    /// The same with texts of 1 to 17 bytes: no row is laid out as the one before it.
+    /// The same with texts of 1 to 17 bytes, so that consecutive rows have different layouts.
     Uneven,
-    /// Five texts of 10 to 60 bytes, one row a partition.
+    /// Five texts of 10 to 60 bytes, one row per partition.
     Texts,
-    /// Narrow rows of which all but one in five were updated later in part, got nulls or a TTL, or were made by an UPDATE.
+    /// Narrow rows; four of five were updated in part, set to null in part, have a TTL, or come from an UPDATE.
     Updated,
 }
 
-/// What was done to a row after, or instead of, its INSERT.
+/// A change of a row after, or instead of, its INSERT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Update {
-    /// It was inserted, and that is all.
+    /// No change.
     None,
-    /// One of its columns was updated a second later.
+    /// One column was updated a second later.
     Later,
-    /// One of its columns was set to null.
+    /// One column was set to null.
     Null,
-    /// It was inserted with a TTL.
+    /// The row was inserted with a TTL.
     Ttl,
-    /// It was made by an UPDATE of two columns, so that it has no timestamp of its own.
+    /// The row comes from an UPDATE of two columns, so it has no row timestamp.
     Upsert,
 }
 
@@ -54,15 +54,15 @@ impl Update {
     const ALL: [Self; 5] = [Self::None, Self::Later, Self::Null, Self::Ttl, Self::Upsert];
 }
 
-/// The contents of such a table. Partitions share rows, and keys lie one behind the other, so that making them up and fetching them from
-/// memory is not what is measured; a chunk never holds a row twice.
+/// The contents of a table. Partitions share rows, and keys are contiguous in memory, so that generating and fetching them is not
+/// measured. A chunk never has the same row twice.
 pub(super) struct Contents {
-    /// In order.
+    /// In token order.
     pub heads: Vec<PartitionHead>,
     rows: Vec<Vec<Unfiltered>>,
 }
 
-/// Different rows of a table, unless a partition has more.
+/// Different rows of a table; more if a partition has more rows.
 const DIFFERENT_ROWS: u32 = 100;
 /// Bytes of a key.
 const KEY_BYTES: usize = 10;
@@ -73,7 +73,7 @@ impl Contents {
         self.heads.iter().zip(self.rows.iter().cycle())
     }
 
-    /// The rows of each partition as compactions come by them.
+    /// The rows of each partition as a compaction receives them.
     pub(super) fn seen(&self, table: &TableSchema) -> Vec<Vec<SeenRow<'_>>> {
         let seen = |row| match PlainParts::of(row, table) {
             Some(parts) => SeenRow::Plain(parts),
@@ -88,19 +88,19 @@ impl Contents {
     }
 }
 
-/// A row as a compaction comes by it.
+/// A row as a compaction receives it.
 pub(super) enum SeenRow<'c> {
-    /// Seen where it lies.
+    /// Visited in place.
     Plain(PlainParts<'c>),
-    /// Built, because it has times of its own.
+    /// Built, since it is not plain.
     Built(&'c Unfiltered),
 }
 
-/// Values where they lie.
+/// The parts of a plain row.
 pub(super) struct PlainParts<'c> {
     clustering: Vec<Option<&'c [u8]>>,
     cells: Vec<(ColumnId, &'c [u8])>,
-    /// The cells as SSTables store them, as they come from one; `None` if they come from a memtable.
+    /// The encoded cells, for a row from an SSTable; `None` for a row from a memtable.
     stored: Option<Vec<u8>>,
 }
 
@@ -120,7 +120,7 @@ impl<'c> PlainParts<'c> {
         });
         let cells = cells.collect::<Option<Vec<_>>>()?;
         let clustering = row.clustering.values().iter();
-        // Only compactions have those that are not alone in their partition.
+        // Flushes write plain rows only if they are alone in their partition.
         let is_from_sstable = table.clustering().next().is_some();
         Some(Self {
             clustering: clustering.map(Option::as_deref).collect(),
@@ -146,7 +146,7 @@ impl<'c> PlainParts<'c> {
     }
 }
 
-/// Cells with short values, as SSTables store what was written together with its row.
+/// Encodes cells with the timestamp of their row; `None` if a value is too long.
 fn stored(cells: &[(ColumnId, &[u8])], table: &TableSchema) -> Option<Vec<u8>> {
     let mut stored = Vec::new();
     for (id, value) in cells {
@@ -211,7 +211,7 @@ impl Shape {
         }
     }
 
-    /// Bytes of a row, about: of its values and what is around them.
+    /// Approximate encoded size of a row.
     fn row_bytes(self) -> u64 {
         match self {
             Self::Blobs | Self::Words | Self::Texts => 212,
@@ -220,7 +220,7 @@ impl Shape {
         }
     }
 
-    /// So many partitions that their rows take about `size_bytes`.
+    /// Generates rows of about `size_bytes`.
     pub(super) fn contents(self, table: &TableSchema, size_bytes: u64) -> Contents {
         let rows_each = self.rows_per_partition();
         let count = size_bytes / (self.row_bytes() * u64::from(rows_each));
@@ -290,12 +290,12 @@ impl Shape {
     }
 }
 
-/// Seconds for which rows with a TTL live.
+/// TTL of rows with one.
 const TTL_SECS: u32 = 86_400;
-/// When all rows were written, in seconds.
+/// Timestamp of all rows, in seconds.
 const WRITTEN_SECS: u32 = 1_700_000_000;
 
-/// Does to a row what an application does later; `column` is the place of the one that changes.
+/// Changes a row; `column` is the index of the column that changes.
 fn update(row: &mut Row, update: Update, column: usize) {
     let later_micros = WRITTEN_MICROS + 1_000_000;
     let cell = |data: &ColumnData| match &data.data {
@@ -326,7 +326,7 @@ fn update(row: &mut Row, update: Update, column: usize) {
     }
 }
 
-/// So many, in order, each with a key of its own.
+/// Heads of partitions with random keys, in token order.
 fn heads(count: u64, seeded: &mut Seeded) -> Vec<PartitionHead> {
     let key = |_| DecoratedKey::new(Partitioner::Murmur3, random(seeded, KEY_BYTES));
     let mut keys: Vec<DecoratedKey> = (0..count).map(key).collect();

@@ -1,4 +1,4 @@
-//! Histograms as `sstablemetadata` draws them: bars, then percentiles of the values in buckets that grow by a fifth.
+//! Histograms like those of `sstablemetadata`: bars, then percentiles. The buckets of the percentiles grow by a fifth.
 
 use super::style::Style;
 use super::units::{bytes, date};
@@ -6,7 +6,7 @@ use super::units::{bytes, date};
 const BAR_WIDTH: f64 = 30.0;
 const BUCKETS: usize = 165;
 
-/// A histogram to be drawn.
+/// A histogram to print.
 pub(super) struct Histogram {
     title: &'static str,
     bins: Vec<(u64, u64)>,
@@ -27,7 +27,7 @@ pub(super) fn plain_number(number: u64, _: Style) -> String {
 }
 
 impl Histogram {
-    /// Of values and how often each was seen, ascending.
+    /// A histogram of values and their counts, ascending.
     pub(super) fn new(
         title: &'static str,
         bins: impl Iterator<Item = (u64, u64)>,
@@ -42,7 +42,7 @@ impl Histogram {
 
     pub(super) fn print(&self, style: Style, out: &mut String) {
         let (blue, cyan, reset) = (style.blue(), style.cyan(), style.reset());
-        // What has colors is as wide as what has none.
+        // Codes for colors do not count for the width.
         let widths: Vec<usize> = self
             .bins
             .iter()

@@ -1,4 +1,4 @@
-//! `metadata -s`: what only the rows themselves say.
+//! `metadata -s`: numbers that need a scan of all rows.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,10 @@ use crate::sstable::keys::print_key;
 use crate::sstable::progress::Progress;
 use crate::sstable::source::Source;
 
-/// Partitions that are shown of each kind.
+/// Partitions in each list.
 const LEADERS: usize = 5;
 
-/// What all rows come to.
+/// The counts of an SSTable.
 #[derive(Default)]
 pub(super) struct Overview {
     bytes: u64,
@@ -26,7 +26,7 @@ pub(super) struct Overview {
     most_tombstones: Leaders,
 }
 
-/// The partitions with the greatest values, greatest first, equal ones as in the file.
+/// The partitions with the greatest values, greatest first; equal ones in the order of the file.
 #[derive(Default)]
 struct Leaders(Vec<(u64, String)>);
 
@@ -40,7 +40,7 @@ impl Leaders {
     }
 }
 
-/// What one partition comes to.
+/// The counts of one partition.
 #[derive(Default)]
 struct Counts {
     rows: u64,
@@ -88,7 +88,7 @@ fn cells(row: &Row) -> impl Iterator<Item = (usize, &ilion_rows::Cell)> {
     })
 }
 
-/// Compat: what the fields of Cassandra's objects take, not what is stored.
+/// Compat: the size of Cassandra's objects in memory, not the stored size.
 fn row_bytes(row: &Row) -> u64 {
     const TIMESTAMP: usize = 8;
     const EXPIRY: usize = 4 + 8;
@@ -144,7 +144,7 @@ impl Overview {
         }
     }
 
-    /// Names and values, and lists of partitions, which have no value but lines of their own.
+    /// Names and values of the counts.
     pub(super) fn fields(&self) -> [(&'static str, u64); 5] {
         [
             ("Size", self.bytes),
@@ -155,7 +155,7 @@ impl Overview {
         ]
     }
 
-    /// The lists, by name; the last is left out if it is empty.
+    /// Names and lines of the lists of partitions; the last list is left out if it is empty.
     pub(super) fn lists(&self, style: Style) -> Vec<(&'static str, String)> {
         let size = |size: u64| match bytes(size) {
             Some(text) => format!("{} ({text}){}", style.white(), style.reset()),

@@ -1,4 +1,4 @@
-//! How the report looks: colors of a terminal, or none; bars of ASCII, or finer ones.
+//! The style of the report: with or without colors, with bars in ASCII or Unicode.
 
 /// Colors and bars.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,14 +30,14 @@ impl Style {
         self.code("\x1b[0m")
     }
 
-    /// In parentheses; nothing of nothing.
+    /// The text in parentheses; empty for `None`.
     pub(super) fn quiet(self, text: Option<String>) -> String {
         text.map_or_else(String::new, |text| {
             format!("{}({text}){}", self.white(), self.reset())
         })
     }
 
-    /// A bar of so many characters, the last of which may be a part.
+    /// A bar of this width in characters; the last character may stand for a fraction.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -61,7 +61,7 @@ impl Style {
     }
 }
 
-/// Parts of a character, from this share on.
+/// Characters for fractions, from this fraction on.
 const COARSE: [(f64, &str); 2] = [(0.75, "o"), (0.3, ".")];
 /// Compat: some eighths are left out, since fonts draw them badly.
 const FINE: [(f64, &str); 6] = [

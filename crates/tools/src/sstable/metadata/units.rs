@@ -1,4 +1,4 @@
-//! Numbers as `sstablemetadata` prints them.
+//! Formats numbers like `sstablemetadata`.
 
 use ilion_rows::NO_DELETION_TIME;
 use ilion_types::{CqlType, civil_from_days};
@@ -11,7 +11,7 @@ pub(super) fn date(secs: i64) -> String {
     format!("{month:02}/{day:02}/{year:04} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// When the last tombstone was written.
+/// A local deletion time, or that there are no tombstones.
 pub(super) fn deletion(secs: u32) -> String {
     match secs {
         0 | NO_DELETION_TIME => "no tombstones".to_owned(),

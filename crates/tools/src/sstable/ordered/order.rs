@@ -1,6 +1,6 @@
-//! Where a scan stands, and whether what comes next sorts above that.
+//! The position of a scan, and the check that the next item sorts after it.
 //!
-//! The key and the clustering before are copied, each time into the same memory: what is shown where it lies is gone afterwards.
+//! The previous key and clustering are copied into reused buffers, since items that are visited in previous do not stay in memory.
 
 use std::cmp::Ordering;
 
@@ -8,28 +8,28 @@ use ilion_rows::{Bound, ClusteringComparator, DeletionTime, Unfiltered};
 use ilion_schema::TableSchema;
 use ilion_types::Token;
 
-/// What stands before the next row or marker of the partition.
+/// The previous item in the partition.
 #[derive(Debug)]
-enum Place {
+enum Previous {
     Start,
-    /// A row with the clustering that was copied.
+    /// A row with the copied clustering.
     Row,
     Bound(Bound),
 }
 
-/// The last of what has come, which has to ascend.
+/// The previous key and item; the next ones must sort after them.
 #[derive(Debug)]
 pub(super) struct Order {
     comparator: ClusteringComparator,
-    /// Nothing: no partition has come.
+    /// `None` before the first partition.
     token: Option<Token>,
     key: Vec<u8>,
-    place: Place,
+    previous: Previous,
     clustering: Copied,
     open: Option<DeletionTime>,
 }
 
-/// The values of a clustering, one behind the other.
+/// A copy of the values of a clustering.
 #[derive(Debug, Default)]
 struct Copied {
     bytes: Vec<u8>,
@@ -62,20 +62,20 @@ impl Order {
             comparator: ClusteringComparator::of(table),
             token: None,
             key: Vec::new(),
-            place: Place::Start,
+            previous: Previous::Start,
             clustering: Copied::default(),
             open: None,
         }
     }
 
-    /// True if a partition with that key may come.
+    /// True if a partition with this key may come next.
     pub(super) fn admits_key(&self, token: &Token, key: &[u8]) -> bool {
         self.token
             .as_ref()
             .is_none_or(|last| (last, &self.key[..]) < (token, key))
     }
 
-    /// A partition begins.
+    /// Begins a partition.
     pub(super) fn begin(&mut self, token: &Token, key: &[u8]) {
         match (&mut self.token, token) {
             (Some(Token::Murmur3(last)), Token::Murmur3(hash)) => *last = *hash,
@@ -83,7 +83,7 @@ impl Order {
         }
         self.key.clear();
         self.key.extend_from_slice(key);
-        self.place = Place::Start;
+        self.previous = Previous::Start;
     }
 
     /// Checks that the partition may end.
@@ -94,7 +94,7 @@ impl Order {
         }
     }
 
-    /// Checks a row or marker, and stands behind it.
+    /// Checks a row or marker, and makes it the previous item.
     pub(super) fn pass(&mut self, unfiltered: &Unfiltered) -> Result<(), &'static str> {
         if !self.admits(unfiltered) {
             return Err("a row or marker that sorts above the one before");
@@ -106,7 +106,7 @@ impl Order {
                     return Err("a marker that ends the deletion that is open before it");
                 }
                 self.open = marker.start;
-                self.place = Place::Bound(marker.bound.clone());
+                self.previous = Previous::Bound(marker.bound.clone());
             }
         }
         Ok(())
@@ -114,50 +114,50 @@ impl Order {
 
     fn admits(&self, next: &Unfiltered) -> bool {
         let comparator = &self.comparator;
-        let order = match (&self.place, next) {
-            (Place::Start, _) => Ordering::Less,
-            (Place::Row, Unfiltered::Row(row)) => {
+        let order = match (&self.previous, next) {
+            (Previous::Start, _) => Ordering::Less,
+            (Previous::Row, Unfiltered::Row(row)) => {
                 let values = row.clustering.values().iter().map(Option::as_deref);
                 comparator.compare_leading(self.clustering.values(), values)
             }
-            (Place::Row, Unfiltered::Marker(marker)) => {
+            (Previous::Row, Unfiltered::Marker(marker)) => {
                 let values: Vec<_> = self.clustering.values().collect();
                 comparator
                     .compare_bound_to_values(&marker.bound, &values)
                     .reverse()
             }
-            (Place::Bound(last), Unfiltered::Row(row)) => {
+            (Previous::Bound(last), Unfiltered::Row(row)) => {
                 comparator.compare_bound_to_row(last, &row.clustering)
             }
-            (Place::Bound(last), Unfiltered::Marker(marker)) => {
+            (Previous::Bound(last), Unfiltered::Marker(marker)) => {
                 comparator.compare_bounds(last, &marker.bound)
             }
         };
         order.is_lt()
     }
 
-    /// True if a row with these values may come.
+    /// True if a row with these clustering values may come next.
     pub(super) fn admits_row(&self, clustering: &[Option<&[u8]>]) -> bool {
-        match &self.place {
-            Place::Start => true,
-            Place::Row => {
+        match &self.previous {
+            Previous::Start => true,
+            Previous::Row => {
                 let before = self.clustering.values();
                 self.comparator
                     .compare_leading(before, clustering.iter().copied())
                     .is_lt()
             }
-            Place::Bound(last) => self.comparator.compare_bound_to_values(last, clustering).is_lt(),
+            Previous::Bound(last) => self.comparator.compare_bound_to_values(last, clustering).is_lt(),
         }
     }
 
-    /// What orders rows.
+    /// The comparator of the table.
     pub(super) fn comparator(&self) -> &ClusteringComparator {
         &self.comparator
     }
 
-    /// Stands behind a row with these values.
+    /// Makes a row with these clustering values the previous item.
     pub(super) fn pass_row<'v>(&mut self, clustering: impl Iterator<Item = Option<&'v [u8]>>) {
         self.clustering.take(clustering);
-        self.place = Place::Row;
+        self.previous = Previous::Row;
     }
 }

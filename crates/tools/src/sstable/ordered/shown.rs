@@ -1,4 +1,4 @@
-//! Plain partitions and rows that are passed on as long as they are in order.
+//! Visitors that pass plain partitions and rows on as long as they are in order.
 
 use ilion_rows::{AlikeRows, Flow, PlainRow, PlainVisitor, RowLayout};
 use ilion_types::Partitioner;
@@ -36,7 +36,7 @@ pub(super) struct OrderedRows<'v> {
 }
 
 impl OrderedRows<'_> {
-    /// How many of the first rows are in order.
+    /// Number of leading rows that are in order.
     fn in_order(&self, rows: &AlikeRows<'_>) -> usize {
         let mut before = None;
         for (index, row) in rows.iter().enumerate() {
@@ -59,7 +59,7 @@ impl OrderedRows<'_> {
     }
 }
 
-/// The values of the clustering of one of the rows.
+/// The clustering values of one of the rows.
 fn clustering<'r>(rows: &AlikeRows<'r>, row: &'r [u8]) -> impl Iterator<Item = Option<&'r [u8]>> {
     let places = rows.layout().clustering.iter();
     places.map(move |place| Some(RowLayout::part(row, place)))

@@ -1,4 +1,4 @@
-//! A damaged SSTable, opened as far as that goes.
+//! Opens a damaged SSTable as far as possible.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use ilion_types::Partitioner;
 
 use crate::sstable::shape::Shape;
 
-/// Bytes of a partition, where nothing tells how many there are.
+/// Assumed bytes of a partition, if their number is unknown.
 const PARTITION_BYTES_GUESSED: u64 = 256;
 
-/// What rows are read with.
+/// An SSTable whose rows can be read.
 pub(super) struct Damaged {
     pub(super) descriptor: Descriptor,
     pub(super) statistics: Statistics,
     pub(super) shape: Shape,
     pub(super) partitioner: Partitioner,
     pub(super) data: Arc<ChunkReader>,
-    /// What is read has passed a checksum.
+    /// Rows are protected by checksums.
     pub(super) is_protected: bool,
 }
 
@@ -57,7 +57,7 @@ impl Damaged {
     }
 }
 
-/// All that Statistics.db says, or its header alone.
+/// Reads Statistics.db; if it is damaged, its header alone.
 fn read_statistics(
     env: &dyn Env,
     descriptor: &Descriptor,
@@ -82,7 +82,7 @@ fn read_statistics(
     })
 }
 
-/// Data.db with its checksums, or without if they are what is damaged.
+/// Opens Data.db; without checksums if only they are damaged.
 fn open_data(env: &dyn Env, descriptor: &Descriptor, out: &mut dyn Write) -> anyhow::Result<ChunkReader> {
     let crc = descriptor.path(&Component::Crc);
     match ChunkReader::open(env, descriptor, None) {
@@ -90,7 +90,7 @@ fn open_data(env: &dyn Env, descriptor: &Descriptor, out: &mut dyn Write) -> any
         Err(error @ Error::Corrupt { .. }) if matches!(&error, Error::Corrupt { file, .. } if *file == crc) =>
         {
             writeln!(out, "{descriptor}: {error}; rows are read without checking them")?;
-            Ok(ChunkReader::open_plain(
+            Ok(ChunkReader::open_unchecked(
                 env,
                 &descriptor.path(&Component::Data),
                 None,

@@ -1,4 +1,4 @@
-//! The index of a damaged SSTable, as far as it can be read.
+//! The readable part of the index of a damaged SSTable.
 
 use bytes::Bytes;
 use ilion_env::Env;
@@ -6,7 +6,7 @@ use ilion_sstable::{BlockAt, Error, IndexScan, IndexedPartition};
 
 use super::damaged::Damaged;
 
-/// Entries whose positions ascend and lie in Data.db.
+/// Entries with ascending positions inside Data.db.
 pub(super) struct Entries {
     scan: Option<IndexScan>,
     /// No entry is left, or none can be read.
@@ -43,12 +43,12 @@ impl Entries {
         entries
     }
 
-    /// Why not all of the index can be read.
+    /// Why the index cannot be read completely.
     pub(super) fn trouble(&self) -> Option<&Error> {
         self.trouble.as_ref()
     }
 
-    /// Turns to the next entry at `least` or after it.
+    /// Moves to the next entry at `least` or after it.
     fn advance(&mut self, least: u64) {
         self.next = None;
         while let (Some(scan), None, false) = (&mut self.scan, &self.next, self.is_over) {
@@ -66,7 +66,7 @@ impl Entries {
         }
     }
 
-    /// The entry of the partition at `position`, if there is one; earlier ones are passed.
+    /// The entry of the partition at `position`; earlier entries are skipped.
     pub(super) fn take_at(&mut self, position: u64) -> Option<IndexedPartition> {
         while self.next.as_ref().is_some_and(|next| next.position < position) {
             self.advance(position);
@@ -76,7 +76,7 @@ impl Entries {
         Some(entry)
     }
 
-    /// Where the next partition after `position` begins.
+    /// Start of the next partition after `position`.
     pub(super) fn position_after(&mut self, position: u64) -> Option<u64> {
         while self.next.as_ref().is_some_and(|next| next.position <= position) {
             self.advance(position + 1);
@@ -91,7 +91,7 @@ impl Entries {
 
     /// The first block of a partition that begins after `position`.
     pub(super) fn block_after(&self, entry: Option<&IndexedPartition>, position: u64) -> Option<BlockAt> {
-        // A row index that is damaged, too, is none.
+        // A damaged row index counts as missing.
         let blocks = self.scan.as_ref()?.blocks(entry?).ok()?;
         let end = self.next.as_ref().map_or(self.data_length, |next| next.position);
         let mut later = blocks.into_iter();

@@ -1,20 +1,20 @@
-//! The rows and markers of one partition on their way into a new SSTable: what comes after a gap must fit to what came before.
+//! Writes the rows and markers of one partition to a new SSTable. Deleted ranges are closed and opened again around gaps.
 //!
-//! The last one waits until the next one comes, since a marker that opens a range is of no use if nothing is known of what
-//! follows. Invariant: `open` is what is open after the last one, the waiting one included.
+//! The last item is held back until the next one comes, since a marker that opens a range is dropped if a gap follows.
+//! Invariant: `open` is the deletion that is open after the last item, including the held one.
 
 use ilion_rows::{Bound, BoundKind, ClusteringComparator, DeletionTime, Direction, Marker, Unfiltered};
 
 use crate::sstable::target::Output;
 
-/// What a row or marker should have been.
+/// The expected row or marker.
 pub(super) type Expected = &'static str;
 
 pub(super) struct Rows {
     comparator: ClusteringComparator,
     held: Option<Unfiltered>,
     open: Option<DeletionTime>,
-    /// What the index says is open where the rows begin again.
+    /// The deletion that is open after a gap, by the index.
     reopen: Option<DeletionTime>,
 }
 
@@ -33,7 +33,7 @@ impl Rows {
         self.open.is_none() && self.reopen.is_none()
     }
 
-    /// The next one, if it fits.
+    /// Adds the next item, or returns why it does not fit.
     pub(super) fn take(
         &mut self,
         unfiltered: Unfiltered,
@@ -67,7 +67,7 @@ impl Rows {
         held.is_none_or(|held| self.comparator.compare_unfiltered(held, unfiltered).is_lt())
     }
 
-    /// Opens the range again in which the first one after a gap lies. Gives that one, or `None` if it only ended the range.
+    /// Opens the deleted range around the first item after a gap. Returns the item; `None` if it only closed the range.
     fn reopened(
         &mut self,
         open: DeletionTime,
@@ -100,7 +100,7 @@ impl Rows {
         }
     }
 
-    /// After a gap, where `open` is open again.
+    /// Continues after a gap, where the deletion `open` is open.
     pub(super) fn resume(&mut self, open: Option<DeletionTime>, output: &mut Output) -> anyhow::Result<()> {
         if self.open == open {
             return Ok(());
@@ -110,7 +110,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Ends what is open: nothing is known of what follows.
+    /// Closes the open range, since a gap follows.
     pub(super) fn cut(&mut self, output: &mut Output) -> anyhow::Result<()> {
         self.reopen = None;
         let Some(open) = self.open.take() else {
@@ -134,7 +134,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Writes what still waits.
+    /// Writes the held item.
     pub(super) fn finish(&mut self, output: &mut Output) -> anyhow::Result<()> {
         match self.held.take() {
             Some(last) => output.add(&last),

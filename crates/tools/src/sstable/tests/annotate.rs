@@ -1,4 +1,4 @@
-//! `dump --annotate`: no byte is left out.
+//! `dump --annotate`: every byte is annotated.
 
 use super::super::{Command, DumpArguments, Files};
 use super::{Fixture, fixtures, ran, real_env};

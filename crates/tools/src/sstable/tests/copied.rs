@@ -1,4 +1,4 @@
-//! What `convert`, `merge` and `split` pass on where it lies is what they make of rows one by one, and is checked as closely.
+//! `convert`, `merge` and `split` write the same files whether plain rows are copied in place or row by row, with the same checks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::super::{
 };
 use super::{copied, ran, small_fixtures};
 
-/// Rows of which most are plain and many laid out alike, in wide partitions, with deletions around and between them.
+/// Wide partitions. Most rows are plain, many with the same layout, with deletions around and between them.
 fn wide() -> (&'static str, String) {
     let mut text = String::new();
     for partition in 0..6 {
@@ -60,7 +60,7 @@ fn partitions((table, text): &(&str, String)) -> (Arc<TableSchema>, Vec<Partitio
     (table, partitions)
 }
 
-/// So many SSTables of the partitions in turn, without checksums.
+/// Writes the partitions in turn to `count` SSTables, without checksums.
 fn written(table: &Arc<TableSchema>, partitions: &[Partition], count: usize) -> (MemEnv, Vec<PathBuf>) {
     let mem = MemEnv::new(1);
     let env = mem.shared();
@@ -78,7 +78,7 @@ fn written(table: &Arc<TableSchema>, partitions: &[Partition], count: usize) -> 
             writer.finish_partition().unwrap();
         }
         writer.finish().unwrap();
-        // Nothing says that they were there.
+        // No other file refers to the checksums.
         for component in [Component::Crc, Component::Toc, Component::Checksums] {
             env.remove_file(&descriptor.path(&component)).unwrap();
         }
@@ -118,7 +118,7 @@ fn split(path: &Path) -> Command {
     })
 }
 
-/// Goes row by row, whatever they are.
+/// A cursor that hides plain rows, so that all are read row by row.
 fn scrub(paths: &[PathBuf]) -> Command {
     Command::Scrub(ScrubArguments {
         directory: PathBuf::from("/scrub"),
@@ -187,7 +187,7 @@ fn fixtures_are_passed_on_as_their_rows_are_one_by_one() {
     }
 }
 
-/// Every tool refuses it in these words, and leaves nothing behind.
+/// Every tool fails with this message, and leaves no output.
 fn assert_refused(env: &Arc<dyn Env>, paths: &[PathBuf], expected: &str) {
     for (command, directory) in [
         (convert(paths), "/convert"),
@@ -197,12 +197,12 @@ fn assert_refused(env: &Arc<dyn Env>, paths: &[PathBuf], expected: &str) {
         let error = format!("{:#}", ran(env, &command).unwrap_err());
         assert!(error.contains(expected), "{error}");
         let left = contents(env, directory);
-        // Pieces of a split that were whole before stay.
+        // Complete pieces of a split stay.
         assert!(directory == "/split" || left.is_empty(), "{left:?}");
     }
 }
 
-/// Flips bits in the last of these bytes, where they come first.
+/// Flips bits in the last byte of the first match.
 fn corrupt(mem: &MemEnv, path: &Path, found: &[u8], flipped: u8) {
     let bytes = mem.shared().read_all(path, 1 << 30).unwrap();
     let at = bytes
@@ -216,7 +216,7 @@ fn corrupt(mem: &MemEnv, path: &Path, found: &[u8], flipped: u8) {
 #[test]
 fn plain_rows_that_are_out_of_order_are_refused() {
     let (table, partitions) = partitions(&wide());
-    // Among rows laid out alike, at their start, and behind a row that is not plain.
+    // Among rows with the same layout, at their start, and after a row that is not plain.
     for (row, flipped) in [(21, 0x10), (3, 0x02), (201, 0x08)] {
         let (mem, paths) = written(&table, &partitions, 1);
         let usual_flags = 0x24;

@@ -1,4 +1,4 @@
-//! Every verb on damaged files: no panic, no damaged output, and errors that name a file.
+//! Every command on damaged files: no panic, no damaged output, and errors that name a file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn dump(data: &Path, annotate: bool) -> Command {
     })
 }
 
-/// Every verb, and the directory that it writes to.
+/// Every command, and its output directory.
 fn commands(data: &Path) -> Vec<(Command, Option<PathBuf>)> {
     let directory = |name: &str| PathBuf::from("/out").join(name);
     vec![
@@ -83,7 +83,7 @@ fn commands(data: &Path) -> Vec<(Command, Option<PathBuf>)> {
     ]
 }
 
-/// Runs them all; what they write is whole, and what they refuse is named.
+/// Runs all commands. Their output must be valid, and their errors must name the file.
 fn exercise(env: &Arc<dyn Env>, data: &Path, what: &str) {
     for (command, directory) in commands(data) {
         let outcome = ran(env, &command);
@@ -104,7 +104,7 @@ fn exercise(env: &Arc<dyn Env>, data: &Path, what: &str) {
         let Some(directory) = directory.filter(|_| outcome.is_ok()) else {
             continue;
         };
-        // Values that are none of their types stay what they are.
+        // Values that are invalid for their type are kept.
         if let Err(error) = ran(env, &Command::Dump(dump_of(&directory))) {
             panic!("{what}: {}: {error:#}", directory.display());
         }

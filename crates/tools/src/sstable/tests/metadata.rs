@@ -4,7 +4,7 @@ use super::super::metadata::print;
 use super::super::{Files, MetadataArguments, TimestampUnit};
 use super::{fixtures, real_env, text};
 
-/// Cassandra prints columns in the order of a hash map, and estimated what is droppable some time after the rest.
+/// Cassandra prints columns in the order of a hash map, and the recorded estimate of droppable tombstones is from a later time.
 fn comparable(line: &str) -> String {
     match line.split_once(": ") {
         Some((name @ ("StaticColumns" | "RegularColumns"), columns)) => {
@@ -15,7 +15,7 @@ fn comparable(line: &str) -> String {
         Some((name @ "Estimated droppable tombstones", ratio)) => {
             format!("{name}: {:.5}", ratio.parse::<f64>().unwrap())
         }
-        // Cassandra corrects the bias of estimates above some thousands.
+        // Cassandra corrects the bias of estimates above a few thousand.
         Some((name @ "Estimated cardinality", count)) => {
             let count: f64 = count.parse().unwrap();
             format!(
@@ -65,7 +65,7 @@ fn metadata_are_those_of_sstablemetadata() {
     }
 }
 
-/// As `sstablemetadata -s` has it, but for the order of partitions of equal size.
+/// Compares with `sstablemetadata -s`, apart from the order of partitions of equal size.
 const SCANNED: &str = "Size: 1915
 Partitions: 26
 Rows: 79

@@ -1,4 +1,4 @@
-//! `convert`, `merge` and `split`: the rows stay what they are, and the new files are whole.
+//! `convert`, `merge` and `split`: the rows stay the same, and the new files are valid.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn assert_whole(env: &Arc<dyn Env>, directory: &Path) {
 
 #[test]
 fn every_format_becomes_every_other_and_back_with_the_same_rows() {
-    // The large ones each to one of the formats.
+    // Large fixtures are converted to one format each.
     let of_all = fixtures().into_iter().zip(FORMATS.iter().cycle());
     let of_all = of_all.map(|(fixture, format)| (fixture, std::slice::from_ref(format)));
     let of_small = small_fixtures()

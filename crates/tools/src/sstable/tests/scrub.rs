@@ -1,4 +1,4 @@
-//! `scrub`: what can be read comes through, what cannot is named, and new files are whole.
+//! `scrub`: readable rows are kept, lost ones are reported, and new files are valid.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn a_damaged_chunk_costs_what_lies_in_it() {
         replace(&env, &data, &bytes);
         let out = PathBuf::from("/out");
         let Ok(report) = scrub(&env, &out, &data) else {
-            // All of it was one chunk.
+            // The whole file was one chunk.
             continue;
         };
         assert!(report.contains("  lost:"), "{report}");

@@ -1,4 +1,4 @@
-//! `verify` from outside: its report and its verdict.
+//! `verify`: its output and its exit code.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -111,7 +111,7 @@ public final class Check {
     equal(List.of(0), insert.getPartitionKeyIndices().isEmpty() ? List.of(0) : insert.getPartitionKeyIndices());
     PreparedStatement named = session.prepare("INSERT INTO prepared (k, a, b) VALUES (:k, :a, :b)");
     session.execute(named.boundStatementBuilder().setInt("k", 2).setString("a", "zwei").setToNull("b").build());
-    // Names travel on the wire here.
+    // Here the names are sent.
     Map<String, Object> values = Map.of("k", 3, "a", "trois");
     session.execute(SimpleStatement.newInstance("INSERT INTO prepared (k, a) VALUES (:k, :a)", values));
     session.execute(SimpleStatement.newInstance("UPDATE prepared SET b = ? WHERE k = ?", "drei", 3));
@@ -209,7 +209,7 @@ public final class Check {
     }
   }
 
-  /** Types that a server can only name by class in an old version, where this driver has no codec for them. */
+  /** Types that old protocol versions name by class, for which this driver has no codec. */
   private static boolean isCustom(String type, ProtocolVersion version) {
     return version.getCode() < 4 && Set.of("date", "time", "smallint", "tinyint").contains(type)
         || version.getCode() < 5 && type.equals("duration");

@@ -1,0 +1,61 @@
+//! An SSTable whose rows are checked.
+
+use std::sync::Arc;
+
+use ilion_env::Env;
+use ilion_schema::TableSchema;
+use ilion_types::Partitioner;
+
+use crate::{
+    ChunkReader, Component, DataScan, Descriptor, Error, Result, Statistics, Version, read_component,
+};
+
+/// What is needed to read rows.
+pub(crate) struct Opened {
+    pub(crate) descriptor: Descriptor,
+    pub(crate) statistics: Statistics,
+    pub(crate) partitioner: Partitioner,
+    pub(crate) table: Arc<TableSchema>,
+    pub(crate) data: Arc<ChunkReader>,
+}
+
+impl Opened {
+    pub(super) fn open(env: &dyn Env, descriptor: &Descriptor) -> Result<Self> {
+        let path = descriptor.path(&Component::Statistics);
+        let Some(bytes) = read_component(env, descriptor, &Component::Statistics)? else {
+            return Err(Error::corrupt(
+                &path,
+                0,
+                "the file, since rows cannot be read without it",
+            ));
+        };
+        let statistics = Statistics::decode(&bytes, descriptor.version, &path)?;
+        let partitioner = match &statistics.validation {
+            Some(validation) => Partitioner::from_class(&validation.partitioner)
+                .map_err(|error| Error::corrupt(&path, 0, error.to_string()))?,
+            None => Partitioner::default(),
+        };
+        let table = statistics.header.to_table("keyspace", "table");
+        Ok(Self {
+            table: table.map_err(|error| Error::corrupt(&path, 0, error.to_string()))?,
+            data: Arc::new(ChunkReader::open(env, descriptor, None)?),
+            descriptor: descriptor.clone(),
+            statistics,
+            partitioner,
+        })
+    }
+
+    pub(super) fn version(&self) -> Version {
+        self.descriptor.version
+    }
+
+    pub(super) fn scan(&self) -> Result<DataScan> {
+        DataScan::new(
+            self.data.clone(),
+            &self.statistics.header,
+            self.version(),
+            &self.table,
+            self.partitioner,
+        )
+    }
+}
