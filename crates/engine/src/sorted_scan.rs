@@ -58,7 +58,8 @@ enum Current {
 /// An SSTable that gives as many partitions as it may.
 struct Part {
     source: usize,
-    cursor: Held<RangeCursor>,
+    /// In a box, because parts are moved into merges and back.
+    cursor: Box<Held<RangeCursor>>,
     left: usize,
 }
 
@@ -134,7 +135,7 @@ impl SortedScan {
         );
         self.parts.push(Part {
             source,
-            cursor: Held::new(cursor, live.clone()),
+            cursor: Box::new(Held::new(cursor, live.clone())),
             left: 0,
         });
         Some(self.parts.len() - 1)

@@ -88,7 +88,7 @@ pub use reader::{
 pub use row::decode::Unwanted;
 pub use row::format as row_format;
 pub use saved_place::{IndexForm, SavedPlace};
-pub use sstable::{Begin, Presence, SSTable, Whereabouts};
+pub use sstable::{Presence, SSTable, Whereabouts};
 pub use statistics::{
     Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,
     StatsMetadata, Validation,

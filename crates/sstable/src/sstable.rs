@@ -29,7 +29,8 @@ use crate::{
 };
 use crate::{NoView, SortedBudget, SortedView, Spot};
 
-pub use presence::{Begin, Presence, Whereabouts};
+pub(crate) use presence::Begin;
+pub use presence::{Presence, Whereabouts};
 
 /// An SSTable, open for reads.
 pub struct SSTable {
@@ -186,13 +187,18 @@ impl SSTable {
             start: KeyBound::Start,
             end,
         };
-        let begin = Begin {
-            bound: self.first_key().clone(),
-            rank: Some(view.rank(spot, source)),
-            map: Some(view.map(source).clone()),
+        let begin = Begin::Exactly {
+            map: view.map(source).clone(),
+            rank: view.rank(spot, source),
         };
-        let begin = Some(begin);
-        RangeCursor::beginning(self.clone(), table.clone(), range, filter, Scan::Point, begin)
+        RangeCursor::beginning(
+            self.clone(),
+            table.clone(),
+            range,
+            filter,
+            Scan::Point,
+            Some(begin),
+        )
     }
 
     /// The order of the partitions of several SSTables, which are its sources as they are numbered here.
@@ -448,10 +454,13 @@ impl SSTable {
         begin: Option<&Begin>,
         scan: Scan,
     ) -> Result<IndexCursor> {
-        let rank = begin.and_then(|begin| begin.rank);
-        if let (Some(map), Some(rank)) = (begin.and_then(|begin| begin.map.clone()), rank) {
-            return Ok(IndexCursor::Map(MapWalker::new(map, rank)));
-        }
+        let rank = match begin {
+            Some(Begin::Exactly { map, rank }) => {
+                return Ok(IndexCursor::Map(MapWalker::new(map.clone(), *rank)));
+            }
+            Some(Begin::NotBefore { rank, .. }) => *rank,
+            None => None,
+        };
         if let Some(map) = self.parts.tokens.load_full()
             && let Some(first) = rank.or_else(|| self.with_token_map(|map| map.rank(bound)))
         {

@@ -12,26 +12,22 @@ use super::SSTable;
 use crate::KeyHash;
 use crate::tokens::{Candidates, TokenMap};
 
-/// A lower bound of the partitions of a range.
+/// Where the partitions of a range begin.
 #[derive(Debug)]
-pub struct Begin {
-    /// No partition of the range is before this key.
-    pub(crate) bound: DecoratedKey,
-    /// Number of partitions before it, by the token map.
-    pub(crate) rank: Option<u64>,
-    /// The token map that numbers them, if it is not to be that of the SSTable at that time.
-    pub(crate) map: Option<Arc<TokenMap>>,
+pub(crate) enum Begin {
+    /// No partition of the range is before `bound`. `rank` is the number of partitions before it, by the token map.
+    NotBefore { bound: DecoratedKey, rank: Option<u64> },
+    /// With the partition that has this rank in a token map.
+    Exactly { map: Arc<TokenMap>, rank: u64 },
 }
 
 impl Begin {
-    /// The map and the rank of the first partition, if the range begins exactly there.
-    pub(crate) fn exactly(&self) -> Option<(&TokenMap, u64)> {
-        Some((self.map.as_deref()?, self.rank?))
-    }
-
-    /// A lower bound of the keys of these partitions.
-    pub fn bound(&self) -> &DecoratedKey {
-        &self.bound
+    /// A lower bound of the keys of these partitions, if it is known.
+    pub(crate) fn bound(&self) -> Option<&DecoratedKey> {
+        match self {
+            Self::NotBefore { bound, .. } => Some(bound),
+            Self::Exactly { .. } => None,
+        }
     }
 }
 
@@ -131,11 +127,11 @@ impl SSTable {
     /// A lower bound of the partitions of a range; `None` if there are none. With a token map, this is the token of the next
     /// partition (as far as the map has its bits); no I/O on Data.db or the index.
     pub fn lower_bound(&self, range: &KeyRange) -> Option<DecoratedKey> {
-        self.begin_of(range).map(|begin| begin.bound)
+        self.begin_of(range)?.bound().cloned()
     }
 
     /// The same, with the rank in the token map.
-    pub fn begin_of(&self, range: &KeyRange) -> Option<Begin> {
+    pub(crate) fn begin_of(&self, range: &KeyRange) -> Option<Begin> {
         if range.misses(self.first_key(), self.last_key()) {
             return None;
         }
@@ -154,11 +150,7 @@ impl SSTable {
         }
         // The end may have the same token, with a higher key.
         let is_beyond = range.end.token().is_some_and(|end| *end < bound.token);
-        (!is_beyond).then_some(Begin {
-            bound,
-            rank,
-            map: None,
-        })
+        (!is_beyond).then_some(Begin::NotBefore { bound, rank })
     }
 
     /// Approximate number of partitions in a range, from memory; only partitions whose tokens look like those of a bound may be

@@ -13,7 +13,7 @@ use super::block::Block;
 use super::order::{Order, Place, code_of_bytes, trimmed};
 use super::tail::{END_LEN, Tail};
 use crate::{Component, Descriptor, Error, Result};
-use ilion_pages::{PageBytes, Pages, paged_length};
+use ilion_pages::{PageBytes, Pages, paged_length, u64_at};
 
 /// Most places for one key that are looked at: more of them look alike only if somebody made them so.
 const CANDIDATES_MAX: u64 = 8;
@@ -184,6 +184,11 @@ impl TokenMap {
         }
     }
 
+    /// True if partitions are ordered by a hash, so that their places are codes of eight bytes.
+    pub(super) fn is_hashed(&self) -> bool {
+        self.order != Order::Bytes
+    }
+
     pub(super) fn block_count(&self) -> u64 {
         self.blocks
     }
@@ -192,11 +197,8 @@ impl TokenMap {
     #[inline]
     pub(crate) fn partition(&self, index: u64) -> Result<Mapped> {
         let mapped = self.block_of(index, |block, at| {
-            let position = block.position(at).filter(|at| *at < self.tail.data_length)?;
-            Some(Mapped {
-                position,
-                row_index: block.row_index(at),
-            })
+            let (position, row_index) = block.position(at)?;
+            (position < self.tail.data_length).then_some(Mapped { position, row_index })
         })?;
         mapped.ok_or_else(|| self.damaged(index))
     }
@@ -249,11 +251,7 @@ impl TokenMap {
 
     #[inline]
     pub(super) fn block<T>(&self, number: u64, ask: impl FnOnce(&Block<'_>) -> T) -> Result<T> {
-        let start = self.block_at(number)?;
-        let end = match number + 1 {
-            next if next < self.blocks => self.block_at(next)?,
-            _ => self.tail.directory_at,
-        };
+        let (start, end) = self.block_bounds(number)?;
         let len = end.checked_sub(start).filter(|len| *len <= BLOCK_LEN_MAX);
         let len = len.and_then(|len| usize::try_from(len).ok());
         let before = number * BLOCK_PARTITIONS as u64;
@@ -288,6 +286,18 @@ impl TokenMap {
     fn block_at(&self, number: u64) -> Result<u64> {
         let at = self.tail.directory_at + (self.blocks + number) * 8;
         Ok(self.pages.u64_at(at)?)
+    }
+
+    /// Start and end of a block.
+    #[inline]
+    fn block_bounds(&self, number: u64) -> Result<(u64, u64)> {
+        if number + 1 >= self.blocks {
+            return Ok((self.block_at(number)?, self.tail.directory_at));
+        }
+        let bounds = self
+            .pages
+            .bytes(self.tail.directory_at + (self.blocks + number) * 8, 16)?;
+        Ok((u64_at(&bounds, 0), u64_at(&bounds, 8)))
     }
 
     /// What is above all keys of the block before, and not above the first of this one.

@@ -7,7 +7,7 @@
 //! ```text
 //! selectors   3  0  7  7* 1  0  ...     an SSTable each; * : of the same group as the one before
 //! anchor      every 1024 or 2048 selectors: the least code, and how many partitions of each SSTable come before
-//! sub-anchor  every 16 selectors: about the code, in 16 bits
+//! sub-anchor  every 8 selectors: about the code, in 16 bits
 //! ```
 //!
 //! Token maps have tokens cut to the bits that tell partitions of one SSTable apart. Partitions of several SSTables that cannot be told apart
@@ -37,7 +37,7 @@ pub const SOURCES_MAX: usize = 127;
 /// Set in a selector whose partition is of the same group as the one before.
 const SAME_GROUP: u8 = 0x80;
 /// Selectors between two sub-anchors.
-const SUB_STEP: usize = 16;
+const SUB_STEP: usize = 8;
 
 /// The order of the partitions of some SSTables. The sources are numbered as they were given.
 pub struct SortedView {
@@ -124,6 +124,9 @@ enum Relative {
 impl Relative {
     #[inline]
     fn of(prefix: &[u8], key: &[u8]) -> Self {
+        if let Some(rest) = key.strip_prefix(prefix) {
+            return Self::Code(super::order::code_of_bytes(rest));
+        }
         let bytes = key.iter().copied().chain(std::iter::repeat(0));
         match prefix
             .iter()
@@ -131,9 +134,8 @@ impl Relative {
             .zip(bytes)
             .find(|(ours, theirs)| ours != theirs)
         {
-            None => Self::Code(super::order::code_of_bytes(
-                key.get(prefix.len()..).unwrap_or(&[]),
-            )),
+            // The key is shorter, and the rest of the prefix is zeros.
+            None => Self::Code(0),
             Some((ours, theirs)) if theirs < ours => Self::Below,
             Some(_) => Self::Above,
         }

@@ -181,7 +181,7 @@ fn few_bits_a_partition_are_enough_to_deny_most_keys() {
     let case = Case::write(Partitioner::Murmur3, keys, &mut random);
     let map = case.open().unwrap().unwrap();
     let per_partition = map.file_length() as f64 / 20_000.0;
-    assert!(per_partition < 2.9, "{per_partition} bytes a partition");
+    assert!(per_partition < 3.3, "{per_partition} bytes a partition");
     let absent = (20_000..40_000_u32).map(|number| Partitioner::Murmur3.token(&number.to_be_bytes()));
     let alike = absent
         .map(|token| match map.candidates(&token).unwrap() {
@@ -189,7 +189,7 @@ fn few_bits_a_partition_are_enough_to_deny_most_keys() {
             Candidates::TooMany => 9,
         })
         .sum::<u64>();
-    assert!(alike < 120, "{alike} of 20000 look as if they were there");
+    assert!(alike < 20, "{alike} of 20000 look as if they were there");
 }
 
 #[test]

@@ -136,7 +136,11 @@ impl Draft {
             // Blocks of several maps begin at the same key.
             return Ok(());
         }
-        let common = common_len(&least, &greatest).min(usize::from(u16::MAX));
+        // Codes of hashes are used whole.
+        let common = match maps.first().is_some_and(|map| map.is_hashed()) {
+            true => 0,
+            false => common_len(&least, &greatest).min(usize::from(u16::MAX)),
+        };
         let prefix = &least[..common];
         let mut codes = std::mem::take(&mut self.codes);
         codes.clear();

@@ -1,7 +1,8 @@
 //! Look-ups in a sorted view.
 //!
-//! The anchors lead to about a thousand selectors, the sub-anchors to about sixteen. Among these the token maps of their SSTables are asked.
+//! The anchors lead to about a thousand selectors, the sub-anchors to eight of them. These are compared by the token maps of their SSTables.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use ilion_rows::KeyBound;
@@ -31,7 +32,7 @@ impl SortedView {
     /// A token map is damaged or cannot be read; here and below.
     pub fn seek(&self, bound: &KeyBound) -> Result<Spot> {
         match bound.token() {
-            Some(token) => self.locate(Place::of(token)),
+            Some(token) => self.locate(&mut Probe::new(self, Place::of(token))),
             None if matches!(bound, KeyBound::End) => Ok(self.end()),
             None => Ok(Spot { at: 0, anchor: 0 }),
         }
@@ -39,14 +40,14 @@ impl SortedView {
 
     /// The partitions that look like those of a token, by source.
     pub fn candidates(&self, token: &Token) -> Result<SmallVec<[Candidate; 2]>> {
-        let place = Place::of(token);
-        let spot = self.locate(place)?;
+        let mut probe = Probe::new(self, Place::of(token));
+        let spot = self.locate(&mut probe)?;
         let mut found: SmallVec<[Candidate; 2]> = SmallVec::new();
         for at in spot.at..self.group_end(spot) {
-            let (source, rank) = self.partition(spot.anchor, at);
-            if !self.maps[source].relation(place, rank)?.is_eq() {
+            if !probe.relation(spot.anchor, at)?.is_eq() {
                 continue;
             }
+            let (source, rank) = self.partition(spot.anchor, at);
             match found.iter_mut().find(|(other, _)| *other == source) {
                 Some((_, ranks)) => ranks.end = rank + 1,
                 None => found.push((source, rank..rank + 1)),
@@ -137,30 +138,35 @@ impl SortedView {
         (source, self.rank_at(anchor, at, source))
     }
 
+    /// Number of partitions of a source before a selector, counted from the nearer end of the anchor's stretch. A group may go on
+    /// behind the stretch, and so may the selector.
     #[inline]
     fn rank_at(&self, anchor: usize, at: usize, source: usize) -> u64 {
-        let before = self.ranks[anchor * self.maps.len() + source];
-        let between = &self.selectors[index(self.anchors[anchor].start)..at];
-        u64::from(before) + count(between, source)
+        let rank_of = |anchor: usize| self.ranks.get(anchor * self.maps.len() + source).copied();
+        let (start, end) = (index(self.anchors[anchor].start), self.end_of(anchor));
+        match rank_of(anchor + 1) {
+            Some(after) if end.checked_sub(at).is_some_and(|left| left < at - start) => {
+                u64::from(after) - count(&self.selectors[at..end], source)
+            }
+            _ => u64::from(rank_of(anchor).unwrap_or(0)) + count(&self.selectors[start..at], source),
+        }
     }
 
-    /// The first group whose greatest code is not below a place.
-    fn locate(&self, place: Place<'_>) -> Result<Spot> {
-        let code;
-        let key: &[u8] = match place {
-            Place::Code(number) => {
-                code = number.to_be_bytes();
-                &code
+    /// The first group whose greatest code is not below the place.
+    fn locate(&self, probe: &mut Probe<'_>) -> Result<Spot> {
+        let anchor = match probe.place {
+            Place::Code(code) => self.anchors.partition_point(|anchor| code >= anchor.base),
+            Place::Bytes(key) => {
+                self.anchors
+                    .partition_point(|anchor| match Relative::of(self.prefix(anchor), key) {
+                        Relative::Below => false,
+                        Relative::Code(code) => code >= anchor.base,
+                        Relative::Above => true,
+                    })
             }
-            Place::Bytes(bytes) => bytes,
         };
-        let is_not_above = |anchor: &super::Anchor| match Relative::of(self.prefix(anchor), key) {
-            Relative::Below => false,
-            Relative::Code(code) => code >= anchor.base,
-            Relative::Above => true,
-        };
-        let anchor = self.anchors.partition_point(is_not_above).saturating_sub(1);
-        let Some(last) = self.last_not_above(anchor, key, place)?.checked_sub(1) else {
+        let anchor = anchor.saturating_sub(1);
+        let Some(last) = self.last_not_above(anchor, probe)?.checked_sub(1) else {
             return Ok(Spot { at: 0, anchor: 0 });
         };
         let mut start = last;
@@ -169,8 +175,7 @@ impl SortedView {
         }
         let spot = self.spot(start, anchor);
         for at in start..self.group_end(spot) {
-            let (source, rank) = self.partition(spot.anchor, at);
-            if self.maps[source].relation(place, rank)?.is_le() {
+            if probe.relation(spot.anchor, at)?.is_le() {
                 return Ok(spot);
             }
         }
@@ -178,13 +183,16 @@ impl SortedView {
     }
 
     /// The first selector of the anchor's stretch from which on partitions are above the place; inside a group it may be any.
-    fn last_not_above(&self, anchor: usize, key: &[u8], place: Place<'_>) -> Result<usize> {
+    fn last_not_above(&self, anchor: usize, probe: &mut Probe<'_>) -> Result<usize> {
         let own = &self.anchors[anchor];
         let (start, end) = (index(own.start), self.end_of(anchor));
-        let code = match Relative::of(self.prefix(own), key) {
-            Relative::Below => return Ok(start),
-            Relative::Above => return Ok(end),
-            Relative::Code(code) => code,
+        let code = match probe.place {
+            Place::Code(code) => code,
+            Place::Bytes(key) => match Relative::of(self.prefix(own), key) {
+                Relative::Below => return Ok(start),
+                Relative::Above => return Ok(end),
+                Relative::Code(code) => code,
+            },
         };
         let Some(above_base) = code.checked_sub(own.base) else {
             return Ok(start);
@@ -202,14 +210,42 @@ impl SortedView {
         let mut high = (start + upto * SUB_STEP).min(end);
         while low < high {
             let middle = low + (high - low) / 2;
-            let (source, rank) = self.partition(anchor, middle);
-            if self.maps[source].relation(place, rank)?.is_ge() {
+            if probe.relation(anchor, middle)?.is_ge() {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
         Ok(low)
+    }
+}
+
+/// A look-up of one place. It compares the place with each partition at most once.
+struct Probe<'p> {
+    view: &'p SortedView,
+    place: Place<'p>,
+    /// Selectors whose partitions were compared, and the results.
+    compared: SmallVec<[(usize, Ordering); 8]>,
+}
+
+impl<'p> Probe<'p> {
+    fn new(view: &'p SortedView, place: Place<'p>) -> Self {
+        Self {
+            view,
+            place,
+            compared: SmallVec::new(),
+        }
+    }
+
+    /// The place relative to a partition, as [`TokenMap::relation`](super::super::map::TokenMap::relation).
+    fn relation(&mut self, anchor: usize, at: usize) -> Result<Ordering> {
+        if let Some((_, known)) = self.compared.iter().find(|(other, _)| *other == at) {
+            return Ok(*known);
+        }
+        let (source, rank) = self.view.partition(anchor, at);
+        let relation = self.view.maps[source].relation(self.place, rank)?;
+        self.compared.push((at, relation));
+        Ok(relation)
     }
 }
 
