@@ -23,9 +23,7 @@ impl Shared {
         let rows_max = table.options.caching.rows_per_partition;
         match rows_max.filter(|_| self.row_cache.is_enabled()) {
             None => {
-                if store.wants_sorted_view() {
-                    self.ask_for_sorted_view(store);
-                }
+                self.note_read_for_sorting(store);
                 store.read_partition(table, key, filter, self.now_secs())
             }
             Some(rows_max) => self.read_through(store, table, key, filter, rows_max),

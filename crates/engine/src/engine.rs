@@ -78,9 +78,7 @@ impl Engine {
             return Ok(rows?.cursor(range, filter));
         }
         let store = self.store_of(table)?;
-        if store.wants_sorted_view() {
-            self.shared.ask_for_sorted_view(&store);
-        }
+        self.shared.note_read_for_sorting(&store);
         Ok(store.read_range(table, range, filter))
     }
 

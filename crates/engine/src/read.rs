@@ -19,11 +19,12 @@ use ilion_sstable::{KeyHash, Presence, SSTable, Scan, Unwanted, Whereabouts};
 use smallvec::SmallVec;
 
 use crate::chain::ChainRead;
+use crate::live_sstable::LiveSSTable;
 use crate::settle::{SettledCursor, Settling, Wanted};
 use crate::sorted_scan::{SortedRead, SortedScan};
 use crate::source::{Held, scan, skip, skip_all, touch};
 use crate::table_store::TableStore;
-use crate::view::{LiveSSTable, View};
+use crate::view::View;
 
 /// Partitions that are looked at for one key, as far as the sorted view names them; of more, the SSTable's own index says which it is.
 const RANKS_MAX: u64 = 8;

@@ -41,7 +41,7 @@ pub(crate) struct SortedScan {
     spot: Spot,
     /// The next group is the first one: it may have partitions before the range.
     is_first: bool,
-    /// The current group is.
+    /// The current group is the first one.
     is_edge: bool,
     /// SSTables that are open; those that are being merged are not here.
     parts: Vec<Part>,
@@ -52,7 +52,7 @@ enum Current {
     None,
     /// The partition is that of this part.
     One(usize),
-    Group(MergeCursor<Part>),
+    Group(Box<MergeCursor<Part>>),
 }
 
 /// An SSTable that gives as many partitions as it may.
@@ -210,7 +210,9 @@ impl SortedScan {
         let members = self.parts.extract_if(.., |part| part.left > 0).collect();
         let direction = Direction::of(self.read.filter.reversed);
         let (table, comparator) = (self.read.table.clone(), self.read.comparator.clone());
-        self.current = Current::Group(MergeCursor::ordered(members, table, comparator, direction));
+        self.current = Current::Group(Box::new(MergeCursor::ordered(
+            members, table, comparator, direction,
+        )));
         Ok(Step::Nothing)
     }
 

@@ -10,7 +10,7 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 use ilion_sstable::Scan;
 
-use crate::view::LiveSSTable;
+use crate::live_sstable::LiveSSTable;
 
 /// A cursor over an SSTable; while it exists the files are not removed.
 pub(crate) struct Held<C> {

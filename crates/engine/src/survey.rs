@@ -7,10 +7,10 @@ use ilion_rows::{ClusteringFilter, DecoratedKey, KeyRange};
 use ilion_schema::TableSchema;
 use ilion_sstable::KeyHash;
 
+use crate::live_sstable::LiveSSTable;
 use crate::read::{PointRead, Prospect};
 use crate::settle::Wanted;
 use crate::table_store::TableStore;
-use crate::view::LiveSSTable;
 use crate::{Engine, Error, Result};
 
 /// The sources that a read would use, as far as it is known from memory (a Bloom filter may be loaded for it).

@@ -21,10 +21,11 @@ use parking_lot::{MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
 use crate::backlog::Debt;
 use crate::choosing::Choosing;
+use crate::live_sstable::LiveSSTable;
 use crate::maintenance::Maintenance;
 use crate::memtable_indexes::{EntryTable, MemtableIndexes};
 use crate::sorted::SortedState;
-use crate::view::{LiveSSTable, View};
+use crate::view::View;
 use crate::{Error, Result};
 
 /// The memtable that receives writes.
