@@ -283,6 +283,10 @@ fn path(ty: &CqlType, line: &mut Scanner<'_>) -> Result<Bytes, NotationError> {
 /// Parses what follows `del@`.
 fn deletion(line: &mut Scanner<'_>) -> Result<DeletionTime, NotationError> {
     let micros = line.number("a timestamp")?;
+    if micros == i64::MIN {
+        // The timestamp of `DeletionTime::LIVE`: such a deletion deletes no data, and is not printed.
+        return Err(line.error("a timestamp above -2^63 before this"));
+    }
     let local_secs = line.number_after("/", "a local time in seconds")?;
     Ok(DeletionTime::new(
         micros,

@@ -91,6 +91,10 @@ fn mistakes_are_named_with_their_place() {
             "line 2, column 24: expected each path once",
         ),
         ("partition 1\n[1, 2 del@1", "line 2, column 6: expected `)`"),
+        (
+            "partition 1\nrow 1 m=del@-9223372036854775808/9",
+            "line 2, column 33: expected a timestamp above -2^63 before this",
+        ),
     ];
     for (text, message) in mistakes {
         let error = parse_mutations(text, &table, Partitioner::Murmur3).unwrap_err();
