@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What is left of it. A table whose view has no room goes without until others give theirs back.
+/// The memory that is left. A table whose view has no room has no view until others are dropped.
 #[derive(Debug)]
 pub struct SortedBudget {
     left_bytes: AtomicU64,
@@ -17,14 +17,14 @@ pub(super) struct Share {
 }
 
 impl SortedBudget {
-    /// So much in all.
+    /// A budget of so many bytes.
     pub fn new(bytes: u64) -> Self {
         Self {
             left_bytes: AtomicU64::new(bytes),
         }
     }
 
-    /// `None` if less is left.
+    /// Returns `None` if less is left.
     pub(super) fn take(budget: &Arc<Self>, bytes: u64) -> Option<Share> {
         let taken = budget
             .left_bytes
@@ -37,7 +37,7 @@ impl SortedBudget {
 }
 
 impl Default for SortedBudget {
-    /// 64 MiB: about 48 million partitions.
+    /// 64 MiB: about 44 million partitions.
     fn default() -> Self {
         Self::new(64 << 20)
     }
