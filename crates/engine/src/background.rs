@@ -105,6 +105,7 @@ fn work_through(shared: &Arc<Shared>, queue: &Receiver<Work>) {
             }
             Work::Compact(store) => shared.compact_if_due(store),
             Work::MakeTokenMaps => shared.make_token_maps(),
+            Work::SortView(store) => shared.make_sorted_view(store),
             Work::ResampleSummaries => shared.resample_summaries(),
             Work::BuildIndex(store, index) => shared.build_asked(store, index),
             Work::Stop => {}

@@ -22,7 +22,10 @@ impl Shared {
     ) -> Result<Box<dyn Cursor>, ReadError> {
         let rows_max = table.options.caching.rows_per_partition;
         match rows_max.filter(|_| self.row_cache.is_enabled()) {
-            None => store.read_partition(table, key, filter, self.now_secs()),
+            None => {
+                self.note_read_for_sorting(store);
+                store.read_partition(table, key, filter, self.now_secs())
+            }
             Some(rows_max) => self.read_through(store, table, key, filter, rows_max),
         }
     }

@@ -15,8 +15,8 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 use ilion_sstable::PartitionCursor;
 
+use crate::live_sstable::LiveSSTable;
 use crate::source::touch;
-use crate::view::LiveSSTable;
 
 /// Divides stretches into as few chains as there are of them in one place; each is in the order of the read. Pure.
 fn divide(stretches: &[&Slice], is_reversed: bool, comparator: &ClusteringComparator) -> Vec<Vec<usize>> {

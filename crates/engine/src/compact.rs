@@ -25,12 +25,12 @@ use ilion_sstable::{
 };
 
 use crate::intervals::intervals_of;
+use crate::live_sstable::LiveSSTable;
 use crate::pace::Pace;
 use crate::shared::Shared;
 use crate::source::scan;
 use crate::table_store::{TableIndexes, TableStore};
 use crate::tasks::{Registered, Task};
-use crate::view::LiveSSTable;
 use crate::work::Work;
 use crate::{Error, Result};
 

@@ -77,7 +77,9 @@ impl Engine {
         if let Some(rows) = self.shared.virtual_tables.open(table) {
             return Ok(rows?.cursor(range, filter));
         }
-        Ok(self.store_of(table)?.read_range(table, range, filter))
+        let store = self.store_of(table)?;
+        self.shared.note_read_for_sorting(&store);
+        Ok(store.read_range(table, range, filter))
     }
 
     fn store_of(&self, table: &TableSchema) -> Result<Arc<TableStore>> {

@@ -24,9 +24,10 @@ use parking_lot::Mutex;
 
 use crate::flush_pace::{FlushPace, Haste};
 use crate::indexes::IndexedWriter;
+use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::table_store::{TableIndexes, TableStore};
-use crate::view::{Frozen, LiveSSTable};
+use crate::view::Frozen;
 use crate::work::Work;
 use crate::{Error, Result};
 
@@ -299,7 +300,6 @@ impl Shared {
                 .caching
                 .keys
                 .then(|| (table.id, self.key_cache.clone())),
-            token_bits: self.token_bits.clone(),
             lookups: self.lookups.clone(),
             ..OpenOptions::default()
         }

@@ -20,9 +20,9 @@ use ilion_sstable::{
 };
 
 use crate::link::{copy, link_or_copy};
+use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::table_store::{TableIndexes, TableStore};
-use crate::view::LiveSSTable;
 use crate::work::Work;
 use crate::{Engine, Error, Result};
 

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 
 use ilion_sstable::SummaryShare;
 
+use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
-use crate::view::LiveSSTable;
 use crate::work::Work;
 
 /// The level of a whole summary.

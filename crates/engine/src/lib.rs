@@ -19,10 +19,11 @@
 //! | `origin` | which Cassandra the directory is one of |
 //! | `replay`, `log_losses` | records of the log back into memtables; what could not be read of it |
 //! | `table_store` | [`TableStore`]: one table, its indexes, and (`memtables`) its memtables |
-//! | `view` | what a read sees |
+//! | `view`, `live_sstable` | what a read sees |
 //! | `write`, `read` | the two hot paths |
 //! | `source` | an SSTable as a source of a read |
-//! | `late`, `chain` | SSTables that a read opens only if it comes to them: by token, by clustering |
+//! | `sorted`, `sorted_making`, `sorted_scan` | the sorted view of a table's SSTables, how it is made, and range reads by it |
+//! | `chain` | SSTables that a read of one partition opens only if it comes to their clusterings |
 //! | `survey` | which sources a read would use, found without reading |
 //! | `settle` | rows read source after source, until older sources can add nothing |
 //! | `row_cache`, `cached_read` | heads of partitions in memory, and reads through them |
@@ -83,9 +84,9 @@ mod index_summaries;
 mod indexes;
 mod intervals;
 mod large;
-mod late;
 mod lifecycle;
 mod link;
+mod live_sstable;
 mod log_losses;
 mod maintenance;
 mod memtable_indexes;
@@ -106,6 +107,9 @@ mod schema_store;
 mod set_aside;
 mod settle;
 mod shared;
+mod sorted;
+mod sorted_making;
+mod sorted_scan;
 mod source;
 mod stall;
 mod stripes;

@@ -36,9 +36,10 @@ pub struct EngineOptions {
     pub key_cache: CacheOptions,
     /// Thresholds of warnings about large partitions, rows and cells.
     pub large: LargeLimits,
-    /// Memory of the index summaries of all SSTables; they are sampled more sparsely to fit. The bits of token maps may take a quarter
-    /// of this, in addition.
+    /// Memory of the index summaries of all SSTables; they are sampled more sparsely to fit.
     pub index_summary_bytes: u64,
+    /// Memory of the sorted views of all tables. A table whose view does not fit has none.
+    pub sorted_view_bytes: u64,
     /// Memory for pages of token maps, cell maps and attached indexes. All engines of a process share it; the last one that is opened
     /// sets it.
     pub index_page_bytes: u64,
@@ -106,6 +107,7 @@ impl EngineOptions {
             key_cache: CacheOptions::of(16 << 20),
             large: LargeLimits::default(),
             index_summary_bytes: 128 << 20,
+            sorted_view_bytes: 256 << 20,
             index_page_bytes: 1 << 30,
             index_summary_resize_interval_secs: Some(3600),
             chunk_cache_bytes: 512 << 20,

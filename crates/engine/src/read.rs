@@ -4,6 +4,7 @@
 //! leaves out what a deletion of the whole partition covers, and SSTables whose clusterings lie elsewhere; those whose clusterings
 //! do not overlap are opened one after another (`chain`).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ilion_env::cost::{self, Count};
@@ -13,14 +14,20 @@ use ilion_rows::{
     MergeCursor, NO_DELETION_TIME, PartitionHead, PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
-use ilion_sstable::{Glimpse, KeyHash, Presence, SSTable, Scan, Unwanted, Whereabouts};
+use ilion_sstable::{KeyHash, Presence, SSTable, Scan, Unwanted, Whereabouts};
+
+use smallvec::SmallVec;
 
 use crate::chain::ChainRead;
-use crate::late::{LateScans, SSTABLES_MIN, Waiting};
+use crate::live_sstable::LiveSSTable;
 use crate::settle::{SettledCursor, Settling, Wanted};
+use crate::sorted_scan::{SortedRead, SortedScan};
 use crate::source::{Held, scan, skip, skip_all, touch};
 use crate::table_store::TableStore;
 use crate::view::View;
+
+/// Partitions that are looked at for one key, as far as the sorted view names them; of more, the SSTable's own index says which it is.
+const RANKS_MAX: u64 = 8;
 
 /// No partition at all.
 struct Nothing;
@@ -153,21 +160,32 @@ impl TableStore {
             sources.push(Box::new(memtable.cursor(range.clone(), filter.clone())));
         }
         cost::add(Count::SSTablesConsidered, view.sstables.len() as u64);
-        let is_late = view.sstables.len() >= SSTABLES_MIN;
-        let mut late = Vec::with_capacity(if is_late { view.sstables.len() } else { 0 });
-        for (at, live) in view.sstables.iter().enumerate() {
-            let glimpse = match is_late {
-                true => live.sstable.glimpse(range),
-                false => Glimpse::Unknown,
+        let mut beside = None;
+        if let Some(sorted) = view.sorted() {
+            let read = SortedRead {
+                table: table.clone(),
+                range: range.clone(),
+                filter: filter.clone(),
+                comparator: active.comparator().clone(),
             };
-            match glimpse {
-                Glimpse::From(token) => late.push(Waiting::from(token, at)),
-                _ if range.misses(live.sstable.first_key(), live.sstable.last_key()) => {
-                    skip(Count::SkippedByKeyRange, live);
+            match SortedScan::new(&view, sorted, read) {
+                Ok(scan) => {
+                    sources.push(Box::new(scan));
+                    beside = Some(&sorted.beside[..]);
                 }
-                Glimpse::Nothing => skip(Count::SkippedByFilter, live),
-                Glimpse::Unknown => sources.push(scan(live, table, range, &filter, Scan::Point)),
+                Err(_) => sorted.order.give_up(),
             }
+        }
+        let mut scan_one = |live: &Arc<LiveSSTable>| {
+            if range.misses(live.sstable.first_key(), live.sstable.last_key()) {
+                skip(Count::SkippedByKeyRange, live);
+            } else {
+                sources.push(scan(live, table, range, &filter, Scan::Point));
+            }
+        };
+        match beside {
+            Some(beside) => beside.iter().for_each(|at| scan_one(&view.sstables[*at])),
+            None => view.sstables.iter().for_each(scan_one),
         }
         trace::note(|| {
             let name = &table.name;
@@ -176,14 +194,12 @@ impl TableStore {
                 view.sstables.len()
             )
         });
-        let direction = Direction::of(filter.reversed);
-        if late.is_empty() {
-            return merged(sources, table, active.comparator(), direction);
-        }
-        let comparator = active.comparator().clone();
-        let merge = MergeCursor::ordered(sources, table.clone(), comparator, direction);
-        let late = LateScans::new(&view, late, table.clone(), range.clone(), filter);
-        Box::new(merge.with_late(Box::new(late)))
+        merged(
+            sources,
+            table,
+            active.comparator(),
+            Direction::of(filter.reversed),
+        )
     }
 }
 
@@ -228,8 +244,9 @@ impl PointRead<'_> {
         }
         cost::add(Count::SSTablesConsidered, view.sstables.len() as u64);
         let hash = KeyHash::of(&self.key.key);
+        let sources = self.sources(view);
         let mut merged = 0;
-        for (index, live) in view.sstables.iter().enumerate() {
+        for (index, (live, ranks)) in sources.iter().enumerate() {
             let sstable = &live.sstable;
             let newest = sstable.stats().max_timestamp_micros;
             if settling.is_settled(newest) {
@@ -237,10 +254,11 @@ impl PointRead<'_> {
                     true => Count::SkippedByDeletion,
                     false => Count::SkippedByTimestamp,
                 };
-                skip_all(why, &view.sstables[index..]);
+                let left = sources[index..].iter().map(|(live, _)| *live);
+                skip_all(why, left.len(), left);
                 break;
             }
-            let prospect = self.prospect(sstable, &hash, settling.filter(), settling.wants_static());
+            let prospect = self.prospect(sstable, ranks, &hash, settling.filter(), settling.wants_static());
             let whereabouts = match prospect {
                 Prospect::Possible(whereabouts) => whereabouts,
                 Prospect::Needless(why) => {
@@ -274,17 +292,19 @@ impl PointRead<'_> {
         }
         cost::add(Count::SSTablesConsidered, view.sstables.len() as u64);
         let hash = KeyHash::of(&self.key.key);
+        let sstables = self.sources(view);
         let mut merged_sstables = 0;
         let mut later = Vec::new();
         // Whether a partition has a static row matters even if no column of it is wanted.
         let wants_static = self.table.has_statics();
-        for (index, live) in view.sstables.iter().enumerate() {
+        for (index, (live, ranks)) in sstables.iter().enumerate() {
             let sstable = &live.sstable;
             if deletion.deletes(sstable.stats().max_timestamp_micros) {
-                skip_all(Count::SkippedByDeletion, &view.sstables[index..]);
+                let left = sstables[index..].iter().map(|(live, _)| *live);
+                skip_all(Count::SkippedByDeletion, left.len(), left);
                 break;
             }
-            let whereabouts = match self.prospect(sstable, &hash, &self.filter, wants_static) {
+            let whereabouts = match self.prospect(sstable, ranks, &hash, &self.filter, wants_static) {
                 Prospect::Possible(whereabouts) => whereabouts,
                 Prospect::Needless(why) => {
                     skip(why, live);
@@ -293,7 +313,7 @@ impl PointRead<'_> {
             };
             if !is_part_of_head(sstable, wants_static) {
                 merged_sstables += 1;
-                later.push(live.clone());
+                later.push(Arc::clone(live));
                 continue;
             }
             touch(live);
@@ -303,7 +323,7 @@ impl PointRead<'_> {
                 continue;
             };
             merged_sstables += 1;
-            let held = Held::touched(cursor, live.clone());
+            let held = Held::touched(cursor, Arc::clone(live));
             if may_delete_partitions(sstable) {
                 let begun = Begun::of(held)?;
                 deletion = deletion.max(begun.deletion());
@@ -325,16 +345,52 @@ impl PointRead<'_> {
         Ok(merged(sources, self.table, self.comparator, direction))
     }
 
+    /// The SSTables that may have the partition, newest first, as far as a sorted view says; with the numbers of the partitions that may
+    /// be it, if they are few. The others are counted as left alone.
+    pub(crate) fn sources<'v>(&self, view: &'v View) -> SmallVec<[Asked<'v>; 4]> {
+        let Some(sorted) = view.sorted() else {
+            return view.sstables.iter().map(|live| (live, None)).collect();
+        };
+        let Ok(candidates) = sorted.order.view.candidates(&self.key.token) else {
+            sorted.order.give_up();
+            return view.sstables.iter().map(|live| (live, None)).collect();
+        };
+        let known = candidates.into_iter().filter_map(|(source, ranks)| {
+            let are_few = ranks.end - ranks.start <= RANKS_MAX;
+            Some((sorted.place(source)?, are_few.then_some(ranks)))
+        });
+        let mut places: SmallVec<[(usize, Option<Range<u64>>); 4]> = known.collect();
+        places.extend(sorted.beside.iter().map(|at| (*at, None)));
+        places.sort_unstable_by_key(|(at, _)| *at);
+        if places.len() < view.sstables.len() {
+            let is_left = |at: &usize| places.iter().all(|(other, _)| other != at);
+            let left = (0..view.sstables.len()).filter(is_left);
+            let count = view.sstables.len() - places.len();
+            skip_all(
+                Count::SkippedBySortedView,
+                count,
+                left.map(|at| &view.sstables[at]),
+            );
+        }
+        let asked = places.into_iter().map(|(at, ranks)| (&view.sstables[at], ranks));
+        asked.collect()
+    }
+
     /// What is known from memory of an SSTable.
     #[inline]
     pub(crate) fn prospect(
         &self,
         sstable: &SSTable,
+        ranks: &Option<Range<u64>>,
         hash: &KeyHash,
         filter: &ClusteringFilter,
         wants_static: bool,
     ) -> Prospect {
-        match sstable.presence(self.key, hash) {
+        let presence = match ranks {
+            Some(ranks) => Presence::Possible(Whereabouts::among(ranks.clone())),
+            None => sstable.presence(self.key, hash),
+        };
+        match presence {
             Presence::Outside => Prospect::Needless(Count::SkippedByKeyRange),
             Presence::Absent => Prospect::Needless(Count::SkippedByFilter),
             Presence::Possible(_) if self.has_nothing_of(sstable, filter, wants_static) => {
@@ -356,6 +412,9 @@ impl PointRead<'_> {
             .all(|slice| slice.misses(covered, self.comparator))
     }
 }
+
+/// An SSTable, and which of its partitions may be the one that is read, if that is known.
+pub(crate) type Asked<'v> = (&'v Arc<LiveSSTable>, Option<Range<u64>>);
 
 /// Whether an SSTable is to be asked for a partition.
 pub(crate) enum Prospect {

@@ -16,6 +16,7 @@ use ilion_types::{CqlType, Partitioner};
 use uuid::Uuid;
 
 use crate::affected::Affected;
+use crate::live_sstable::LiveSSTable;
 use crate::log_losses;
 use crate::origin;
 use crate::parallel::in_parallel;
@@ -23,7 +24,6 @@ use crate::reached::Reached;
 use crate::replay::replay;
 use crate::shared::{Shared, TableMap};
 use crate::table_store::{Left, TableStore};
-use crate::view::LiveSSTable;
 use crate::work::Work;
 use crate::write::record_bytes_max;
 use crate::{EngineOptions, Error, Result};

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use ilion_sstable::{CommittedTransaction, Transaction, finish_transaction};
 
+use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::stall::{LogHold, Removal};
 use crate::table_store::TableStore;
-use crate::view::LiveSSTable;
 use crate::work::Work;
 use crate::{Error, Result};
 

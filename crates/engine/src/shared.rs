@@ -8,7 +8,7 @@ use ilion_commitlog::{CommitLog, Position};
 use ilion_env::{Env, PageBudget};
 use ilion_rows::{ReadLaw, TombstoneLimits};
 use ilion_schema::{Release, Schema, TableId};
-use ilion_sstable::{ChunkCache, KeyCache, Lookups, TokenBitsBudget};
+use ilion_sstable::{ChunkCache, KeyCache, Lookups, SortedBudget};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -75,8 +75,8 @@ pub(crate) struct Shared {
 
     // Reads.
     pub chunk_cache: Arc<ChunkCache>,
-    /// Memory for the bits of token maps: a quarter of what index summaries may take.
-    pub token_bits: Arc<TokenBitsBudget>,
+    /// Memory for sorted views.
+    pub sorted_views: Arc<SortedBudget>,
     pub key_cache: Arc<KeyCache>,
     pub row_cache: RowCache,
     pub counter_cache: CounterCache,
@@ -108,7 +108,7 @@ impl Shared {
             pacer: Arc::new(Pacer::new(env.clone(), options.compaction_bytes_per_sec)),
             backlog: Backlog::default(),
             chunk_cache: Arc::new(ChunkCache::new(options.chunk_cache_bytes)),
-            token_bits: Arc::new(TokenBitsBudget::new(options.index_summary_bytes / 4)),
+            sorted_views: Arc::new(SortedBudget::new(options.sorted_view_bytes)),
             key_cache: Arc::new(KeyCache::new(options.key_cache.bytes_max)),
             row_cache: RowCache::new(options.row_cache.bytes_max),
             counter_cache: CounterCache::new(options.counter_cache.bytes_max),

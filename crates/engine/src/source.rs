@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use ilion_env::cost::{self, Count};
 use ilion_env::trace;
-use ilion_rows::{ClusteringFilter, Cursor, KeyRange, PartitionHead, ReadError};
+use ilion_rows::{
+    ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead, PlainRun, PlainVisitor, ReadError,
+};
 use ilion_schema::TableSchema;
 use ilion_sstable::Scan;
 
-use crate::view::LiveSSTable;
+use crate::live_sstable::LiveSSTable;
 
 /// A cursor over an SSTable; while it exists the files are not removed.
 pub(crate) struct Held<C> {
@@ -47,7 +49,20 @@ impl<C: Cursor> Cursor for Held<C> {
         self.cursor.next_partition()
     }
 
-    ilion_rows::cursor_methods!(forward cursor: next_unfiltered lower_bound peek plain_partitions plain_rows);
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        let run = self.cursor.plain_partitions(before, visitor)?;
+        if run.is_some() && !self.is_touched {
+            self.is_touched = true;
+            touch(&self.sstable);
+        }
+        Ok(run)
+    }
+
+    ilion_rows::cursor_methods!(forward cursor: next_unfiltered lower_bound peek plain_rows);
 }
 
 /// A cursor over a range of one SSTable.
@@ -63,10 +78,10 @@ pub(crate) fn scan(
 }
 
 /// Counts SSTables that are skipped.
-pub(crate) fn skip_all(why: Count, sstables: &[Arc<LiveSSTable>]) {
-    cost::add(why, sstables.len() as u64);
+pub(crate) fn skip_all<'l>(why: Count, count: usize, sstables: impl Iterator<Item = &'l Arc<LiveSSTable>>) {
+    cost::add(why, count as u64);
     if trace::is_on() {
-        sstables.iter().for_each(|live| tell_skipped(why, live));
+        sstables.for_each(|live| tell_skipped(why, live));
     }
 }
 
@@ -89,6 +104,7 @@ fn tell_skipped(why: Count, live: &LiveSSTable) {
                 format!("Token map allows skipping sstable {sstable}")
             }
             Count::SkippedByFilter => format!("Bloom filter allows skipping sstable {sstable}"),
+            Count::SkippedBySortedView => format!("Sorted view allows skipping sstable {sstable}"),
             Count::SkippedByClustering => format!("Skipped non-slice-intersecting sstable {sstable}"),
             Count::SkippedByDeletion => format!("Partition deletion covers sstable {sstable}"),
             _ => format!("Newer data makes sstable {sstable} needless"),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ilion_commitlog::Position;
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::live_sstable::LiveSSTable;
 use crate::table_store::TableStore;
-use crate::view::LiveSSTable;
 
 /// Ticks between two tries, at most.
 const TICKS_MAX: u32 = 16;

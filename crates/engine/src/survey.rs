@@ -7,10 +7,10 @@ use ilion_rows::{ClusteringFilter, DecoratedKey, KeyRange};
 use ilion_schema::TableSchema;
 use ilion_sstable::KeyHash;
 
+use crate::live_sstable::LiveSSTable;
 use crate::read::{PointRead, Prospect};
 use crate::settle::Wanted;
 use crate::table_store::TableStore;
-use crate::view::LiveSSTable;
 use crate::{Engine, Error, Result};
 
 /// The sources that a read would use, as far as it is known from memory (a Bloom filter may be loaded for it).
@@ -110,8 +110,13 @@ impl TableStore {
             ..ReadSurvey::default()
         };
         let hash = KeyHash::of(&key.key);
-        for live in &view.sstables {
-            let prospect = read.prospect(&live.sstable, &hash, &filter, table.has_statics());
+        let sources = read.sources(&view);
+        let spared = view.sstables.len() - sources.len();
+        if spared > 0 {
+            survey.skipped.push((Count::SkippedBySortedView, spared as u64));
+        }
+        for (live, ranks) in &sources {
+            let prospect = read.prospect(&live.sstable, ranks, &hash, &filter, table.has_statics());
             let why = match prospect {
                 Prospect::Needless(why) => Some(why),
                 Prospect::Possible(_) => None,

@@ -21,9 +21,11 @@ use parking_lot::{MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
 use crate::backlog::Debt;
 use crate::choosing::Choosing;
+use crate::live_sstable::LiveSSTable;
 use crate::maintenance::Maintenance;
 use crate::memtable_indexes::{EntryTable, MemtableIndexes};
-use crate::view::{LiveSSTable, View};
+use crate::sorted::SortedState;
+use crate::view::View;
 use crate::{Error, Result};
 
 /// The memtable that receives writes.
@@ -150,6 +152,8 @@ pub struct TableStore {
     pub(crate) choosing: Mutex<Choosing>,
     /// Held while compactions run on request.
     pub(crate) manual: Mutex<()>,
+    /// When its sorted view is made anew.
+    pub(crate) sorted: SortedState,
     /// How far compactions are behind.
     pub(crate) debt: Debt,
     /// Compactions start in the background.
@@ -228,6 +232,7 @@ impl TableStore {
             compacting: Mutex::default(),
             choosing: Mutex::default(),
             manual: Mutex::new(()),
+            sorted: SortedState::default(),
             debt: Debt::default(),
             is_auto_compacting: AtomicBool::new(true),
             flush_bytes: AtomicU64::new(0),

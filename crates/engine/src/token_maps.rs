@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 
 use ilion_sstable::SSTable;
 
+use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
-use crate::view::LiveSSTable;
 use crate::work::Work;
 
 impl Shared {

@@ -13,10 +13,10 @@ use ilion_sstable::{Transaction, TransactionKind};
 use uuid::Uuid;
 
 use crate::intervals::intervals_of;
+use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::stall::LogHold;
 use crate::table_store::TableStore;
-use crate::view::LiveSSTable;
 use crate::{Engine, Error, Result};
 
 /// Body of a truncate record: table id, then the base names of its SSTables, each with a line feed. Names in hidden tables have

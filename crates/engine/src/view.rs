@@ -1,16 +1,13 @@
 //! What a read sees: memtables and SSTables, immutable, behind one `Arc`.
 
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use ilion_commitlog::Position;
-use ilion_env::Env;
-use ilion_index::SSTableIndex;
 use ilion_memtable::Memtable;
-use ilion_sstable::{CommittedTransaction, Component, Descriptor, SSTable};
-use parking_lot::RwLock;
 
+use crate::live_sstable::LiveSSTable;
 use crate::memtable_indexes::MemtableIndexes;
+use crate::sorted::Sorted;
 
 /// The sources of a table at one moment.
 #[derive(Clone, Default)]
@@ -21,6 +18,8 @@ pub(crate) struct View {
     pub frozen: Vec<Arc<Frozen>>,
     /// Those with the newest data first.
     pub sstables: Vec<Arc<LiveSSTable>>,
+    /// The sorted view of the SSTables, once it was made.
+    pub sorted: Option<Arc<Sorted>>,
     /// What attached indexes have of memtables.
     pub memtable_indexes: Vec<(Arc<Memtable>, Arc<MemtableIndexes>)>,
 }
@@ -47,76 +46,6 @@ impl Frozen {
     }
 }
 
-/// An SSTable of some view. When the last holder lets go of one that is obsolete, its files are removed.
-pub(crate) struct LiveSSTable {
-    pub sstable: Arc<SSTable>,
-    env: Arc<dyn Env>,
-    /// When its files were made, once somebody has asked.
-    created_secs: OnceLock<i64>,
-    obsolete: OnceLock<Arc<CommittedTransaction>>,
-    /// What attached indexes have of it, by the names of the indexes.
-    indexes: RwLock<Vec<(String, Arc<dyn SSTableIndex>)>>,
-}
-
-impl LiveSSTable {
-    pub(crate) fn new(env: Arc<dyn Env>, sstable: SSTable) -> Arc<Self> {
-        Arc::new(Self {
-            sstable: Arc::new(sstable),
-            env,
-            created_secs: OnceLock::new(),
-            obsolete: OnceLock::new(),
-            indexes: RwLock::default(),
-        })
-    }
-
-    pub(crate) fn descriptor(&self) -> &Descriptor {
-        self.sstable.descriptor()
-    }
-
-    /// Path of its Data.db: its identity for compaction.
-    pub(crate) fn data_path(&self) -> PathBuf {
-        self.descriptor().path(&Component::Data)
-    }
-
-    /// When its files were made, seconds since 1970; now if that cannot be told.
-    pub(crate) fn created_secs(&self) -> i64 {
-        *self.created_secs.get_or_init(|| {
-            let modified = self.env.modified_secs(&self.data_path());
-            modified.unwrap_or_else(|_| self.env.now_secs())
-        })
-    }
-
-    /// What an attached index has of it.
-    pub(crate) fn index(&self, name: &str) -> Option<Arc<dyn SSTableIndex>> {
-        let indexes = self.indexes.read();
-        let (_, found) = indexes.iter().find(|(known, _)| known == name)?;
-        Some(found.clone())
-    }
-
-    /// An attached index has this of it, or nothing any more.
-    pub(crate) fn set_index(&self, name: &str, index: Option<Arc<dyn SSTableIndex>>) {
-        let mut indexes = self.indexes.write();
-        indexes.retain(|(known, _)| known != name);
-        indexes.extend(index.map(|index| (name.to_owned(), index)));
-    }
-
-    /// The transaction has taken it out: its files go with its last holder, and the transaction's log after them.
-    pub(crate) fn retire(&self, transaction: Arc<CommittedTransaction>) {
-        // Only one transaction ever removes an SSTable: `maintenance` sees to it.
-        let _ = self.obsolete.set(transaction);
-    }
-}
-
-impl Drop for LiveSSTable {
-    fn drop(&mut self) {
-        if let Some(transaction) = self.obsolete.get()
-            && let Err(error) = transaction.remove_files(self.descriptor())
-        {
-            tracing::warn!(sstable = %self.descriptor(), %error, "files of an obsolete SSTable stay until the next start");
-        }
-    }
-}
-
 impl View {
     /// What its memtables take.
     pub(crate) fn memtable_bytes(&self) -> u64 {
@@ -126,10 +55,18 @@ impl View {
             .sum()
     }
 
+    /// The sorted view of its SSTables; `None` if there is none or it is broken.
+    #[inline]
+    pub(crate) fn sorted(&self) -> Option<&Arc<Sorted>> {
+        self.sorted.as_ref().filter(|sorted| sorted.order.is_usable())
+    }
+
     /// The same with other SSTables, ordered.
     pub(crate) fn with_sstables(&self, mut sstables: Vec<Arc<LiveSSTable>>) -> Self {
         sstables.sort_by_key(|live| std::cmp::Reverse(live.sstable.stats().max_timestamp_micros));
+        let order = self.sorted().map(|sorted| sorted.order.clone());
         Self {
+            sorted: order.and_then(|order| Sorted::of(order, &sstables)),
             sstables,
             ..self.clone()
         }
@@ -147,6 +84,7 @@ impl View {
                 .cloned()
                 .collect(),
             sstables: self.sstables.clone(),
+            sorted: self.sorted.clone(),
             memtable_indexes: self
                 .memtable_indexes
                 .iter()

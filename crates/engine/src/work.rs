@@ -20,6 +20,8 @@ pub(crate) enum Work {
     Compact(Arc<TableStore>),
     /// Make the token maps that are missing.
     MakeTokenMaps,
+    /// Make the table's sorted view.
+    SortView(Arc<TableStore>),
     /// Resample the index summaries within their budget.
     ResampleSummaries,
     /// Build the table's index of this name.
@@ -80,7 +82,7 @@ impl Background {
         let sent = match work {
             Work::Flush(_) | Work::Relieve(_) => queues.flush.send(work),
             Work::Compact(_) => queues.compact.send(work),
-            Work::MakeTokenMaps | Work::ResampleSummaries => queues.token_maps.send(work),
+            Work::MakeTokenMaps | Work::SortView(_) | Work::ResampleSummaries => queues.token_maps.send(work),
             Work::BuildIndex(..) => queues.indexes.send(work),
             Work::Stop => {
                 *self.is_stopping.lock() = true;

@@ -24,6 +24,8 @@ pub enum Count {
     SkippedByKeyRange,
     /// SSTables skipped: token map or Bloom filter exclude the key.
     SkippedByFilter,
+    /// SSTables skipped: the sorted view of the table excludes the key.
+    SkippedBySortedView,
     /// SSTables skipped: their clusterings are outside of the selected slices.
     SkippedByClustering,
     /// SSTables skipped: all selected data was found in newer sources.
@@ -48,7 +50,7 @@ pub enum Count {
 
 impl Count {
     /// All counts.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::SSTablesConsidered,
         Self::SSTablesTouched,
         Self::Memtables,
@@ -59,6 +61,7 @@ impl Count {
         Self::BytesReturned,
         Self::SkippedByKeyRange,
         Self::SkippedByFilter,
+        Self::SkippedBySortedView,
         Self::SkippedByClustering,
         Self::SkippedByTimestamp,
         Self::SkippedByDeletion,
@@ -84,6 +87,7 @@ impl Count {
             Self::BytesReturned => "bytes_returned",
             Self::SkippedByKeyRange => "sstables_skipped_by_key_range",
             Self::SkippedByFilter => "sstables_skipped_by_filter",
+            Self::SkippedBySortedView => "sstables_skipped_by_sorted_view",
             Self::SkippedByClustering => "sstables_skipped_by_clustering",
             Self::SkippedByTimestamp => "sstables_skipped_by_timestamp",
             Self::SkippedByDeletion => "sstables_skipped_by_deletion",

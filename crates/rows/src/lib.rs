@@ -16,26 +16,26 @@
 //! | `unfiltered` | [`Unfiltered`], [`Marker`] |
 //! | `mutation` | [`Mutation`], [`PartitionUpdate`]: one change to one partition |
 //! | `mutation_codec` | mutations as bytes, for the commit log |
+//! | `detach` | copies of mutations that own their bytes |
 //! | `entry` | [`EntryPlace`], [`Entry`], [`EntryRow`]: rows with a key and no columns |
 //! | `cursor` | [`Cursor`]: how partitions are read |
-//! | `cursor` | [`Cursor`]: the one way to read partitions |
+//! | `vec_cursor` | [`VecCursor`]: partitions in memory as a cursor |
 //! | `filter_cursor` | [`FilterCursor`]: slices and direction for sources that return every row |
 //! | `alike` | [`AlikeRows`]: batches of plain rows with the same layout |
 //! | `plain` | [`PlainRow`]: simple live rows, read without a copy |
 //! | `plain_visitor` | [`PlainVisitor`]: takes plain rows |
 //! | `plain_luck` | [`PlainLuck`]: when to look for plain rows |
 //! | `range` | [`KeyRange`]: the partitions that a read selects |
-//! | `slices` | the rows and columns that a read selects |
 //! | `slices` | the clusterings that a read selects |
 //! | `ranges` | [`RangeList`]: deleted ranges in normal form and their markers |
-//! | `merge` | [`MergeCursor`]: many sources as one; [`LateSources`]: sources that are opened when needed |
-//! | `purge` | dropping dead data: [`ReadPurge`], [`CompactionPurge`] |
+//! | `reconcile` | which of two cells, livenesses or rows wins |
+//! | `merge` | [`MergeCursor`]: many sources as one |
 //! | `purge` | dropping dead data: [`ReadPurge`], [`CompactionPurge`] |
 //! | [`counter`] | contexts of counter cells |
+//! | `random` | random tables and mutations for tests (feature `testing`) |
 //! | [`paths`] | the order of cells inside a complex column |
-//! | [`paths`] | the order of cells inside a complex column |
+//! | [`notation`] | partitions as text, for tests and dumps |
 //! | `size` | memory that data takes |
-//! | `size` | what data weighs in memory |
 //!
 //! When you change a rule of `reconcile`, also look at `purge` and at the texts in `testdata/`.
 
@@ -75,7 +75,7 @@ pub use cursor::{Cursor, PartitionHead, ReadError};
 pub use entry::{Entry, EntryPlace, EntryRow};
 pub use filter_cursor::FilterCursor;
 pub use key::DecoratedKey;
-pub use merge::{LateSources, MergeCursor};
+pub use merge::MergeCursor;
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
 pub use mutation_codec::{Decoded, MutationReader, decode_mutation, encode_mutation};
 pub use plain::{Flow, PlainRow, may_be_plain, rows_may_be_plain};

@@ -7,7 +7,6 @@
 //!
 //! Not here: dropping dead data (`purge`).
 
-mod late;
 mod plain;
 
 use std::cmp::Ordering;
@@ -20,8 +19,6 @@ use crate::{
     Bound, Clustering, ClusteringComparator, Cursor, DecoratedKey, DeletionTime, Direction, Marker,
     PartitionHead, PlainRun, PlainVisitor, ReadError, Row, Unfiltered, merge_rows,
 };
-
-pub use late::LateSources;
 
 /// The state of a source between partitions.
 enum SourceState {
@@ -48,8 +45,8 @@ impl SourceState {
     }
 }
 
-struct Source {
-    cursor: Box<dyn Cursor>,
+struct Source<C> {
+    cursor: C,
     state: SourceState,
     /// The next unfiltered of the current partition, while it waits in the queue.
     next: Option<Unfiltered>,
@@ -76,12 +73,12 @@ impl Queue {
 }
 
 /// Reads several sources as one. Requires: all sources read the same slices in the same direction.
-pub struct MergeCursor {
+pub struct MergeCursor<C = Box<dyn Cursor>> {
     table: Arc<TableSchema>,
     is_counter: bool,
     comparator: ClusteringComparator,
     direction: Direction,
-    sources: Vec<Source>,
+    sources: Vec<Source<C>>,
     /// Sources that wait for their next partition.
     partitions: Queue,
     /// Sources that have the current partition.
@@ -94,25 +91,23 @@ pub struct MergeCursor {
     deletion: DeletionTime,
     /// The newest deletion open over the sources, if it is newer than the partition's.
     open: DeletionTime,
-    /// Sources that are not opened yet, and the number of the source that stands for them in the queue.
-    late: Option<(usize, Box<dyn LateSources>)>,
 }
 
-impl MergeCursor {
+impl<C: Cursor> MergeCursor<C> {
     /// Merges `sources` of `table`.
-    pub fn new(sources: Vec<Box<dyn Cursor>>, table: Arc<TableSchema>, direction: Direction) -> Self {
+    pub fn new(sources: Vec<C>, table: Arc<TableSchema>, direction: Direction) -> Self {
         let comparator = ClusteringComparator::of(&table);
         Self::ordered(sources, table, comparator, direction)
     }
 
     /// The same, for callers that already have the table's comparator.
     pub fn ordered(
-        sources: Vec<Box<dyn Cursor>>,
+        sources: Vec<C>,
         table: Arc<TableSchema>,
         comparator: ClusteringComparator,
         direction: Direction,
     ) -> Self {
-        let sources: Vec<Source> = sources
+        let sources: Vec<Source<C>> = sources
             .into_iter()
             .map(|cursor| Source {
                 state: SourceState::Unread(cursor.lower_bound()),
@@ -133,11 +128,15 @@ impl MergeCursor {
             used: SmallVec::new(),
             deletion: DeletionTime::LIVE,
             open: DeletionTime::LIVE,
-            late: None,
             sources,
         };
         (0..merge.sources.len()).for_each(|index| merge.wait_for_partition(index));
         merge
+    }
+
+    /// The sources in the order in which they were given, each at its current position.
+    pub fn into_sources(self) -> impl Iterator<Item = C> {
+        self.sources.into_iter().map(|source| source.cursor)
     }
 
     /// Number of sources that have the current partition.
@@ -153,12 +152,12 @@ impl MergeCursor {
     }
 
     /// `bound_of` returns the lower bound of a source's next partition.
-    fn leave_partition(&mut self, bound_of: impl Fn(&mut dyn Cursor) -> Option<DecoratedKey>) {
+    fn leave_partition(&mut self, bound_of: impl Fn(&mut C) -> Option<DecoratedKey>) {
         for index in std::mem::take(&mut self.active) {
             let source = &mut self.sources[index];
             source.next = None;
             source.open = DeletionTime::LIVE;
-            source.state = SourceState::Unread(bound_of(&mut *source.cursor));
+            source.state = SourceState::Unread(bound_of(&mut source.cursor));
             self.wait_for_partition(index);
         }
         self.unfiltereds.0.clear();
@@ -171,9 +170,6 @@ impl MergeCursor {
         while let Some(index) = self.partitions.top() {
             if matches!(self.sources[index].state, SourceState::AtHead(_)) {
                 return Ok(true);
-            }
-            if self.open_late(index)? {
-                continue;
             }
             let source = &mut self.sources[index];
             let head = source.cursor.next_partition()?;
@@ -346,7 +342,7 @@ impl MergeCursor {
     }
 }
 
-impl Cursor for MergeCursor {
+impl<C: Cursor> Cursor for MergeCursor<C> {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
         self.leave_partition(|cursor| cursor.lower_bound());
         if !self.read_head()? {

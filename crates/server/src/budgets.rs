@@ -22,6 +22,7 @@ pub(crate) struct Budgets {
     pub rows: u64,
     pub counters: u64,
     pub summaries: u64,
+    pub sorted_views: u64,
     pub pages: u64,
     pub clients: u64,
     pub prepared: u64,
@@ -31,7 +32,10 @@ impl Budgets {
     pub fn of(settings: &Settings, machine: u64) -> Self {
         let chosen = |size: Option<Size>, auto: u64| size.map_or(auto, |size| size.0);
         let memtables = (machine / 4).clamp(*MEMTABLES_AUTO.start(), *MEMTABLES_AUTO.end());
-        let pages = (machine / 4).saturating_sub(PAGES_LESS).max(machine / 8);
+        let sorted_views = machine / 80;
+        let pages = (machine / 4)
+            .saturating_sub(PAGES_LESS + sorted_views)
+            .max(machine / 8);
         let (clients, _) = ServerOptions::of(settings).client_memory(machine);
         Self {
             machine,
@@ -39,6 +43,7 @@ impl Budgets {
             chunks: chosen(settings.file_cache_size, (machine / 12).min(CHUNKS_AUTO_MAX)),
             keys: chosen(settings.key_cache_size, KEYS_AUTO),
             summaries: chosen(settings.index_summary_capacity, machine / 40),
+            sorted_views: chosen(settings.sorted_view_capacity, sorted_views),
             pages: chosen(settings.index_page_capacity, pages),
             rows: settings.row_cache_size.0,
             counters: chosen(settings.counter_cache_size, (machine / 80).min(COUNTERS_AUTO_MAX)),
@@ -50,12 +55,13 @@ impl Budgets {
         }
     }
 
-    fn named(&self) -> [(&'static str, u64); 9] {
+    fn named(&self) -> [(&'static str, u64); 10] {
         [
             ("memtable_heap_space", self.memtables),
             ("file_cache_size", self.chunks),
             ("index_page_capacity", self.pages),
             ("index_summary_capacity", self.summaries),
+            ("sorted_view_capacity", self.sorted_views),
             ("key_cache_size", self.keys),
             ("counter_cache_size", self.counters),
             ("row_cache_size", self.rows),
@@ -80,6 +86,7 @@ impl Budgets {
             rows_mib = mebibytes(self.rows),
             counters_mib = mebibytes(self.counters),
             summaries_mib = mebibytes(self.summaries),
+            sorted_views_mib = mebibytes(self.sorted_views),
             pages_mib = mebibytes(self.pages),
             clients_mib = mebibytes(self.clients),
             prepared_mib = mebibytes(self.prepared),

@@ -304,6 +304,7 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
             cell_bytes: settings.cell_size_warn_threshold.map(|size| size.0),
         },
         index_summary_bytes: budgets.summaries,
+        sorted_view_bytes: budgets.sorted_views,
         index_page_bytes: budgets.pages,
         index_summary_resize_interval_secs: match settings.index_summary_resize_interval.as_secs() {
             0 => None,

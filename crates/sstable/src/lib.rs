@@ -88,12 +88,12 @@ pub use reader::{
 pub use row::decode::Unwanted;
 pub use row::format as row_format;
 pub use saved_place::{IndexForm, SavedPlace};
-pub use sstable::{Begin, Glimpse, Presence, SSTable, Whereabouts};
+pub use sstable::{Presence, SSTable, Whereabouts};
 pub use statistics::{
     Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,
     StatsMetadata, Validation,
 };
-pub use tokens::TokenBitsBudget;
+pub use tokens::{Candidate, NoView, SOURCES_MAX, SortedBudget, SortedView, Spot};
 pub use transaction::{
     CommittedTransaction, FailedCommit, Transaction, TransactionKind, finish_transaction, finish_transactions,
 };

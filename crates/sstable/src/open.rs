@@ -14,7 +14,7 @@ use crate::chunks::READ_AHEAD_BYTES;
 use crate::compression_info::check_compressor;
 use crate::lazy::Lazy;
 use crate::reader::{IndexWalker, PartitionIndex, PartitionTrie, Summary};
-use crate::tokens::{GrowingBits, TokenMap, fingerprint_of};
+use crate::tokens::{TokenMap, fingerprint_of};
 use crate::{
     BloomFilter, ChunkReader, Component, Descriptor, Error, Finding, Format, Found, KeyCache, OpenOptions,
     Result, SerializationHeader, StatsMetadata, read_component, statistics, toc,
@@ -36,8 +36,6 @@ pub(crate) struct OpenedParts {
     pub(crate) ends: Ends,
     /// Opened with the SSTable, built later, or `None` after damage.
     pub(crate) tokens: ArcSwapOption<TokenMap>,
-    /// Built from the token map after some lookups.
-    pub(crate) token_bits: GrowingBits,
     /// Its number in the key cache, if there is a key cache.
     pub(crate) cached_as: Option<(Arc<KeyCache>, u64)>,
     /// Lookups in the index since the last check whether a token map is worth building.
@@ -117,7 +115,6 @@ impl OpenedParts {
             header: statistics.header,
             ends,
             tokens: ArcSwapOption::from(map.map(Arc::new)),
-            token_bits: GrowingBits::default(),
             cached_as: options
                 .key_cache
                 .as_ref()
@@ -250,10 +247,9 @@ impl OpenedParts {
         let filter = self.filter.opened().and_then(Option::as_ref);
         let data = self.data.opened().map_or(0, |data| data.memory_bytes());
         let cells = cells.map_or(0, |map| map.memory_bytes());
-        let bits = self.token_bits.memory_bytes();
         let checksums = self.checksums.opened().and_then(Option::as_ref);
         let checksums = checksums.map_or(0, Checksums::memory_bytes);
-        map + bits + cells + checksums + index + filter.map_or(0, BloomFilter::memory_bytes) + data
+        map + cells + checksums + index + filter.map_or(0, BloomFilter::memory_bytes) + data
     }
 
     /// Drops the token map, which turned out to be damaged. The index is used until there is a new map.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use ilion_schema::TableId;
 use ilion_types::Partitioner;
 
-use crate::{ChunkCache, KeyCache, TokenBitsBudget};
+use crate::{ChunkCache, KeyCache};
 
 /// How an SSTable is opened.
 #[derive(Clone, Debug)]
@@ -19,8 +19,6 @@ pub struct OpenOptions {
     pub finding: Finding,
     /// Cache of positions that were found through an index, and the table's id in it.
     pub key_cache: Option<(TableId, Arc<KeyCache>)>,
-    /// Memory for the bits of token maps.
-    pub token_bits: Arc<TokenBitsBudget>,
     /// Counts lookups.
     pub lookups: Arc<Lookups>,
     /// For rows above this size, scans keep values in unnamed files instead of memory.
@@ -34,7 +32,6 @@ impl Default for OpenOptions {
             chunk_cache: None,
             finding: Finding::default(),
             key_cache: None,
-            token_bits: Arc::default(),
             lookups: Arc::default(),
             held_row_bytes_max: 16 << 20,
         }

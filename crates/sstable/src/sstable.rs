@@ -27,8 +27,10 @@ use crate::{
     DataScan, DataStream, Descriptor, Finding, Found, KeyHash, OpenOptions, PartitionCursor, RangeCursor,
     Result, Scan, SerializationHeader, StatsMetadata, SummaryShare,
 };
+use crate::{NoView, SortedBudget, SortedView, Spot};
 
-pub use presence::{Begin, Glimpse, Presence, Whereabouts};
+pub(crate) use presence::Begin;
+pub use presence::{Presence, Whereabouts};
 
 /// An SSTable, open for reads.
 pub struct SSTable {
@@ -170,14 +172,25 @@ impl SSTable {
         RangeCursor::new(self.clone(), table.clone(), range, filter, scan)
     }
 
-    /// The same as [`SSTable::cursor`], for a range whose lower bound is known.
-    pub fn cursor_from(
+    /// The partitions from an entry of a sorted view on, up to `end`; `source` is the number of this SSTable in the view. Reads as late as
+    /// [`SSTable::cursor`].
+    pub fn cursor_in(
         self: &Arc<Self>,
-        begin: Begin,
+        view: &SortedView,
+        spot: Spot,
+        source: usize,
         table: &Arc<TableSchema>,
-        range: KeyRange,
+        end: KeyBound,
         filter: Arc<ClusteringFilter>,
     ) -> RangeCursor {
+        let range = KeyRange {
+            start: KeyBound::Start,
+            end,
+        };
+        let begin = Begin::Exactly {
+            map: view.map(source).clone(),
+            rank: view.rank(spot, source),
+        };
         RangeCursor::beginning(
             self.clone(),
             table.clone(),
@@ -186,6 +199,22 @@ impl SSTable {
             Scan::Point,
             Some(begin),
         )
+    }
+
+    /// The order of the partitions of several SSTables, which are its sources as they are numbered here.
+    ///
+    /// # Errors
+    /// A token map is damaged or cannot be read.
+    pub fn sorted_view(
+        sstables: &[Arc<Self>],
+        budget: &Arc<SortedBudget>,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<std::result::Result<SortedView, NoView>> {
+        let maps = sstables.iter().map(|sstable| sstable.parts.tokens.load_full());
+        match maps.collect::<Option<Vec<_>>>() {
+            Some(maps) => SortedView::build(maps, budget, go_on),
+            None => Ok(Err(NoView::Unfit)),
+        }
     }
 
     /// Scans its partitions without the index.
@@ -417,9 +446,21 @@ impl SSTable {
         Ok(true)
     }
 
-    /// Iterates over the partitions above `bound`. With a token map, it may start with some that are not above. `rank` is the
-    /// rank of the bound, if it is known.
-    pub(crate) fn index_above(&self, bound: &KeyBound, rank: Option<u64>, scan: Scan) -> Result<IndexCursor> {
+    /// Iterates over the partitions above `bound`. With a token map, it may start with some that are not above. `begin` is the
+    /// place of the bound, if it is known.
+    pub(crate) fn index_above(
+        &self,
+        bound: &KeyBound,
+        begin: Option<&Begin>,
+        scan: Scan,
+    ) -> Result<IndexCursor> {
+        let rank = match begin {
+            Some(Begin::Exactly { map, rank }) => {
+                return Ok(IndexCursor::Map(MapWalker::new(map.clone(), *rank)));
+            }
+            Some(Begin::NotBefore { rank, .. }) => *rank,
+            None => None,
+        };
         if let Some(map) = self.parts.tokens.load_full()
             && let Some(first) = rank.or_else(|| self.with_token_map(|map| map.rank(bound)))
         {

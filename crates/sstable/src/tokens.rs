@@ -20,29 +20,26 @@
 //! | `block` | 1024 partitions |
 //! | `tail` | what the file says of itself |
 //! | `map` | look-ups |
-//! | `bits`, `growing` | a short cut in memory to what is not there, and how it is made |
-//! | `bits_budget` | the memory that these may take |
+//! | `sorted` | the order of the partitions of many SSTables, made from their maps |
+//! | `sorted_budget` | the memory that such views may take |
 //! | `writer` | partitions in, file out |
 //!
 //! Invariant: a look-up never misses a partition that is there; it may name a few that only look alike.
 
-mod bits;
-mod bits_budget;
 mod block;
 mod elias_fano;
-mod growing;
 mod map;
 mod order;
+mod sorted;
+mod sorted_budget;
 mod tail;
 #[cfg(test)]
 mod tests;
 mod writer;
 
-pub(crate) use bits::{Sighting, TokenBits};
-pub use bits_budget::TokenBitsBudget;
-pub(crate) use growing::GrowingBits;
 pub(crate) use map::{Candidates, Mapped, TokenMap};
-pub(crate) use order::{code_of_hash, hash_of_code};
+pub use sorted::{Candidate, NoView, SOURCES_MAX, SortedView, Spot};
+pub use sorted_budget::SortedBudget;
 pub(crate) use tail::fingerprint_of;
 pub(crate) use writer::{TokenMapWriter, Whole};
 

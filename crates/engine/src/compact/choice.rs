@@ -10,10 +10,10 @@ use parking_lot::MutexGuard;
 use super::{Compaction, Inputs};
 use crate::backlog::SLOWED_FROM;
 use crate::choosing::Choosing;
+use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::table_store::TableStore;
 use crate::tasks::{Job, Registered};
-use crate::view::LiveSSTable;
 
 /// Compat: `min_free_space_per_drive`.
 const FREE_BYTES_MIN: u64 = 50 << 20;

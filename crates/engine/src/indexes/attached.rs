@@ -15,11 +15,11 @@ use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, Scan};
 
 use super::indexed_writer::{AttachedWriters, attached_of, base_of, begin};
+use crate::live_sstable::LiveSSTable;
 use crate::pace::Pace;
 use crate::shared::Shared;
 use crate::source::scan;
 use crate::table_store::{LiveIndex, TableIndexes, TableStore};
-use crate::view::LiveSSTable;
 use crate::{Error, Result};
 
 /// `Ok(Err)` for a component that must be made again; `Err` if it may be sound, but something is used up now.

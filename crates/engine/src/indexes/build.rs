@@ -21,13 +21,14 @@ use ilion_sstable::{Scan, list_directory};
 use super::IndexBuildFacts;
 use super::built::IndexName;
 use crate::flush_pace::{FlushPace, Haste};
+use crate::live_sstable::LiveSSTable;
 use crate::memtable_indexes::Writing;
 use crate::pace::Pace;
 use crate::shared::Shared;
 use crate::source::scan;
 use crate::table_store::{LiveIndex, TableStore};
 use crate::tasks::{Job, Registered};
-use crate::view::{Frozen, LiveSSTable};
+use crate::view::Frozen;
 use crate::work::Work;
 use crate::{Error, Result};
 

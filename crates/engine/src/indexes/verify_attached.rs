@@ -11,9 +11,9 @@ use ilion_sstable::Descriptor;
 use super::attached::files_beside;
 use super::verify::{IndexRepair, IndexVerification};
 use crate::Result;
+use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::table_store::{LiveIndex, TableStore};
-use crate::view::LiveSSTable;
 
 /// The beginning of the names of files that are written to be compared.
 const WRITTEN_ANEW: &str = "verify-";

@@ -15,7 +15,7 @@ use ilion_sstable::{CellMapLimits, OpenOptions, SSTableWriter, Version, WriterOp
 use ilion_types::Partitioner;
 
 use super::*;
-use crate::view::LiveSSTable;
+use crate::live_sstable::LiveSSTable;
 
 /// Later than everything but a third of what expires.
 const READ_AT_SECS: u32 = NOW_SECS + 61;

@@ -9,7 +9,8 @@ use ilion_memtable::Memtable;
 use ilion_schema::TableSchema;
 
 use super::{Active, TableIndexes, TableStore};
-use crate::view::{Frozen, LiveSSTable, View};
+use crate::live_sstable::LiveSSTable;
+use crate::view::{Frozen, View};
 
 impl TableStore {
     /// Gives the table another schema. Freezes the memtable, since its rows belong to the old one.

@@ -146,6 +146,7 @@ impl Script {
         let skipped = [
             Count::SkippedByKeyRange,
             Count::SkippedByFilter,
+            Count::SkippedBySortedView,
             Count::SkippedByClustering,
             Count::SkippedByTimestamp,
             Count::SkippedByDeletion,

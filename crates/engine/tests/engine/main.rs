@@ -14,6 +14,7 @@ mod reads;
 mod refused;
 mod set_aside;
 mod shortage;
+mod sorted;
 mod support;
 mod token_maps;
 mod transfer;

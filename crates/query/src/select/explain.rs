@@ -276,6 +276,7 @@ fn describe_survey(survey: &ReadSurvey, steps: &mut Steps) {
         let why = match why {
             Count::SkippedByKeyRange => "the key is not between their first and last",
             Count::SkippedByFilter => "the token map or the Bloom filter excludes the key",
+            Count::SkippedBySortedView => "the sorted view excludes the key",
             Count::SkippedByClustering => "their rows lie elsewhere in the partition",
             other => other.name(),
         };

@@ -5,7 +5,7 @@ use crate::{
     Bound, BoundKind, Cursor, DecoratedKey, Direction, PlainRun, PlainVisitor, ReadError, Unfiltered,
 };
 
-impl MergeCursor {
+impl<C: Cursor> MergeCursor<C> {
     /// Shows the visitor the plain partitions of one source after the other, each up to the next source's key.
     pub(super) fn plain_runs(
         &mut self,

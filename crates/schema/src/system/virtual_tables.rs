@@ -126,8 +126,8 @@ const VIEWS: [Definition; 28] = [
          bigint; rows_scanned_p99 bigint; rows_scanned_total bigint; sstables_considered_total bigint; \
          sstables_skipped_by_clustering_total bigint; sstables_skipped_by_deletion_total bigint; \
          sstables_skipped_by_filter_total bigint; sstables_skipped_by_key_range_total bigint; \
-         sstables_skipped_by_timestamp_total bigint; sstables_touched_total bigint; throttle_ms_total \
-         double; tombstones_scanned_max bigint; tombstones_scanned_p50 bigint; tombstones_scanned_p95 \
+         sstables_skipped_by_sorted_view_total bigint; sstables_skipped_by_timestamp_total bigint; \
+         sstables_touched_total bigint; throttle_ms_total double; tombstones_scanned_max bigint; tombstones_scanned_p50 bigint; tombstones_scanned_p95 \
          bigint; tombstones_scanned_p99 bigint; tombstones_scanned_total bigint",
     ),
     table(

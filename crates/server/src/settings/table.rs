@@ -170,9 +170,11 @@ settings! {
     key_cache_save_period: Duration = "4h", was "key_cache_save_period" in "s";
     /// Most positions of the key cache that are saved; -1: all.
     key_cache_keys_to_save: Limit = "-1";
-    /// Memory for index summaries of SSTables without a token map; they are thinned out to fit. Token bits may take up to a quarter of this in addition. auto: a fortieth of the machine's memory.
+    /// Memory for index summaries of SSTables without a token map; they are thinned out to fit. auto: a fortieth of the machine's memory.
     index_summary_capacity: Option<Size> = "auto", was "index_summary_capacity_in_mb" in "MiB";
-    /// Memory for pages of token maps, cell maps and indexes of SSTables: pages stay in memory once they are read and checked. Pages that do not fit are read each time. auto: a quarter of the machine's memory less 256MiB, at least an eighth.
+    /// Memory for sorted views: the order of the partitions of all SSTables of a table, about 1.5 bytes a partition. A table whose view does not fit is read without one; 0B makes none. auto: an eightieth of the machine's memory.
+    sorted_view_capacity: Option<Size> = "auto";
+    /// Memory for pages of token maps, cell maps and indexes of SSTables: pages stay in memory once they are read and checked. Pages that do not fit are read each time. auto: a quarter of the machine's memory less 256MiB and less the share of sorted views, at least an eighth.
     index_page_capacity: Option<Size> = "auto";
     /// How often index summaries are resized to `index_summary_capacity`; 0s: never.
     index_summary_resize_interval: Duration = "1h", was "index_summary_resize_interval_in_minutes" in "m";

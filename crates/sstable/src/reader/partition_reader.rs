@@ -94,6 +94,12 @@ impl PartitionReader {
         Ok(self.unfiltereds.key()? == key)
     }
 
+    /// Goes to where a partition starts. Requires: all is read, see [`PartitionReader::reads_all`].
+    pub(super) fn stand_at(&mut self, position: u64) {
+        self.unfiltereds.stream.seek(position);
+        self.walk = Walk::Done;
+    }
+
     /// Starts the partition at `location`.
     pub(super) fn begin_at(&mut self, location: &Location) -> Step<Started> {
         self.unfiltereds.stream.seek(location.position);

@@ -29,7 +29,7 @@ pub struct RangeCursor {
     range: KeyRange,
     filter: Arc<ClusteringFilter>,
     scan: Scan,
-    /// A lower bound of its partitions; `None` if there are none.
+    /// Where its partitions begin; `None` if there are none.
     begin: Option<Begin>,
     progress: Progress,
     /// The key of the next partition, if it was peeked.
@@ -47,7 +47,7 @@ enum Progress {
 struct Walk {
     reader: PartitionReader,
     /// The index beside the data; `None` if partitions are read from start to end.
-    index: Option<IndexCursor>,
+    index: Option<Box<IndexCursor>>,
 }
 
 impl RangeCursor {
@@ -128,15 +128,37 @@ impl RangeCursor {
         }))
     }
 
+    /// Goes to the first partition without reading it, if its place is known and no index is needed. True if it stands there.
+    fn stand(&mut self) -> Step<bool> {
+        let Some(Begin::Exactly { map, rank }) = &self.begin else {
+            return Ok(false);
+        };
+        let mut reader = self.open_reader()?;
+        if !reader.reads_all() {
+            return Ok(false);
+        }
+        reader.stand_at(map.partition(*rank)?.position);
+        self.progress = Progress::Within(Box::new(Walk { reader, index: None }));
+        Ok(true)
+    }
+
+    fn open_reader(&self) -> crate::Result<PartitionReader> {
+        self.sstable
+            .partition_reader(&self.table, &self.filter, self.scan, Unwanted::Times)
+    }
+
     fn start(&mut self) -> Step<Option<Started>> {
-        let reader = self
-            .sstable
-            .partition_reader(&self.table, &self.filter, self.scan, Unwanted::Times)?;
-        let rank = self.begin.as_ref().and_then(|begin| begin.rank);
-        let index = self.sstable.index_above(&self.range.start, rank, self.scan)?;
+        if self.stand()?
+            && let Progress::Within(walk) = &mut self.progress
+        {
+            return walk.advance();
+        }
+        let reader = self.open_reader()?;
+        let begin = self.begin.as_ref();
+        let index = self.sstable.index_above(&self.range.start, begin, self.scan)?;
         let mut walk = Walk {
             reader,
-            index: Some(index),
+            index: Some(Box::new(index)),
         };
         let started = walk.advance_above(&self.range.start, self.sstable.partitioner())?;
         if walk.reader.reads_all() {
@@ -153,7 +175,7 @@ impl Walk {
         loop {
             let started = self.advance()?;
             match &started {
-                Some(found) if matches!(self.index, Some(IndexCursor::Map(_))) => {
+                Some(found) if matches!(self.index.as_deref(), Some(IndexCursor::Map(_))) => {
                     let key = DecoratedKey::new(partitioner, found.key.clone());
                     if bound.compare(&key).is_lt() {
                         return Ok(started);
@@ -220,7 +242,7 @@ impl Cursor for RangeCursor {
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
         match self.progress {
-            Progress::Before => self.begin.as_ref().map(|begin| begin.bound.clone()),
+            Progress::Before => self.begin.as_ref().and_then(Begin::bound).cloned(),
             Progress::Within(_) | Progress::After => None,
         }
     }
@@ -242,6 +264,9 @@ impl Cursor for RangeCursor {
         visitor: &mut dyn PlainVisitor,
     ) -> std::result::Result<Option<PlainRun>, ReadError> {
         let partitioner = self.sstable.partitioner();
+        if matches!(self.progress, Progress::Before) && !self.stand()? {
+            return Ok(None);
+        }
         let Progress::Within(walk) = &mut self.progress else {
             return Ok(None);
         };

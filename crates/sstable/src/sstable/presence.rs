@@ -1,7 +1,8 @@
-//! Whether an SSTable has a key, and where the partitions of a range start, from memory only: first and last key, token bits,
-//! token map, Bloom filter. No I/O on Data.db or the index.
+//! Whether an SSTable has a key, and where the partitions of a range start, from memory only: first and last key, token map,
+//! Bloom filter. No I/O on Data.db or the index.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_rows::{DecoratedKey, KeyBound, KeyRange};
@@ -9,33 +10,25 @@ use ilion_types::{Partitioner, Token};
 
 use super::SSTable;
 use crate::KeyHash;
-use crate::tokens::{Candidates, Sighting, TokenBits, code_of_hash, hash_of_code};
+use crate::tokens::{Candidates, TokenMap};
 
-/// A lower bound of the partitions of a range.
+/// Where the partitions of a range begin.
 #[derive(Debug)]
-pub struct Begin {
-    /// No partition of the range is before this key.
-    pub(crate) bound: DecoratedKey,
-    /// Number of partitions before it, by the token map.
-    pub(crate) rank: Option<u64>,
+pub(crate) enum Begin {
+    /// No partition of the range is before `bound`. `rank` is the number of partitions before it, by the token map.
+    NotBefore { bound: DecoratedKey, rank: Option<u64> },
+    /// With the partition that has this rank in a token map.
+    Exactly { map: Arc<TokenMap>, rank: u64 },
 }
 
 impl Begin {
-    /// A lower bound of the keys of these partitions.
-    pub fn bound(&self) -> &DecoratedKey {
-        &self.bound
+    /// A lower bound of the keys of these partitions, if it is known.
+    pub(crate) fn bound(&self) -> Option<&DecoratedKey> {
+        match self {
+            Self::NotBefore { bound, .. } => Some(bound),
+            Self::Exactly { .. } => None,
+        }
     }
-}
-
-/// A lower bound of the partitions of a range, by the token bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Glimpse {
-    /// The range has no partitions.
-    Nothing,
-    /// The first partition is at or, mostly shortly, behind this Murmur3 token; or there is none.
-    From(i64),
-    /// Unknown: call [`SSTable::lower_bound`].
-    Unknown,
 }
 
 /// Whether an SSTable may have a key, from memory only.
@@ -56,6 +49,11 @@ pub struct Whereabouts(pub(super) Option<Range<u64>>);
 impl Whereabouts {
     /// The key must be looked up.
     pub(super) const UNKNOWN: Self = Self(None);
+
+    /// Among the partitions with these numbers, in order.
+    pub fn among(partitions: Range<u64>) -> Self {
+        Self(Some(partitions))
+    }
 }
 
 /// The lowest key with a token.
@@ -79,30 +77,17 @@ impl SSTable {
     /// Whether it may have a key; `hash` is the hash of the key.
     #[inline]
     pub fn presence(&self, key: &DecoratedKey, hash: &KeyHash) -> Presence {
-        match self.sight(&key.token) {
-            Some(Sighting::Outside) => Presence::Outside,
-            Some(Sighting::Absent) => Presence::Absent,
-            Some(Sighting::Possible) | None if self.is_outside(key) => Presence::Outside,
-            Some(Sighting::Possible) | None => self
-                .whereabouts(self.seen_by_map(hash), || *hash)
-                .map_or(Presence::Absent, Presence::Possible),
+        if self.is_outside(key) {
+            return Presence::Outside;
         }
+        self.whereabouts(self.seen_by_map(hash), || *hash)
+            .map_or(Presence::Absent, Presence::Possible)
     }
 
     /// False if its token map or Bloom filter excludes the key.
     #[inline]
     pub fn may_contain(&self, hash: &KeyHash) -> bool {
-        let token = hash.token().filter(|_| self.is_hashed());
-        let seen = token.and_then(|token| self.sight(&token));
-        matches!(seen, Some(Sighting::Possible) | None)
-            && self.whereabouts(self.seen_by_map(hash), || *hash).is_some()
-    }
-
-    /// The result of the token bits for a token, if they are complete.
-    #[inline]
-    fn sight(&self, token: &Token) -> Option<Sighting> {
-        let token = token.murmur3()?;
-        Some(self.token_bits()?.sight(code_of_hash(token)))
+        self.whereabouts(self.seen_by_map(hash), || *hash).is_some()
     }
 
     /// The partitions that may have a key: by the result of the token map, else by the Bloom filter, which needs the hash of
@@ -118,24 +103,6 @@ impl SSTable {
 
     fn is_hashed(&self) -> bool {
         self.parts.options.partitioner == Partitioner::Murmur3
-    }
-
-    /// The token bits, if they are complete. Each read that finds them incomplete builds more of them.
-    #[inline]
-    fn token_bits(&self) -> Option<&TokenBits> {
-        match self.parts.token_bits.whole() {
-            Some(bits) => bits,
-            None => self.grow_token_bits(),
-        }
-    }
-
-    #[cold]
-    fn grow_token_bits(&self) -> Option<&TokenBits> {
-        let bits = &self.parts.token_bits;
-        if bits.is_wanted() {
-            self.with_token_map(|map| bits.grow(map, &self.parts.options.token_bits))?;
-        }
-        bits.whole().flatten()
     }
 
     /// The partitions that may have a hash by the token map, if there is one and partitions are ordered by the hash.
@@ -157,34 +124,14 @@ impl SSTable {
         key < self.first_key() || key > self.last_key()
     }
 
-    /// A lower bound of the partitions of a range, without I/O, even on the token map. `Unknown` until there were some lookups.
-    #[inline]
-    pub fn glimpse(&self, range: &KeyRange) -> Glimpse {
-        let Some(bits) = self.token_bits() else {
-            return Glimpse::Unknown;
-        };
-        let start = match &range.start {
-            KeyBound::Start => self.first_key().token.murmur3(),
-            bound => bound.token().and_then(Token::murmur3),
-        };
-        let Some(start) = start else {
-            return Glimpse::Unknown;
-        };
-        let end = range.end.token().and_then(Token::murmur3);
-        match bits.next_from(code_of_hash(start)).map(hash_of_code) {
-            Some(token) if end.is_none_or(|end| token <= end) => Glimpse::From(token),
-            _ => Glimpse::Nothing,
-        }
-    }
-
     /// A lower bound of the partitions of a range; `None` if there are none. With a token map, this is the token of the next
     /// partition (as far as the map has its bits); no I/O on Data.db or the index.
     pub fn lower_bound(&self, range: &KeyRange) -> Option<DecoratedKey> {
-        self.begin_of(range).map(|begin| begin.bound)
+        self.begin_of(range)?.bound().cloned()
     }
 
     /// The same, with the rank in the token map.
-    pub fn begin_of(&self, range: &KeyRange) -> Option<Begin> {
+    pub(crate) fn begin_of(&self, range: &KeyRange) -> Option<Begin> {
         if range.misses(self.first_key(), self.last_key()) {
             return None;
         }
@@ -203,7 +150,7 @@ impl SSTable {
         }
         // The end may have the same token, with a higher key.
         let is_beyond = range.end.token().is_some_and(|end| *end < bound.token);
-        (!is_beyond).then_some(Begin { bound, rank })
+        (!is_beyond).then_some(Begin::NotBefore { bound, rank })
     }
 
     /// Approximate number of partitions in a range, from memory; only partitions whose tokens look like those of a bound may be

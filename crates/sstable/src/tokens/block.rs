@@ -1,5 +1,6 @@
 //! A block of the token map: up to 1024 partitions, readable on its own.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::elias_fano::{self, Sequence, Shape};
@@ -8,8 +9,8 @@ use super::{u16_at, u64_at};
 
 const HEADER_LEN: usize = 28;
 const WIDE_LEN: usize = 10;
-/// Bits beyond those that number the partitions: two that are not the same look alike once in 256 to 512 times.
-const SPARE_BITS: u32 = 8;
+/// Bits beyond those that number the partitions: two that are not the same look alike once in 2048 to 4096 times.
+const SPARE_BITS: u32 = 11;
 
 /// A block at hand.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +21,10 @@ pub(super) struct Block<'b> {
     shift: u8,
     pub(super) prefix: &'b [u8],
     codes: Sequence<'b>,
-    positions: Sequence<'b>,
-    wide: &'b [[u8; WIDE_LEN]],
+    /// Positions and row indexes. Look-ups by code do not need them.
+    rest: &'b [u8],
+    position_shape: Shape,
+    wide_count: usize,
 }
 
 impl<'b> Block<'b> {
@@ -43,8 +46,6 @@ impl<'b> Block<'b> {
         let wide_count = usize::from(u16_at(header, 24)?);
         let (prefix, rest) = rest.split_at_checked(usize::from(u16_at(header, 26)?))?;
         let (codes, rest) = Sequence::split(rest, code_shape)?;
-        let (positions, rest) = Sequence::split(rest, position_shape)?;
-        let (wide, _) = rest.as_chunks();
         (shift < 64).then_some(())?;
         Some(Self {
             count,
@@ -53,20 +54,52 @@ impl<'b> Block<'b> {
             shift,
             prefix,
             codes,
-            positions,
-            wide: wide.get(..wide_count)?,
+            rest,
+            position_shape,
+            wide_count,
         })
     }
 
-    /// The position in Data.db of a partition.
+    /// The position in Data.db of a partition, and, if it has a row index, where its entry in Index.db or Rows.db is.
     #[inline]
-    pub(super) fn position(&self, index: usize) -> Option<u64> {
-        self.base_position.checked_add(self.positions.get(index)?)
+    pub(super) fn position(&self, index: usize) -> Option<(u64, Option<u64>)> {
+        let (positions, rest) = Sequence::split(self.rest, self.position_shape)?;
+        let position = self.base_position.checked_add(positions.get(index)?)?;
+        let wide = rest.as_chunks::<WIDE_LEN>().0.get(..self.wide_count)?;
+        let number = |wide: &[u8; WIDE_LEN]| usize::from(u16_at(wide, 0).unwrap_or(u16::MAX));
+        let at = wide.binary_search_by_key(&index, number).ok();
+        Some((position, at.map(|at| u64_at(&wide[at], 2))))
     }
 
     /// The least code that the partition may have.
     pub(super) fn code(&self, index: usize) -> Option<u64> {
         self.whole(self.codes.get(index)?)
+    }
+
+    /// Where a place stands to the codes that the partition may have.
+    #[inline]
+    pub(super) fn relation(&self, place: Place<'_>, index: usize) -> Option<Ordering> {
+        let code = match place {
+            Place::Code(code) => code,
+            Place::Bytes(key) => {
+                let common = common_len(self.prefix, key);
+                if common < self.prefix.len() {
+                    return Some(match key.get(common) {
+                        Some(byte) if *byte > self.prefix[common] => Ordering::Greater,
+                        _ => Ordering::Less,
+                    });
+                }
+                code_of_bytes(&key[common..])
+            }
+        };
+        let least = self.code(index)?;
+        let greatest = least | ((1 << self.shift) - 1);
+        Some(if code < least {
+            Ordering::Less
+        } else {
+            // Not below the least: equal up to the greatest.
+            code.max(greatest).cmp(&greatest)
+        })
     }
 
     /// The least and the greatest code that each partition may have, in order.
@@ -82,14 +115,6 @@ impl<'b> Block<'b> {
     fn whole(&self, value: u64) -> Option<u64> {
         let code = self.base_code.checked_add(value)?;
         (code.leading_zeros() >= u32::from(self.shift)).then(|| code << self.shift)
-    }
-
-    /// Where the partition's entry in Index.db or Rows.db is, if it has a row index.
-    #[inline]
-    pub(super) fn row_index(&self, index: usize) -> Option<u64> {
-        let number = |wide: &[u8; WIDE_LEN]| usize::from(u16_at(wide, 0).unwrap_or(u16::MAX));
-        let at = self.wide.binary_search_by_key(&index, number).ok()?;
-        Some(u64_at(self.wide.get(at)?, 2))
     }
 
     /// The partitions that look like a token's; where they would be if there are none.

@@ -1,5 +1,6 @@
 //! Look-ups in a token map.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,12 +9,11 @@ use ilion_rows::{DecoratedKey, KeyBound};
 use ilion_types::{Partitioner, Token};
 
 use super::BLOCK_PARTITIONS;
-use super::bits::{Shape, TokenBits};
 use super::block::Block;
 use super::order::{Order, Place, code_of_bytes, trimmed};
 use super::tail::{END_LEN, Tail};
 use crate::{Component, Descriptor, Error, Result};
-use ilion_pages::{PageBytes, Pages, paged_length};
+use ilion_pages::{PageBytes, Pages, paged_length, u64_at};
 
 /// Most places for one key that are looked at: more of them look alike only if somebody made them so.
 const CANDIDATES_MAX: u64 = 8;
@@ -161,23 +161,32 @@ impl TokenMap {
         Ok((rank, floor))
     }
 
-    /// How the bits of its tokens lie; `None` if they are not spread evenly.
-    pub(super) fn bits_shape(&self) -> Option<Shape> {
-        match (Place::of(&self.first.token), Place::of(&self.last.token)) {
-            (Place::Code(first), Place::Code(last)) => Shape::of(self.tail.partition_count, first, last),
-            _ => None,
+    /// Where a place stands to partition number `index`: below, above, or so that it may be this one.
+    #[inline]
+    pub(super) fn relation(&self, place: Place<'_>, index: u64) -> Result<Ordering> {
+        let relation = self.block_of(index, |block, at| block.relation(place, at))?;
+        relation.ok_or_else(|| self.damaged(index))
+    }
+
+    /// A key up to that of the block's first partition, and above those of the block before.
+    pub(super) fn floor_of_block(&self, number: u64) -> Result<Vec<u8>> {
+        match self.order {
+            Order::Murmur3 | Order::Random => Ok(self.head(number)?.to_be_bytes().to_vec()),
+            Order::Bytes => Ok(self.separator(number)?.to_vec()),
         }
     }
 
-    /// Sets the bits of the partitions of some blocks. False if they are of no use, since tokens are not spread evenly.
-    pub(super) fn set_bits(&self, blocks: Range<u64>, bits: &mut TokenBits) -> Result<bool> {
-        let mut is_useful = true;
-        for number in blocks {
-            self.block(number, |block| {
-                block.each_code(|least, greatest| is_useful = is_useful && bits.set(least, greatest));
-            })?;
+    /// The last partition's place in the order: what none is above.
+    pub(super) fn last_place(&self) -> Vec<u8> {
+        match Place::of(&self.last.token) {
+            Place::Code(code) => code.to_be_bytes().to_vec(),
+            Place::Bytes(bytes) => bytes.to_vec(),
         }
-        Ok(is_useful)
+    }
+
+    /// True if partitions are ordered by a hash, so that their places are codes of eight bytes.
+    pub(super) fn is_hashed(&self) -> bool {
+        self.order != Order::Bytes
     }
 
     pub(super) fn block_count(&self) -> u64 {
@@ -188,11 +197,8 @@ impl TokenMap {
     #[inline]
     pub(crate) fn partition(&self, index: u64) -> Result<Mapped> {
         let mapped = self.block_of(index, |block, at| {
-            let position = block.position(at).filter(|at| *at < self.tail.data_length)?;
-            Some(Mapped {
-                position,
-                row_index: block.row_index(at),
-            })
+            let (position, row_index) = block.position(at)?;
+            (position < self.tail.data_length).then_some(Mapped { position, row_index })
         })?;
         mapped.ok_or_else(|| self.damaged(index))
     }
@@ -244,12 +250,8 @@ impl TokenMap {
     }
 
     #[inline]
-    fn block<T>(&self, number: u64, ask: impl FnOnce(&Block<'_>) -> T) -> Result<T> {
-        let start = self.block_at(number)?;
-        let end = match number + 1 {
-            next if next < self.blocks => self.block_at(next)?,
-            _ => self.tail.directory_at,
-        };
+    pub(super) fn block<T>(&self, number: u64, ask: impl FnOnce(&Block<'_>) -> T) -> Result<T> {
+        let (start, end) = self.block_bounds(number)?;
         let len = end.checked_sub(start).filter(|len| *len <= BLOCK_LEN_MAX);
         let len = len.and_then(|len| usize::try_from(len).ok());
         let before = number * BLOCK_PARTITIONS as u64;
@@ -268,7 +270,7 @@ impl TokenMap {
         answer.ok_or_else(|| self.pages.corrupt(start, "a block of partitions").into())
     }
 
-    fn damaged(&self, index: u64) -> Error {
+    pub(super) fn damaged(&self, index: u64) -> Error {
         let at = self.block_at(index / BLOCK_PARTITIONS as u64).unwrap_or(0);
         self.pages
             .corrupt(at, "a block with a place for each partition")
@@ -284,6 +286,18 @@ impl TokenMap {
     fn block_at(&self, number: u64) -> Result<u64> {
         let at = self.tail.directory_at + (self.blocks + number) * 8;
         Ok(self.pages.u64_at(at)?)
+    }
+
+    /// Start and end of a block.
+    #[inline]
+    fn block_bounds(&self, number: u64) -> Result<(u64, u64)> {
+        if number + 1 >= self.blocks {
+            return Ok((self.block_at(number)?, self.tail.directory_at));
+        }
+        let bounds = self
+            .pages
+            .bytes(self.tail.directory_at + (self.blocks + number) * 8, 16)?;
+        Ok((u64_at(&bounds, 0), u64_at(&bounds, 8)))
     }
 
     /// What is above all keys of the block before, and not above the first of this one.

@@ -64,13 +64,13 @@ impl Order {
 
 /// The code of a token of Murmur3.
 #[inline]
-pub(crate) fn code_of_hash(hash: i64) -> u64 {
+fn code_of_hash(hash: i64) -> u64 {
     Token::Murmur3(hash).code()
 }
 
 /// The token of Murmur3 with that code.
 #[inline]
-pub(crate) fn hash_of_code(code: u64) -> i64 {
+fn hash_of_code(code: u64) -> i64 {
     (code ^ SIGN).cast_signed()
 }
 

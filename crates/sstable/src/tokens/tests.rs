@@ -14,18 +14,18 @@ use super::{Candidates, TokenMap, TokenMapWriter, Whole};
 use crate::{Component, Descriptor, Format, SSTableId, Version};
 use ilion_pages::{CRC_LEN, PAGE_LEN};
 
-const PARTITIONERS: [Partitioner; 3] = [
+pub(super) const PARTITIONERS: [Partitioner; 3] = [
     Partitioner::Murmur3,
     Partitioner::Random,
     Partitioner::ByteOrdered,
 ];
 
-struct Case {
+pub(super) struct Case {
     env: Arc<dyn Env>,
     mem: MemEnv,
     descriptor: Descriptor,
     partitioner: Partitioner,
-    keys: Vec<DecoratedKey>,
+    pub(super) keys: Vec<DecoratedKey>,
     mapped: Vec<Mapped>,
 }
 
@@ -39,7 +39,11 @@ fn descriptor() -> Descriptor {
 }
 
 impl Case {
-    fn write(partitioner: Partitioner, keys: impl IntoIterator<Item = Vec<u8>>, random: &mut Seeded) -> Self {
+    pub(super) fn write(
+        partitioner: Partitioner,
+        keys: impl IntoIterator<Item = Vec<u8>>,
+        random: &mut Seeded,
+    ) -> Self {
         let mut keys: Vec<DecoratedKey> = keys
             .into_iter()
             .map(|key| DecoratedKey::new(partitioner, Bytes::from(key)))
@@ -78,8 +82,12 @@ impl Case {
         }
     }
 
-    fn open(&self) -> crate::Result<Option<TokenMap>> {
+    pub(super) fn open(&self) -> crate::Result<Option<TokenMap>> {
         TokenMap::open(&*self.env, &self.descriptor, self.partitioner, 9, 7)
+    }
+
+    pub(super) fn partitioner(&self) -> Partitioner {
+        self.partitioner
     }
 
     /// The laws hold for a token that may or may not be there.
@@ -173,7 +181,7 @@ fn few_bits_a_partition_are_enough_to_deny_most_keys() {
     let case = Case::write(Partitioner::Murmur3, keys, &mut random);
     let map = case.open().unwrap().unwrap();
     let per_partition = map.file_length() as f64 / 20_000.0;
-    assert!(per_partition < 2.9, "{per_partition} bytes a partition");
+    assert!(per_partition < 3.3, "{per_partition} bytes a partition");
     let absent = (20_000..40_000_u32).map(|number| Partitioner::Murmur3.token(&number.to_be_bytes()));
     let alike = absent
         .map(|token| match map.candidates(&token).unwrap() {
@@ -181,7 +189,7 @@ fn few_bits_a_partition_are_enough_to_deny_most_keys() {
             Candidates::TooMany => 9,
         })
         .sum::<u64>();
-    assert!(alike < 120, "{alike} of 20000 look as if they were there");
+    assert!(alike < 20, "{alike} of 20000 look as if they were there");
 }
 
 #[test]

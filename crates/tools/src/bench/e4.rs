@@ -140,7 +140,10 @@ impl<'a> Run<'a> {
             rows: self.rows.clone(),
             chosen: None,
         });
-        let ranges: Arc<dyn Job> = Arc::new(Ranges(self.rows.clone()));
+        let ranges: Arc<dyn Job> = Arc::new(Ranges {
+            rows: self.rows.clone(),
+            limit: self.args.range_rows as usize,
+        });
         let cache_before_points = self.page_cache()?;
         let points = drive::run(&self.store, &points, self.load, &until)?;
         let cache_before_ranges = self.page_cache()?;

@@ -8,9 +8,6 @@ use crate::bench::dataset::{Dataset, KEY_BYTES, mix};
 use crate::bench::job::{Cells, Job};
 use crate::bench::read::check_values;
 
-/// Number of rows of a range read.
-pub const RANGE_ROWS: usize = 2;
-
 /// The rows, and their table.
 #[derive(Clone, Debug)]
 pub struct SmallRows {
@@ -37,8 +34,13 @@ pub struct Points {
     pub chosen: Option<Vec<u64>>,
 }
 
-/// SELECT of the two rows after a token.
-pub struct Ranges(pub Arc<SmallRows>);
+/// SELECT of the rows after a token.
+pub struct Ranges {
+    /// All rows.
+    pub rows: Arc<SmallRows>,
+    /// Number of rows of one read.
+    pub limit: usize,
+}
 
 impl SmallRows {
     /// The statement that creates the table.
@@ -114,24 +116,25 @@ impl Job for Points {
 impl Job for Ranges {
     fn text(&self) -> String {
         format!(
-            "SELECT k, v FROM {} WHERE token(k) > ? LIMIT {RANGE_ROWS}",
-            self.0.table
+            "SELECT k, v FROM {} WHERE token(k) > ? LIMIT {}",
+            self.rows.table, self.limit
         )
     }
 
     fn sizes(&self) -> Vec<usize> {
-        vec![self.0.token(0).to_bytes().len()]
+        vec![self.rows.token(0).to_bytes().len()]
     }
 
     fn fill(&self, number: u64, _index: usize, place: &mut [u8]) {
-        let token = self.0.token(self.0.any_row(number));
+        let token = self.rows.token(self.rows.any_row(number));
         place.copy_from_slice(&token.to_bytes());
     }
 
     fn check(&self, number: u64, rows: &[Cells<'_>]) -> Result<u64, String> {
-        let begin = self.0.token(self.0.any_row(number));
+        let begin = self.rows.token(self.rows.any_row(number));
         // A read near the end of the ring may return fewer rows. The exact end is unknown without sorting all keys.
-        let is_whole = rows.len() == RANGE_ROWS || share_behind(&begin) < 64.0 / self.0.count as f64;
+        let is_whole = rows.len() == self.limit
+            || share_behind(&begin) < 32.0 * self.limit as f64 / self.rows.count as f64;
         if !is_whole {
             return Err(format!("{} rows came back behind token {begin}", rows.len()));
         }
@@ -149,13 +152,13 @@ impl Ranges {
         let [Some(key), value] = cells else {
             return Err("a row without a key came back".to_owned());
         };
-        let row = self.0.dataset.row_of(key).filter(|row| *row < self.0.count);
+        let row = self.rows.dataset.row_of(key).filter(|row| *row < self.rows.count);
         let row = row.ok_or_else(|| "a key that was never written came back".to_owned())?;
-        let token = self.0.token(row);
+        let token = self.rows.token(row);
         if token <= before {
             return Err(format!("token {token} came behind {before}"));
         }
-        check_values(&self.0.dataset, row, [*value].into_iter())?;
+        check_values(&self.rows.dataset, row, [*value].into_iter())?;
         Ok(token)
     }
 }
@@ -204,7 +207,10 @@ mod tests {
         for partitioner in [Partitioner::Murmur3, Partitioner::ByteOrdered] {
             let rows = rows(partitioner);
             let order = in_order(&rows);
-            let job = Ranges(rows.clone());
+            let job = Ranges {
+                rows: rows.clone(),
+                limit: 2,
+            };
             let place = |number: u64| {
                 let row = rows.any_row(number);
                 order.iter().position(|other| *other == row).unwrap()

@@ -164,7 +164,8 @@ fn fits<const BLOCKS: usize>(row: &[[u8; BLOCK_BYTES]; BLOCKS], blocks: &[Block;
 /// Finds rows with the same layout.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
-    pattern: Option<Pattern>,
+    /// In a box, because most readers of one partition never have a pattern.
+    pattern: Option<Box<Pattern>>,
     /// Length of the last row that was read.
     last_len: usize,
     /// Number of rows that are searched for at once.
@@ -239,7 +240,7 @@ impl Patterns {
         self.misses = 0;
         self.rows = ROWS_MIN;
         self.bounds.resize(1 + ROWS_MAX, 0);
-        self.pattern = pattern_of(row, format, has_key, is_even);
+        self.pattern = pattern_of(row, format, has_key, is_even).map(Box::new);
     }
 }
 

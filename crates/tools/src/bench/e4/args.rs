@@ -23,6 +23,9 @@ pub struct E4Args {
     /// Requests under way on each connection.
     #[arg(long, default_value_t = 16, value_parser = RangedU64ValueParser::<u16>::new().range(1..=32768))]
     pub in_flight: u16,
+    /// Rows of a range read.
+    #[arg(long, default_value_t = 2, value_parser = RangedU64ValueParser::<u32>::new().range(1..=5000))]
+    pub range_rows: u32,
     /// Seconds for which each kind of read is measured.
     #[arg(long, default_value_t = 10.0)]
     pub secs: f64,

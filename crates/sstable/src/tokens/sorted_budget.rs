@@ -1,30 +1,30 @@
-//! The memory that the bits of all SSTables' tokens may take together.
+//! The memory that all sorted views may take together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What is left of it. An SSTable for whose bits it does not suffice goes without until others give theirs back.
+/// The memory that is left. A table whose view has no room has no view until others are dropped.
 #[derive(Debug)]
-pub struct TokenBitsBudget {
+pub struct SortedBudget {
     left_bytes: AtomicU64,
 }
 
 /// A part of it, given back when it is dropped.
 #[derive(Debug)]
 pub(super) struct Share {
-    budget: Arc<TokenBitsBudget>,
+    budget: Arc<SortedBudget>,
     bytes: u64,
 }
 
-impl TokenBitsBudget {
-    /// So much in all.
+impl SortedBudget {
+    /// A budget of so many bytes.
     pub fn new(bytes: u64) -> Self {
         Self {
             left_bytes: AtomicU64::new(bytes),
         }
     }
 
-    /// `None` if less is left.
+    /// Returns `None` if less is left.
     pub(super) fn take(budget: &Arc<Self>, bytes: u64) -> Option<Share> {
         let taken = budget
             .left_bytes
@@ -36,8 +36,8 @@ impl TokenBitsBudget {
     }
 }
 
-impl Default for TokenBitsBudget {
-    /// 64 MiB: the bits of 32 to 64 million partitions.
+impl Default for SortedBudget {
+    /// 64 MiB: about 44 million partitions.
     fn default() -> Self {
         Self::new(64 << 20)
     }
@@ -55,10 +55,10 @@ mod tests {
 
     #[test]
     fn what_is_dropped_can_be_taken_again() {
-        let budget = Arc::new(TokenBitsBudget::new(10));
-        let first = TokenBitsBudget::take(&budget, 6);
-        assert!(first.is_some() && TokenBitsBudget::take(&budget, 5).is_none());
+        let budget = Arc::new(SortedBudget::new(10));
+        let first = SortedBudget::take(&budget, 6);
+        assert!(first.is_some() && SortedBudget::take(&budget, 5).is_none());
         drop(first);
-        assert!(TokenBitsBudget::take(&budget, 10).is_some());
+        assert!(SortedBudget::take(&budget, 10).is_some());
     }
 }

@@ -1,0 +1,79 @@
+//! An SSTable of a table, as long as a view or a read has it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use ilion_env::Env;
+use ilion_index::SSTableIndex;
+use ilion_sstable::{CommittedTransaction, Component, Descriptor, SSTable};
+use parking_lot::RwLock;
+
+/// An SSTable of a view. When the last reference to an obsolete one is dropped, its files are removed.
+pub(crate) struct LiveSSTable {
+    pub sstable: Arc<SSTable>,
+    env: Arc<dyn Env>,
+    /// When its files were made; set by the first call.
+    created_secs: OnceLock<i64>,
+    obsolete: OnceLock<Arc<CommittedTransaction>>,
+    /// Its parts of attached indexes, by the names of the indexes.
+    indexes: RwLock<Vec<(String, Arc<dyn SSTableIndex>)>>,
+}
+
+impl LiveSSTable {
+    pub(crate) fn new(env: Arc<dyn Env>, sstable: SSTable) -> Arc<Self> {
+        Arc::new(Self {
+            sstable: Arc::new(sstable),
+            env,
+            created_secs: OnceLock::new(),
+            obsolete: OnceLock::new(),
+            indexes: RwLock::default(),
+        })
+    }
+
+    pub(crate) fn descriptor(&self) -> &Descriptor {
+        self.sstable.descriptor()
+    }
+
+    /// Path of its Data.db: its identity for compaction.
+    pub(crate) fn data_path(&self) -> PathBuf {
+        self.descriptor().path(&Component::Data)
+    }
+
+    /// When its files were made, seconds since 1970; now if the file system does not know.
+    pub(crate) fn created_secs(&self) -> i64 {
+        *self.created_secs.get_or_init(|| {
+            let modified = self.env.modified_secs(&self.data_path());
+            modified.unwrap_or_else(|_| self.env.now_secs())
+        })
+    }
+
+    /// Its part of an attached index.
+    pub(crate) fn index(&self, name: &str) -> Option<Arc<dyn SSTableIndex>> {
+        let indexes = self.indexes.read();
+        let (_, found) = indexes.iter().find(|(known, _)| known == name)?;
+        Some(found.clone())
+    }
+
+    /// Sets or removes its part of an attached index.
+    pub(crate) fn set_index(&self, name: &str, index: Option<Arc<dyn SSTableIndex>>) {
+        let mut indexes = self.indexes.write();
+        indexes.retain(|(known, _)| known != name);
+        indexes.extend(index.map(|index| (name.to_owned(), index)));
+    }
+
+    /// Marks it as removed by the transaction. Its files are removed with the last reference, and then the log of the transaction.
+    pub(crate) fn retire(&self, transaction: Arc<CommittedTransaction>) {
+        // Only one transaction ever removes an SSTable: `maintenance` sees to it.
+        let _ = self.obsolete.set(transaction);
+    }
+}
+
+impl Drop for LiveSSTable {
+    fn drop(&mut self) {
+        if let Some(transaction) = self.obsolete.get()
+            && let Err(error) = transaction.remove_files(self.descriptor())
+        {
+            tracing::warn!(sstable = %self.descriptor(), %error, "files of an obsolete SSTable stay until the next start");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Look-ups in a sorted view.
+//!
+//! The anchors lead to about a thousand selectors, the sub-anchors to eight of them. These are compared by the token maps of their SSTables.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use ilion_rows::KeyBound;
+use ilion_types::Token;
+use smallvec::SmallVec;
+
+use super::super::order::Place;
+use super::{Relative, SAME_GROUP, SUB_STEP, SortedView, index};
+use crate::Result;
+
+/// Where a group begins in a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// The first selector of the group; that of none at the end.
+    at: usize,
+    /// The anchor whose stretch has it.
+    anchor: usize,
+}
+
+/// Partitions of one source: its number, and theirs.
+pub type Candidate = (usize, Range<u64>);
+
+impl SortedView {
+    /// The first group that may have a partition above the bound. It may have some that are not.
+    ///
+    /// # Errors
+    /// A token map is damaged or cannot be read; here and below.
+    pub fn seek(&self, bound: &KeyBound) -> Result<Spot> {
+        match bound.token() {
+            Some(token) => self.locate(&mut Probe::new(self, Place::of(token))),
+            None if matches!(bound, KeyBound::End) => Ok(self.end()),
+            None => Ok(Spot { at: 0, anchor: 0 }),
+        }
+    }
+
+    /// The partitions that look like those of a token, by source.
+    pub fn candidates(&self, token: &Token) -> Result<SmallVec<[Candidate; 2]>> {
+        let mut probe = Probe::new(self, Place::of(token));
+        let spot = self.locate(&mut probe)?;
+        let mut found: SmallVec<[Candidate; 2]> = SmallVec::new();
+        for at in spot.at..self.group_end(spot) {
+            if !probe.relation(spot.anchor, at)?.is_eq() {
+                continue;
+            }
+            let (source, rank) = self.partition(spot.anchor, at);
+            match found.iter_mut().find(|(other, _)| *other == source) {
+                Some((_, ranks)) => ranks.end = rank + 1,
+                None => found.push((source, rank..rank + 1)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Behind all groups.
+    pub fn end(&self) -> Spot {
+        self.spot(self.selectors.len(), self.anchors.len())
+    }
+
+    /// True if no group is left.
+    pub fn is_end(&self, spot: Spot) -> bool {
+        spot.at >= self.selectors.len()
+    }
+
+    /// The sources of the group's partitions; a source that has several of them is named as often.
+    pub fn sources(&self, spot: Spot) -> impl Iterator<Item = usize> + '_ {
+        let group = &self.selectors[spot.at..self.group_end(spot)];
+        group.iter().map(|selector| usize::from(selector & !SAME_GROUP))
+    }
+
+    /// The source of the group's only partition; `None` if there are several or no group is left.
+    #[inline]
+    pub fn only_source(&self, spot: Spot) -> Option<usize> {
+        let selector = self.selectors.get(spot.at)?;
+        let is_alone = self
+            .selectors
+            .get(spot.at + 1)
+            .is_none_or(|next| next & SAME_GROUP == 0);
+        is_alone.then(|| usize::from(selector & !SAME_GROUP))
+    }
+
+    /// The group behind one.
+    #[inline]
+    pub fn next(&self, spot: Spot) -> Spot {
+        self.spot(self.group_end(spot), spot.anchor)
+    }
+
+    /// How many partitions of a source come before the group.
+    pub fn rank(&self, spot: Spot, source: usize) -> u64 {
+        self.rank_at(spot.anchor, spot.at, source)
+    }
+
+    /// A token that none of the partitions from the group on is below; `None` if no group is left.
+    pub fn floor(&self, spot: Spot) -> Result<Option<Token>> {
+        let mut floor: Option<Token> = None;
+        for at in spot.at..self.group_end(spot) {
+            let (source, rank) = self.partition(spot.anchor, at);
+            let token = self.maps[source].token_floor(rank)?;
+            floor = Some(match floor {
+                Some(floor) if floor < token => floor,
+                _ => token,
+            });
+        }
+        Ok(floor)
+    }
+
+    #[inline]
+    fn group_end(&self, spot: Spot) -> usize {
+        let rest = self.selectors.get(spot.at + 1..).unwrap_or(&[]);
+        let same = rest
+            .iter()
+            .take_while(|selector| **selector & SAME_GROUP != 0)
+            .count();
+        (spot.at + 1 + same).min(self.selectors.len())
+    }
+
+    /// The spot of a selector; the anchor is near.
+    #[inline]
+    fn spot(&self, at: usize, mut anchor: usize) -> Spot {
+        anchor = anchor.min(self.anchors.len() - 1);
+        while at < index(self.anchors[anchor].start) {
+            anchor -= 1;
+        }
+        while at >= self.end_of(anchor) && anchor + 1 < self.anchors.len() {
+            anchor += 1;
+        }
+        Spot { at, anchor }
+    }
+
+    /// The source of a selector that is not before the anchor, and the partition's number in it.
+    #[inline]
+    fn partition(&self, anchor: usize, at: usize) -> (usize, u64) {
+        let source = usize::from(self.selectors[at] & !SAME_GROUP);
+        (source, self.rank_at(anchor, at, source))
+    }
+
+    /// Number of partitions of a source before a selector, counted from the nearer end of the anchor's stretch. A group may go on
+    /// behind the stretch, and so may the selector.
+    #[inline]
+    fn rank_at(&self, anchor: usize, at: usize, source: usize) -> u64 {
+        let rank_of = |anchor: usize| self.ranks.get(anchor * self.maps.len() + source).copied();
+        let (start, end) = (index(self.anchors[anchor].start), self.end_of(anchor));
+        match rank_of(anchor + 1) {
+            Some(after) if end.checked_sub(at).is_some_and(|left| left < at - start) => {
+                u64::from(after) - count(&self.selectors[at..end], source)
+            }
+            _ => u64::from(rank_of(anchor).unwrap_or(0)) + count(&self.selectors[start..at], source),
+        }
+    }
+
+    /// The first group whose greatest code is not below the place.
+    fn locate(&self, probe: &mut Probe<'_>) -> Result<Spot> {
+        let anchor = match probe.place {
+            Place::Code(code) => self.anchors.partition_point(|anchor| code >= anchor.base),
+            Place::Bytes(key) => {
+                self.anchors
+                    .partition_point(|anchor| match Relative::of(self.prefix(anchor), key) {
+                        Relative::Below => false,
+                        Relative::Code(code) => code >= anchor.base,
+                        Relative::Above => true,
+                    })
+            }
+        };
+        let anchor = anchor.saturating_sub(1);
+        let Some(last) = self.last_not_above(anchor, probe)?.checked_sub(1) else {
+            return Ok(Spot { at: 0, anchor: 0 });
+        };
+        let mut start = last;
+        while start > 0 && self.selectors[start] & SAME_GROUP != 0 {
+            start -= 1;
+        }
+        let spot = self.spot(start, anchor);
+        for at in start..self.group_end(spot) {
+            if probe.relation(spot.anchor, at)?.is_le() {
+                return Ok(spot);
+            }
+        }
+        Ok(self.next(spot))
+    }
+
+    /// The first selector of the anchor's stretch from which on partitions are above the place; inside a group it may be any.
+    fn last_not_above(&self, anchor: usize, probe: &mut Probe<'_>) -> Result<usize> {
+        let own = &self.anchors[anchor];
+        let (start, end) = (index(own.start), self.end_of(anchor));
+        let code = match probe.place {
+            Place::Code(code) => code,
+            Place::Bytes(key) => match Relative::of(self.prefix(own), key) {
+                Relative::Below => return Ok(start),
+                Relative::Above => return Ok(end),
+                Relative::Code(code) => code,
+            },
+        };
+        let Some(above_base) = code.checked_sub(own.base) else {
+            return Ok(start);
+        };
+        let relative = above_base >> own.shift;
+        let first_sub = own.sub_at as usize;
+        let subs = &self.subs[first_sub..first_sub + (end - start).div_ceil(SUB_STEP)];
+        let below = subs.partition_point(|sub| u64::from(*sub) < relative);
+        let upto = subs[below..]
+            .iter()
+            .take_while(|sub| u64::from(**sub) == relative)
+            .count()
+            + below;
+        let mut low = start + below.checked_sub(1).map_or(0, |last| last * SUB_STEP + 1);
+        let mut high = (start + upto * SUB_STEP).min(end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if probe.relation(anchor, middle)?.is_ge() {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
+}
+
+/// A look-up of one place. It compares the place with each partition at most once.
+struct Probe<'p> {
+    view: &'p SortedView,
+    place: Place<'p>,
+    /// Selectors whose partitions were compared, and the results.
+    compared: SmallVec<[(usize, Ordering); 8]>,
+}
+
+impl<'p> Probe<'p> {
+    fn new(view: &'p SortedView, place: Place<'p>) -> Self {
+        Self {
+            view,
+            place,
+            compared: SmallVec::new(),
+        }
+    }
+
+    /// The place relative to a partition, as [`TokenMap::relation`](super::super::map::TokenMap::relation).
+    fn relation(&mut self, anchor: usize, at: usize) -> Result<Ordering> {
+        if let Some((_, known)) = self.compared.iter().find(|(other, _)| *other == at) {
+            return Ok(*known);
+        }
+        let (source, rank) = self.view.partition(anchor, at);
+        let relation = self.view.maps[source].relation(self.place, rank)?;
+        self.compared.push((at, relation));
+        Ok(relation)
+    }
+}
+
+/// How many selectors are of a source.
+#[inline]
+fn count(selectors: &[u8], source: usize) -> u64 {
+    let source = u8::try_from(source).unwrap_or(u8::MAX);
+    let is_of = |selector: &u8| u8::from(selector & !SAME_GROUP == source);
+    // Fewer than 256, so that the count of each part has room in a byte: the compiler then counts many at once.
+    let parts = selectors.chunks(128);
+    parts
+        .map(|part| u64::from(part.iter().map(is_of).sum::<u8>()))
+        .sum()
+}
