@@ -1,6 +1,6 @@
 //! Removing all data of a table: TRUNCATE, and DROP TABLE.
 //!
-//! A truncation is a record in the log with the names of the removed SSTables. A replay repeats it: memtables are emptied, and the
+//! If the settings ask for it, a snapshot is taken first (`snapshots`). A truncation is a record in the log with the names of the removed SSTables. A replay repeats it: memtables are emptied, and the
 //! named SSTables are removed if they still exist.
 
 use std::path::Path;
@@ -62,37 +62,53 @@ impl Engine {
             .table(table)
             .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
         store.check_usable()?;
-        let log = shared.log()?;
+        let snapshot = shared.snapshot_before_truncate(&store)?;
+        let mut is_logged = false;
+        let truncated = shared.truncate_logged(&store, &mut is_logged);
+        if let Err(error) = &truncated
+            && !is_logged
+        {
+            shared.take_back(snapshot, error);
+        }
+        truncated
+    }
+}
+
+impl Shared {
+    /// Logs a truncation and carries it out; says through `is_logged` whether it is in the log.
+    fn truncate_logged(&self, store: &Arc<TableStore>, is_logged: &mut bool) -> Result<()> {
+        let log = self.log()?;
         // The record must stay in the log until the files are removed, which may be much later.
-        let hold = Arc::new(shared.stall.hold_log(log.barrier()));
+        let hold = Arc::new(self.stall.hold_log(log.barrier()));
         let _maintenance = store.maintenance.alone();
         let indexes = store.indexes();
         let hidden: Vec<&Arc<TableStore>> = indexes.hidden().collect();
         let _of_hidden: Vec<_> = hidden.iter().map(|hidden| hidden.maintenance.alone()).collect();
         let (position, gone) = {
             let mut active = store.active.write();
-            let mut body = encode(table, &store.view().sstables);
+            let mut body = encode(store.id, &store.view().sstables);
             hidden.iter().for_each(|hidden| encode_hidden(hidden, &mut body));
             // Written before it is applied: a truncation that a full disk refuses must not take effect.
             let position = log.append_written(&Envelope {
                 kind: Kind::Truncate,
-                time_micros: shared.log_time_micros(),
+                time_micros: self.log_time_micros(),
                 ..Envelope::mutation(&body)
             })?;
+            *is_logged = true;
             let barrier = log.barrier();
-            let cleared = store.clear_locked(&*shared.env, &mut active, barrier);
-            let mut gone = vec![(&store, cleared)];
+            let cleared = store.clear_locked(&*self.env, &mut active, barrier);
+            let mut gone = vec![(store, cleared)];
             for hidden in hidden {
                 let mut active = hidden.active.write();
-                gone.push((hidden, hidden.clear_locked(&*shared.env, &mut active, barrier)));
+                gone.push((hidden, hidden.clear_locked(&*self.env, &mut active, barrier)));
             }
             (position, gone)
         };
-        shared.forget_cached_table(table);
-        shared.budget.free(gone.iter().map(|(_, (bytes, _))| bytes).sum());
+        self.forget_cached_table(store.id);
+        self.budget.free(gone.iter().map(|(_, (bytes, _))| bytes).sum());
         log.sync_upto(position)?;
         gone.iter()
-            .try_for_each(|(store, (_, gone))| shared.remove_sstables(store, gone, Some(&hold)))
+            .try_for_each(|(store, (_, gone))| self.remove_sstables(store, gone, Some(&hold)))
     }
 }
 
