@@ -184,6 +184,11 @@ impl Engine {
     }
 }
 
+/// Whether a directory of this name in a table's directory stays when the table is dropped.
+pub(crate) fn is_kept_by_drop(name: &str) -> bool {
+    [SNAPSHOTS_DIRECTORY, BACKUPS_DIRECTORY].contains(&name)
+}
+
 fn directory_of_snapshots(table: &Path) -> PathBuf {
     table.join(SNAPSHOTS_DIRECTORY)
 }

@@ -121,6 +121,8 @@ impl Shared {
                     tracing::warn!(directory = %directory.display(), %error, "a snapshot that failed cannot be removed");
                 }
             }
+            // Fails if there are other snapshots.
+            let _ = self.env.remove_dir(place.parent().unwrap_or(Path::new(".")));
         }
         self.snapshots.expires(0);
     }
