@@ -2,6 +2,7 @@
 
 use ilion_env::{Env as _, RealEnv};
 use ilion_server::admin::SnapshotsReport;
+use ilion_server::settings::parse_duration;
 
 use crate::Failure;
 use crate::ask::{client, post, say};
@@ -81,7 +82,11 @@ pub fn clear(arguments: &ClearSnapshotArguments) -> Result<(), Failure> {
         None => "[all snapshots]".to_owned(),
     };
     let older = match (&arguments.older_than, &arguments.older_than_timestamp) {
-        (Some(age), _) => format!(" older than {age}"),
+        (Some(age), _) => {
+            let age = parse_duration(age)
+                .map_err(|expected| Failure::Failed(format!("--older-than: expected {expected}")))?;
+            format!(" older than {} seconds.", age.as_secs())
+        }
         (_, Some(instant)) => format!(" older than timestamp {instant}"),
         _ => String::new(),
     };
