@@ -222,7 +222,7 @@ impl Shared {
     }
 
     /// Writes a memtable. Returns false if it is empty.
-    fn write_frozen(
+    pub(crate) fn write_frozen(
         &self,
         descriptor: &Descriptor,
         frozen: &Frozen,

@@ -60,7 +60,7 @@
 //! Lock order, first to last: schema change, `Snapshots::changing`, the build of an index, stripes, `Shared::large_write`, `TableStore::manual`, `TableStore::maintenance`
 //! (the turn of a flush, then the files), `TableStore::choosing`, `TableStore::active` (of several tables by ascending table id),
 //! `TableStore::swap`, the log's own. Those of a hidden table come after the same of its table. No lock but that of snapshots, the build's,
-//! `manual` and `maintenance` is held during file I/O (the log writes under its own rules; `Shared::reached` guards its file).
+//! `manual` and `maintenance` is held during file I/O (the log writes under its own rules; `Shared::reached` guards its file), but that TRUNCATE writes what came last into its snapshot while it holds `active`.
 
 mod affected;
 mod background;

@@ -109,7 +109,7 @@ pub enum SnapshotMemtables {
 #[derive(Default)]
 pub(crate) struct Snapshots {
     /// Held while snapshots are made or removed.
-    changing: Mutex<()>,
+    pub changing: Mutex<()>,
     /// When the next one expires, milliseconds since 1970: 0 before the first look, `i64::MAX` if none does.
     next_expiry_millis: AtomicI64,
 }

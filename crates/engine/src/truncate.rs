@@ -16,7 +16,7 @@ use crate::intervals::intervals_of;
 use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::stall::LogHold;
-use crate::table_store::TableStore;
+use crate::table_store::{Active, TableStore};
 use crate::{Engine, Error, Result};
 
 /// Body of a truncate record: table id, then the base names of its SSTables, each with a line feed. Names in hidden tables have
@@ -62,53 +62,62 @@ impl Engine {
             .table(table)
             .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
         store.check_usable()?;
-        let snapshot = shared.snapshot_before_truncate(&store)?;
-        let mut is_logged = false;
-        let truncated = shared.truncate_logged(&store, &mut is_logged);
-        if let Err(error) = &truncated
-            && !is_logged
-        {
-            shared.take_back(snapshot, error);
-        }
-        truncated
-    }
-}
-
-impl Shared {
-    /// Logs a truncation and carries it out; says through `is_logged` whether it is in the log.
-    fn truncate_logged(&self, store: &Arc<TableStore>, is_logged: &mut bool) -> Result<()> {
-        let log = self.log()?;
+        let takes_snapshot = shared.prepare_truncated(&store)?;
+        let _changing = takes_snapshot.then(|| shared.snapshots.changing.lock());
+        let log = shared.log()?;
         // The record must stay in the log until the files are removed, which may be much later.
-        let hold = Arc::new(self.stall.hold_log(log.barrier()));
+        let hold = Arc::new(shared.stall.hold_log(log.barrier()));
         let _maintenance = store.maintenance.alone();
         let indexes = store.indexes();
         let hidden: Vec<&Arc<TableStore>> = indexes.hidden().collect();
         let _of_hidden: Vec<_> = hidden.iter().map(|hidden| hidden.maintenance.alone()).collect();
+        let snapshot = match takes_snapshot {
+            true => shared.begin_truncated(&store)?,
+            false => None,
+        };
         let (position, gone) = {
             let mut active = store.active.write();
-            let mut body = encode(store.id, &store.view().sstables);
+            let snapshot = match snapshot {
+                // Nobody writes to the table meanwhile: the snapshot is the table as it is emptied.
+                Some(snapshot) => {
+                    let of_hidden: Vec<_> = hidden.iter().map(|hidden| hidden.active.write()).collect();
+                    let tables = hidden
+                        .iter()
+                        .zip(&of_hidden)
+                        .map(|(hidden, active)| (&***hidden, &**active));
+                    let tables: Vec<(&TableStore, &Active)> =
+                        [(&*store, &*active)].into_iter().chain(tables).collect();
+                    shared.finish_truncated(snapshot, &tables)?
+                }
+                None => None,
+            };
+            let mut body = encode(table, &store.view().sstables);
             hidden.iter().for_each(|hidden| encode_hidden(hidden, &mut body));
             // Written before it is applied: a truncation that a full disk refuses must not take effect.
-            let position = log.append_written(&Envelope {
+            let written = log.append_written(&Envelope {
                 kind: Kind::Truncate,
-                time_micros: self.log_time_micros(),
+                time_micros: shared.log_time_micros(),
                 ..Envelope::mutation(&body)
+            });
+            let position = written.map_err(Error::from).inspect_err(|error| {
+                if let Some(snapshot) = &snapshot {
+                    shared.take_back_truncated(snapshot, error);
+                }
             })?;
-            *is_logged = true;
             let barrier = log.barrier();
-            let cleared = store.clear_locked(&*self.env, &mut active, barrier);
-            let mut gone = vec![(store, cleared)];
+            let cleared = store.clear_locked(&*shared.env, &mut active, barrier);
+            let mut gone = vec![(&store, cleared)];
             for hidden in hidden {
                 let mut active = hidden.active.write();
-                gone.push((hidden, hidden.clear_locked(&*self.env, &mut active, barrier)));
+                gone.push((hidden, hidden.clear_locked(&*shared.env, &mut active, barrier)));
             }
             (position, gone)
         };
-        self.forget_cached_table(store.id);
-        self.budget.free(gone.iter().map(|(_, (bytes, _))| bytes).sum());
+        shared.forget_cached_table(table);
+        shared.budget.free(gone.iter().map(|(_, (bytes, _))| bytes).sum());
         log.sync_upto(position)?;
         gone.iter()
-            .try_for_each(|(store, (_, gone))| self.remove_sstables(store, gone, Some(&hold)))
+            .try_for_each(|(store, (_, gone))| shared.remove_sstables(store, gone, Some(&hold)))
     }
 }
 

@@ -108,5 +108,7 @@ mod tests {
         }
         let other = Component::from_name("SAI+ba+GroupMeta.db");
         assert_eq!(other.name(), "SAI+ba+GroupMeta.db");
+        assert!(!other.is_side());
+        assert!(Component::from_name("Index+Rows.db").is_side());
     }
 }

@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use ilion_schema::{Diff, TableKind, TableSchema, Transition};
 
+use super::take::Making;
 use super::{SnapshotMemtables, directory_of_snapshots};
 use crate::shared::Shared;
-use crate::table_store::TableStore;
+use crate::table_store::{Active, TableStore};
+use crate::view::Frozen;
 use crate::{Error, Result};
 
 /// Automatic snapshots of a statement that may still be refused.
@@ -18,13 +20,87 @@ use crate::{Error, Result};
 #[must_use]
 pub(crate) struct AutoSnapshot(Vec<PathBuf>);
 
+/// The snapshot of a truncation.
+pub(crate) struct TruncatedSnapshot(Making);
+
+/// `None` if the disk is full.
+fn unless_full<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(error) if error.is_no_space() => {
+            tracing::warn!(%error, "the disk is full: data is removed without a snapshot");
+            Ok(None)
+        }
+        result => result.map(Some),
+    }
+}
+
+/// Whether a statement that failed with this error is in no case in the log.
+fn is_certainly_refused(error: &Error) -> bool {
+    error.is_shortage() || matches!(error, Error::Refused(_))
+}
+
 impl Shared {
-    /// Takes a snapshot of a table that is about to be emptied, if its settings ask for it.
-    pub(crate) fn snapshot_before_truncate(&self, store: &Arc<TableStore>) -> Result<AutoSnapshot> {
+    /// Flushes a table that is about to be emptied if its settings ask for a snapshot; returns whether there will be one.
+    pub(crate) fn prepare_truncated(&self, store: &Arc<TableStore>) -> Result<bool> {
         // A view is filled from its table again.
-        match store.schema().kind {
-            TableKind::View => Ok(AutoSnapshot::default()),
-            _ => self.auto_snapshot(&[store.clone()], "truncated"),
+        if store.schema().kind == TableKind::View || !self.is_auto_snapshot_due(store) {
+            return Ok(false);
+        }
+        Ok(unless_full(self.flush_table(store))?.is_some())
+    }
+
+    /// Links the SSTables of a table that is about to be emptied. Requires: its files and those of its hidden tables are held alone
+    /// (`maintenance`), and so is `changing`.
+    pub(crate) fn begin_truncated(&self, store: &Arc<TableStore>) -> Result<Option<TruncatedSnapshot>> {
+        let tag = self.free_tag(store, |millis, table| format!("truncated-{millis}-{table}"));
+        let created_millis = self.env.now_micros().div_euclid(1000);
+        let ttl_secs = self.options.snapshots.automatic_ttl_secs;
+        let mut making = self.begin_snapshot(store, &tag, created_millis, ttl_secs);
+        let linked = self.link_now(store, &mut making);
+        if linked.is_err() {
+            self.unmake(&making);
+        }
+        Ok(unless_full(linked)?.map(|()| TruncatedSnapshot(making)))
+    }
+
+    /// Writes what came since the flush into the snapshot, and shows it: it has everything then that the truncation removes. Returns
+    /// `None` if the disk is full.
+    ///
+    /// Requires: as for [`Self::begin_truncated`]; `active` is the table's and held exclusively, and so are those of `hidden`.
+    pub(crate) fn finish_truncated(
+        &self,
+        snapshot: TruncatedSnapshot,
+        tables: &[(&TableStore, &Active)],
+    ) -> Result<Option<TruncatedSnapshot>> {
+        let TruncatedSnapshot(mut making) = snapshot;
+        let upto = self.barrier();
+        let result = tables
+            .iter()
+            .try_for_each(|(store, active)| {
+                let view = store.view();
+                let active = Frozen {
+                    memtable: active.memtable.clone(),
+                    indexes: active.indexes.clone(),
+                    since: active.since,
+                    upto,
+                };
+                let mut rest = view.frozen.iter().map(|frozen| &**frozen).chain([&active]);
+                rest.try_for_each(|rest| match rest.memtable.is_empty() {
+                    true => Ok(()),
+                    false => self.write_rest(store, &mut making, rest),
+                })
+            })
+            .and_then(|()| self.show(&making));
+        if result.is_err() {
+            self.unmake(&making);
+        }
+        Ok(unless_full(result)?.map(|()| TruncatedSnapshot(making)))
+    }
+
+    /// Removes the snapshot of a truncation that was refused, unless it may be in the log all the same.
+    pub(crate) fn take_back_truncated(&self, snapshot: &TruncatedSnapshot, error: &Error) {
+        if is_certainly_refused(error) {
+            self.unmake(&snapshot.0);
         }
     }
 
@@ -39,10 +115,8 @@ impl Shared {
 
     fn auto_snapshot(&self, stores: &[Arc<TableStore>], prefix: &str) -> Result<AutoSnapshot> {
         let options = &self.options.snapshots;
-        let is_due = |store: &&Arc<TableStore>| {
-            options.is_automatic && store.schema().options.allow_auto_snapshot && self.has_data(store)
-        };
-        let due: Vec<&Arc<TableStore>> = stores.iter().filter(is_due).collect();
+        let due = stores.iter().filter(|store| self.is_auto_snapshot_due(store));
+        let due: Vec<&Arc<TableStore>> = due.collect();
         if due.is_empty() {
             return Ok(AutoSnapshot::default());
         }
@@ -56,24 +130,19 @@ impl Shared {
                 )
             })
             .collect();
-        match self.take_snapshots(&tables, options.automatic_ttl_secs, SnapshotMemtables::Flushed) {
-            Ok(places) => Ok(AutoSnapshot(places)),
-            Err(error) if error.is_no_space() => {
-                tracing::warn!(%error, "the disk is full: data is removed without a snapshot");
-                Ok(AutoSnapshot::default())
-            }
-            Err(error) => Err(error),
-        }
+        let taken = self.take_snapshots(&tables, options.automatic_ttl_secs, SnapshotMemtables::Flushed);
+        Ok(unless_full(taken)?.map_or_else(AutoSnapshot::default, AutoSnapshot))
     }
 
     /// Compat: a snapshot of an empty table would only have its statements, so there is none.
-    fn has_data(&self, store: &TableStore) -> bool {
-        !store.is_empty() || store.set_aside_reason().is_some()
+    fn is_auto_snapshot_due(&self, store: &TableStore) -> bool {
+        let has_data = !store.is_empty() || store.set_aside_reason().is_some();
+        self.options.snapshots.is_automatic && store.schema().options.allow_auto_snapshot && has_data
     }
 
     /// Removes automatic snapshots of a statement that was refused afterwards. They stay if the statement may be in the log all the same.
     pub(crate) fn take_back(&self, taken: AutoSnapshot, error: &Error) {
-        if !error.is_shortage() && !matches!(error, Error::Refused(_)) {
+        if !is_certainly_refused(error) {
             return;
         }
         let _changing = self.snapshots.changing.lock();

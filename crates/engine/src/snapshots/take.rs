@@ -13,11 +13,12 @@ use ilion_sstable::{Component, Descriptor, TableFiles};
 
 use super::manifest::Manifest;
 use super::{MAKING, MANIFEST_FILE, SCHEMA_FILE, SnapshotMemtables, directory_of_snapshots, subdirectory_of};
-use crate::flush_pace::Haste;
+use crate::flush_pace::{FlushPace, Haste};
 use crate::link::copy;
 use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::table_store::TableStore;
+use crate::view::Frozen;
 use crate::{Error, Result};
 
 /// The SSTables of a table, or of the hidden table of an index.
@@ -43,10 +44,13 @@ impl Part {
     }
 }
 
-/// A snapshot that does not have its tag yet.
-struct Made {
+/// A snapshot of a table that does not have its tag yet.
+pub(super) struct Making {
+    /// Where it is made.
     hidden: PathBuf,
+    /// Where it will be.
     place: PathBuf,
+    manifest: Manifest,
 }
 
 impl Shared {
@@ -68,102 +72,129 @@ impl Shared {
             }
         }
         let created_millis = self.env.now_micros().div_euclid(1000);
-        let ttl_millis = ttl_secs.map(|ttl| i64::try_from(ttl).unwrap_or(i64::MAX).saturating_mul(1000));
-        let expires_millis = ttl_millis.map(|ttl| created_millis.saturating_add(ttl));
         let mut made = Vec::with_capacity(tables.len());
         for (store, tag) in tables {
-            let snapshots = directory_of_snapshots(&store.directory);
-            let next = Made {
-                hidden: snapshots.join(format!(".{tag}{MAKING}")),
-                place: snapshots.join(tag),
-            };
-            let manifest = Manifest {
-                created_millis: Some(created_millis),
-                expires_millis,
-                ..Manifest::default()
-            };
-            let result = self.make(store, &next.hidden, manifest, memtables);
-            made.push(next);
+            made.push(self.begin_snapshot(store, tag, created_millis, ttl_secs));
+            let result = made
+                .last_mut()
+                .map_or(Ok(()), |making| self.make(store, making, memtables));
             if let Err(error) = result {
-                self.unmake(&made);
+                made.iter().for_each(|making| self.unmake(making));
                 return Err(error);
             }
         }
-        for snapshot in &made {
-            if let Err(error) = self.show(snapshot) {
-                self.unmake(&made);
-                return Err(error);
-            }
+        if let Err(error) = made.iter().try_for_each(|making| self.show(making)) {
+            made.iter().for_each(|making| self.unmake(making));
+            return Err(error);
         }
-        if let Some(millis) = expires_millis {
+        Ok(made.into_iter().map(|making| making.place).collect())
+    }
+
+    /// A snapshot of which nothing is made yet.
+    pub(super) fn begin_snapshot(
+        &self,
+        store: &TableStore,
+        tag: &str,
+        created_millis: i64,
+        ttl_secs: Option<u64>,
+    ) -> Making {
+        let ttl_millis = ttl_secs.map(|ttl| i64::try_from(ttl).unwrap_or(i64::MAX).saturating_mul(1000));
+        let snapshots = directory_of_snapshots(&store.directory);
+        Making {
+            hidden: snapshots.join(format!(".{tag}{MAKING}")),
+            place: snapshots.join(tag),
+            manifest: Manifest {
+                created_millis: Some(created_millis),
+                expires_millis: ttl_millis.map(|ttl| created_millis.saturating_add(ttl)),
+                ..Manifest::default()
+            },
+        }
+    }
+
+    /// Gives a snapshot its tag: from now on it is there, also after a crash.
+    pub(super) fn show(&self, making: &Making) -> Result<()> {
+        let manifest = making.hidden.join(MANIFEST_FILE);
+        self.env
+            .write_atomically(&manifest, making.manifest.encode().as_bytes())?;
+        self.env.rename(&making.hidden, &making.place)?;
+        self.env.sync_dir(parent_of(&making.place))?;
+        if let Some(millis) = making.manifest.expires_millis {
             self.snapshots.expires(millis);
         }
-        for (store, tag) in tables {
-            tracing::info!(?store, %tag, "a snapshot was taken");
-        }
-        Ok(made.into_iter().map(|made| made.place).collect())
+        tracing::info!(snapshot = %making.place.display(), "a snapshot was taken");
+        Ok(())
     }
 
-    /// Gives a snapshot its tag.
-    fn show(&self, made: &Made) -> Result<()> {
-        self.env.rename(&made.hidden, &made.place)?;
-        let snapshots = made.place.parent().unwrap_or(Path::new("."));
-        Ok(self.env.sync_dir(snapshots)?)
-    }
-
-    /// Removes snapshots of a call that failed. What cannot be removed now has a hidden name, or is a whole snapshot.
-    fn unmake(&self, made: &[Made]) {
-        for Made { hidden, place } in made {
-            for directory in [hidden, place] {
-                if self.env.exists(directory)
-                    && let Err(error) = self.remove_snapshot(directory)
-                {
-                    tracing::warn!(directory = %directory.display(), %error, "a snapshot that failed cannot be removed");
-                }
+    /// Removes a snapshot of a call that failed. What cannot be removed now has a hidden name, or is a whole snapshot.
+    pub(super) fn unmake(&self, making: &Making) {
+        for directory in [&making.hidden, &making.place] {
+            if self.env.exists(directory)
+                && let Err(error) = self.remove_snapshot(directory)
+            {
+                tracing::warn!(directory = %directory.display(), %error, "a snapshot that failed cannot be removed");
             }
-            // Fails if there are other snapshots.
-            let _ = self.env.remove_dir(place.parent().unwrap_or(Path::new(".")));
         }
+        // Fails if there are other snapshots.
+        let _ = self.env.remove_dir(parent_of(&making.place));
         self.snapshots.expires(0);
     }
 
-    /// Makes a snapshot of one table in `directory`; everything in it is durable.
-    fn make(
-        &self,
-        store: &Arc<TableStore>,
-        directory: &Path,
-        mut manifest: Manifest,
-        memtables: SnapshotMemtables,
-    ) -> Result<()> {
-        let env = &*self.env;
+    fn make(&self, store: &Arc<TableStore>, making: &mut Making, memtables: SnapshotMemtables) -> Result<()> {
         let parts = self.parts_of(store, memtables)?;
+        self.fill(store, making, &parts)
+    }
+
+    /// Links the SSTables as they are now. Requires: nobody else flushes, imports or drops (`maintenance`).
+    pub(super) fn link_now(&self, store: &Arc<TableStore>, making: &mut Making) -> Result<()> {
+        let parts = self.parts_now(store)?;
+        self.fill(store, making, &parts)
+    }
+
+    /// Makes everything but the manifest, durably.
+    fn fill(&self, store: &Arc<TableStore>, making: &mut Making, parts: &[Part]) -> Result<()> {
+        let env = &*self.env;
+        let directory = &making.hidden;
         // Read behind the SSTables, so that it has each of their columns.
         let statements = statements_of(&self.schema.load(), &store.schema());
         if env.exists(directory) {
             env.remove_dir_all(directory)?;
         }
         env.create_dir_all(directory)?;
-        for part in &parts {
+        for part in parts {
             let target = match &part.subdirectory {
-                None => directory.to_path_buf(),
+                None => directory.clone(),
                 Some(name) => directory.join(name),
             };
             env.create_dir_all(&target)?;
             self.link_part(part, &target)?;
             env.sync_dir(&target)?;
-            let mut ids: Vec<&Descriptor> = part.descriptors.iter().collect();
-            ids.sort_by_key(|descriptor| descriptor.id);
-            let names = ids.into_iter().map(|descriptor| {
-                let name = descriptor.file_name(&Component::Data);
-                match &part.subdirectory {
-                    None => name,
-                    Some(subdirectory) => format!("{subdirectory}/{name}"),
-                }
-            });
-            manifest.files.extend(names);
+            let mut descriptors: Vec<&Descriptor> = part.descriptors.iter().collect();
+            descriptors.sort_by_key(|descriptor| descriptor.id);
+            for descriptor in descriptors {
+                let name = name_in_manifest(part.subdirectory.as_deref(), descriptor);
+                making.manifest.files.push(name);
+            }
         }
-        env.write_atomically(&directory.join(SCHEMA_FILE), statements.as_bytes())?;
-        env.write_atomically(&directory.join(MANIFEST_FILE), manifest.encode().as_bytes())?;
+        Ok(env.write_atomically(&directory.join(SCHEMA_FILE), statements.as_bytes())?)
+    }
+
+    /// Writes a memtable as an SSTable of the snapshot, durably. Requires: nobody writes to it.
+    pub(super) fn write_rest(&self, store: &TableStore, making: &mut Making, rest: &Frozen) -> Result<()> {
+        let is_hidden = store.schema().key_order.is_some();
+        let subdirectory = is_hidden.then(|| subdirectory_of(store));
+        let directory = match &subdirectory {
+            None => making.hidden.clone(),
+            Some(name) => making.hidden.join(name),
+        };
+        let named = store.next_descriptor(self.options.sstable_version);
+        let descriptor = Descriptor::new(directory.as_path(), named.version, named.id, named.format);
+        let maintenance = [&store.maintenance; 2];
+        let pace = FlushPace::begin(self, maintenance, Haste::Now, rest.memtable.size_bytes());
+        if self.write_frozen(&descriptor, rest, &store.indexes(), pace)? {
+            self.env.sync_dir(&directory)?;
+            let name = name_in_manifest(subdirectory.as_deref(), &descriptor);
+            making.manifest.files.push(name);
+        }
         Ok(())
     }
 
@@ -180,6 +211,10 @@ impl Shared {
         if memtables == SnapshotMemtables::Flushed {
             self.flush_in_turn(store, || self.barrier(), Haste::Now)?;
         }
+        self.parts_now(store)
+    }
+
+    fn parts_now(&self, store: &Arc<TableStore>) -> Result<Vec<Part>> {
         let mut table = Part::of(store, None);
         if store.set_aside_reason().is_some() {
             // It has no SSTables in memory, and its files stay as they are.
@@ -220,6 +255,18 @@ impl Shared {
             }
         }
         Ok(())
+    }
+}
+
+fn parent_of(directory: &Path) -> &Path {
+    directory.parent().unwrap_or(Path::new("."))
+}
+
+fn name_in_manifest(subdirectory: Option<&str>, descriptor: &Descriptor) -> String {
+    let name = descriptor.file_name(&Component::Data);
+    match subdirectory {
+        None => name,
+        Some(subdirectory) => format!("{subdirectory}/{name}"),
     }
 }
 

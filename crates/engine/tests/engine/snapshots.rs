@@ -8,7 +8,7 @@ use ilion_engine::{
     Engine, EngineOptions, Error, ImportSource, SnapshotChoice, SnapshotFacts, SnapshotMemtables,
     SnapshotOrder,
 };
-use ilion_env::{CrashRule, Env, MemEnv, Seeded};
+use ilion_env::{CrashRule, Env, MemEnv, Moment, Seeded};
 use ilion_schema::{PropertyValue, SchemaChange, TableAlteration};
 use parking_lot::Mutex;
 
@@ -436,6 +436,9 @@ fn a_power_loss_at_any_sync_leaves_whole_snapshots_and_no_data_twice_or_lost() {
     let crashes: Arc<Mutex<Vec<(MemEnv, Promise)>>> = Arc::default();
     let (noted, now) = (crashes.clone(), promise.clone());
     store.env.on_sync(move |env, event| {
+        if event.moment != Moment::BeforeSync {
+            return;
+        }
         let rule = match event.number % 2 {
             0 => CrashRule::LoseUnsynced,
             _ => CrashRule::Seeded(event.number * 7919),
@@ -705,4 +708,39 @@ fn directories_of_others_are_no_snapshots() {
         .map(|entry| entry.name)
         .collect();
     assert_eq!(found, ["bare", "s"]);
+}
+
+#[test]
+fn a_write_beside_a_truncation_is_in_its_snapshot_or_in_the_table_and_never_in_both() {
+    let store = new_store(20, small_options());
+    let table = store.table();
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    let order = std::sync::atomic::Ordering::SeqCst;
+    let mut written = 0;
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut row = 0;
+            while !is_done.load(order) {
+                store.write(put(&table, "a", row, "v", 10));
+                row += 1;
+            }
+            row
+        });
+        for _ in 0..8 {
+            store.engine.truncate(table.id).unwrap();
+        }
+        is_done.store(true, order);
+        written = writer.join().unwrap();
+    });
+    let mut found: Vec<i32> = store
+        .contents()
+        .values()
+        .flat_map(|rows| rows.keys().copied())
+        .collect();
+    for facts in store.engine.snapshots().unwrap() {
+        let contents = restored(&store.env, &facts.directory);
+        found.extend(contents.values().flat_map(|rows| rows.keys().copied()));
+    }
+    found.sort_unstable();
+    assert_eq!(found, (0..written).collect::<Vec<_>>());
 }
