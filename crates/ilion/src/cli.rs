@@ -56,6 +56,14 @@ pub enum Command {
     Index(IndexCommand),
     /// Samples for a while which partitions are read and written most.
     TopPartitions(TopPartitionsArguments),
+    /// Takes a snapshot of tables: hard links of their files, under a tag.
+    Snapshot(SnapshotArguments),
+    /// Lists snapshots, and the space that they take.
+    #[command(visible_alias = "listsnapshots")]
+    ListSnapshots(ListSnapshotsArguments),
+    /// Removes snapshots.
+    #[command(visible_alias = "clearsnapshot")]
+    ClearSnapshot(ClearSnapshotArguments),
     /// Flushes everything, so that the next start has nothing to replay.
     Drain(AdminArguments),
     /// Benchmarks any CQL server over the socket, or Ilion in this process.
@@ -255,6 +263,66 @@ pub struct CompactArguments {
     /// Only these SSTables: names or paths of Data.db.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["start_token", "end_token", "split_output"])]
     pub user_defined: Vec<String>,
+}
+
+/// Arguments of `snapshot`.
+#[derive(Args)]
+pub struct SnapshotArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Name of the snapshot [default: milliseconds since 1970].
+    #[arg(short, long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// How long it is kept, such as 30d or 12h; at least 60s [default: until it is cleared].
+    #[arg(long, value_name = "DURATION")]
+    pub ttl: Option<String>,
+    /// Leaves out what is only in memory (also -sf).
+    #[arg(long)]
+    pub skip_flush: bool,
+    /// Only this table, of one keyspace (also -cf).
+    #[arg(long, value_name = "TABLE", alias = "column-family")]
+    pub table: Option<String>,
+    /// Only these tables, as KEYSPACE.TABLE, separated by commas (also -kt).
+    #[arg(long, value_name = "LIST", aliases = ["kc-list", "kc.list"])]
+    pub kt_list: Option<String>,
+    /// Only tables of these keyspaces [default: all].
+    #[arg(value_name = "KEYSPACE")]
+    pub keyspaces: Vec<String>,
+}
+
+/// Arguments of `list-snapshots`.
+#[derive(Args)]
+pub struct ListSnapshotsArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Passes over snapshots that expire (also -nt).
+    #[arg(long)]
+    pub no_ttl: bool,
+    /// Includes snapshots that a Cassandra took for a repair.
+    #[arg(short, long)]
+    pub ephemeral: bool,
+}
+
+/// Arguments of `clear-snapshot`.
+#[derive(Args)]
+pub struct ClearSnapshotArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Name of the snapshot.
+    #[arg(short, long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// All snapshots, whatever their names.
+    #[arg(long)]
+    pub all: bool,
+    /// Only those older than this, such as 30d; goes with --all.
+    #[arg(long, value_name = "DURATION")]
+    pub older_than: Option<String>,
+    /// Only those taken before this instant, such as 2026-11-23T23:16:45Z; goes with --all.
+    #[arg(long, value_name = "INSTANT")]
+    pub older_than_timestamp: Option<String>,
+    /// Only those of tables in these keyspaces [default: all].
+    #[arg(value_name = "KEYSPACE")]
+    pub keyspaces: Vec<String>,
 }
 
 /// An action on an index.

@@ -19,6 +19,9 @@
 //! | `GET /admin/table-stats` | `?keyspace=k&table=t`, both optional; JSON: [`TableStatsReport`] |
 //! | `POST /admin/top-partitions` | `?millis=n&top=n`, and optional `keyspace=k&table=t`; answered after that time; JSON: [`TopPartitionsReport`] |
 //! | `POST /admin/drain` | everything to disk; answered when done |
+//! | `POST /admin/snapshot` | `?tag=t`, and optional `keyspaces=` (one per line) or `tables=k.t,..`, `ttl=1h`, `skip_flush=true`: [`SnapshotOrder`] |
+//! | `GET /admin/snapshots` | JSON: [`SnapshotsReport`] |
+//! | `POST /admin/clear-snapshot` | `?tag=t`, `keyspaces=`, `older_than=1d`, `older_than_timestamp=..`, all optional: [`ClearOrder`] |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
 //!
@@ -34,6 +37,7 @@ mod indexes;
 mod listen;
 mod of_engine;
 mod report;
+mod snapshots;
 mod statements;
 mod table_stats;
 mod table_times;
@@ -53,6 +57,7 @@ pub use report::{
     TableReport,
 };
 
+pub use snapshots::{ClearOrder, SnapshotOrder, SnapshotReport, SnapshotsReport};
 pub use statements::{StatementReport, StatementsReport, TraceProbabilityReport};
 pub use table_stats::{Percentiles, TableHistogramsReport, TableStats, TableStatsReport};
 pub use top_partitions::{TopPartitionReport, TopPartitionsOrder, TopPartitionsReport};
@@ -106,6 +111,21 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn drain(&self) -> Result<(), AdminError>;
+    /// Takes snapshots; returns the number of tables.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn snapshot(&self, order: &SnapshotOrder) -> Result<u64, AdminError>;
+    /// All snapshots.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn snapshots(&self) -> Result<SnapshotsReport, AdminError>;
+    /// Removes snapshots; returns their number, a snapshot of several tables counted for each.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn clear_snapshot(&self, order: &ClearOrder) -> Result<u64, AdminError>;
     /// Exports the SSTables of a table to a directory.
     ///
     /// # Errors

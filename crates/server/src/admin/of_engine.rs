@@ -13,10 +13,11 @@ use prometheus_client::registry::Registry;
 use super::engine_metrics::EngineMetrics;
 use super::table_times::TableTimes;
 use super::{
-    Admin, AdminError, AutoCompactionOrder, CacheOrder, CacheReport, CompactionOrder, CompactionReport,
-    ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile,
-    LogLossReport, StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport,
-    TableStats, TableStatsReport, ThroughputOrder, TopPartitionsOrder, TopPartitionsReport,
+    Admin, AdminError, AutoCompactionOrder, CacheOrder, CacheReport, ClearOrder, CompactionOrder,
+    CompactionReport, ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport,
+    InfoReport, LeftFile, LogLossReport, SnapshotOrder, SnapshotsReport, StatementsReport, StatusReport,
+    StopOrder, TableChoice, TablePlace, TableReport, TableStats, TableStatsReport, ThroughputOrder,
+    TopPartitionsOrder, TopPartitionsReport,
 };
 use crate::clients::Clients;
 use crate::costs::TableCosts;
@@ -149,7 +150,7 @@ fn cache_report(facts: CacheFacts) -> CacheReport {
     }
 }
 
-fn failed(error: ilion_engine::Error) -> AdminError {
+pub(super) fn failed(error: ilion_engine::Error) -> AdminError {
     match error {
         ilion_engine::Error::Refused(reason) => AdminError::Refused(reason),
         other => AdminError::Failed(other.to_string()),
@@ -307,6 +308,19 @@ impl Admin for EngineAdmin {
 
     fn drain(&self) -> Result<(), AdminError> {
         self.engine().drain().map_err(failed)
+    }
+
+    fn snapshot(&self, order: &SnapshotOrder) -> Result<u64, AdminError> {
+        order.take(self.engine())
+    }
+
+    fn snapshots(&self) -> Result<SnapshotsReport, AdminError> {
+        SnapshotsReport::of(self.engine()).map_err(failed)
+    }
+
+    fn clear_snapshot(&self, order: &ClearOrder) -> Result<u64, AdminError> {
+        let choice = order.choice(self.engine())?;
+        self.engine().clear_snapshots(&choice).map_err(failed)
     }
 
     fn export(&self, place: &TablePlace) -> Result<ExportReport, AdminError> {

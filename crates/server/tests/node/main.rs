@@ -15,6 +15,7 @@ mod costs;
 mod functions;
 mod metrics;
 mod prepared;
+mod snapshots;
 mod system;
 mod traces;
 
