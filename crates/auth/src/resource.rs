@@ -158,7 +158,7 @@ impl Resource {
                 P::SelectMasked,
             ],
             Self::AllRoles => &[P::Create, P::Alter, P::Drop, P::Authorize, P::Describe],
-            Self::Role(_) => &[P::Alter, P::Drop, P::Authorize],
+            Self::Role(_) => &[P::Alter, P::Drop, P::Authorize, P::Describe],
             Self::AllFunctions | Self::AllFunctionsIn(_) => {
                 &[P::Create, P::Alter, P::Drop, P::Authorize, P::Execute]
             }

@@ -15,6 +15,7 @@ use crate::client_memory::ClientMemory;
 use crate::connection::{Connection, ConnectionLimits};
 use crate::descriptors::DescriptorReserve;
 use crate::events::Events;
+use crate::logins::Logins;
 use crate::metrics::ServerMetrics;
 use crate::options::ServerOptions;
 use crate::queues::Queues;
@@ -28,6 +29,7 @@ pub(crate) struct Acceptor {
     metrics: Arc<ServerMetrics>,
     queues: Queues,
     memory: Arc<ClientMemory>,
+    logins: Arc<Logins>,
     stopping: watch::Receiver<bool>,
     reserve: DescriptorReserve,
     /// Open connections by the client's address.
@@ -46,6 +48,7 @@ impl Acceptor {
         metrics: Arc<ServerMetrics>,
         queues: Queues,
         memory: Arc<ClientMemory>,
+        logins: Arc<Logins>,
         stopping: watch::Receiver<bool>,
     ) -> Self {
         Self {
@@ -56,6 +59,7 @@ impl Acceptor {
             metrics,
             queues,
             memory,
+            logins,
             stopping,
             by_address: Arc::default(),
             next_id: 0,
@@ -134,6 +138,7 @@ impl Acceptor {
             self.clock.clone(),
             self.queues.clone(),
             self.metrics.clone(),
+            self.logins.clone(),
             connection_limits,
             self.stopping.clone(),
         );

@@ -58,6 +58,7 @@ pub fn start_with(adjust: impl FnOnce(&mut ServerOptions), durability: Arc<dyn D
         statements: double.clone(),
         durability,
         schema_listener: Arc::new(NoListener),
+        logins: Arc::new(ilion_server::NoLogins),
         observers: Default::default(),
     };
     let port = Port::take(Entrance::Clients, options.address).unwrap();
