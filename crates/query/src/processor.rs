@@ -346,7 +346,7 @@ impl QueryProcessor {
     }
 
     fn plan(&self, text: &str, keyspace: Option<&str>) -> Result<Planned, Error> {
-        trace::note(|| format!("Parsing {text}"));
+        trace::note(|| format!("Parsing {}", ilion_cql::hide_secrets(text)));
         Planned::of(text, keyspace, &*self.store, &self.options)
     }
 

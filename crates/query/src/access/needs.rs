@@ -54,6 +54,8 @@ impl Needs {
                 }
             }
             Plan::Truncate(table) => found.on_table(Permission::Modify, &table.keyspace, &table.name),
+            // What nobody may do is refused when it is executed, for this reason and no other.
+            Plan::Schema(change) if schema.permit(change.change()).is_err() => {}
             Plan::Schema(change) => found.change(change.change()),
             // Statements about roles check by themselves; the others need a login only.
             Plan::Access(_) | Plan::Use(_) | Plan::Describe(_) => {}

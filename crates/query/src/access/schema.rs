@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use ilion_auth::Resource;
-use ilion_schema::{ChangeKind, Diff, Schema};
+use ilion_schema::{ChangeKind, Diff, Schema, TableKind};
 use ilion_types::CqlType;
 
 use super::resource::{exists, function_resource};
@@ -74,6 +74,8 @@ fn of_created(diff: &Diff) -> Vec<Resource> {
                 Resource::AllFunctionsIn(name.clone()),
             ]
         }
+        // Compat: a view is governed by the permissions on its base table.
+        Diff::Table(it) if it.object().kind == TableKind::View => Vec::new(),
         _ => of_object(diff).into_iter().collect(),
     }
 }
