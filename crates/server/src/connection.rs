@@ -56,6 +56,15 @@ pub(crate) struct ConnectionLimits {
     pub stall_timeout: Duration,
 }
 
+/// What all connections of a server share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub clock: Arc<dyn Env>,
+    pub queues: Queues,
+    pub metrics: Arc<ServerMetrics>,
+    pub logins: Arc<Logins>,
+}
+
 pub(crate) struct Connection {
     session: Arc<Session>,
     stream: Arc<TcpStream>,
@@ -99,10 +108,7 @@ impl Connection {
     pub fn new(
         session: Arc<Session>,
         stream: Arc<TcpStream>,
-        clock: Arc<dyn Env>,
-        queues: Queues,
-        metrics: Arc<ServerMetrics>,
-        logins: Arc<Logins>,
+        shared: Shared,
         limits: ConnectionLimits,
         stopping: watch::Receiver<bool>,
     ) -> Self {
@@ -116,11 +122,11 @@ impl Connection {
                 },
             ),
             buffer: BytesMut::new(),
-            clock,
             received_nanos: 0,
-            queues,
-            metrics,
-            logins,
+            clock: shared.clock,
+            queues: shared.queues,
+            metrics: shared.metrics,
+            logins: shared.logins,
             limits,
             takes_long_requests: false,
             startup_deadline: Instant::now() + limits.startup_timeout,

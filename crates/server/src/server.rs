@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use crate::acceptor::Acceptor;
 use crate::client_memory::ClientMemory;
 use crate::clients::Clients;
+use crate::connection::Shared;
 use crate::durability::Durability;
 use crate::events::Events;
 use crate::execute::Executor;
@@ -115,12 +116,14 @@ impl Server {
         let (stopping, stopped) = watch::channel(false);
         let acceptor = Acceptor::new(
             options.clone(),
-            clock,
+            Shared {
+                clock,
+                queues: workers.queues.clone(),
+                metrics: metrics.clone(),
+                logins,
+            },
             events.clone(),
-            metrics.clone(),
-            workers.queues.clone(),
             memory,
-            logins,
             stopped,
         );
         let accepting = runtime.spawn(acceptor.run(listener));
