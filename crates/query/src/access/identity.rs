@@ -40,7 +40,8 @@ pub struct Login {
 }
 
 impl Login {
-    pub(super) fn new(role: &str) -> Self {
+    /// The login of a role, whose rights are not read yet.
+    pub fn new(role: &str) -> Self {
         Self {
             role: role.to_owned(),
             rights: RwLock::default(),
