@@ -110,9 +110,13 @@ impl Session {
     /// For each statement: the single grants with which the logged-in superuser lets `bob` execute it.
     fn sufficient_grants(&mut self, input: &str) -> String {
         let mut out = String::new();
+        self.log_in("bob");
+        let bob = self.client.identity.clone();
+        self.log_in("cassandra");
+        let superuser = self.client.identity.clone();
         for statement in input.lines() {
             out += &format!("{statement}\n");
-            self.log_in("bob");
+            self.client.identity = bob.clone();
             let refused = self.query(statement);
             assert!(
                 refused.starts_with("error Unauthorized"),
@@ -122,11 +126,11 @@ impl Session {
             for (resource, permissions) in GRANTABLE {
                 let mut sufficient = Vec::new();
                 for permission in permissions.split_whitespace() {
-                    self.log_in("cassandra");
+                    self.client.identity = superuser.clone();
                     self.script(&format!("GRANT {permission} ON {resource} TO bob"));
-                    self.log_in("bob");
+                    self.client.identity = bob.clone();
                     let answer = self.query(statement);
-                    self.log_in("cassandra");
+                    self.client.identity = superuser.clone();
                     self.script(&format!("REVOKE {permission} ON {resource} FROM bob"));
                     if !answer.starts_with("error Unauthorized") {
                         assert!(!answer.starts_with("error"), "{statement}: {answer}");
