@@ -64,7 +64,7 @@ impl Actor<'_> {
                 "Altering permissions on builtin functions is not supported",
             ));
         }
-        match exists(&resource, self.schema, self.access)? {
+        match exists(&resource, self.schema, &self.access.tables)? {
             true => Ok((resource, permissions)),
             false => Err(Error::Invalid(format!("Resource {resource} doesn't exist"))),
         }

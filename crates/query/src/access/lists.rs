@@ -124,7 +124,7 @@ impl Actor<'_> {
             None => None,
         };
         if let Some(resource) = &resource
-            && !exists(resource, self.schema, self.access)?
+            && !exists(resource, self.schema, &self.access.tables)?
         {
             return Err(Error::Invalid(format!("{resource} doesn't exist")));
         }

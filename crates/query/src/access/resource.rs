@@ -5,7 +5,7 @@ use ilion_cql::ast;
 use ilion_schema::Schema;
 use ilion_types::CqlType;
 
-use super::control::AccessControl;
+use super::tables::AuthTables;
 use crate::Error;
 use crate::context::no_keyspace;
 use crate::type_name::resolve_type;
@@ -84,7 +84,7 @@ pub(super) fn exists(resource: &Resource, schema: &Schema, access: &AccessContro
             schema.keyspace(keyspace).is_some()
         }
         Resource::Table(keyspace, table) => schema.table(keyspace, table).is_some(),
-        Resource::Role(role) => access.tables.role(role)?.is_some(),
+        Resource::Role(role) => tables.role(role)?.is_some(),
         Resource::Function {
             keyspace,
             name,

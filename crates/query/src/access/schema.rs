@@ -51,7 +51,7 @@ impl AccessControl {
         let mut gone = BTreeSet::new();
         for name in names {
             if let Some(resource) = Resource::parse(name)
-                && !exists(&resource, schema, self)?
+                && !exists(&resource, schema, &self.tables)?
             {
                 gone.insert(name.clone());
             }
