@@ -76,7 +76,7 @@ pub(super) fn stored_function(keyspace: &str, name: &str, types: &[CqlType], sch
 }
 
 /// Whether the resource exists.
-pub(super) fn exists(resource: &Resource, schema: &Schema, access: &AccessControl) -> Result<bool, Error> {
+pub(super) fn exists(resource: &Resource, schema: &Schema, tables: &AuthTables) -> Result<bool, Error> {
     Ok(match resource {
         Resource::AllKeyspaces | Resource::AllRoles | Resource::AllFunctions => true,
         Resource::AllMbeans | Resource::Mbean(_) => true,
