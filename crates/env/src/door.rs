@@ -117,6 +117,11 @@ pub trait Env: Send + Sync + 'static {
         Ok(bytes)
     }
 
+    /// As [`Env::write_atomically`], for a file that only its owner can read, whatever the umask is.
+    fn write_private(&self, path: &Path, content: &[u8]) -> Result<()> {
+        self.write_atomically(path, content)
+    }
+
     /// Replaces a small file. A crash leaves the old or the new content; the new one is durable when it returns.
     fn write_atomically(&self, path: &Path, content: &[u8]) -> Result<()> {
         let mut name = path.file_name().unwrap_or_default().to_os_string();
