@@ -27,6 +27,7 @@
 #![expect(clippy::unwrap_used, reason = "a mistake in a test file is to stop the test")]
 #![expect(clippy::expect_used, reason = "a mistake in a test file is to stop the test")]
 
+mod access_model;
 mod clock;
 mod concurrent;
 mod ddl_law;

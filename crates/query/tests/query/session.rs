@@ -77,7 +77,7 @@ impl Session {
     }
 
     /// Continues with logins and permissions, and with the superuser `cassandra`.
-    fn require_login(&mut self) -> String {
+    pub fn require_login(&mut self) -> String {
         self.options.access = AccessOptions {
             authenticator: Authenticator::Password,
             authorizer: Authorizer::Cassandra,
@@ -94,6 +94,14 @@ impl Session {
             access.create_superuser(&first).unwrap();
         }
         self.log_in("cassandra")
+    }
+
+    pub fn identity(&self) -> Identity {
+        self.client.identity.clone()
+    }
+
+    pub fn set_identity(&mut self, identity: Identity) {
+        self.client.identity = identity;
     }
 
     /// Continues as a role, whose password is its name; prints why it cannot.

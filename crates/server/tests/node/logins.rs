@@ -152,7 +152,7 @@ fn rows_that_were_written_to_system_auth_hold_after_the_validity() {
 }
 
 #[test]
-fn a_role_without_login_and_the_dashboard_do_not_get_in() {
+fn a_role_without_login_does_not_get_in() {
     let setup = start();
     let mut root = setup.log_in(ROOT);
     run(&mut root, "CREATE ROLE quiet WITH PASSWORD = 'x'");
@@ -198,8 +198,7 @@ fn a_grant_on_a_dropped_table_does_not_come_back_with_its_name() {
 
 #[test]
 fn what_a_crash_left_of_a_dropped_table_is_removed_at_the_start() {
-    let env = Arc::new(MemEnv::new(1));
-    let setup = start_on(env.clone());
+    let setup = start();
     let mut root = setup.log_in(ROOT);
     make_bob(&mut root);
     run(
@@ -210,8 +209,9 @@ fn what_a_crash_left_of_a_dropped_table_is_removed_at_the_start() {
         &mut root,
         "INSERT INTO system_auth.resource_role_permissons_index (resource, role) VALUES ('data/ks/gone', 'bob')",
     );
+    let crashed = Arc::new(setup.env.crash(CrashRule::KeepAll));
     drop((root, setup));
-    let setup = start_on(env);
+    let setup = start_on(crashed);
     let mut root = setup.log_in(ROOT);
     let mut bob = setup.log_in(BOB);
     run(&mut root, "CREATE TABLE ks.gone (k int PRIMARY KEY)");
