@@ -14,10 +14,11 @@ use super::engine_metrics::EngineMetrics;
 use super::table_times::TableTimes;
 use super::{
     Admin, AdminError, AutoCompactionOrder, CacheOrder, CacheReport, ClearOrder, CompactionOrder,
-    CompactionReport, ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport,
-    InfoReport, LeftFile, LogLossReport, SnapshotOrder, SnapshotsReport, StatementsReport, StatusReport,
-    StopOrder, TableChoice, TablePlace, TableReport, TableStats, TableStatsReport, ThroughputOrder,
-    TopPartitionsOrder, TopPartitionsReport,
+    CompactionReport, DataPathsOrder, DataPathsReport, ExportReport, ImportReport, ImportedFile,
+    ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile, LogLossReport, SSTablesOrder,
+    SSTablesReport, SnapshotOrder, SnapshotsReport, StatementsReport, StatusReport, StopOrder, TableChoice,
+    TablePlace, TableReport, TableStats, TableStatsReport, ThroughputOrder, TopPartitionsOrder,
+    TopPartitionsReport,
 };
 use crate::clients::Clients;
 use crate::costs::TableCosts;
@@ -321,6 +322,22 @@ impl Admin for EngineAdmin {
     fn clear_snapshot(&self, order: &ClearOrder) -> Result<u64, AdminError> {
         let choice = order.choice(self.engine())?;
         self.engine().clear_snapshots(&choice).map_err(failed)
+    }
+
+    fn is_backing_up(&self) -> bool {
+        self.engine().is_backing_up()
+    }
+
+    fn set_backing_up(&self, is_on: bool) {
+        self.engine().set_backing_up(is_on);
+    }
+
+    fn data_paths(&self, order: &DataPathsOrder) -> Result<DataPathsReport, AdminError> {
+        order.report(self.engine())
+    }
+
+    fn sstables_with(&self, order: &SSTablesOrder) -> Result<SSTablesReport, AdminError> {
+        order.report(self.engine())
     }
 
     fn export(&self, place: &TablePlace) -> Result<ExportReport, AdminError> {
