@@ -300,12 +300,13 @@ fn the_true_size_is_what_only_the_snapshot_has() {
     let store = new_store(9, small_options());
     store.put("a", 1, "v", 10);
     snapshot(&store, "s");
-    let facts = only(&store);
+    let facts = self::only(&store);
     let own = |name| store.env.file_size(&facts.directory.join(name)).unwrap();
     let own_bytes = own("manifest.json") + own("schema.cql");
     assert_eq!(facts.true_size_bytes, own_bytes);
     assert!(facts.size_bytes > own_bytes);
-    assert_eq!(store.engine.snapshots_only_bytes().unwrap(), 0);
+    let only = || store.engine.snapshots_only_bytes().unwrap()[&store.table().id];
+    assert_eq!(only(), 0);
     snapshot(&store, "t");
     store.engine.truncate(store.table().id).unwrap();
     store.engine.wait_idle();
@@ -314,7 +315,7 @@ fn the_true_size_is_what_only_the_snapshot_has() {
     }
     // Three snapshots have the same SSTable.
     let once = facts.size_bytes - own_bytes;
-    assert_eq!(store.engine.snapshots_only_bytes().unwrap(), once);
+    assert_eq!(only(), once);
 }
 
 #[test]

@@ -403,6 +403,7 @@ impl Admin for EngineAdmin {
         let costs = self.node.observers().costs.by_table();
         let mut stats = Vec::new();
         let chosen: HashSet<TableId> = self.choose(tables)?.into_iter().collect();
+        let of_snapshots = self.engine().snapshots_only_bytes().map_err(failed)?;
         let stores = self.engine().all_tables();
         let schemas: Vec<_> = stores.iter().map(|store| store.schema()).collect();
         let is_chosen = |table: &&Arc<TableSchema>| chosen.contains(&table.id);
@@ -421,7 +422,9 @@ impl Admin for EngineAdmin {
             let details = self.engine().table_details(table.id).map_err(failed)?;
             let key = (details.facts.keyspace.clone(), details.facts.table.clone());
             let nothing = TableCosts::default();
-            stats.push(TableStats::of(&details, costs.get(&key).unwrap_or(&nothing)));
+            let mut of_table = TableStats::of(&details, costs.get(&key).unwrap_or(&nothing));
+            of_table.snapshots_bytes = of_snapshots.get(&table.id).copied().unwrap_or(0);
+            stats.push(of_table);
         }
         stats.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
         Ok(TableStatsReport { tables: stats })

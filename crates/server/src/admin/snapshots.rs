@@ -213,7 +213,7 @@ impl SnapshotsReport {
         });
         Ok(Self {
             snapshots,
-            true_size_bytes: engine.snapshots_only_bytes()?,
+            true_size_bytes: engine.snapshots_only_bytes()?.values().sum(),
         })
     }
 
