@@ -57,10 +57,11 @@
 //! | `stripes` | locks for what is read before it is written |
 //! | `facts`, `table_details`, `counters` | counts for operators |
 //!
-//! Lock order, first to last: schema change, `Snapshots::changing`, the build of an index, stripes, `Shared::large_write`, `TableStore::manual`, `TableStore::maintenance`
-//! (the turn of a flush, then the files), `TableStore::choosing`, `TableStore::active` (of several tables by ascending table id),
-//! `TableStore::swap`, the log's own. Those of a hidden table come after the same of its table. No lock but that of snapshots, the build's,
-//! `manual` and `maintenance` is held during file I/O (the log writes under its own rules; `Shared::reached` guards its file), but that TRUNCATE writes what came last into its snapshot while it holds `active`.
+//! Lock order, first to last: schema change, the build of an index, stripes, `Shared::large_write`, `TableStore::manual`,
+//! `Snapshots::changing`, `TableStore::maintenance` (the turn of a flush, then the files), `TableStore::choosing`, `TableStore::active`
+//! (of several tables by ascending table id), `TableStore::swap`, the log's own. Those of a hidden table come after the same of its
+//! table. No lock but that of snapshots, the build's, `manual` and `maintenance` is held during file I/O (the log writes under its own
+//! rules; `Shared::reached` guards its file). One exception: TRUNCATE holds `active` while it writes what came last into its snapshot.
 
 mod affected;
 mod background;

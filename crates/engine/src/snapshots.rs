@@ -29,6 +29,7 @@ mod manifest;
 mod tag;
 mod take;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -158,11 +159,11 @@ impl Engine {
         self.shared.measured_snapshots()
     }
 
-    /// Bytes that all snapshots together keep from being freed.
+    /// Bytes of SSTables that only snapshots have, by table, also of those that were dropped. An SSTable in several snapshots counts once.
     ///
     /// # Errors
     /// A directory cannot be listed.
-    pub fn snapshots_only_bytes(&self) -> Result<u64> {
+    pub fn snapshots_only_bytes(&self) -> Result<BTreeMap<TableId, u64>> {
         self.shared.snapshots_only_bytes()
     }
 

@@ -56,6 +56,12 @@ pub enum Command {
     Index(IndexCommand),
     /// Samples for a while which partitions are read and written most.
     TopPartitions(TopPartitionsArguments),
+    /// Switches incremental backups on or off, until the next start; or tells whether they are on.
+    Backup(BackupArguments),
+    /// Prints the directories of tables.
+    DataPaths(DataPathsArguments),
+    /// Prints the SSTables that may have a partition.
+    GetSstables(GetSstablesArguments),
     /// Takes a snapshot of tables: hard links of their files, under a tag.
     Snapshot(SnapshotArguments),
     /// Lists snapshots, and the space that they take.
@@ -299,6 +305,43 @@ pub struct CompactArguments {
     /// Only these SSTables: names or paths of Data.db.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["start_token", "end_token", "split_output"])]
     pub user_defined: Vec<String>,
+}
+
+/// Arguments of `backup`.
+#[derive(Args)]
+pub struct BackupArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// on or off; without it, prints the current state.
+    #[arg(value_enum)]
+    pub switch: Option<Switch>,
+}
+
+/// Arguments of `data-paths`.
+#[derive(Args)]
+pub struct DataPathsArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Only these tables, as KEYSPACE or KEYSPACE.TABLE [default: all].
+    #[arg(value_name = "TABLE")]
+    pub tables: Vec<String>,
+}
+
+/// Arguments of `get-sstables`.
+#[derive(Args)]
+pub struct GetSstablesArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// The key is hexadecimal.
+    #[arg(long)]
+    pub hex_format: bool,
+    /// The table's keyspace.
+    pub keyspace: String,
+    /// The table.
+    pub table: String,
+    /// The partition key as text; parts of a composite one separated by colons.
+    #[arg(allow_hyphen_values = true)]
+    pub key: String,
 }
 
 /// Arguments of `snapshot`.

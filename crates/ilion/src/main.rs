@@ -8,12 +8,13 @@ mod bench;
 mod cli;
 mod compactions;
 mod indexes;
+mod nodetool;
 mod serve;
 mod snapshots;
 mod statements;
+mod tables;
 mod transfer;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -27,7 +28,11 @@ use cli::{AuthCommand, Cli, Command, SstableCommand};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse_from(nodetool_options(std::env::args_os())).command {
+    let arguments = match nodetool::own_arguments(std::env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(reason) => return Failure::Usage(reason).tell(),
+    };
+    let outcome = match Cli::parse_from(arguments).command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Status(arguments) => ask::report::<StatusReport>(&arguments, "/admin/status"),
         Command::Info(arguments) => ask::report::<InfoReport>(&arguments, "/admin/info"),
@@ -46,6 +51,9 @@ fn main() -> ExitCode {
         Command::TableHistograms(arguments) => statements::tables::<TableHistogramsReport>(&arguments),
         Command::Index(command) => indexes::run(&command),
         Command::TopPartitions(arguments) => statements::top_partitions(&arguments),
+        Command::Backup(arguments) => snapshots::backup(&arguments),
+        Command::DataPaths(arguments) => tables::data_paths(&arguments),
+        Command::GetSstables(arguments) => tables::with_key(&arguments),
         Command::Snapshot(arguments) => snapshots::take(&arguments),
         Command::ListSnapshots(arguments) => snapshots::list(&arguments),
         Command::ClearSnapshot(arguments) => snapshots::clear(&arguments),
@@ -64,31 +72,6 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.tell(),
     }
-}
-
-/// Options of nodetool with one dash and two letters, as the long ones. Pure.
-fn nodetool_options(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let long = |argument: &OsString| match argument.to_str()? {
-        "-kt" | "-kc" => Some("--kt-list"),
-        "-sf" => Some("--skip-flush"),
-        "-cf" => Some("--table"),
-        "-nt" => Some("--no-ttl"),
-        _ => None,
-    };
-    let mut all: Vec<OsString> = arguments.collect();
-    let takes_them = ["snapshot", "list-snapshots", "listsnapshots"];
-    if all
-        .get(1)
-        .and_then(|verb| verb.to_str())
-        .is_some_and(|verb| takes_them.contains(&verb))
-    {
-        for argument in &mut all {
-            if let Some(long) = long(argument) {
-                *argument = long.into();
-            }
-        }
-    }
-    all
 }
 
 /// Why a command failed.

@@ -1,12 +1,15 @@
-//! `ilion snapshot`, `list-snapshots`, `clear-snapshot`. They print what Cassandra's nodetool prints.
+//! `ilion snapshot`, `list-snapshots`, `clear-snapshot`, `backup`. They print what Cassandra's nodetool prints.
 
 use ilion_env::{Env as _, RealEnv};
-use ilion_server::admin::SnapshotsReport;
+use ilion_server::admin::{BackupReport, SnapshotsReport};
 use ilion_server::settings::parse_duration;
 
 use crate::Failure;
-use crate::ask::{client, post, say};
-use crate::cli::{AdminArguments, ClearSnapshotArguments, ListSnapshotsArguments, SnapshotArguments};
+use crate::ask::{client, post, report, say};
+use crate::cli::{
+    AdminArguments, BackupArguments, ClearSnapshotArguments, ListSnapshotsArguments, SnapshotArguments,
+    Switch,
+};
 
 /// Takes snapshots.
 pub fn take(arguments: &SnapshotArguments) -> Result<(), Failure> {
@@ -103,6 +106,21 @@ pub fn clear(arguments: &ClearSnapshotArguments) -> Result<(), Failure> {
         ("older_than_timestamp", arguments.older_than_timestamp.as_deref()),
     ];
     let done = post(&arguments.admin, "clear-snapshot", &parts)?;
+    if arguments.admin.json {
+        say(&done.to_string());
+    }
+    Ok(())
+}
+
+/// Switches incremental backups, or tells whether they are on.
+pub fn backup(arguments: &BackupArguments) -> Result<(), Failure> {
+    let on = match arguments.switch {
+        Some(Switch::On) => "true",
+        Some(Switch::Off) => "false",
+        None => return report::<BackupReport>(&arguments.admin, "/admin/backup"),
+    };
+    // Compat: nodetool prints nothing.
+    let done = post(&arguments.admin, "backup", &[("on", Some(on))])?;
     if arguments.admin.json {
         say(&done.to_string());
     }

@@ -140,25 +140,25 @@ impl Shared {
         Ok(facts)
     }
 
-    /// Bytes of the SSTables that only snapshots have; an SSTable in several snapshots of a table counts once.
-    pub(super) fn snapshots_only_bytes(&self) -> Result<u64> {
+    /// Bytes of the SSTables that only snapshots have, by table; an SSTable in several snapshots of a table counts once.
+    pub(super) fn snapshots_only_bytes(&self) -> Result<BTreeMap<TableId, u64>> {
         let env = &*self.env;
-        let mut own: BTreeMap<PathBuf, Files> = BTreeMap::new();
-        for entry in self
-            .snapshot_entries()?
-            .into_iter()
-            .filter(|entry| !entry.is_hidden())
-        {
+        let mut own: BTreeMap<(TableId, PathBuf), Files> = BTreeMap::new();
+        let entries = self.snapshot_entries()?.into_iter();
+        for entry in entries.filter(|entry| !entry.is_hidden()) {
             let files = files_below(env, &entry.path())?.unwrap_or_default();
-            own.entry(entry.directory).or_default().extend(files);
+            own.entry((entry.table_id, entry.directory))
+                .or_default()
+                .extend(files);
         }
-        let mut bytes = 0;
-        for (directory, files) in own {
+        let mut bytes = BTreeMap::new();
+        for ((table, directory), files) in own {
             let live = files_below(env, &directory)?.unwrap_or_default();
             let is_own = |(name, bytes): &(&String, &u64)| {
                 ![MANIFEST_FILE, SCHEMA_FILE].contains(&name.as_str()) && live.get(*name) != Some(*bytes)
             };
-            bytes += files.iter().filter(is_own).map(|(_, bytes)| bytes).sum::<u64>();
+            let only: u64 = files.iter().filter(is_own).map(|(_, bytes)| bytes).sum();
+            *bytes.entry(table).or_default() += only;
         }
         Ok(bytes)
     }

@@ -300,12 +300,13 @@ fn the_true_size_is_what_only_the_snapshot_has() {
     let store = new_store(9, small_options());
     store.put("a", 1, "v", 10);
     snapshot(&store, "s");
-    let facts = only(&store);
+    let facts = self::only(&store);
     let own = |name| store.env.file_size(&facts.directory.join(name)).unwrap();
     let own_bytes = own("manifest.json") + own("schema.cql");
     assert_eq!(facts.true_size_bytes, own_bytes);
     assert!(facts.size_bytes > own_bytes);
-    assert_eq!(store.engine.snapshots_only_bytes().unwrap(), 0);
+    let only = || store.engine.snapshots_only_bytes().unwrap()[&store.table().id];
+    assert_eq!(only(), 0);
     snapshot(&store, "t");
     store.engine.truncate(store.table().id).unwrap();
     store.engine.wait_idle();
@@ -314,7 +315,7 @@ fn the_true_size_is_what_only_the_snapshot_has() {
     }
     // Three snapshots have the same SSTable.
     let once = facts.size_bytes - own_bytes;
-    assert_eq!(store.engine.snapshots_only_bytes().unwrap(), once);
+    assert_eq!(only(), once);
 }
 
 #[test]
@@ -400,12 +401,9 @@ fn a_snapshot_that_fails_at_any_call_leaves_nothing() {
                     store.engine.snapshot(&order).unwrap();
                 }
             }
-            for facts in store.engine.snapshots().unwrap() {
-                assert_eq!(
-                    restored(&store.env, &facts.directory),
-                    contents,
-                    "{effect} {call}"
-                );
+            if call % 5 == 0 {
+                let directory = store.directory().join("snapshots/s");
+                assert_eq!(restored(&store.env, &directory), contents, "{effect} {call}");
             }
             assert_eq!(store.contents(), contents);
             assert_eq!(store.engine.failure(), None, "{effect} {call}");
@@ -414,6 +412,69 @@ fn a_snapshot_that_fails_at_any_call_leaves_nothing() {
             }
         }
         assert!(refused > 10, "{effect}: {refused}");
+    }
+}
+
+#[test]
+fn a_truncate_or_drop_that_fails_at_any_call_loses_nothing() {
+    for (effect, statement) in [
+        ("fail", "truncate"),
+        ("fail", "drop"),
+        ("no_descriptors", "truncate"),
+        ("no_descriptors", "drop"),
+        ("no_space", "truncate"),
+    ] {
+        let (mut refused, mut passed) = (0, 0);
+        for call in 1.. {
+            let (store, faults) = new_faulty_store(21, small_options());
+            store.put("a", 1, "flushed", 10);
+            store.flush();
+            store.put("a", 2, "in memory", 10);
+            store.engine.wait_idle();
+            let contents = store.contents();
+            faults
+                .add(&format!("{effect} any \"*/ks/t-*\" at {call}"))
+                .unwrap();
+            let removed = remove(&store, statement);
+            faults.clear();
+            let is_final = store.engine.failure().is_some();
+            // A restart has what the log has.
+            let store = store.restart(small_options());
+            store.engine.clear_expired_snapshots().unwrap();
+            let left = match store.has_table("t") {
+                true => store.contents(),
+                false => Contents::new(),
+            };
+            let snapshots = store.engine.snapshots().unwrap();
+            let told = format!("{statement}, {effect} at {call}: {removed:?}, {left:?}, {snapshots:?}");
+            match removed {
+                // A full disk does not keep the data.
+                Ok(()) => {
+                    assert!(
+                        left.is_empty() && (snapshots.len() == 1 || effect == "no_space"),
+                        "{told}"
+                    );
+                    passed += 1;
+                }
+                Err(_) if left == contents => {
+                    assert!(snapshots.is_empty() || is_final, "{told}");
+                    (refused, passed) = (refused + 1, 0);
+                }
+                // The files could not be removed.
+                Err(_) => assert!(left.is_empty() && snapshots.len() == 1, "{told}"),
+            }
+            for facts in snapshots.iter().filter(|_| call % 5 == 0) {
+                assert_eq!(restored(&store.env, &facts.directory), contents, "{told}");
+            }
+            // There are fewer calls.
+            if passed > 12 {
+                break;
+            }
+        }
+        assert!(
+            refused > 10 || effect == "no_space",
+            "{statement}, {effect}: {refused} were refused"
+        );
     }
 }
 

@@ -16,9 +16,9 @@ use tokio::runtime::Runtime;
 
 use super::listen::serve;
 use super::{
-    Access, Admin, AdminError, AutoCompactionOrder, CacheChoice, CacheOrder, ClearOrder, CompactionOrder,
-    IndexOrder, SnapshotOrder, StopOrder, TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder,
-    TraceProbabilityReport,
+    Access, Admin, AdminError, AutoCompactionOrder, BackupOrder, BackupReport, CacheChoice, CacheOrder,
+    ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder, SSTablesOrder, SnapshotOrder, StopOrder,
+    TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
 };
 
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
@@ -103,6 +103,9 @@ fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
         .route("/admin/snapshot", post(snapshot))
         .route("/admin/snapshots", get(snapshots))
         .route("/admin/clear-snapshot", post(clear_snapshot))
+        .route("/admin/backup", get(backup).post(set_backup))
+        .route("/admin/data-paths", get(data_paths))
+        .route("/admin/sstables", get(sstables_with))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
         .route("/api/spectrogram", get(spectrogram))
@@ -258,6 +261,24 @@ async fn snapshots(State(admin): Shared) -> Response {
 
 async fn clear_snapshot(State(admin): Shared, Query(order): Query<ClearOrder>) -> Response {
     in_thread(move || Ok(Json(json!({ "snapshots": admin.clear_snapshot(&order)? })).into_response())).await
+}
+
+async fn backup(State(admin): Shared) -> Response {
+    let on = admin.is_backing_up();
+    Json(BackupReport { on }).into_response()
+}
+
+async fn set_backup(State(admin): Shared, Query(order): Query<BackupOrder>) -> Response {
+    admin.set_backing_up(order.on);
+    Json(json!({})).into_response()
+}
+
+async fn data_paths(State(admin): Shared, Query(order): Query<DataPathsOrder>) -> Response {
+    in_thread(move || Ok(Json(admin.data_paths(&order)?).into_response())).await
+}
+
+async fn sstables_with(State(admin): Shared, Query(order): Query<SSTablesOrder>) -> Response {
+    in_thread(move || Ok(Json(admin.sstables_with(&order)?).into_response())).await
 }
 
 async fn export(State(admin): Shared, Query(place): Query<TablePlace>) -> Response {

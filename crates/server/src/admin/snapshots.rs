@@ -41,6 +41,29 @@ pub struct ClearOrder {
     pub older_than_timestamp: Option<String>,
 }
 
+/// Switches incremental backups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct BackupOrder {
+    /// On or off.
+    pub on: bool,
+}
+
+/// Whether flushed SSTables are backed up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupReport {
+    /// They are.
+    pub on: bool,
+}
+
+impl fmt::Display for BackupReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.on {
+            true => "running",
+            false => "not running",
+        })
+    }
+}
+
 /// The lines of a parameter.
 fn lines(text: Option<&str>) -> Vec<String> {
     let lines = text.unwrap_or_default().lines();
@@ -190,7 +213,7 @@ impl SnapshotsReport {
         });
         Ok(Self {
             snapshots,
-            true_size_bytes: engine.snapshots_only_bytes()?,
+            true_size_bytes: engine.snapshots_only_bytes()?.values().sum(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use ilion_env::Env;
 use ilion_protocol::{Rows, Version};
-use ilion_server::admin::{ImportReport, SnapshotsReport};
+use ilion_server::admin::{BackupReport, DataPathsReport, ImportReport, SSTablesReport, SnapshotsReport};
 
 use crate::admin::{open, posted};
 use crate::client::{Client, rows_of};
@@ -158,4 +158,47 @@ fn a_snapshot_of_a_table_with_indexes_and_a_view_is_brought_back() {
     }
     // The snapshot is still whole.
     assert!(setup.env.list(directory.as_ref()).unwrap().len() >= beside.len());
+}
+
+#[test]
+fn backups_are_switched_and_files_are_found() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let (_door, admin) = open(&setup);
+    let backup = || admin.get::<BackupReport>("/admin/backup").unwrap().to_string();
+    assert_eq!(backup(), "not running");
+    admin.post("/admin/backup?on=true").unwrap();
+    assert_eq!(backup(), "running");
+    for key in [1, 2] {
+        run(
+            &mut client,
+            &format!("INSERT INTO ks.t (k, v) VALUES ({key}, 'x')"),
+        );
+        admin.post("/admin/flush?keyspace=ks&table=t").unwrap();
+    }
+    let paths: DataPathsReport = admin.get("/admin/data-paths?tables=ks.t").unwrap();
+    let directory = &paths.keyspaces["ks"]["t"];
+    let backed_up = setup.env.list(format!("{directory}/backups").as_ref()).unwrap();
+    let data = |name: &str| name.ends_with("Data.db");
+    assert_eq!(backed_up.iter().filter(|entry| data(&entry.name)).count(), 2);
+    let all: DataPathsReport = admin.get("/admin/data-paths").unwrap();
+    assert!(all.keyspaces.contains_key("system_schema"));
+    let with = |request: &str| {
+        admin.get::<SSTablesReport>(&format!("/admin/sstables?keyspace=ks&table=t&{request}"))
+    };
+    assert_eq!(
+        with("key=2").unwrap().sstables,
+        [format!("{directory}/nb-2-big-Data.db")]
+    );
+    assert_eq!(
+        with("key=00000001&hex=true").unwrap().sstables,
+        [format!("{directory}/nb-1-big-Data.db")]
+    );
+    assert!(with("key=x").is_err());
+    assert!(
+        admin
+            .get::<DataPathsReport>("/admin/data-paths?tables=ks.u")
+            .is_err()
+    );
 }
