@@ -109,4 +109,5 @@ pub use superuser::{
 pub use system::{
     CQL_VERSION, LocalError, LocalNode, NoListener, NodeFacts, RELEASE_VERSION, SchemaListener,
 };
+pub use tls::{TlsError, TlsOptions};
 pub use traces::{Trace, TraceProbability, TraceStore};
