@@ -43,15 +43,9 @@ impl Actor<'_> {
         if self.access.options.network_authorizer == NetworkAuthorizer::Cassandra {
             set_datacenters(&mut changes, name, options);
         }
-        self.grant_to_creator(&mut changes, &Resource::Role(name.to_owned()));
+        self.access
+            .grant_to_creator(self.name(), &[Resource::Role(name.to_owned())], &mut changes)?;
         Ok(done(self.access.write(changes)?))
-    }
-
-    /// Whoever creates an object may do everything with it.
-    pub(super) fn grant_to_creator(&self, changes: &mut Changes, resource: &Resource) {
-        if self.access.options.checks_permissions() {
-            changes.grant(self.name(), resource, resource.applicable());
-        }
     }
 
     pub(super) fn alter_role(&self, alter: &AlterRole) -> Result<Executed, Error> {
