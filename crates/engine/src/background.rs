@@ -155,6 +155,7 @@ impl Shared {
     /// Requests flushes that are due by time (`memtable_flush_period_in_ms`), or since the log is too large.
     fn tick(&self) {
         self.retry_stalled();
+        self.expire_snapshots();
         let now_nanos = self.env.monotonic_nanos();
         let tables = self.tables.load_full();
         // While flushes fail, more of them would only freeze more memtables.

@@ -159,6 +159,7 @@ impl Shared {
         let inputs = &compaction.inputs;
         let _doing = Doing::begin(Purpose::Compaction);
         let started_nanos = self.env.monotonic_nanos();
+        self.snapshot_before_compaction(inputs.store)?;
         let mut transaction = Transaction::begin(
             self.env.clone(),
             &inputs.store.directory,

@@ -65,6 +65,20 @@ impl Error {
         }
     }
 
+    /// Whether the disk is full.
+    pub(crate) fn is_no_space(&self) -> bool {
+        match self {
+            Self::Io(error)
+            | Self::SSTable(ilion_sstable::Error::Io(error))
+            | Self::Log(ilion_commitlog::Error::Io(error)) => error.is_no_space(),
+            Self::Read(ReadError::Io { source, .. }) => matches!(
+                source.kind(),
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
+            ),
+            _ => false,
+        }
+    }
+
     /// Whether files are damaged or incomplete: a later try cannot succeed.
     pub(crate) fn is_damage(&self) -> bool {
         match self {

@@ -1,17 +1,13 @@
 //! Export: SSTables of a table, linked into a directory, with the statements that create the table.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use ilion_schema::describe::{Internals, describe_table_elements, describe_type, sorted_types};
-use ilion_schema::{Schema, TableId, TableSchema};
+use ilion_schema::TableId;
 use ilion_sstable::Component;
 
 use crate::link::link_or_copy;
+use crate::snapshots::{SCHEMA_FILE, statements_of};
 use crate::{Engine, Error, Result};
-
-/// The statements that create the table. Compat: snapshots of Cassandra have a file with this name.
-const SCHEMA_FILE: &str = "schema.cql";
 
 impl Engine {
     /// Flushes a table and puts all its SSTables into a directory, which must be empty or absent: as hard links, or as copies if
@@ -59,14 +55,4 @@ impl Engine {
 
 fn is_temporary(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "tmp")
-}
-
-fn statements_of(schema: &Schema, table: &Arc<TableSchema>) -> String {
-    let Some(keyspace) = schema.keyspace(&table.keyspace) else {
-        return String::new();
-    };
-    let types = sorted_types(keyspace).into_iter().map(|of| describe_type(of));
-    let elements = describe_table_elements(keyspace, table, Internals::Shown);
-    let statements = types.chain(elements.into_iter().map(|element| element.create_statement));
-    statements.map(|statement| format!("{statement}\n")).collect()
 }

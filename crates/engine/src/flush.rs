@@ -81,6 +81,16 @@ impl Shared {
         haste: Haste,
     ) -> Result<()> {
         let _turn = store.maintenance.flush();
+        self.flush_in_turn(store, upto, haste)
+    }
+
+    /// As [`Self::flush_upto`]. Requires: it is the turn of this flush (`maintenance`).
+    pub(crate) fn flush_in_turn(
+        &self,
+        store: &Arc<TableStore>,
+        upto: impl FnOnce() -> Position,
+        haste: Haste,
+    ) -> Result<()> {
         if store.is_dropped.load(Ordering::Acquire) {
             self.flush_succeeded(store);
             return Ok(());
@@ -131,13 +141,14 @@ impl Shared {
     ) -> Result<()> {
         let tables = [&asked.maintenance, &store.maintenance];
         let pace = FlushPace::begin(self, tables, haste, frozen.memtable.size_bytes());
-        self.flush_frozen(store, frozen, pace)
+        self.flush_frozen(asked, store, frozen, pace)
             .inspect_err(|error| self.flush_failed(asked, error))
     }
 
-    /// Requires: it is the turn of this flush (`maintenance`).
+    /// Writes a memtable of `store`, as part of a flush of `asked`. Requires: it is the turn of this flush (`maintenance`).
     pub(crate) fn flush_frozen(
         &self,
+        asked: &Arc<TableStore>,
         store: &Arc<TableStore>,
         frozen: &Arc<Frozen>,
         pace: FlushPace<'_>,
@@ -177,6 +188,7 @@ impl Shared {
         {
             self.save_reached(log, Position::START);
         }
+        self.back_up(asked, &descriptor);
         let committed = self.commit(transaction)?;
         let bytes = live.sstable.size_bytes();
         store.change_view(|view| {
@@ -210,7 +222,7 @@ impl Shared {
     }
 
     /// Writes a memtable. Returns false if it is empty.
-    fn write_frozen(
+    pub(crate) fn write_frozen(
         &self,
         descriptor: &Descriptor,
         frozen: &Frozen,

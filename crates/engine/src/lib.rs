@@ -46,6 +46,8 @@
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
 //! | `truncate` | removing all data of a table |
 //! | `export`, `import` | SSTables for others, SSTables of others |
+//! | `backups` | links of flushed SSTables |
+//! | `snapshots` | hard links of a table's SSTables under a tag |
 //! | `sampler` | which partitions are used most |
 //! | `large` | warnings of large partitions, rows and cells |
 //! | `link` | files under a second name |
@@ -55,14 +57,16 @@
 //! | `stripes` | locks for what is read before it is written |
 //! | `facts`, `table_details`, `counters` | counts for operators |
 //!
-//! Lock order, first to last: schema change, the build of an index, stripes, `Shared::large_write`, `TableStore::manual`, `TableStore::maintenance`
-//! (the turn of a flush, then the files), `TableStore::choosing`, `TableStore::active` (of several tables by ascending table id),
-//! `TableStore::swap`, the log's own. Those of a hidden table come after the same of its table. No lock but the build's, `manual`
-//! and `maintenance` is held during file I/O (the log writes under its own rules; `Shared::reached` guards its file).
+//! Lock order, first to last: schema change, the build of an index, stripes, `Shared::large_write`, `TableStore::manual`,
+//! `Snapshots::changing`, `TableStore::maintenance` (the turn of a flush, then the files), `TableStore::choosing`, `TableStore::active`
+//! (of several tables by ascending table id), `TableStore::swap`, the log's own. Those of a hidden table come after the same of its
+//! table. No lock but that of snapshots, the build's, `manual` and `maintenance` is held during file I/O (the log writes under its own
+//! rules; `Shared::reached` guards its file). One exception: TRUNCATE holds `active` while it writes what came last into its snapshot.
 
 mod affected;
 mod background;
 mod backlog;
+mod backups;
 mod budget;
 mod cache_saving;
 mod cached_read;
@@ -107,6 +111,7 @@ mod schema_store;
 mod set_aside;
 mod settle;
 mod shared;
+mod snapshots;
 mod sorted;
 mod sorted_making;
 mod sorted_scan;
@@ -139,6 +144,10 @@ pub use large::LargeLimits;
 pub use log_losses::LogLosses;
 pub use options::{CacheOptions, EngineOptions};
 pub use sampler::{TopPartition, TopPartitions};
+pub use snapshots::{
+    SnapshotChoice, SnapshotFacts, SnapshotMemtables, SnapshotOptions, SnapshotOrder, parse_instant,
+    print_instant,
+};
 pub use stripes::StripesGuard;
 pub use survey::ReadSurvey;
 pub use table_details::TableDetails;

@@ -8,6 +8,7 @@ use ilion_sstable::{Finding, Version};
 use ilion_types::Partitioner;
 
 use crate::large::LargeLimits;
+use crate::snapshots::SnapshotOptions;
 
 /// How an [`crate::Engine`] behaves.
 #[derive(Clone, Debug)]
@@ -61,6 +62,8 @@ pub struct EngineOptions {
     pub compaction_threads: usize,
     /// How many bytes a second all compactions may read together; `None` is no limit.
     pub compaction_bytes_per_sec: Option<u64>,
+    /// Snapshots and backups that the engine makes by itself.
+    pub snapshots: SnapshotOptions,
     /// The known classes of indexes.
     pub index_classes: IndexClasses,
 }
@@ -118,6 +121,7 @@ impl EngineOptions {
             is_compacting: true,
             compaction_threads: 2,
             compaction_bytes_per_sec: Some(64 << 20),
+            snapshots: SnapshotOptions::default(),
             index_classes: IndexClasses::own(),
         }
     }

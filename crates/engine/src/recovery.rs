@@ -248,6 +248,7 @@ impl Shared {
                 found: listed,
             });
         }
+        self.reserve_names_of_backups(store, &files.directories)?;
         *store.left.lock() = Left {
             has_transactions: files.has_transactions,
             directories: files.directories,

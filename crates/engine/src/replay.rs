@@ -9,6 +9,7 @@
 //! waits until everything before it is applied.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -16,6 +17,7 @@ use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use hashbrown::HashMap;
 use ilion_commitlog::{Envelope, Kind, Position};
+use ilion_env::Env;
 use ilion_rows::{Decoded, Mutation, MutationReader};
 use ilion_schema::{SchemaFault, TableId, TableSchema};
 use ilion_sstable::{CommitLogInterval, union_intervals};
@@ -27,6 +29,7 @@ use crate::flush_pace::Haste;
 use crate::intervals::{intervals_of, is_on_disk};
 use crate::parallel::thread_count;
 use crate::shared::Shared;
+use crate::snapshots::is_kept_by_drop;
 use crate::table_store::TableStore;
 use crate::write::memtable_position;
 use crate::{Error, Result};
@@ -74,6 +77,12 @@ pub(crate) fn replay<T>(
         read(&mut replay)
     })?;
     Ok((result, applier.skipped.load(Ordering::Relaxed)))
+}
+
+/// Whether the directory of a table has more than snapshots and backups, which stay when the table is dropped.
+fn has_data_files(env: &dyn Env, directory: &Path) -> bool {
+    let entries = env.list(directory).unwrap_or_default();
+    entries.iter().any(|entry| !is_kept_by_drop(&entry.name))
 }
 
 /// Receives the records in their order.
@@ -161,7 +170,8 @@ impl Replay<'_> {
         }
         let keyspace = String::from_utf8_lossy(&change.key.key);
         let directory = self.shared.options.data_dir.join(&*keyspace);
-        let entries = self.shared.env.list(&directory).unwrap_or_default();
+        let mut entries = self.shared.env.list(&directory).unwrap_or_default();
+        entries.retain(|entry| has_data_files(&*self.shared.env, &directory.join(&entry.name)));
         let mut leaves = dropped.map(|row| {
             let name = row.clustering.values().first().and_then(Option::as_ref);
             let prefix = format!("{}-", String::from_utf8_lossy(name.map_or(&[], |name| &**name)));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hashbrown::HashMap;
-use ilion_commitlog::Kind;
+use ilion_commitlog::{Kind, Position};
 use ilion_rows::{
     Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, DeletionTime, KeyRange,
     Liveness, Mutation, PartitionUpdate, ReadPurge, Row, Unfiltered,
@@ -60,7 +60,13 @@ impl Engine {
         let changes = std::mem::take(&mut applied.changes);
         let mut mutations = mutations_of(shared, changes, shared.change_micros(now_micros)?)?;
         mutations.extend(shared.forget_built(&applied.diffs)?);
-        shared.write_schema(&mutations)?;
+        let snapshot = shared.snapshot_before_drop(&applied.diffs)?;
+        let written = shared.write(Kind::Schema, &mutations);
+        if let Err(error) = &written {
+            shared.take_back(snapshot, error);
+        }
+        // If this fails, the change may be in the log.
+        shared.sync_schema(written?)?;
         // The next start will have the change, since it is logged, so this process must not continue without it.
         let adopted = until_there_is_enough(|| shared.adopt(&applied));
         adopted.inspect_err(|error| shared.stop_writes(error))?;
@@ -152,7 +158,11 @@ impl Shared {
     /// Logs the rows of a schema change, applies them, and returns when they are durable. If the disk is full, neither log
     /// nor memtables have changed.
     fn write_schema(&self, mutations: &[Mutation]) -> Result<()> {
-        match self.write(Kind::Schema, mutations)? {
+        self.sync_schema(self.write(Kind::Schema, mutations)?)
+    }
+
+    fn sync_schema(&self, written: Option<Position>) -> Result<()> {
+        match written {
             Some(position) => Ok(self.log()?.sync_upto(position)?),
             None => Ok(()),
         }

@@ -1,5 +1,6 @@
 //! [`Shared`]: what the parts and threads of an engine share. Each part has an `impl Shared` in its own module.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -24,6 +25,7 @@ use crate::pace::Pacer;
 use crate::reached::Reached;
 use crate::row_cache::RowCache;
 use crate::sampler::Sampling;
+use crate::snapshots::Snapshots;
 use crate::stall::Stall;
 use crate::stripes::Stripes;
 use crate::table_store::TableStore;
@@ -85,6 +87,11 @@ pub(crate) struct Shared {
     pub lookups: Arc<Lookups>,
     pub sampling: Sampling,
 
+    /// What it keeps about snapshots.
+    pub snapshots: Snapshots,
+    /// Flushed SSTables are linked into `backups/`.
+    pub is_backing_up: AtomicBool,
+
     // The background.
     pub background: Background,
     /// Work that is tried again after a shortage.
@@ -125,6 +132,8 @@ impl Shared {
             reached: Mutex::new(None),
             replayed: Mutex::new(Position::START),
             failure: OnceLock::new(),
+            snapshots: Snapshots::default(),
+            is_backing_up: AtomicBool::new(options.snapshots.is_backing_up),
             stall: Stall::default(),
             background: Background::default(),
             counters: Counters::default(),

@@ -1,11 +1,13 @@
 //! [`ReadSurvey`]: the sources that a read would use, found without reading, for EXPLAIN.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ilion_env::cost::Count;
 use ilion_rows::{ClusteringFilter, DecoratedKey, KeyRange};
-use ilion_schema::TableSchema;
-use ilion_sstable::KeyHash;
+use ilion_schema::{TableId, TableSchema};
+use ilion_sstable::{KeyHash, Presence};
 
 use crate::live_sstable::LiveSSTable;
 use crate::read::{PointRead, Prospect};
@@ -44,6 +46,26 @@ impl ReadSurvey {
 }
 
 impl Engine {
+    /// Paths of Data.db of the SSTables that may have a partition, as far as it is known without reading them, the newest first.
+    ///
+    /// # Errors
+    /// The table is gone.
+    pub fn sstables_with(&self, table: TableId, key: &Bytes) -> Result<Vec<PathBuf>> {
+        let store = self.shared.table(table);
+        let store = store.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
+        let partitioner = store.schema().partitioner(self.shared.options.partitioner);
+        let (key, hash) = (DecoratedKey::new(partitioner, key.clone()), KeyHash::of(key));
+        let view = store.view();
+        let may_have =
+            |live: &&Arc<LiveSSTable>| matches!(live.sstable.presence(&key, &hash), Presence::Possible(_));
+        Ok(view
+            .sstables
+            .iter()
+            .filter(may_have)
+            .map(|live| live.data_path())
+            .collect())
+    }
+
     /// The sources of [`Engine::read_partition`]; `None` for virtual tables.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Removing all data of a table: TRUNCATE, and DROP TABLE.
 //!
-//! A truncation is a record in the log with the names of the removed SSTables. A replay repeats it: memtables are emptied, and the
+//! If the settings ask for it, a snapshot is taken first (`snapshots`). A truncation is a record in the log with the names of the removed SSTables. A replay repeats it: memtables are emptied, and the
 //! named SSTables are removed if they still exist.
 
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::intervals::intervals_of;
 use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::stall::LogHold;
-use crate::table_store::TableStore;
+use crate::table_store::{Active, TableStore};
 use crate::{Engine, Error, Result};
 
 /// Body of a truncate record: table id, then the base names of its SSTables, each with a line feed. Names in hidden tables have
@@ -62,6 +62,8 @@ impl Engine {
             .table(table)
             .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
         store.check_usable()?;
+        let takes_snapshot = shared.prepare_truncated(&store)?;
+        let _changing = takes_snapshot.then(|| shared.snapshots.changing.lock());
         let log = shared.log()?;
         // The record must stay in the log until the files are removed, which may be much later.
         let hold = Arc::new(shared.stall.hold_log(log.barrier()));
@@ -69,15 +71,38 @@ impl Engine {
         let indexes = store.indexes();
         let hidden: Vec<&Arc<TableStore>> = indexes.hidden().collect();
         let _of_hidden: Vec<_> = hidden.iter().map(|hidden| hidden.maintenance.alone()).collect();
+        let snapshot = match takes_snapshot {
+            true => shared.begin_truncated(&store)?,
+            false => None,
+        };
         let (position, gone) = {
             let mut active = store.active.write();
+            let snapshot = match snapshot {
+                // Nobody writes to the table meanwhile: the snapshot is the table as it is emptied.
+                Some(snapshot) => {
+                    let of_hidden: Vec<_> = hidden.iter().map(|hidden| hidden.active.write()).collect();
+                    let tables = hidden
+                        .iter()
+                        .zip(&of_hidden)
+                        .map(|(hidden, active)| (&***hidden, &**active));
+                    let tables: Vec<(&TableStore, &Active)> =
+                        [(&*store, &*active)].into_iter().chain(tables).collect();
+                    shared.finish_truncated(snapshot, &tables)?
+                }
+                None => None,
+            };
             let mut body = encode(table, &store.view().sstables);
             hidden.iter().for_each(|hidden| encode_hidden(hidden, &mut body));
             // Written before it is applied: a truncation that a full disk refuses must not take effect.
-            let position = log.append_written(&Envelope {
+            let written = log.append_written(&Envelope {
                 kind: Kind::Truncate,
                 time_micros: shared.log_time_micros(),
                 ..Envelope::mutation(&body)
+            });
+            let position = written.map_err(Error::from).inspect_err(|error| {
+                if let Some(snapshot) = &snapshot {
+                    shared.take_back_truncated(snapshot, error);
+                }
             })?;
             let barrier = log.barrier();
             let cleared = store.clear_locked(&*shared.env, &mut active, barrier);
@@ -188,7 +213,7 @@ impl Shared {
         for entry in self.env.list(directory)? {
             // Snapshots stay.
             if !entry.is_dir {
-                self.env.remove_file(&directory.join(&entry.name))?;
+                self.env.remove_file_if_any(&directory.join(&entry.name))?;
             }
         }
         Ok(())

@@ -25,6 +25,13 @@ pub trait Env: Send + Sync + 'static {
     fn hard_link(&self, from: &Path, to: &Path) -> Result<()>;
     /// Removes a file's name; open handles stay usable.
     fn remove_file(&self, path: &Path) -> Result<()>;
+    /// Removes a file's name if it is there. For files that another thread may be removing, too.
+    fn remove_file_if_any(&self, path: &Path) -> Result<()> {
+        match self.remove_file(path) {
+            Err(error) if error.is_not_found() => Ok(()),
+            removed => removed,
+        }
+    }
     /// Removes an empty directory.
     fn remove_dir(&self, path: &Path) -> Result<()>;
     /// Removes a directory and everything below it.

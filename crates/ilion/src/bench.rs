@@ -28,6 +28,8 @@ impl Host for InProcess {
 fn settings_of(directory: &Path, assignments: &[String]) -> anyhow::Result<Settings> {
     let mut loaded = Loaded::default();
     loaded.settings.directory = directory.to_path_buf();
+    // Benchmarks drop what they made.
+    loaded.settings.auto_snapshot = false;
     for assignment in assignments {
         loaded.set_assignment(assignment)?;
     }

@@ -56,6 +56,20 @@ pub enum Command {
     Index(IndexCommand),
     /// Samples for a while which partitions are read and written most.
     TopPartitions(TopPartitionsArguments),
+    /// Switches incremental backups on or off, until the next start; or tells whether they are on.
+    Backup(BackupArguments),
+    /// Prints the directories of tables.
+    DataPaths(DataPathsArguments),
+    /// Prints the SSTables that may have a partition.
+    GetSstables(GetSstablesArguments),
+    /// Takes a snapshot of tables: hard links of their files, under a tag.
+    Snapshot(SnapshotArguments),
+    /// Lists snapshots, and the space that they take.
+    #[command(visible_alias = "listsnapshots")]
+    ListSnapshots(ListSnapshotsArguments),
+    /// Removes snapshots.
+    #[command(visible_alias = "clearsnapshot")]
+    ClearSnapshot(ClearSnapshotArguments),
     /// Flushes everything, so that the next start has nothing to replay.
     Drain(AdminArguments),
     /// Sets passwords on a stopped node.
@@ -291,6 +305,103 @@ pub struct CompactArguments {
     /// Only these SSTables: names or paths of Data.db.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["start_token", "end_token", "split_output"])]
     pub user_defined: Vec<String>,
+}
+
+/// Arguments of `backup`.
+#[derive(Args)]
+pub struct BackupArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// on or off; without it, prints the current state.
+    #[arg(value_enum)]
+    pub switch: Option<Switch>,
+}
+
+/// Arguments of `data-paths`.
+#[derive(Args)]
+pub struct DataPathsArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Only these tables, as KEYSPACE or KEYSPACE.TABLE [default: all].
+    #[arg(value_name = "TABLE")]
+    pub tables: Vec<String>,
+}
+
+/// Arguments of `get-sstables`.
+#[derive(Args)]
+pub struct GetSstablesArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// The key is hexadecimal.
+    #[arg(long)]
+    pub hex_format: bool,
+    /// The table's keyspace.
+    pub keyspace: String,
+    /// The table.
+    pub table: String,
+    /// The partition key as text; parts of a composite one separated by colons.
+    #[arg(allow_hyphen_values = true)]
+    pub key: String,
+}
+
+/// Arguments of `snapshot`.
+#[derive(Args)]
+pub struct SnapshotArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Name of the snapshot [default: milliseconds since 1970].
+    #[arg(short, long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// How long it is kept, such as 30d or 12h; at least 60s [default: until it is cleared].
+    #[arg(long, value_name = "DURATION")]
+    pub ttl: Option<String>,
+    /// Leaves out what is only in memory (also -sf).
+    #[arg(long)]
+    pub skip_flush: bool,
+    /// Only this table, of one keyspace (also -cf).
+    #[arg(long, value_name = "TABLE", alias = "column-family")]
+    pub table: Option<String>,
+    /// Only these tables, as KEYSPACE.TABLE, separated by commas (also -kt).
+    #[arg(long, value_name = "LIST", aliases = ["kc-list", "kc.list"])]
+    pub kt_list: Option<String>,
+    /// Only tables of these keyspaces [default: all].
+    #[arg(value_name = "KEYSPACE")]
+    pub keyspaces: Vec<String>,
+}
+
+/// Arguments of `list-snapshots`.
+#[derive(Args)]
+pub struct ListSnapshotsArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Passes over snapshots that expire (also -nt).
+    #[arg(long)]
+    pub no_ttl: bool,
+    /// Includes snapshots that a Cassandra took for a repair.
+    #[arg(short, long)]
+    pub ephemeral: bool,
+}
+
+/// Arguments of `clear-snapshot`.
+#[derive(Args)]
+pub struct ClearSnapshotArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Name of the snapshot.
+    #[arg(short, long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// All snapshots, whatever their names.
+    #[arg(long)]
+    pub all: bool,
+    /// Only those older than this, such as 30d; goes with --all.
+    #[arg(long, value_name = "DURATION")]
+    pub older_than: Option<String>,
+    /// Only those taken before this instant, such as 2026-11-23T23:16:45Z; goes with --all.
+    #[arg(long, value_name = "INSTANT")]
+    pub older_than_timestamp: Option<String>,
+    /// Only those of tables in these keyspaces [default: all].
+    #[arg(value_name = "KEYSPACE")]
+    pub keyspaces: Vec<String>,
 }
 
 /// An action on an index.

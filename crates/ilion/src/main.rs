@@ -8,8 +8,11 @@ mod bench;
 mod cli;
 mod compactions;
 mod indexes;
+mod nodetool;
 mod serve;
+mod snapshots;
 mod statements;
+mod tables;
 mod transfer;
 
 use std::process::ExitCode;
@@ -25,7 +28,11 @@ use cli::{AuthCommand, Cli, Command, SstableCommand};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let arguments = match nodetool::own_arguments(std::env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(reason) => return Failure::Usage(reason).tell(),
+    };
+    let outcome = match Cli::parse_from(arguments).command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Status(arguments) => ask::report::<StatusReport>(&arguments, "/admin/status"),
         Command::Info(arguments) => ask::report::<InfoReport>(&arguments, "/admin/info"),
@@ -44,6 +51,12 @@ fn main() -> ExitCode {
         Command::TableHistograms(arguments) => statements::tables::<TableHistogramsReport>(&arguments),
         Command::Index(command) => indexes::run(&command),
         Command::TopPartitions(arguments) => statements::top_partitions(&arguments),
+        Command::Backup(arguments) => snapshots::backup(&arguments),
+        Command::DataPaths(arguments) => tables::data_paths(&arguments),
+        Command::GetSstables(arguments) => tables::with_key(&arguments),
+        Command::Snapshot(arguments) => snapshots::take(&arguments),
+        Command::ListSnapshots(arguments) => snapshots::list(&arguments),
+        Command::ClearSnapshot(arguments) => snapshots::clear(&arguments),
         Command::Drain(arguments) => ask::drain(&arguments),
         Command::Sstable(SstableCommand::Offline(command)) => {
             ilion_tools::sstable::run(&command).map_err(Failure::of_tool)

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use ilion_auth::password;
 use ilion_commitlog::{Damage, Mode};
-use ilion_engine::{CacheOptions, Engine, EngineOptions, Finding, LargeLimits, SSTableVersion};
+use ilion_engine::{
+    CacheOptions, Engine, EngineOptions, Finding, LargeLimits, SSTableVersion, SnapshotOptions,
+};
 use ilion_env::cost::timed;
 use ilion_env::{Count, Env};
 use ilion_index::IndexClasses;
@@ -390,8 +392,19 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
             .map_or_else(compactors_auto, usize::from),
         compaction_bytes_per_sec: (rate > 0).then_some(rate),
         sstable_version: sstable_version(settings),
+        snapshots: snapshot_options(settings),
         ..EngineOptions::below(Path::new(&settings.directory))
     })
+}
+
+fn snapshot_options(settings: &Settings) -> SnapshotOptions {
+    SnapshotOptions {
+        is_automatic: settings.auto_snapshot,
+        automatic_ttl_secs: settings.auto_snapshot_ttl.map(|ttl| ttl.as_secs()),
+        is_before_compaction: settings.snapshot_before_compaction,
+        is_backing_up: settings.incremental_backups,
+        links_per_sec: Some(settings.snapshot_links_per_second).filter(|links| *links > 0),
+    }
 }
 
 fn sstable_version(settings: &Settings) -> SSTableVersion {

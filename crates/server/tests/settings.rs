@@ -164,7 +164,6 @@ fn cassandras_settings_without_use_are_told_apart() {
         "server_encryption_options:\n  internode_encryption: all\n",
         "audit_logging_options:\n  enabled: true\n  logger:\n    - class_name: BinAuditLogger\n",
         "start_native_transport: false\n",
-        "incremental_backups: true\n",
     ] {
         let told = problem_of(block);
         let (name, _) = block.split_once(':').unwrap();

@@ -79,9 +79,14 @@ impl Component {
         NAMES.iter().map(|(component, _)| component.clone())
     }
 
-    /// True for Ilion's own components, which Cassandra neither writes nor reads.
+    /// True for Ilion's own components, which Cassandra neither writes nor reads, and TOC.txt does not list.
     pub fn is_side(&self) -> bool {
-        matches!(self, Self::Tokens | Self::Cells | Self::Checksums)
+        match self {
+            Self::Tokens | Self::Cells | Self::Checksums => true,
+            // Of attached indexes.
+            Self::Other(name) => name.starts_with("Index+"),
+            _ => false,
+        }
     }
 }
 
@@ -103,5 +108,7 @@ mod tests {
         }
         let other = Component::from_name("SAI+ba+GroupMeta.db");
         assert_eq!(other.name(), "SAI+ba+GroupMeta.db");
+        assert!(!other.is_side());
+        assert!(Component::from_name("Index+Rows.db").is_side());
     }
 }

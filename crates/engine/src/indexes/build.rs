@@ -469,7 +469,8 @@ impl<'a> HiddenBuild<'a> {
             let bytes = frozen.size_bytes();
             self.shared.budget.grow(bytes.cast_signed());
             let pace = FlushPace::begin(self.shared, [&self.hidden.maintenance; 2], Haste::Now, bytes);
-            self.shared.flush_frozen(self.hidden, &frozen, pace)?;
+            self.shared
+                .flush_frozen(self.hidden, self.hidden, &frozen, pace)?;
         }
         self.shared.background.send(Work::Compact(self.hidden.clone()));
         if let (Some(complete), Some(path)) = (&self.complete, &self.progress) {

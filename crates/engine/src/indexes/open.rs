@@ -188,6 +188,7 @@ impl Shared {
             }
             self.forget_progress(&hidden)?;
         }
+        self.reserve_names_of_hidden(&hidden)?;
         Ok(hidden)
     }
 

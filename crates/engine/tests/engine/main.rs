@@ -14,6 +14,7 @@ mod reads;
 mod refused;
 mod set_aside;
 mod shortage;
+mod snapshots;
 mod sorted;
 mod support;
 mod token_maps;

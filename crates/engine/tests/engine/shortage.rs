@@ -163,9 +163,16 @@ fn a_table_whose_directory_cannot_be_made_is_refused_and_can_be_made_later() {
     assert!(store.has_table("other"));
 }
 
+/// Options of a node that takes no snapshots by itself.
+fn without_snapshots() -> EngineOptions {
+    let mut options = small_options();
+    options.snapshots.is_automatic = false;
+    options
+}
+
 #[test]
 fn truncating_and_dropping_make_room_on_a_full_disk() {
-    let (store, faults) = new_faulty_store(8, small_options());
+    let (store, faults) = new_faulty_store(8, without_snapshots());
     let other = store.add_table("other");
     store.write(put(&other, "a", 1, "x", 10));
     store.engine.flush(other.id).unwrap();

@@ -70,7 +70,7 @@ fn what_one_node_exports_another_imports() {
     assert!(
         String::from_utf8(statements)
             .unwrap()
-            .starts_with("CREATE TABLE ks.t (")
+            .starts_with("CREATE TABLE IF NOT EXISTS ks.t (")
     );
     let other = neighbour(&store.env);
     other.put("b", 1, "its own", 10);

@@ -16,8 +16,9 @@ use tokio::runtime::Runtime;
 
 use super::listen::serve;
 use super::{
-    Access, Admin, AdminError, AutoCompactionOrder, CacheChoice, CacheOrder, CompactionOrder, IndexOrder,
-    StopOrder, TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
+    Access, Admin, AdminError, AutoCompactionOrder, BackupOrder, BackupReport, CacheChoice, CacheOrder,
+    ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder, SSTablesOrder, SnapshotOrder, StopOrder,
+    TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
 };
 
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
@@ -99,6 +100,12 @@ fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
         .route("/admin/index/verify", post(verify_index))
         .route("/admin/top-partitions", post(top_partitions))
         .route("/admin/drain", post(drain))
+        .route("/admin/snapshot", post(snapshot))
+        .route("/admin/snapshots", get(snapshots))
+        .route("/admin/clear-snapshot", post(clear_snapshot))
+        .route("/admin/backup", get(backup).post(set_backup))
+        .route("/admin/data-paths", get(data_paths))
+        .route("/admin/sstables", get(sstables_with))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
         .route("/api/spectrogram", get(spectrogram))
@@ -242,6 +249,36 @@ async fn drain(State(admin): Shared) -> Response {
         Ok(Json(json!({})).into_response())
     })
     .await
+}
+
+async fn snapshot(State(admin): Shared, Query(order): Query<SnapshotOrder>) -> Response {
+    in_thread(move || Ok(Json(json!({ "tables": admin.snapshot(&order)? })).into_response())).await
+}
+
+async fn snapshots(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.snapshots()?).into_response())).await
+}
+
+async fn clear_snapshot(State(admin): Shared, Query(order): Query<ClearOrder>) -> Response {
+    in_thread(move || Ok(Json(json!({ "snapshots": admin.clear_snapshot(&order)? })).into_response())).await
+}
+
+async fn backup(State(admin): Shared) -> Response {
+    let on = admin.is_backing_up();
+    Json(BackupReport { on }).into_response()
+}
+
+async fn set_backup(State(admin): Shared, Query(order): Query<BackupOrder>) -> Response {
+    admin.set_backing_up(order.on);
+    Json(json!({})).into_response()
+}
+
+async fn data_paths(State(admin): Shared, Query(order): Query<DataPathsOrder>) -> Response {
+    in_thread(move || Ok(Json(admin.data_paths(&order)?).into_response())).await
+}
+
+async fn sstables_with(State(admin): Shared, Query(order): Query<SSTablesOrder>) -> Response {
+    in_thread(move || Ok(Json(admin.sstables_with(&order)?).into_response())).await
 }
 
 async fn export(State(admin): Shared, Query(place): Query<TablePlace>) -> Response {

@@ -46,6 +46,15 @@ impl Collector for EngineMetrics {
             "Tables and other objects of the schema that the start could not open",
             self.0.set_aside().len() as u64,
         )?;
+        // A directory that cannot be listed has its message in the log, from the flush or compaction that needs it.
+        if let Ok(bytes) = self.0.snapshots_only_bytes() {
+            encode_gauge(
+                &mut encoder,
+                "snapshots_bytes",
+                "Bytes of SSTables that only snapshots have",
+                bytes.values().sum(),
+            )?;
+        }
         let is_stalled = u64::from(self.0.stalled().is_some());
         encode_gauge(
             &mut encoder,

@@ -19,6 +19,12 @@
 //! | `GET /admin/table-stats` | `?keyspace=k&table=t`, both optional; JSON: [`TableStatsReport`] |
 //! | `POST /admin/top-partitions` | `?millis=n&top=n`, and optional `keyspace=k&table=t`; answered after that time; JSON: [`TopPartitionsReport`] |
 //! | `POST /admin/drain` | everything to disk; answered when done |
+//! | `POST /admin/snapshot` | `?tag=t`, and optional `keyspaces=` (one per line) or `tables=k.t,..`, `ttl=1h`, `skip_flush=true`: [`SnapshotOrder`] |
+//! | `GET /admin/snapshots` | JSON: [`SnapshotsReport`] |
+//! | `POST /admin/clear-snapshot` | `?tag=t`, `keyspaces=`, `older_than=1d`, `older_than_timestamp=..`, all optional: [`ClearOrder`] |
+//! | `GET`, `POST /admin/backup` | `?on=true` or `false`: incremental backups, until the next start; JSON: [`BackupReport`] |
+//! | `GET /admin/data-paths` | `?tables=`, optional, one `keyspace` or `keyspace.table` per line; JSON: [`DataPathsReport`] |
+//! | `GET /admin/sstables` | `?keyspace=k&table=t&key=x`, and optional `hex=true`; JSON: [`SSTablesReport`] |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
 //!
@@ -33,7 +39,9 @@ mod engine_metrics;
 mod indexes;
 mod listen;
 mod of_engine;
+mod paths;
 mod report;
+mod snapshots;
 mod statements;
 mod table_stats;
 mod table_times;
@@ -53,6 +61,8 @@ pub use report::{
     TableReport,
 };
 
+pub use paths::{DataPathsOrder, DataPathsReport, SSTablesOrder, SSTablesReport};
+pub use snapshots::{BackupOrder, BackupReport, ClearOrder, SnapshotOrder, SnapshotReport, SnapshotsReport};
 pub use statements::{StatementReport, StatementsReport, TraceProbabilityReport};
 pub use table_stats::{Percentiles, TableHistogramsReport, TableStats, TableStatsReport};
 pub use top_partitions::{TopPartitionReport, TopPartitionsOrder, TopPartitionsReport};
@@ -106,6 +116,35 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn drain(&self) -> Result<(), AdminError>;
+    /// Takes snapshots; returns the number of tables.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn snapshot(&self, order: &SnapshotOrder) -> Result<u64, AdminError>;
+    /// All snapshots.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn snapshots(&self) -> Result<SnapshotsReport, AdminError>;
+    /// Removes snapshots; returns their number, a snapshot of several tables counted for each.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn clear_snapshot(&self, order: &ClearOrder) -> Result<u64, AdminError>;
+    /// Whether flushed SSTables are linked into `backups/`.
+    fn is_backing_up(&self) -> bool;
+    /// Switches these links on or off, until the next start.
+    fn set_backing_up(&self, is_on: bool);
+    /// The directories of tables.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn data_paths(&self, order: &DataPathsOrder) -> Result<DataPathsReport, AdminError>;
+    /// The SSTables that may have a partition.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn sstables_with(&self, order: &SSTablesOrder) -> Result<SSTablesReport, AdminError>;
     /// Exports the SSTables of a table to a directory.
     ///
     /// # Errors

@@ -13,10 +13,12 @@ use prometheus_client::registry::Registry;
 use super::engine_metrics::EngineMetrics;
 use super::table_times::TableTimes;
 use super::{
-    Admin, AdminError, AutoCompactionOrder, CacheOrder, CacheReport, CompactionOrder, CompactionReport,
-    ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile,
-    LogLossReport, StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport,
-    TableStats, TableStatsReport, ThroughputOrder, TopPartitionsOrder, TopPartitionsReport,
+    Admin, AdminError, AutoCompactionOrder, CacheOrder, CacheReport, ClearOrder, CompactionOrder,
+    CompactionReport, DataPathsOrder, DataPathsReport, ExportReport, ImportReport, ImportedFile,
+    ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile, LogLossReport, SSTablesOrder,
+    SSTablesReport, SnapshotOrder, SnapshotsReport, StatementsReport, StatusReport, StopOrder, TableChoice,
+    TablePlace, TableReport, TableStats, TableStatsReport, ThroughputOrder, TopPartitionsOrder,
+    TopPartitionsReport,
 };
 use crate::clients::Clients;
 use crate::costs::TableCosts;
@@ -149,7 +151,7 @@ fn cache_report(facts: CacheFacts) -> CacheReport {
     }
 }
 
-fn failed(error: ilion_engine::Error) -> AdminError {
+pub(super) fn failed(error: ilion_engine::Error) -> AdminError {
     match error {
         ilion_engine::Error::Refused(reason) => AdminError::Refused(reason),
         other => AdminError::Failed(other.to_string()),
@@ -309,6 +311,35 @@ impl Admin for EngineAdmin {
         self.engine().drain().map_err(failed)
     }
 
+    fn snapshot(&self, order: &SnapshotOrder) -> Result<u64, AdminError> {
+        order.take(self.engine())
+    }
+
+    fn snapshots(&self) -> Result<SnapshotsReport, AdminError> {
+        SnapshotsReport::of(self.engine()).map_err(failed)
+    }
+
+    fn clear_snapshot(&self, order: &ClearOrder) -> Result<u64, AdminError> {
+        let choice = order.choice(self.engine())?;
+        self.engine().clear_snapshots(&choice).map_err(failed)
+    }
+
+    fn is_backing_up(&self) -> bool {
+        self.engine().is_backing_up()
+    }
+
+    fn set_backing_up(&self, is_on: bool) {
+        self.engine().set_backing_up(is_on);
+    }
+
+    fn data_paths(&self, order: &DataPathsOrder) -> Result<DataPathsReport, AdminError> {
+        order.report(self.engine())
+    }
+
+    fn sstables_with(&self, order: &SSTablesOrder) -> Result<SSTablesReport, AdminError> {
+        order.report(self.engine())
+    }
+
     fn export(&self, place: &TablePlace) -> Result<ExportReport, AdminError> {
         let table = self.table_of(place)?;
         let exported = self.engine().export(table, &place.directory).map_err(failed)?;
@@ -372,6 +403,7 @@ impl Admin for EngineAdmin {
         let costs = self.node.observers().costs.by_table();
         let mut stats = Vec::new();
         let chosen: HashSet<TableId> = self.choose(tables)?.into_iter().collect();
+        let of_snapshots = self.engine().snapshots_only_bytes().map_err(failed)?;
         let stores = self.engine().all_tables();
         let schemas: Vec<_> = stores.iter().map(|store| store.schema()).collect();
         let is_chosen = |table: &&Arc<TableSchema>| chosen.contains(&table.id);
@@ -390,7 +422,9 @@ impl Admin for EngineAdmin {
             let details = self.engine().table_details(table.id).map_err(failed)?;
             let key = (details.facts.keyspace.clone(), details.facts.table.clone());
             let nothing = TableCosts::default();
-            stats.push(TableStats::of(&details, costs.get(&key).unwrap_or(&nothing)));
+            let mut of_table = TableStats::of(&details, costs.get(&key).unwrap_or(&nothing));
+            of_table.snapshots_bytes = of_snapshots.get(&table.id).copied().unwrap_or(0);
+            stats.push(of_table);
         }
         stats.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
         Ok(TableStatsReport { tables: stats })

@@ -27,6 +27,9 @@ pub struct TableStats {
     pub sstables_in_levels: Vec<u64>,
     /// Bytes of all files of its SSTables.
     pub sstable_bytes: u64,
+    /// Bytes that only its snapshots have.
+    #[serde(default)]
+    pub snapshots_bytes: u64,
     /// Uncompressed bytes of its Data.db files.
     pub data_bytes: u64,
     /// Compressed bytes for each uncompressed byte; `None` if no SSTable is compressed.
@@ -131,6 +134,7 @@ impl TableStats {
             sstables: facts.sstables,
             sstables_in_levels: details.levels.clone(),
             sstable_bytes: facts.sstable_bytes,
+            snapshots_bytes: 0,
             data_bytes: details.data_bytes,
             compression_ratio: details.compression_ratio,
             estimated_partitions: facts.estimated_partitions,
@@ -159,6 +163,10 @@ impl TableStats {
             line("SSTables in each level", format!("{:?}", self.sstables_in_levels))?;
         }
         line("Space used (live)", self.sstable_bytes.to_string())?;
+        line(
+            "Space used by snapshots (total)",
+            self.snapshots_bytes.to_string(),
+        )?;
         let ratio = self.compression_ratio.map_or(-1.0, |ratio| ratio);
         line("SSTable Compression Ratio", format!("{ratio:.5}"))?;
         line(

@@ -132,6 +132,14 @@ impl Form for Rate {
     }
 }
 
+/// Parses a duration as settings have it.
+///
+/// # Errors
+/// The text says what was expected.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    Form::parse(text)
+}
+
 impl Form for Duration {
     fn parse(text: &str) -> Result<Self, String> {
         parse_quantity(text, &DURATION_UNITS)

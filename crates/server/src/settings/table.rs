@@ -215,6 +215,16 @@ settings! {
     default_compaction: DefaultCompaction = "UnifiedCompactionStrategy";
     /// Compactions that may run at once. auto: half the processors, from 2 to 8.
     concurrent_compactors: Option<u16> = "auto";
+    /// Whether TRUNCATE and DROP take a snapshot of a table before they remove its data. A table can opt out (`allow_auto_snapshot`).
+    auto_snapshot: bool = "true";
+    /// How long such snapshots are kept. auto: until they are cleared.
+    auto_snapshot_ttl: Option<Duration> = "auto";
+    /// Whether a snapshot of a table is taken before each compaction. They are never removed by themselves.
+    snapshot_before_compaction: bool = "false";
+    /// Whether each flushed SSTable is linked into the directory `backups` of its table. A table can opt out (`incremental_backups`).
+    incremental_backups: bool = "false";
+    /// Files that snapshots link per second, at most; 0: no limit.
+    snapshot_links_per_second: u32 = "0";
     /// Bytes per second that all compactions together may read, unless they are behind; 0B/s: no limit.
     compaction_throughput: Rate = "64MiB/s", was "compaction_throughput_mb_per_sec" in "MiB/s";
     /// A batch above this size gets a warning; 0B: never.

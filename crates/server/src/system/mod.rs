@@ -84,6 +84,12 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
     add(
         engine,
         "system_views",
+        "snapshots",
+        of_engine(|engine| views::snapshots(engine.snapshots().unwrap_or_default())),
+    );
+    add(
+        engine,
+        "system_views",
         "sstable_tasks",
         of_engine(|engine| views::sstable_tasks(&engine.compactions())),
     );

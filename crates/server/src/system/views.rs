@@ -1,9 +1,9 @@
 //! `system_views` about settings, clients, caches, thread pools, queries, compactions and sizes.
 
 use bytes::Bytes;
-use ilion_engine::{CacheFacts, CompactionFacts, EngineFacts, TableFacts, VirtualRow};
+use ilion_engine::{CacheFacts, CompactionFacts, EngineFacts, SnapshotFacts, TableFacts, VirtualRow};
 
-use super::values::{bigint, boolean, cell, double, inet, int, text, text_map, uuid};
+use super::values::{bigint, boolean, cell, double, inet, int, text, text_map, timestamp, uuid};
 use crate::client_facts::ClientFacts;
 use crate::clients::PoolFacts;
 use crate::costs::RecentRates;
@@ -159,6 +159,24 @@ pub(super) fn sstable_tasks(tasks: &[CompactionFacts]) -> Vec<VirtualRow> {
             }
         })
         .collect()
+}
+
+pub(super) fn snapshots(snapshots: Vec<SnapshotFacts>) -> Vec<VirtualRow> {
+    let row = |facts: SnapshotFacts| {
+        let expires_at = facts.expires_millis.map(timestamp);
+        VirtualRow {
+            partition_key: vec![text(&facts.tag)],
+            clustering: vec![text(&facts.keyspace), text(&facts.table)],
+            cells: vec![
+                cell("created_at", timestamp(facts.created_millis)),
+                cell("ephemeral", boolean(facts.is_ephemeral)),
+                ("expires_at".to_owned(), expires_at),
+                cell("size_on_disk", bigint(facts.size_bytes)),
+                cell("true_size", bigint(facts.true_size_bytes)),
+            ],
+        }
+    };
+    snapshots.into_iter().map(row).collect()
 }
 
 pub(super) fn disk_usage(tables: &[TableFacts]) -> Vec<VirtualRow> {

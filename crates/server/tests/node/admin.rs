@@ -19,7 +19,7 @@ use crate::{Setup, make_table, run, start};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-fn open(setup: &Setup) -> (AdminDoor, AdminClient) {
+pub fn open(setup: &Setup) -> (AdminDoor, AdminClient) {
     open_with(setup, TIMEOUT)
 }
 
@@ -256,7 +256,7 @@ fn a_table_is_exported_emptied_and_imported_again() {
     }
 }
 
-fn posted<T: serde::de::DeserializeOwned>(admin: &AdminClient, path: &str) -> T {
+pub fn posted<T: serde::de::DeserializeOwned>(admin: &AdminClient, path: &str) -> T {
     serde_json::from_value(admin.post(path).unwrap()).unwrap()
 }
 

@@ -16,6 +16,7 @@ mod functions;
 mod logins;
 mod metrics;
 mod prepared;
+mod snapshots;
 mod system;
 mod traces;
 

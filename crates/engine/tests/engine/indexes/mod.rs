@@ -7,4 +7,5 @@ mod history;
 mod life;
 mod plain;
 mod shortage;
+mod snapshots;
 mod table;

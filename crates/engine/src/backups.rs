@@ -1,0 +1,85 @@
+//! Incremental backups: each flushed SSTable gets links in `backups/` of its table, as Cassandra has them.
+//!
+//! ```text
+//! <table directory>/backups/nb-1-big-Data.db ...       and /.<index>/... for an index in a hidden table
+//! ```
+//!
+//! They are made before the COMMIT of the flush, so that a crash leaves at most links of an SSTable whose data is still in the log, and
+//! will be flushed under another name. The operator moves them elsewhere, and removes them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ilion_env::Env;
+use ilion_sstable::{Descriptor, TableFiles};
+
+use crate::shared::Shared;
+use crate::snapshots::{BACKUPS_DIRECTORY, link};
+use crate::table_store::TableStore;
+use crate::{Engine, Result};
+
+impl Engine {
+    /// Whether flushed SSTables are linked into `backups/`.
+    pub fn is_backing_up(&self) -> bool {
+        self.shared.is_backing_up.load(Ordering::Relaxed)
+    }
+
+    /// Switches incremental backups on or off, until the next start.
+    pub fn set_backing_up(&self, is_on: bool) {
+        self.shared.is_backing_up.store(is_on, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    /// Links an SSTable that a flush of `asked` has written, if the settings ask for it. A failure is logged, and the flush goes on: the data is
+    /// safe, only its backup is not there.
+    pub(crate) fn back_up(&self, asked: &TableStore, descriptor: &Descriptor) {
+        let is_due = self.is_backing_up.load(Ordering::Relaxed) && asked.schema().options.incremental_backups;
+        if is_due && let Err(error) = link_to(&*self.env, descriptor, &directory_of(&descriptor.directory)) {
+            tracing::error!(sstable = %descriptor, %error, "an SSTable is missing in the incremental backup; copy it there");
+        }
+    }
+
+    /// Makes sure that no new SSTable gets the name of one in `backups/`. `directories` are those in the table's directory.
+    pub(crate) fn reserve_names_of_backups(&self, store: &TableStore, directories: &[String]) -> Result<()> {
+        if !directories.iter().any(|name| name == BACKUPS_DIRECTORY) {
+            return Ok(());
+        }
+        self.reserve_names_in(store)
+    }
+
+    /// As [`Self::reserve_names_of_backups`], for the hidden table of an index.
+    pub(crate) fn reserve_names_of_hidden(&self, hidden: &TableStore) -> Result<()> {
+        self.reserve_names_in(hidden)
+    }
+
+    fn reserve_names_in(&self, store: &TableStore) -> Result<()> {
+        let files = TableFiles::list(&*self.env, &directory_of(&store.directory))?.unwrap_or_default();
+        for found in files.sstables {
+            store.reserve_generation(found.descriptor.id);
+        }
+        Ok(())
+    }
+}
+
+/// Where the backups of a table are, or of a hidden table, whose directory is in that of its table.
+fn directory_of(store: &Path) -> PathBuf {
+    let name = store.file_name().unwrap_or_default();
+    match store.parent() {
+        Some(table) if name.to_string_lossy().starts_with('.') => table.join(BACKUPS_DIRECTORY).join(name),
+        _ => store.join(BACKUPS_DIRECTORY),
+    }
+}
+
+fn link_to(env: &dyn Env, descriptor: &Descriptor, directory: &Path) -> Result<()> {
+    env.create_dir_all(directory)?;
+    let source: Arc<Path> = descriptor.directory.clone();
+    for entry in env.list(&source)? {
+        let parsed = Descriptor::parse(&source, &entry.name);
+        if !entry.is_dir && parsed.is_some_and(|(found, _)| found == *descriptor) {
+            link(env, &source.join(&entry.name), &directory.join(&entry.name))?;
+        }
+    }
+    Ok(env.sync_dir(directory)?)
+}

@@ -1,0 +1,201 @@
+//! Snapshots: hard links of a table's SSTables under a tag, as Cassandra has them.
+//!
+//! ```text
+//! <table directory>/snapshots/TAG/nb-1-big-Data.db ...      links, with the files of attached indexes
+//!                                /.<index>/nb-1-big-Data.db links of an index in a hidden table
+//!                                /manifest.json             names of the Data.db files, times
+//!                                /schema.cql                the statements that create the table
+//!                           /.TAG.making, .TAG.removing     unfinished; removed by the next look for expired snapshots
+//! ```
+//!
+//! A snapshot is made under a hidden name, synced, and renamed; it is removed in the reverse order. So a directory with a tag is a
+//! whole snapshot, also after a crash. What is in a snapshot of a table is its data at one moment: the turn of the flush is held
+//! (`maintenance`) from the flush until the SSTables of the table and of its indexes are known.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `tag` | which names a snapshot may have |
+//! | `manifest`, `instant` | `manifest.json` and its times |
+//! | `take` | making snapshots, several tables at a time |
+//! | `automatic` | snapshots before TRUNCATE, DROP and compactions |
+//! | `found` | which snapshots there are, and their sizes |
+//! | `clear` | removing them: on request, expired, unfinished |
+
+mod automatic;
+mod clear;
+mod found;
+mod instant;
+mod manifest;
+mod tag;
+mod take;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use ilion_schema::TableId;
+use parking_lot::Mutex;
+
+use crate::table_store::TableStore;
+use crate::{Engine, Error, Result};
+
+pub use clear::SnapshotChoice;
+pub use found::SnapshotFacts;
+pub use instant::{parse_instant, print_instant};
+pub(crate) use take::{link, statements_of};
+
+/// Compat: `Directories.SNAPSHOT_SUBDIR`, `BACKUPS_SUBDIR`.
+const SNAPSHOTS_DIRECTORY: &str = "snapshots";
+pub(crate) const BACKUPS_DIRECTORY: &str = "backups";
+const MANIFEST_FILE: &str = "manifest.json";
+/// Compat: snapshots of Cassandra have a file with this name, too.
+pub(crate) const SCHEMA_FILE: &str = "schema.cql";
+const MANIFEST_BYTES_MAX: u64 = 256 << 20;
+const MAKING: &str = ".making";
+const REMOVING: &str = ".removing";
+/// Compat: `SNAPSHOT_MIN_ALLOWED_TTL_SECONDS`.
+const TTL_SECS_MIN: u64 = 60;
+
+/// How an engine takes snapshots and backups by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotOptions {
+    /// Takes a snapshot before TRUNCATE and DROP remove data (`auto_snapshot`).
+    pub is_automatic: bool,
+    /// How long automatic snapshots are kept; `None`: until they are cleared (`auto_snapshot_ttl`).
+    pub automatic_ttl_secs: Option<u64>,
+    /// Takes a snapshot before each compaction (`snapshot_before_compaction`).
+    pub is_before_compaction: bool,
+    /// Links each flushed SSTable into `backups/` (`incremental_backups`).
+    pub is_backing_up: bool,
+    /// Files that are linked per second, at most; `None` is no limit (`snapshot_links_per_second`).
+    pub links_per_sec: Option<u32>,
+}
+
+impl Default for SnapshotOptions {
+    fn default() -> Self {
+        Self {
+            is_automatic: true,
+            automatic_ttl_secs: None,
+            is_before_compaction: false,
+            is_backing_up: false,
+            links_per_sec: None,
+        }
+    }
+}
+
+/// A snapshot to take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotOrder {
+    /// Its tag.
+    pub tag: String,
+    /// The tables.
+    pub tables: Vec<TableId>,
+    /// How long it is kept; `None`: until it is cleared.
+    pub ttl_secs: Option<u64>,
+    /// What happens to data that is only in memory.
+    pub memtables: SnapshotMemtables,
+}
+
+/// What a snapshot does about data that is only in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SnapshotMemtables {
+    /// It is flushed first, and is in the snapshot.
+    #[default]
+    Flushed,
+    /// It is left out.
+    LeftOut,
+}
+
+/// What an engine keeps about snapshots.
+#[derive(Default)]
+pub(crate) struct Snapshots {
+    /// Held while snapshots are made or removed.
+    pub changing: Mutex<()>,
+    /// When the next one expires, milliseconds since 1970: 0 before the first look, `i64::MAX` if none does.
+    next_expiry_millis: AtomicI64,
+}
+
+impl Snapshots {
+    /// Makes sure that there is a look for expired snapshots at this time.
+    fn expires(&self, millis: i64) {
+        self.next_expiry_millis.fetch_min(millis, Ordering::Relaxed);
+    }
+}
+
+impl Engine {
+    /// Takes snapshots of tables under a tag: of all of them, or of none. Each is the table at one moment: everything that was
+    /// acknowledged before the call is in it.
+    ///
+    /// # Errors
+    /// The tag is not one, a table does not exist or has a snapshot of this tag, or the operating system refused. Then there is
+    /// no new snapshot.
+    pub fn snapshot(&self, order: &SnapshotOrder) -> Result<()> {
+        let shared = &self.shared;
+        tag::check(&order.tag).map_err(Error::Refused)?;
+        if order.ttl_secs.is_some_and(|ttl| ttl < TTL_SECS_MIN) {
+            return Err(Error::Refused(format!(
+                "ttl for snapshot must be at least {TTL_SECS_MIN} seconds"
+            )));
+        }
+        if order.memtables == SnapshotMemtables::Flushed {
+            shared.check_writable()?;
+        }
+        let mut stores = Vec::with_capacity(order.tables.len());
+        for table in &order.tables {
+            let store = shared.table(*table);
+            stores.push(store.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?);
+        }
+        let _changing = shared.snapshots.changing.lock();
+        let tables: Vec<_> = stores.iter().map(|store| (store, order.tag.clone())).collect();
+        shared.take_snapshots(&tables, order.ttl_secs, order.memtables)?;
+        Ok(())
+    }
+
+    /// All snapshots, also those of tables that were dropped; ordered by keyspace, table and tag.
+    ///
+    /// # Errors
+    /// A directory cannot be listed.
+    pub fn snapshots(&self) -> Result<Vec<SnapshotFacts>> {
+        self.shared.measured_snapshots()
+    }
+
+    /// Bytes of SSTables that only snapshots have, by table, also of those that were dropped. An SSTable in several snapshots counts once.
+    ///
+    /// # Errors
+    /// A directory cannot be listed.
+    pub fn snapshots_only_bytes(&self) -> Result<BTreeMap<TableId, u64>> {
+        self.shared.snapshots_only_bytes()
+    }
+
+    /// Removes the chosen snapshots; returns their number.
+    ///
+    /// # Errors
+    /// A directory cannot be listed or removed. Snapshots that were removed before stay removed.
+    pub fn clear_snapshots(&self, choice: &SnapshotChoice) -> Result<u64> {
+        self.shared.clear_snapshots(choice)
+    }
+
+    /// Removes expired snapshots; returns their number. The tick does the same when it is time. For tests.
+    ///
+    /// # Errors
+    /// As [`Self::clear_snapshots`].
+    pub fn clear_expired_snapshots(&self) -> Result<u64> {
+        let _changing = self.shared.snapshots.changing.lock();
+        self.shared.clear_expired()
+    }
+}
+
+/// Whether a directory of this name in a table's directory stays when the table is dropped.
+pub(crate) fn is_kept_by_drop(name: &str) -> bool {
+    [SNAPSHOTS_DIRECTORY, BACKUPS_DIRECTORY].contains(&name)
+}
+
+fn directory_of_snapshots(table: &Path) -> PathBuf {
+    table.join(SNAPSHOTS_DIRECTORY)
+}
+
+/// The name of a hidden table's directory: `.` and the index.
+fn subdirectory_of(hidden: &TableStore) -> String {
+    let name = hidden.directory.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}

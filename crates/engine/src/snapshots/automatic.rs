@@ -1,0 +1,177 @@
+//! Snapshots that are taken without being asked for: before data is removed, and before compactions.
+//!
+//! If the disk is full, TRUNCATE and DROP go on without a snapshot, since they may be what makes room again; the log warns. Any other
+//! failure refuses the statement: nothing is changed then.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ilion_schema::{Diff, TableKind, TableSchema, Transition};
+
+use super::take::Making;
+use super::{SnapshotMemtables, directory_of_snapshots};
+use crate::shared::Shared;
+use crate::table_store::{Active, TableStore};
+use crate::view::Frozen;
+use crate::{Error, Result};
+
+/// Automatic snapshots of a statement that may still be refused.
+#[derive(Default)]
+#[must_use]
+pub(crate) struct AutoSnapshot(Vec<PathBuf>);
+
+/// The snapshot of a truncation.
+pub(crate) struct TruncatedSnapshot(Making);
+
+/// `None` if the disk is full.
+fn unless_full<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(error) if error.is_no_space() => {
+            tracing::warn!(%error, "the disk is full: data is removed without a snapshot");
+            Ok(None)
+        }
+        result => result.map(Some),
+    }
+}
+
+/// Whether a statement that failed with this error is in no case in the log.
+fn is_certainly_refused(error: &Error) -> bool {
+    error.is_shortage() || matches!(error, Error::Refused(_))
+}
+
+impl Shared {
+    /// Flushes a table that is about to be emptied if its settings ask for a snapshot; returns whether there will be one.
+    pub(crate) fn prepare_truncated(&self, store: &Arc<TableStore>) -> Result<bool> {
+        // A view is filled from its table again.
+        if store.schema().kind == TableKind::View || !self.is_auto_snapshot_due(store) {
+            return Ok(false);
+        }
+        Ok(unless_full(self.flush_table(store))?.is_some())
+    }
+
+    /// Links the SSTables of a table that is about to be emptied. Requires: its files and those of its hidden tables are held alone
+    /// (`maintenance`), and so is `changing`.
+    pub(crate) fn begin_truncated(&self, store: &Arc<TableStore>) -> Result<Option<TruncatedSnapshot>> {
+        let tag = self.free_tag(store, |millis, table| format!("truncated-{millis}-{table}"));
+        let created_millis = self.env.now_micros().div_euclid(1000);
+        let ttl_secs = self.options.snapshots.automatic_ttl_secs;
+        let mut making = self.begin_snapshot(store, &tag, created_millis, ttl_secs);
+        let linked = self.link_now(store, &mut making);
+        if linked.is_err() {
+            self.unmake(&making);
+        }
+        Ok(unless_full(linked)?.map(|()| TruncatedSnapshot(making)))
+    }
+
+    /// Writes what came since the flush into the snapshot, and shows it: it has everything then that the truncation removes. Returns
+    /// `None` if the disk is full.
+    ///
+    /// Requires: as for [`Self::begin_truncated`]; `active` is the table's and held exclusively, and so are those of `hidden`.
+    pub(crate) fn finish_truncated(
+        &self,
+        snapshot: TruncatedSnapshot,
+        tables: &[(&TableStore, &Active)],
+    ) -> Result<Option<TruncatedSnapshot>> {
+        let TruncatedSnapshot(mut making) = snapshot;
+        let upto = self.barrier();
+        let result = tables
+            .iter()
+            .try_for_each(|(store, active)| {
+                let view = store.view();
+                let active = Frozen {
+                    memtable: active.memtable.clone(),
+                    indexes: active.indexes.clone(),
+                    since: active.since,
+                    upto,
+                };
+                let mut rest = view.frozen.iter().map(|frozen| &**frozen).chain([&active]);
+                rest.try_for_each(|rest| match rest.memtable.is_empty() {
+                    true => Ok(()),
+                    false => self.write_rest(store, &mut making, rest),
+                })
+            })
+            .and_then(|()| self.show(&making));
+        if result.is_err() {
+            self.unmake(&making);
+        }
+        Ok(unless_full(result)?.map(|()| TruncatedSnapshot(making)))
+    }
+
+    /// Removes the snapshot of a truncation that was refused, unless it may be in the log all the same.
+    pub(crate) fn take_back_truncated(&self, snapshot: &TruncatedSnapshot, error: &Error) {
+        if is_certainly_refused(error) {
+            self.unmake(&snapshot.0);
+        }
+    }
+
+    /// Takes snapshots of the tables that a change of the schema drops, if their settings ask for it.
+    pub(crate) fn snapshot_before_drop(&self, diffs: &[Diff]) -> Result<AutoSnapshot> {
+        let dropped = diffs.iter().filter_map(|diff| match diff {
+            Diff::Table(Transition::Dropped(table)) => self.table(table.id),
+            _ => None,
+        });
+        self.auto_snapshot(&dropped.collect::<Vec<_>>(), "dropped")
+    }
+
+    fn auto_snapshot(&self, stores: &[Arc<TableStore>], prefix: &str) -> Result<AutoSnapshot> {
+        let options = &self.options.snapshots;
+        let due = stores.iter().filter(|store| self.is_auto_snapshot_due(store));
+        let due: Vec<&Arc<TableStore>> = due.collect();
+        if due.is_empty() {
+            return Ok(AutoSnapshot::default());
+        }
+        let _changing = self.snapshots.changing.lock();
+        let tables: Vec<_> = due
+            .into_iter()
+            .map(|store| {
+                (
+                    store,
+                    self.free_tag(store, |millis, table| format!("{prefix}-{millis}-{table}")),
+                )
+            })
+            .collect();
+        let taken = self.take_snapshots(&tables, options.automatic_ttl_secs, SnapshotMemtables::Flushed);
+        Ok(unless_full(taken)?.map_or_else(AutoSnapshot::default, AutoSnapshot))
+    }
+
+    /// Compat: a snapshot of an empty table would only have its statements, so there is none.
+    fn is_auto_snapshot_due(&self, store: &TableStore) -> bool {
+        let has_data = !store.is_empty() || store.set_aside_reason().is_some();
+        self.options.snapshots.is_automatic && store.schema().options.allow_auto_snapshot && has_data
+    }
+
+    /// Removes automatic snapshots of a statement that was refused afterwards. They stay if the statement may be in the log all the same.
+    pub(crate) fn take_back(&self, taken: AutoSnapshot, error: &Error) {
+        if !is_certainly_refused(error) {
+            return;
+        }
+        let _changing = self.snapshots.changing.lock();
+        for directory in taken.0 {
+            if let Err(error) = self.remove_snapshot(&directory) {
+                tracing::warn!(directory = %directory.display(), %error, "the snapshot of a refused statement cannot be removed");
+            }
+        }
+    }
+
+    /// Takes a snapshot before a compaction, if the settings ask for it.
+    pub(crate) fn snapshot_before_compaction(&self, store: &Arc<TableStore>) -> Result<()> {
+        // Hidden tables are in the snapshots of their tables.
+        if !self.options.snapshots.is_before_compaction || self.table(store.id).is_none() {
+            return Ok(());
+        }
+        let _changing = self.snapshots.changing.lock();
+        let tag = self.free_tag(store, |millis, table| format!("{millis}-compact-{table}"));
+        self.take_snapshots(&[(store, tag)], None, SnapshotMemtables::LeftOut)?;
+        Ok(())
+    }
+
+    /// The first tag from now on that the table has no snapshot of.
+    fn free_tag(&self, store: &TableStore, tag: impl Fn(i64, &str) -> String) -> String {
+        let table: Arc<TableSchema> = store.schema();
+        let now_millis = self.env.now_micros().div_euclid(1000);
+        let snapshots = directory_of_snapshots(&store.directory);
+        let mut tags = (now_millis..).map(|millis| tag(millis, &table.name));
+        let free = tags.find(|tag| !self.env.exists(&snapshots.join(tag)));
+        free.unwrap_or_default()
+    }
+}

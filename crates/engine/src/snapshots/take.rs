@@ -1,0 +1,306 @@
+//! Making snapshots: all links under a hidden name, synced, then renamed.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ilion_env::Env;
+use ilion_schema::describe::{Internals, describe_table_elements, describe_type, sorted_types};
+use ilion_schema::{Schema, TableSchema};
+use ilion_sstable::{Component, Descriptor, TableFiles};
+
+use super::manifest::Manifest;
+use super::{MAKING, MANIFEST_FILE, SCHEMA_FILE, SnapshotMemtables, directory_of_snapshots, subdirectory_of};
+use crate::flush_pace::{FlushPace, Haste};
+use crate::link::copy;
+use crate::live_sstable::LiveSSTable;
+use crate::shared::Shared;
+use crate::table_store::TableStore;
+use crate::view::Frozen;
+use crate::{Error, Result};
+
+/// The SSTables of a table, or of the hidden table of an index.
+struct Part {
+    /// Where they are.
+    directory: PathBuf,
+    /// Where their links go, below the snapshot.
+    subdirectory: Option<String>,
+    descriptors: HashSet<Descriptor>,
+    /// Keeps their files from being removed.
+    _held: Vec<Arc<LiveSSTable>>,
+}
+
+impl Part {
+    fn of(store: &TableStore, subdirectory: Option<String>) -> Self {
+        let held = store.view().sstables.clone();
+        Self {
+            directory: store.directory.clone(),
+            subdirectory,
+            descriptors: held.iter().map(|live| live.descriptor().clone()).collect(),
+            _held: held,
+        }
+    }
+}
+
+/// A snapshot of a table that does not have its tag yet.
+pub(super) struct Making {
+    /// Where it is made.
+    hidden: PathBuf,
+    /// Where it will be.
+    place: PathBuf,
+    manifest: Manifest,
+}
+
+impl Shared {
+    /// Takes a snapshot of each table under its tag: of all, or of none. Returns their directories.
+    ///
+    /// Requires: `Snapshots::changing` is held.
+    pub(super) fn take_snapshots(
+        &self,
+        tables: &[(&Arc<TableStore>, String)],
+        ttl_secs: Option<u64>,
+        memtables: SnapshotMemtables,
+    ) -> Result<Vec<PathBuf>> {
+        for (store, tag) in tables {
+            if self
+                .env
+                .exists(&directory_of_snapshots(&store.directory).join(tag))
+            {
+                return Err(Error::Refused(format!("Snapshot {tag} already exists.")));
+            }
+        }
+        let created_millis = self.env.now_micros().div_euclid(1000);
+        let mut made = Vec::with_capacity(tables.len());
+        for (store, tag) in tables {
+            made.push(self.begin_snapshot(store, tag, created_millis, ttl_secs));
+            let result = made
+                .last_mut()
+                .map_or(Ok(()), |making| self.make(store, making, memtables));
+            if let Err(error) = result {
+                made.iter().for_each(|making| self.unmake(making));
+                return Err(error);
+            }
+        }
+        if let Err(error) = made.iter().try_for_each(|making| self.show(making)) {
+            made.iter().for_each(|making| self.unmake(making));
+            return Err(error);
+        }
+        Ok(made.into_iter().map(|making| making.place).collect())
+    }
+
+    /// A snapshot of which nothing is made yet.
+    pub(super) fn begin_snapshot(
+        &self,
+        store: &TableStore,
+        tag: &str,
+        created_millis: i64,
+        ttl_secs: Option<u64>,
+    ) -> Making {
+        let ttl_millis = ttl_secs.map(|ttl| i64::try_from(ttl).unwrap_or(i64::MAX).saturating_mul(1000));
+        let snapshots = directory_of_snapshots(&store.directory);
+        Making {
+            hidden: snapshots.join(format!(".{tag}{MAKING}")),
+            place: snapshots.join(tag),
+            manifest: Manifest {
+                created_millis: Some(created_millis),
+                expires_millis: ttl_millis.map(|ttl| created_millis.saturating_add(ttl)),
+                ..Manifest::default()
+            },
+        }
+    }
+
+    /// Gives a snapshot its tag: from now on it is there, also after a crash.
+    pub(super) fn show(&self, making: &Making) -> Result<()> {
+        let manifest = making.hidden.join(MANIFEST_FILE);
+        self.env
+            .write_atomically(&manifest, making.manifest.encode().as_bytes())?;
+        self.env.rename(&making.hidden, &making.place)?;
+        self.env.sync_dir(parent_of(&making.place))?;
+        if let Some(millis) = making.manifest.expires_millis {
+            self.snapshots.expires(millis);
+        }
+        tracing::info!(snapshot = %making.place.display(), "a snapshot was taken");
+        Ok(())
+    }
+
+    /// Removes a snapshot of a call that failed. What cannot be removed now has a hidden name, or is a whole snapshot.
+    pub(super) fn unmake(&self, making: &Making) {
+        for directory in [&making.hidden, &making.place] {
+            if self.env.exists(directory)
+                && let Err(error) = self.remove_snapshot(directory)
+            {
+                tracing::warn!(directory = %directory.display(), %error, "a snapshot that failed cannot be removed");
+            }
+        }
+        // Fails if there are other snapshots.
+        let _ = self.env.remove_dir(parent_of(&making.place));
+        self.snapshots.expires(0);
+    }
+
+    fn make(&self, store: &Arc<TableStore>, making: &mut Making, memtables: SnapshotMemtables) -> Result<()> {
+        let parts = self.parts_of(store, memtables)?;
+        self.fill(store, making, &parts)
+    }
+
+    /// Links the SSTables as they are now. Requires: nobody else flushes, imports or drops (`maintenance`).
+    pub(super) fn link_now(&self, store: &Arc<TableStore>, making: &mut Making) -> Result<()> {
+        let parts = self.parts_now(store)?;
+        self.fill(store, making, &parts)
+    }
+
+    /// Makes everything but the manifest, durably.
+    fn fill(&self, store: &Arc<TableStore>, making: &mut Making, parts: &[Part]) -> Result<()> {
+        let env = &*self.env;
+        let directory = &making.hidden;
+        // Read behind the SSTables, so that it has each of their columns.
+        let statements = statements_of(&self.schema.load(), &store.schema());
+        if env.exists(directory) {
+            env.remove_dir_all(directory)?;
+        }
+        env.create_dir_all(directory)?;
+        for part in parts {
+            let target = match &part.subdirectory {
+                None => directory.clone(),
+                Some(name) => directory.join(name),
+            };
+            env.create_dir_all(&target)?;
+            self.link_part(part, &target)?;
+            env.sync_dir(&target)?;
+            let mut descriptors: Vec<&Descriptor> = part.descriptors.iter().collect();
+            descriptors.sort_by_key(|descriptor| descriptor.id);
+            for descriptor in descriptors {
+                let name = name_in_manifest(part.subdirectory.as_deref(), descriptor);
+                making.manifest.files.push(name);
+            }
+        }
+        Ok(env.write_atomically(&directory.join(SCHEMA_FILE), statements.as_bytes())?)
+    }
+
+    /// Writes a memtable as an SSTable of the snapshot, durably. Requires: nobody writes to it.
+    pub(super) fn write_rest(&self, store: &TableStore, making: &mut Making, rest: &Frozen) -> Result<()> {
+        let is_hidden = store.schema().key_order.is_some();
+        let subdirectory = is_hidden.then(|| subdirectory_of(store));
+        let directory = match &subdirectory {
+            None => making.hidden.clone(),
+            Some(name) => making.hidden.join(name),
+        };
+        let named = store.next_descriptor(self.options.sstable_version);
+        let descriptor = Descriptor::new(directory.as_path(), named.version, named.id, named.format);
+        let maintenance = [&store.maintenance; 2];
+        let pace = FlushPace::begin(self, maintenance, Haste::Now, rest.memtable.size_bytes());
+        if self.write_frozen(&descriptor, rest, &store.indexes(), pace)? {
+            self.env.sync_dir(&directory)?;
+            let name = name_in_manifest(subdirectory.as_deref(), &descriptor);
+            making.manifest.files.push(name);
+        }
+        Ok(())
+    }
+
+    /// The SSTables of a table and of its hidden tables at one moment.
+    fn parts_of(&self, store: &Arc<TableStore>, memtables: SnapshotMemtables) -> Result<Vec<Part>> {
+        // Meanwhile no other flush adds an SSTable, neither to the table nor to the hidden tables of its indexes.
+        let _turn = store.maintenance.flush();
+        if store.is_dropped.load(Ordering::Acquire) {
+            return Err(Error::Refused(format!(
+                "table {} was dropped",
+                store.schema().name
+            )));
+        }
+        if memtables == SnapshotMemtables::Flushed {
+            self.flush_in_turn(store, || self.barrier(), Haste::Now)?;
+        }
+        self.parts_now(store)
+    }
+
+    fn parts_now(&self, store: &Arc<TableStore>) -> Result<Vec<Part>> {
+        let mut table = Part::of(store, None);
+        if store.set_aside_reason().is_some() {
+            // It has no SSTables in memory, and its files stay as they are.
+            let files = TableFiles::list(&*self.env, &store.directory)?.unwrap_or_default();
+            table
+                .descriptors
+                .extend(files.sstables.into_iter().map(|found| found.descriptor));
+        }
+        let indexes = store.indexes();
+        let hidden = indexes.hidden();
+        let hidden = hidden.map(|hidden| Part::of(hidden, Some(subdirectory_of(hidden))));
+        Ok([table].into_iter().chain(hidden.collect::<Vec<_>>()).collect())
+    }
+
+    fn link_part(&self, part: &Part, target: &Path) -> Result<()> {
+        if part.descriptors.is_empty() {
+            return Ok(());
+        }
+        let env = &*self.env;
+        let pause = self.options.snapshots.links_per_sec.filter(|links| *links > 0);
+        let pause = pause.map(|links| Duration::from_secs(1) / links);
+        let directory: Arc<Path> = part.directory.as_path().into();
+        for entry in env.list(&part.directory)? {
+            let Some((descriptor, component)) = Descriptor::parse(&directory, &entry.name) else {
+                continue;
+            };
+            if entry.is_dir || !part.descriptors.contains(&descriptor) {
+                continue;
+            }
+            let from = part.directory.join(&entry.name);
+            match link(env, &from, &target.join(&entry.name)) {
+                // An index was dropped, or is being built anew.
+                Err(error) if error.is_not_found() && is_beside(&component) => {}
+                linked => linked?,
+            }
+            if let Some(pause) = pause {
+                self.background.pause(pause);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parent_of(directory: &Path) -> &Path {
+    directory.parent().unwrap_or(Path::new("."))
+}
+
+fn name_in_manifest(subdirectory: Option<&str>, descriptor: &Descriptor) -> String {
+    let name = descriptor.file_name(&Component::Data);
+    match subdirectory {
+        None => name,
+        Some(subdirectory) => format!("{subdirectory}/{name}"),
+    }
+}
+
+/// Whether other programs read the SSTable without this component.
+fn is_beside(component: &Component) -> bool {
+    matches!(component, Component::Other(_))
+}
+
+/// Gives the file a second name, or copies it where there are no links. Requires: the file is durable, as all of a live SSTable.
+pub(crate) fn link(env: &dyn Env, from: &Path, to: &Path) -> ilion_env::Result<()> {
+    match env.hard_link(from, to) {
+        Err(error) if error.is_other_file_system() => copy(env, from, to),
+        linked => linked,
+    }
+}
+
+/// The statements that create the table, with its types; they pass over what is there already. Compat: `SchemaCQLHelper`.
+pub(crate) fn statements_of(schema: &Schema, table: &Arc<TableSchema>) -> String {
+    let Some(keyspace) = schema.keyspace(&table.keyspace) else {
+        return String::new();
+    };
+    let types = sorted_types(keyspace).into_iter().map(|of| describe_type(of));
+    let elements = describe_table_elements(keyspace, table, Internals::Shown);
+    let statements = types.chain(elements.into_iter().map(|element| element.create_statement));
+    statements
+        .map(|statement| format!("{}\n", unless_it_exists(&statement)))
+        .collect()
+}
+
+fn unless_it_exists(statement: &str) -> String {
+    const CREATED: [&str; 5] = ["TYPE", "TABLE", "MATERIALIZED VIEW", "INDEX", "CUSTOM INDEX"];
+    let created = CREATED.iter().find_map(|kind| {
+        let rest = statement.strip_prefix(&format!("CREATE {kind} "))?;
+        Some(format!("CREATE {kind} IF NOT EXISTS {rest}"))
+    });
+    created.unwrap_or_else(|| statement.to_owned())
+}

@@ -1,0 +1,82 @@
+//! Snapshots of a table with indexes: put back by hand, a search gives what a scan gives.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ilion_engine::{Engine, SnapshotOrder};
+use ilion_env::{CrashRule, Env, MemEnv};
+use ilion_schema::IndexPart;
+
+use super::table::{Reader, create_index, create_table, key, table, write_row};
+use crate::support::{create_keyspace, small_options};
+
+const INDEXES: [(&str, IndexPart, &str); 2] = [
+    ("v", IndexPart::Simple, "by_v"),
+    ("v", IndexPart::Simple, "sai_v"),
+];
+
+/// Replaces the files of a directory, and of the directories of hidden tables in it, by those of another one.
+fn put_back(env: &MemEnv, from: &Path, to: &Path) {
+    for entry in env.list(to).unwrap().into_iter().filter(|entry| !entry.is_dir) {
+        env.remove_file(&to.join(entry.name)).unwrap();
+    }
+    for entry in env.list(from).unwrap() {
+        let (from, to) = (from.join(&entry.name), to.join(&entry.name));
+        match entry.is_dir {
+            true => put_back(env, &from, &to),
+            false => env.hard_link(&from, &to).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn snapshots_and_truncations_under_writes_have_every_entry_of_their_rows() {
+    let env = MemEnv::new(1);
+    let engine = Engine::open(env.shared(), small_options()).unwrap();
+    engine.alter_schema(&create_keyspace("ks")).unwrap();
+    engine.alter_schema(&create_table()).unwrap();
+    for index in INDEXES {
+        engine.alter_schema(&create_index(index)).unwrap();
+    }
+    engine.wait_idle();
+    let id = table(&engine).id;
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Rows get other values, so that entries become stale.
+            for round in 0..i32::MAX {
+                let k = format!("k{}", round % 7);
+                write_row(&engine, key(&k, 0), round % 30, round % 5, i64::from(round) + 1);
+                if is_done.load(Ordering::SeqCst) {
+                    return;
+                }
+            }
+        });
+        for number in 0..4 {
+            let order = SnapshotOrder {
+                tag: format!("s{number}"),
+                tables: vec![id],
+                ..SnapshotOrder::default()
+            };
+            engine.snapshot(&order).unwrap();
+            engine.truncate(id).unwrap();
+        }
+        is_done.store(true, Ordering::SeqCst);
+    });
+    engine.drain().unwrap();
+    let snapshots = engine.snapshots().unwrap();
+    assert!(snapshots.len() >= 6, "{snapshots:?}");
+    drop(engine);
+    for facts in snapshots {
+        let copy = env.crash(CrashRule::KeepAll);
+        let directory = facts.directory.parent().and_then(Path::parent).unwrap();
+        put_back(&copy, &facts.directory, directory);
+        let engine = Engine::open(copy.shared(), small_options()).unwrap();
+        assert_eq!(engine.set_aside(), []);
+        let reader = Reader {
+            engine: &engine,
+            env: &copy,
+        };
+        reader.check(&facts.tag, &INDEXES, 5);
+    }
+}

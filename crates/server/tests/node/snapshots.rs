@@ -1,0 +1,204 @@
+//! Snapshots over the HTTP port, in the virtual table, and back in a table.
+
+use ilion_env::Env;
+use ilion_protocol::{Rows, Version};
+use ilion_server::admin::{BackupReport, DataPathsReport, ImportReport, SSTablesReport, SnapshotsReport};
+
+use crate::admin::{open, posted};
+use crate::client::{Client, rows_of};
+use crate::{make_table, run, start};
+
+fn rows(client: &mut Client, text: &str) -> Rows {
+    rows_of(run(client, text))
+}
+
+fn count(client: &mut Client, text: &str) -> usize {
+    rows(client, text).rows().count()
+}
+
+#[test]
+fn snapshots_are_taken_listed_and_cleared() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'one')");
+    let (_door, admin) = open(&setup);
+    let list = || admin.get::<SnapshotsReport>("/admin/snapshots").unwrap();
+    assert_eq!(list(), SnapshotsReport::default());
+    assert_eq!(
+        admin.post("/admin/snapshot?tag=one&keyspaces=ks").unwrap()["tables"],
+        1
+    );
+    assert_eq!(
+        admin.post("/admin/snapshot?tag=two&tables=ks.t&ttl=1h").unwrap()["tables"],
+        1
+    );
+    assert_eq!(
+        admin
+            .post("/admin/snapshot?tag=three&keyspaces=ks&table=t&skip_flush=true")
+            .unwrap()["tables"],
+        1
+    );
+    let shown: Vec<_> = list()
+        .snapshots
+        .into_iter()
+        .map(|one| (one.tag, one.keyspace, one.table))
+        .collect();
+    let expected = ["one", "three", "two"].map(|tag| (tag.to_owned(), "ks".to_owned(), "t".to_owned()));
+    assert_eq!(shown, expected);
+    for (request, message) in [
+        ("snapshot?tag=one&keyspaces=ks", "Snapshot one already exists."),
+        ("snapshot?tag=&keyspaces=ks", "You must supply a snapshot name."),
+        ("snapshot?tag=x%2Fy", "Snapshot name cannot contain /"),
+        (
+            "snapshot?tag=x&keyspaces=nokeyspace",
+            "Keyspace nokeyspace does not exist",
+        ),
+        (
+            "snapshot?tag=x&tables=ks.nope",
+            "Unknown keyspace/cf pair (ks.nope)",
+        ),
+        (
+            "snapshot?tag=x&ttl=3s",
+            "ttl for snapshot must be at least 60 seconds",
+        ),
+        (
+            "clear-snapshot?tag=x&older_than=1h",
+            "Specifying snapshot name together with an age is not allowed",
+        ),
+    ] {
+        let error = admin.post(&format!("/admin/{request}")).unwrap_err();
+        assert_eq!(error.to_string(), format!("the node refused: {message}"));
+    }
+    let clear =
+        |request: &str| admin.post(&format!("/admin/clear-snapshot?{request}")).unwrap()["snapshots"].clone();
+    assert_eq!(clear("tag=one&keyspaces=other"), 0);
+    assert_eq!(clear("tag=one&keyspaces=ks"), 1);
+    assert_eq!(clear("older_than=1d"), 0);
+    assert_eq!(clear("older_than_timestamp=2100-01-01T00:00:00Z"), 2);
+    assert_eq!(list(), SnapshotsReport::default());
+    // All keyspaces, those of the system included.
+    assert!(admin.post("/admin/snapshot?tag=all").unwrap()["tables"].as_u64() > Some(10));
+}
+
+#[test]
+fn the_virtual_table_has_all_snapshots() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'one')");
+    run(&mut client, "TRUNCATE ks.t");
+    let (_door, admin) = open(&setup);
+    admin
+        .post("/admin/snapshot?tag=kept&keyspaces=ks&ttl=1d")
+        .unwrap();
+    let all = "SELECT name, keyspace_name, table_name, expires_at, true_size FROM system_views.snapshots";
+    assert_eq!(count(&mut client, all), 2);
+    let kept = rows(&mut client, &format!("{all} WHERE name = 'kept'"));
+    let kept: Vec<_> = kept.rows().collect();
+    assert_eq!(kept.len(), 1);
+    assert!(kept[0][3].is_some());
+    run(&mut client, "DROP TABLE ks.t");
+    assert_eq!(count(&mut client, all), 2);
+}
+
+#[test]
+fn a_snapshot_of_a_table_with_indexes_and_a_view_is_brought_back() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let view = "CREATE MATERIALIZED VIEW ks.mv AS SELECT * FROM ks.i WHERE v IS NOT NULL AND k IS NOT NULL \
+                PRIMARY KEY (v, k)";
+    for statement in [
+        "CREATE TABLE ks.i (k int PRIMARY KEY, v text, w text)",
+        "CREATE INDEX by_v ON ks.i (v)",
+        "CREATE INDEX by_w ON ks.i (w) USING 'sai'",
+        view,
+    ] {
+        run(&mut client, statement);
+    }
+    for key in 0..20 {
+        let (v, w) = (key % 2, key % 5);
+        run(
+            &mut client,
+            &format!("INSERT INTO ks.i (k, v, w) VALUES ({key}, 'v{v}', 'w{w}')"),
+        );
+    }
+    let (_door, admin) = open(&setup);
+    admin.post("/admin/flush?keyspace=ks&table=i").unwrap();
+    run(&mut client, "UPDATE ks.i SET v = 'v1' WHERE k = 0");
+    admin.post("/admin/snapshot?tag=s&keyspaces=ks").unwrap();
+    let report: SnapshotsReport = admin.get("/admin/snapshots").unwrap();
+    let of_table = report.snapshots.iter().find(|one| one.table == "i").unwrap();
+    let directory = of_table.directory.clone();
+    let in_hidden = setup.env.list(format!("{directory}/.by_v").as_ref()).unwrap();
+    assert!(in_hidden.iter().any(|entry| entry.name.ends_with("Data.db")));
+    let beside = setup.env.list(directory.as_ref()).unwrap();
+    assert!(
+        beside.iter().any(|entry| entry.name.contains("Index+by_w")),
+        "{beside:?}"
+    );
+    assert!(report.snapshots.iter().any(|one| one.table == "mv"));
+    run(&mut client, "TRUNCATE ks.i");
+    assert_eq!(count(&mut client, "SELECT * FROM ks.mv"), 0);
+    // An import would not fill the view: it is made again.
+    run(&mut client, "DROP MATERIALIZED VIEW ks.mv");
+    let escaped = directory.replace('/', "%2F");
+    let place = format!("keyspace=ks&table=i&directory={escaped}&source=copied");
+    let done: ImportReport = posted(&admin, &format!("/admin/import?{place}"));
+    assert_eq!(done.refused, []);
+    run(&mut client, view);
+    setup.node.engine().wait_idle();
+    assert_eq!(count(&mut client, "SELECT * FROM ks.i"), 20);
+    assert_eq!(count(&mut client, "SELECT * FROM ks.i WHERE v = 'v1'"), 11);
+    assert_eq!(count(&mut client, "SELECT * FROM ks.i WHERE v = 'v0'"), 9);
+    assert_eq!(count(&mut client, "SELECT * FROM ks.i WHERE w = 'w3'"), 4);
+    while count(&mut client, "SELECT * FROM ks.mv WHERE v = 'v1'") < 11 {
+        std::thread::yield_now();
+    }
+    // The snapshot is still whole.
+    assert!(setup.env.list(directory.as_ref()).unwrap().len() >= beside.len());
+}
+
+#[test]
+fn backups_are_switched_and_files_are_found() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let (_door, admin) = open(&setup);
+    let backup = || admin.get::<BackupReport>("/admin/backup").unwrap().to_string();
+    assert_eq!(backup(), "not running");
+    admin.post("/admin/backup?on=true").unwrap();
+    assert_eq!(backup(), "running");
+    for key in [1, 2] {
+        run(
+            &mut client,
+            &format!("INSERT INTO ks.t (k, v) VALUES ({key}, 'x')"),
+        );
+        admin.post("/admin/flush?keyspace=ks&table=t").unwrap();
+    }
+    let paths: DataPathsReport = admin.get("/admin/data-paths?tables=ks.t").unwrap();
+    let directory = &paths.keyspaces["ks"]["t"];
+    let backed_up = setup.env.list(format!("{directory}/backups").as_ref()).unwrap();
+    let data = |name: &str| name.ends_with("Data.db");
+    assert_eq!(backed_up.iter().filter(|entry| data(&entry.name)).count(), 2);
+    let all: DataPathsReport = admin.get("/admin/data-paths").unwrap();
+    assert!(all.keyspaces.contains_key("system_schema"));
+    let with = |request: &str| {
+        admin.get::<SSTablesReport>(&format!("/admin/sstables?keyspace=ks&table=t&{request}"))
+    };
+    assert_eq!(
+        with("key=2").unwrap().sstables,
+        [format!("{directory}/nb-2-big-Data.db")]
+    );
+    assert_eq!(
+        with("key=00000001&hex=true").unwrap().sstables,
+        [format!("{directory}/nb-1-big-Data.db")]
+    );
+    assert!(with("key=x").is_err());
+    assert!(
+        admin
+            .get::<DataPathsReport>("/admin/data-paths?tables=ks.u")
+            .is_err()
+    );
+}
