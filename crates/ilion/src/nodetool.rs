@@ -7,11 +7,13 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// A verb of nodetool, and the command with its first arguments.
-const VERBS: [(&str, &[&str]); 31] = [
+const VERBS: [(&str, &[&str]); 34] = [
     ("cfhistograms", &["table-histograms"]),
     ("cfstats", &["table-stats"]),
     ("clearsnapshot", &["clear-snapshot"]),
+    ("clientstats", &["clients"]),
     ("compact", &["compact"]),
+    ("compactionhistory", &["compaction-history"]),
     ("compactionstats", &["compactions"]),
     ("datapaths", &["data-paths"]),
     ("disableautocompaction", &["autocompaction", "off"]),
@@ -38,6 +40,7 @@ const VERBS: [(&str, &[&str]); 31] = [
     ("stop", &["stop"]),
     ("tablehistograms", &["table-histograms"]),
     ("tablestats", &["table-stats"]),
+    ("tpstats", &["thread-pools"]),
     ("version", &["--version"]),
 ];
 

@@ -2,7 +2,9 @@
 
 use ilion_env::Env;
 use ilion_protocol::{Rows, Version};
-use ilion_server::admin::{BackupReport, DataPathsReport, ImportReport, SSTablesReport, SnapshotsReport};
+use ilion_server::admin::{
+    BackupReport, DataPathsReport, ImportReport, NodeTableReport, SSTablesReport, SnapshotsReport,
+};
 
 use crate::admin::{open, posted};
 use crate::client::{Client, rows_of};
@@ -200,5 +202,39 @@ fn backups_are_switched_and_files_are_found() {
         admin
             .get::<DataPathsReport>("/admin/data-paths?tables=ks.u")
             .is_err()
+    );
+}
+
+#[test]
+fn compactions_threads_and_clients_are_listed() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let (_door, admin) = open(&setup);
+    for _ in 0..2 {
+        run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'x')");
+        admin.post("/admin/flush?keyspace=ks&table=t").unwrap();
+    }
+    admin.post("/admin/compact?keyspace=ks&table=t").unwrap();
+    let table = |name: &str| admin.get::<NodeTableReport>(&format!("/admin/{name}")).unwrap();
+    let history = table("compaction-history").compaction_history();
+    assert!(history.starts_with("Compaction History: \nid "), "{history}");
+    assert!(history.contains(" ks            t                 "), "{history}");
+    assert!(history.contains("{2:1}"), "{history}");
+    let pools = table("thread-pools").thread_pools();
+    assert!(
+        pools.starts_with("Pool Name") && pools.lines().count() > 2,
+        "{pools}"
+    );
+    let clients = table("clients");
+    assert!(
+        clients
+            .clients(false)
+            .starts_with("Total connected clients: 1\n\nUser")
+    );
+    assert!(
+        clients.clients(true).contains("/127.0.0.1:"),
+        "{}",
+        clients.clients(true)
     );
 }
