@@ -135,7 +135,10 @@ fn of_nodetool(given: &[OsString]) -> Result<Vec<OsString>, String> {
     };
     let mut all: Vec<OsString> = ["ilion"].iter().chain(*command).map(OsString::from).collect();
     all.extend(rest.map(|argument| own_option(command[0], argument)));
-    all.extend(place);
+    // These ask no node.
+    if !["help", "version"].contains(&&*verb) {
+        all.extend(place);
+    }
     Ok(all)
 }
 
@@ -177,6 +180,7 @@ mod tests {
                 "ilion sstable import --copy-data ks t /dir",
             ),
             ("nodetool", "ilion help"),
+            ("nodetool -p 9043 version", "ilion --version"),
         ] {
             assert_eq!(own(given).as_deref(), Ok(expected), "{given}");
         }

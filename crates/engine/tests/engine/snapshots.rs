@@ -500,8 +500,9 @@ fn a_power_loss_at_any_sync_leaves_whole_snapshots_and_no_data_twice_or_lost() {
         if event.moment != Moment::BeforeSync {
             return;
         }
-        let rule = match event.number % 2 {
+        let rule = match event.number % 3 {
             0 => CrashRule::LoseUnsynced,
+            1 => CrashRule::KeepAll,
             _ => CrashRule::Seeded(event.number * 7919),
         };
         let crash = (env.crash(rule), now.lock().clone());
@@ -748,7 +749,7 @@ fn directories_of_others_are_no_snapshots() {
     let store = new_store(19, small_options());
     snapshot(&store, "s");
     let snapshots = store.directory().join("snapshots");
-    for name in [".s.removing", ".x.making"] {
+    for name in [".s.remove", ".x.making"] {
         let directory = snapshots.join(name);
         store.env.create_dir_all(&directory).unwrap();
         store
