@@ -249,10 +249,8 @@ impl CommitLog {
             let removed = self
                 .shared
                 .env
-                .remove_file(&segment::path_of(&self.shared.dir, id));
-            if let Err(error) = removed
-                && !error.is_not_found()
-            {
+                .remove_file_if_any(&segment::path_of(&self.shared.dir, id));
+            if let Err(error) = removed {
                 self.shared.state.lock().sealed.push_front((id, size_bytes));
                 return Err(error.into());
             }

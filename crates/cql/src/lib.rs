@@ -12,6 +12,7 @@
 //! | `fault`, `error` | errors of texts that are not CQL |
 //! | `print`, `quote` | tree to text |
 //! | `split` | scripts to statements |
+//! | `secret` | texts without the passwords in them |
 //! | `shape` | statements without their values |
 //!
 //! A new statement touches `ast`, `parser::statement` and its family's file, `print::statement`, and `testdata`.
@@ -24,12 +25,14 @@ mod lexer;
 mod parser;
 mod print;
 mod quote;
+mod secret;
 mod shape;
 mod split;
 mod token;
 
 pub use error::{Error, ErrorKind};
 pub use quote::{is_reserved, quote_identifier, quote_string};
+pub use secret::{hide_secrets, mask_secrets};
 pub use shape::shape;
 pub use split::split_statements;
 
@@ -91,6 +94,6 @@ fn parse_whole<'a, T>(
     let mut parser = Parser::new(text);
     match parse(&mut parser).and_then(|parsed| parser.end().map(|()| parsed)) {
         Ok(parsed) => Ok((parsed, parser)),
-        Err(fault) => Err(fault.into_error(text)),
+        Err(fault) => Err(fault.into_error(&mask_secrets(text))),
     }
 }

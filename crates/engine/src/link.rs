@@ -14,10 +14,7 @@ pub(crate) fn link_or_copy(env: &dyn Env, from: &Path, to: &Path) -> Result<()> 
         Err(error) if error.is_already_exists() || error.is_not_found() || error.is_no_space() => Err(error),
         // Another file system, one without links, or a file that may not be linked or synced.
         Err(_) => {
-            match env.remove_file(to) {
-                Err(error) if !error.is_not_found() => return Err(error),
-                _ => {}
-            }
+            env.remove_file_if_any(to)?;
             copy(env, from, to)
         }
     }

@@ -61,6 +61,13 @@ impl LiveSSTable {
         indexes.extend(index.map(|index| (name.to_owned(), index)));
     }
 
+    /// Removes this part of an attached index, if it is still the one of its name.
+    pub(crate) fn remove_index(&self, part: &Arc<dyn SSTableIndex>) {
+        self.indexes
+            .write()
+            .retain(|(_, known)| !Arc::ptr_eq(known, part));
+    }
+
     /// Marks it as removed by the transaction. Its files are removed with the last reference, and then the log of the transaction.
     pub(crate) fn retire(&self, transaction: Arc<CommittedTransaction>) {
         // Only one transaction ever removes an SSTable: `maintenance` sees to it.

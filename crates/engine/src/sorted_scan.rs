@@ -120,9 +120,11 @@ impl SortedScan {
 
     /// The part of a source that stands before the next group; `None` if the source is gone. Opens it if need be.
     fn part(&mut self, source: usize) -> Option<usize> {
-        if let Some(at) = self.find(source) {
-            return Some(at);
-        }
+        self.find(source).or_else(|| self.open_part(source))
+    }
+
+    #[inline(never)]
+    fn open_part(&mut self, source: usize) -> Option<usize> {
         let live = &self.view.sstables[self.sorted.place(source)?];
         let read = &self.read;
         let cursor = live.sstable.cursor_in(
@@ -150,11 +152,13 @@ impl SortedScan {
         let Some(source) = self.order().only_source(self.spot) else {
             return Ok(None);
         };
-        if self.find(source).is_none() && self.is_beyond()? {
-            return Ok(None);
-        }
-        let Some(at) = self.part(source) else {
-            return Ok(None);
+        let at = match self.find(source) {
+            Some(at) => at,
+            None if self.is_beyond()? => return Ok(None),
+            None => match self.open_part(source) {
+                Some(at) => at,
+                None => return Ok(None),
+            },
         };
         let order = self.order();
         let mut spot = order.next(self.spot);

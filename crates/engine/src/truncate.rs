@@ -213,7 +213,7 @@ impl Shared {
         for entry in self.env.list(directory)? {
             // Snapshots stay.
             if !entry.is_dir {
-                self.env.remove_file(&directory.join(&entry.name))?;
+                self.env.remove_file_if_any(&directory.join(&entry.name))?;
             }
         }
         Ok(())

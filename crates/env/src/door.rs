@@ -25,6 +25,13 @@ pub trait Env: Send + Sync + 'static {
     fn hard_link(&self, from: &Path, to: &Path) -> Result<()>;
     /// Removes a file's name; open handles stay usable.
     fn remove_file(&self, path: &Path) -> Result<()>;
+    /// Removes a file's name if it is there. For files that another thread may be removing, too.
+    fn remove_file_if_any(&self, path: &Path) -> Result<()> {
+        match self.remove_file(path) {
+            Err(error) if error.is_not_found() => Ok(()),
+            removed => removed,
+        }
+    }
     /// Removes an empty directory.
     fn remove_dir(&self, path: &Path) -> Result<()>;
     /// Removes a directory and everything below it.
@@ -108,6 +115,11 @@ pub trait Env: Send + Sync + 'static {
         let mut bytes = vec![0; size];
         file.read_exact_at(0, &mut bytes)?;
         Ok(bytes)
+    }
+
+    /// As [`Env::write_atomically`], for a file that only its owner can read, whatever the umask is.
+    fn write_private(&self, path: &Path, content: &[u8]) -> Result<()> {
+        self.write_atomically(path, content)
     }
 
     /// Replaces a small file. A crash leaves the old or the new content; the new one is durable when it returns.

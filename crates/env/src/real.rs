@@ -87,6 +87,22 @@ impl Env for RealEnv {
         writer(file, "open", path)
     }
 
+    fn write_private(&self, path: &Path, content: &[u8]) -> Result<()> {
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        name.push(".tmp");
+        let temporary = path.with_file_name(name);
+        // A file that is there keeps its permissions, so it must go.
+        let _ = fs::remove_file(&temporary);
+        let mut options = self.to_write();
+        options.mode(0o600);
+        let mut file = writer(options.create_new(true).open(&temporary), "create", &temporary)?;
+        file.append(content)?;
+        file.sync()?;
+        drop(file);
+        self.rename(&temporary, path)?;
+        self.sync_dir(parent_of(path))
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         fs::rename(from, to).map_err(|source| Error::new("rename", from, source))
     }

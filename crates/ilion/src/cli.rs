@@ -78,6 +78,9 @@ pub enum Command {
     ClearSnapshot(ClearSnapshotArguments),
     /// Flushes everything, so that the next start has nothing to replay.
     Drain(AdminArguments),
+    /// Sets passwords on a stopped node.
+    #[command(subcommand)]
+    Auth(AuthCommand),
     /// Benchmarks any CQL server over the socket, or Ilion in this process.
     #[command(subcommand)]
     Bench(ilion_tools::bench::Command),
@@ -155,6 +158,39 @@ pub struct ServeArguments {
     /// A setting by its name in the file; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Lets other machines connect though nobody needs a password.
+    #[arg(long)]
+    pub insecure: bool,
+}
+
+/// What to do with roles.
+#[derive(Subcommand)]
+pub enum AuthCommand {
+    /// Gives a role a new password, for an operator who has lost it. The node must be stopped. Without --password-file and --stdin
+    /// the password is a random one, and is printed.
+    ResetPassword(ResetPasswordArguments),
+}
+
+/// Arguments of `auth reset-password`.
+#[derive(Args)]
+pub struct ResetPasswordArguments {
+    /// Directory of data, commit log and logs [default: ilion-data].
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Settings file (YAML, with the names of cassandra.yaml).
+    #[arg(long, value_name = "FILE", env = "ILION_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// A setting by its name in the file; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// A file with the new password.
+    #[arg(long, value_name = "FILE", conflicts_with = "stdin")]
+    pub password_file: Option<PathBuf>,
+    /// Reads the new password from stdin.
+    #[arg(long)]
+    pub stdin: bool,
+    /// The role.
+    pub role: String,
 }
 
 /// Arguments that name a node.

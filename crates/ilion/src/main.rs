@@ -3,6 +3,7 @@
 //! Exit codes: 0 success; 1 failure, with the reason on stderr; 2 wrong arguments or settings; 130 ended by a second signal.
 
 mod ask;
+mod auth;
 mod bench;
 mod cli;
 mod compactions;
@@ -21,7 +22,7 @@ use ilion_server::admin::{
     CompactionReport, InfoReport, StatusReport, TableHistogramsReport, TableStatsReport,
 };
 
-use cli::{Cli, Command, SstableCommand};
+use cli::{AuthCommand, Cli, Command, SstableCommand};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         }
         Command::Sstable(SstableCommand::Export(arguments)) => transfer::export(&arguments),
         Command::Sstable(SstableCommand::Import(arguments)) => transfer::import(&arguments),
+        Command::Auth(AuthCommand::ResetPassword(arguments)) => auth::reset_password(&arguments),
         Command::Bench(arguments) => {
             ilion_tools::bench::run(arguments, &bench::InProcess).map_err(Failure::of_tool)
         }

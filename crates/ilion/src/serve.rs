@@ -8,7 +8,10 @@ use std::time::Duration;
 use ilion_env::{Env, RealEnv, raise_descriptor_limit};
 use ilion_server::admin::{Access, AdminDoor, EngineAdmin};
 use ilion_server::settings::{Loaded, SETTINGS, Settings};
-use ilion_server::{Entrance, Node, OpenError, Port, Server, ServerOptions, StopSignals, start_logging};
+use ilion_server::{
+    Entrance, Exposure, NewSuperuser, Node, OpenError, Port, Server, ServerOptions, StopSignals,
+    SuperuserChoice, check_exposure, start_logging,
+};
 
 use crate::Failure;
 use crate::cli::ServeArguments;
@@ -22,6 +25,13 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let env: Arc<dyn Env> = real.clone();
     let loaded = load(&*env, arguments)?;
     let settings = loaded.settings;
+    let exposure = match arguments.insecure {
+        true => Exposure::Accepted,
+        false => Exposure::Refused,
+    };
+    check_exposure(&settings, exposure).map_err(Failure::Usage)?;
+    let superuser =
+        SuperuserChoice::of(&*env, std::env::vars_os()).map_err(|error| Failure::Usage(error.to_string()))?;
     real.set_umask(settings.umask.0);
     let log_path = start_logging(&env, &settings.log_path(), &settings.log_level).map_err(Failure::Failed)?;
     let began = env.monotonic_nanos();
@@ -42,6 +52,12 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         OpenError::Settings(_) => Failure::Usage(error.to_string()),
         error => failed("cannot open the data directory")(error),
     })?;
+    let created = node
+        .ensure_superuser(&superuser, &settings.directory)
+        .map_err(failed("cannot create the first superuser"))?;
+    if let Some(created) = created {
+        tell_superuser(&created);
+    }
     // Signals must be handled before the port is open: a client that can connect may also send one.
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
     let server = node.serve_at(port, &options).map_err(failed("cannot start"))?;
@@ -85,6 +101,25 @@ fn tell_start(settings: &Settings) {
     }
 }
 
+/// Logs that there is a first superuser, and where its password is.
+fn tell_superuser(created: &NewSuperuser) {
+    let role = &created.role;
+    match &created.password_file {
+        None => tracing::info!(
+            role,
+            "created the first superuser, with the password that was given"
+        ),
+        Some(path) => {
+            let path = absolute(path);
+            tracing::info!(
+                role,
+                password_file = %path.display(),
+                "created the first superuser; read its password in the file, log in, change it and remove the file"
+            );
+        }
+    }
+}
+
 fn tell_serving(node: &Node, server: &Server, door: &AdminDoor, elapsed_nanos: u64) {
     let tables = node.engine().table_facts();
     tracing::info!(
@@ -106,13 +141,14 @@ fn failed<E: std::error::Error>(doing: &'static str) -> impl Fn(E) -> Failure {
     }
 }
 
-fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure> {
+/// The settings of all sources, as `serve` takes them.
+pub fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure> {
     let mut loaded = Loaded::default();
     let usage = |error: ilion_server::settings::SettingsError| Failure::Usage(error.to_string());
     if let Some(path) = &arguments.config {
         loaded.add_file(env, path).map_err(usage)?;
     }
-    loaded.add_environment(std::env::vars()).map_err(usage)?;
+    loaded.add_environment(std::env::vars_os()).map_err(usage)?;
     for (flag, name, value) in arguments.flags() {
         loaded.set(name, &value, || flag.to_owned()).map_err(usage)?;
     }
@@ -144,6 +180,6 @@ fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path
     );
 }
 
-fn absolute(path: &Path) -> PathBuf {
+pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

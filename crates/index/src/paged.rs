@@ -81,7 +81,7 @@ impl PagedWriter {
     /// Removes the temporary file.
     pub(crate) fn abandon(self) {
         drop(self.pages);
-        if let Err(error) = self.env.remove_file(&self.temporary) {
+        if let Err(error) = self.env.remove_file_if_any(&self.temporary) {
             tracing::warn!(%error, "cannot remove an unused file");
         }
     }

@@ -4,13 +4,16 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ilion_auth::Resource;
 use ilion_cql::Marker;
 use ilion_cql::ast::QualifiedName;
 use ilion_env::patience::Patience;
 use ilion_rows::{DecoratedKey, Mutation};
 use ilion_schema::{Applied, Keyspace, Schema, SchemaChange, TableId, TableSchema};
 use ilion_script::CallBudget;
+use ilion_types::CqlType;
 
+use crate::access::function_resource;
 use crate::{ColumnSpec, Error, ExecuteOptions, LogPosition, QueryOptions, Store, Value, WriteType};
 
 /// What planning a statement needs.
@@ -26,6 +29,7 @@ pub(crate) struct PlanContext<'a> {
     /// How many calls were resolved to a function so far.
     pub resolutions: Cell<u32>,
     functions: RefCell<BTreeSet<(String, String)>>,
+    executed: RefCell<BTreeSet<Resource>>,
 }
 
 impl<'a> PlanContext<'a> {
@@ -46,6 +50,7 @@ impl<'a> PlanContext<'a> {
             markers: RefCell::new(vec![None; markers.len()]),
             resolutions: Cell::default(),
             functions: RefCell::default(),
+            executed: RefCell::default(),
         }
     }
 
@@ -53,6 +58,17 @@ impl<'a> PlanContext<'a> {
     pub fn calls(&self, keyspace: &str, function: &str) {
         let called = (keyspace.to_owned(), function.to_owned());
         self.functions.borrow_mut().insert(called);
+    }
+
+    /// Records that the statement calls this user-defined function or aggregate.
+    pub fn executes(&self, keyspace: &str, function: &str, argument_types: &[CqlType]) {
+        let function = function_resource(keyspace, function, argument_types);
+        self.executed.borrow_mut().insert(function);
+    }
+
+    /// The user-defined functions and aggregates that the statement calls.
+    pub fn executed(&self) -> Vec<Resource> {
+        self.executed.take().into_iter().collect()
     }
 
     /// User-defined functions and aggregates that the statement may call, by keyspace and name.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::context::Execution;
 use crate::planned::Planned;
 use crate::term::functions::call_budget;
-use crate::{Error, ExecuteOptions, Outcome, QueryOptions, ResultSet, Store, Value};
+use crate::{Error, ExecuteOptions, Executed, Outcome, QueryOptions, ResultSet, Store, Value};
 
 /// Executes a statement; returns the cells of its rows, row after row. Requires: its table has no view. Without the server's
 /// own tables it does nothing.
@@ -20,13 +20,31 @@ pub(crate) fn run(
     cql: &str,
     values: &[Value],
 ) -> Result<Vec<Option<Bytes>>, Error> {
-    let schema = store.schema();
-    if schema.keyspace("system").is_none() {
+    if store.schema().keyspace("system").is_none() {
         return Ok(Vec::new());
     }
+    match execute(store, options, cql, values)?.outcome {
+        Outcome::Rows(rows) => Ok(cells(&rows)),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// As [`run`]; returns the whole answer.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn execute(
+    store: &dyn Store,
+    options: &QueryOptions,
+    cql: &str,
+    values: &[Value],
+) -> Result<Executed, Error> {
+    let schema = store.schema();
     // The operator's limits are for clients.
     let own = QueryOptions {
         guardrails: crate::Guardrails::default(),
+        batch_size_warn_bytes: 0,
+        batch_size_fail_bytes: 0,
         ..options.clone()
     };
     let planned = Planned::of(cql, None, store, &own)?;
@@ -44,10 +62,7 @@ pub(crate) fn run(
         patience: None,
         views: None,
     };
-    match planned.plan.execute(&execution)?.outcome {
-        Outcome::Rows(rows) => Ok(cells(&rows)),
-        _ => Ok(Vec::new()),
-    }
+    planned.plan.execute(&execution)
 }
 
 fn cells(rows: &ResultSet) -> Vec<Option<Bytes>> {

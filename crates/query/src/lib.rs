@@ -11,6 +11,7 @@
 //! | `prepared`, `statement_cache` | [`Prepared`]; the known prepared statements, in memory and in `system.prepared_statements` |
 //! | `invalidation` | which prepared statements a schema change invalidates |
 //! | `internal` | Ilion's own statements |
+//! | `access` | logins and permissions; statements about roles |
 //! | `store`, `engine_store` | [`Store`]: the interface to the storage below; [`EngineStore`]: the engine |
 //! | `context` | the inputs of planning and executing |
 //! | `planned`, `plan` | a text that was planned; a statement ready to be executed |
@@ -33,6 +34,7 @@
 //! | `write` | INSERT, UPDATE, DELETE |
 //! | `views` | materialized views |
 
+mod access;
 mod aggregate;
 mod batch;
 mod batch_sizes;
@@ -67,6 +69,10 @@ mod type_name;
 mod views;
 mod write;
 
+pub use access::{
+    AccessControl, AccessOptions, Authenticator, Authorizer, FirstSuperuser, Identity, Login,
+    NetworkAuthorizer, SetupError,
+};
 pub use batch_sizes::{BatchSizes, Sizes};
 pub use engine_store::EngineStore;
 pub use error::{Error, FailureReason, WriteType};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ilion_cql::ast::{Modification, QualifiedName, Statement};
 use ilion_schema::{TableKind, TableSchema, is_system_keyspace};
 
+use crate::access::AccessPlan;
 use crate::batch::BatchPlan;
 use crate::consistency;
 use crate::context::{Execution, PlanContext};
@@ -29,6 +30,8 @@ pub(crate) enum Plan {
     /// Removes all data of a table.
     Truncate(Arc<TableSchema>),
     Schema(Box<SchemaPlan>),
+    /// About roles and permissions.
+    Access(Box<AccessPlan>),
     Describe(Box<DescribePlan>),
 }
 
@@ -58,7 +61,10 @@ impl Plan {
             Statement::Use(keyspace) => Self::Use(keyspace.clone()),
             Statement::Truncate(name) => Self::Truncate(truncated_table(name, context)?),
             Statement::Describe(describe) => Self::Describe(Box::new(DescribePlan::plan(describe, context))),
-            other => Self::Schema(Box::new(SchemaPlan::plan(other, context)?)),
+            other => match AccessPlan::of(other, context.keyspace) {
+                Some(plan) => Self::Access(Box::new(plan)),
+                None => Self::Schema(Box::new(SchemaPlan::plan(other, context)?)),
+            },
         })
     }
 
@@ -136,6 +142,10 @@ impl Plan {
             Self::Truncate(table) => truncate(table, execution),
             Self::Schema(change) => change.execute(execution),
             Self::Describe(describe) => describe.execute(execution),
+            // The processor executes it, who knows the client.
+            Self::Access(_) => Err(Error::ServerError(
+                "a statement about roles has no client".to_owned(),
+            )),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ilion_cql::ast::{Batch, Modification, QualifiedName, Statement};
 use ilion_env::trace;
 
+use crate::access::Needs;
 use crate::context::PlanContext;
 use crate::plan::Plan;
 use crate::{ColumnSpec, Error, QueryOptions, Shape, Store};
@@ -32,6 +33,8 @@ pub(crate) struct Planned {
     pub is_qualified: bool,
     /// User-defined functions and aggregates that it may call, by keyspace and name.
     pub functions: Vec<(String, String)>,
+    /// What its client needs.
+    pub needs: Needs,
 }
 
 impl Planned {
@@ -53,6 +56,7 @@ impl Planned {
         let schema = store.schema();
         let context = PlanContext::new(store, &schema, options, keyspace, &parsed.markers);
         let plan = Plan::of(&parsed.statement, &context)?;
+        let needs = Needs::of(&plan, context.executed(), &schema);
         Ok(Self {
             result_columns: plan.result_columns(),
             variables: context.variables()?,
@@ -63,6 +67,7 @@ impl Planned {
             schema_epoch: schema.epoch,
             is_qualified: is_qualified(&parsed.statement),
             functions: context.functions(),
+            needs,
         })
     }
 

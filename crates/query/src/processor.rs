@@ -13,6 +13,7 @@ use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 
 use crate::BatchSizes;
+use crate::access::AccessControl;
 use crate::batch::{self, Member};
 use crate::bind::{BoundBy, bind};
 use crate::context::Execution;
@@ -50,6 +51,7 @@ pub struct QueryProcessor {
     prepared: StatementCache,
     texts: Cache<TextKey, Arc<Planned>>,
     views: Arc<Views>,
+    access: Arc<AccessControl>,
     patience: Arc<dyn Patience>,
     /// Held exclusively while a schema statement is planned and executed, so that the schema it was planned against does not
     /// change. Held shared while a statement is prepared, so that no plan is cached that is older than the schema.
@@ -83,6 +85,7 @@ impl QueryProcessor {
         Self {
             store: store.clone(),
             views,
+            access: Arc::new(AccessControl::new(store.clone(), &options)),
             prepared,
             texts: Cache::new(TEXTS_KEPT),
             patience: Arc::new(ReadPatience {
@@ -92,6 +95,11 @@ impl QueryProcessor {
             options,
             schema_turn: RwLock::new(()),
         }
+    }
+
+    /// Logins and permissions.
+    pub fn access(&self) -> &Arc<AccessControl> {
+        &self.access
     }
 
     /// Ends long reads, running and later ones, since the node stops.
@@ -126,8 +134,9 @@ impl QueryProcessor {
     ) -> Result<Executed, Error> {
         let keyspace = options.keyspace.as_deref().or(client.keyspace.as_deref());
         let planned = self.planned(cql, keyspace)?;
+        self.access.check(&client.identity, &planned.needs)?;
         let values = bind(&planned.variables, &options.values, BoundBy::Query)?;
-        let mut executed = self.run(&planned, &values, options)?;
+        let mut executed = self.run(client, &planned, &values, options)?;
         executed.shape = Some(planned.shape.clone());
         Ok(remember_keyspace(executed, client))
     }
@@ -159,7 +168,14 @@ impl QueryProcessor {
         self.prepared.check_size(cql)?;
         let planned = self.plan(cql, keyspace)?;
         let id_keyspace = keyspace.filter(|_| !planned.is_qualified);
+        let is_about_access = matches!(planned.plan, Plan::Access(_));
         let prepared = Prepared::new(statement_id(cql, id_keyspace), Arc::new(planned));
+        if is_about_access {
+            // It may have a password, which must not come into the table of prepared statements.
+            let prepared = Arc::new(prepared);
+            self.prepared.renew(prepared.clone());
+            return Ok(prepared);
+        }
         Ok(self.prepared.add(prepared, cql, id_keyspace))
     }
 
@@ -213,8 +229,9 @@ impl QueryProcessor {
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
         let prepared = self.current(prepared)?;
+        self.access.check(&client.identity, &prepared.planned.needs)?;
         let values = bind(&prepared.variables, &options.values, BoundBy::Execute)?;
-        let mut executed = self.run(&prepared.planned, &values, options)?;
+        let mut executed = self.run(client, &prepared.planned, &values, options)?;
         if let Outcome::Rows(rows) = &mut executed.outcome {
             rows.metadata_id = match &prepared.result_columns {
                 Some(columns) if Arc::ptr_eq(columns, &rows.columns) => Some(prepared.result_metadata_id),
@@ -243,6 +260,9 @@ impl QueryProcessor {
             .iter()
             .map(|(statement, _)| self.member_of_batch(statement, keyspace))
             .collect::<Result<Vec<_>, _>>()?;
+        planned
+            .iter()
+            .try_for_each(|planned| self.access.check(&client.identity, &planned.needs))?;
         let values = planned
             .iter()
             .zip(&statements)
@@ -326,14 +346,21 @@ impl QueryProcessor {
     }
 
     fn plan(&self, text: &str, keyspace: Option<&str>) -> Result<Planned, Error> {
-        trace::note(|| format!("Parsing {text}"));
+        trace::note(|| format!("Parsing {}", ilion_cql::hide_secrets(text)));
         Planned::of(text, keyspace, &*self.store, &self.options)
     }
 
-    fn run(&self, planned: &Planned, values: &[Value], options: &ExecuteOptions) -> Result<Executed, Error> {
+    fn run(
+        &self,
+        client: &ClientState,
+        planned: &Planned,
+        values: &[Value],
+        options: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
         let before = spectrogram::set_statement(planned.shape.id);
-        let executed = match planned.plan {
-            Plan::Schema(_) => self.change_schema(planned, options),
+        let executed = match &planned.plan {
+            Plan::Schema(_) => self.change_schema(client, planned, options),
+            Plan::Access(plan) => plan.execute(&self.access, &client.identity, &self.store.schema()),
             _ => self.run_now(planned, values, options),
         };
         spectrogram::set_statement(before);
@@ -342,13 +369,19 @@ impl QueryProcessor {
 
     /// Executes a schema statement, planned against the current schema, and invalidates the prepared statements that depend
     /// on it.
-    fn change_schema(&self, planned: &Planned, options: &ExecuteOptions) -> Result<Executed, Error> {
+    fn change_schema(
+        &self,
+        client: &ClientState,
+        planned: &Planned,
+        options: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
         let _turn = self.schema_turn.write();
         let renewed;
         let planned = match planned.schema_epoch == self.store.schema().epoch {
             true => planned,
             false => {
                 renewed = self.plan(&planned.text, planned.keyspace.as_deref())?;
+                self.access.check(&client.identity, &renewed.needs)?;
                 &renewed
             }
         };
@@ -362,13 +395,24 @@ impl QueryProcessor {
             .apply(change.change(), self.store.now_micros());
         let diffs = applied.map_or_else(|_| Vec::new(), |applied| applied.diffs);
         let changed = Invalidated::by(&diffs);
-        if changed.is_empty() {
-            return self.run_now(planned, &[], options);
+        let mut executed = if changed.is_empty() {
+            self.run_now(planned, &[], options)?
+        } else {
+            let invalid = self.prepared.invalid(&changed);
+            self.prepared.forget_before_change(&invalid);
+            let executed = self.run_now(planned, &[], options)?;
+            self.prepared.forget_after_change(&invalid);
+            executed
+        };
+        match self.access.follow(&diffs, &client.identity) {
+            Ok(durable_at) => executed.durable_at = executed.durable_at.max(durable_at),
+            Err(error) => {
+                tracing::warn!(%error, "the schema has changed, but not the permissions that follow from it");
+                executed.warnings.push(format!(
+                    "The permissions of the change could not be written: {error}"
+                ));
+            }
         }
-        let invalid = self.prepared.invalid(&changed);
-        self.prepared.forget_before_change(&invalid);
-        let executed = self.run_now(planned, &[], options)?;
-        self.prepared.forget_after_change(&invalid);
         Ok(executed)
     }
 

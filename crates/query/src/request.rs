@@ -10,6 +10,7 @@ use bytes::Bytes;
 use ilion_rows::TombstoneLimits;
 
 use crate::BatchSizes;
+use crate::access::{AccessOptions, Identity};
 use crate::{DiskUsage, Guardrails};
 
 /// A consistency level by its code in the protocol. One node has all data, so levels are checked and reported, but there is
@@ -120,8 +121,8 @@ pub struct ExecuteOptions {
 pub struct ClientState {
     /// Set by `USE`.
     pub keyspace: Option<String>,
-    /// The user who is logged in.
-    pub user: Option<String>,
+    /// Who sends the statements.
+    pub identity: Identity,
     /// True once the client was warned of prepared statements with unqualified names; it is warned once.
     pub is_told_of_use: bool,
 }
@@ -175,6 +176,8 @@ pub struct QueryOptions {
     pub read_timeout: Option<Duration>,
     /// Timeout of any other SELECT; `None` means no timeout.
     pub range_timeout: Option<Duration>,
+    /// Logins and permissions.
+    pub access: AccessOptions,
     /// Set when the node stops: long reads then end at once.
     pub is_stopping: Arc<AtomicBool>,
 }
@@ -209,6 +212,7 @@ impl Default for QueryOptions {
             },
             read_timeout: None,
             range_timeout: None,
+            access: AccessOptions::default(),
             is_stopping: Arc::default(),
         }
     }

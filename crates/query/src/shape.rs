@@ -25,7 +25,7 @@ pub struct Shape {
 impl Shape {
     /// The shape of a text, in a keyspace.
     pub fn of(text: &str, keyspace: Option<&str>) -> Self {
-        let text = ilion_cql::shape(text).unwrap_or_else(|| NOT_CQL.to_owned());
+        let text = ilion_cql::shape(&ilion_cql::hide_secrets(text)).unwrap_or_else(|| NOT_CQL.to_owned());
         Self::new(keyspace.unwrap_or_default().to_owned(), text)
     }
 

@@ -121,7 +121,7 @@ impl StatementCache {
         if size <= max {
             return Ok(());
         }
-        let start: String = text.chars().take(200).collect();
+        let start: String = ilion_cql::hide_secrets(text).chars().take(200).collect();
         Err(Error::Invalid(format!(
             "Prepared statement of size {size} bytes is larger than allowed maximum of {max} bytes (a quarter of \
              prepared_statements_cache_size): {start}..."

@@ -10,7 +10,7 @@ pub struct PlainLuck {
     wait: u32,
 }
 
-/// Number of misses before looks become rarer: each source begins with a partition that is read row by row.
+/// Number of misses before looks become rarer: partitions that cross the end of a chunk are read row by row, and say little of the rest.
 const MISSES_FREE: u32 = 8;
 /// Maximum number of doublings.
 const DOUBLINGS_MAX: u32 = 6;

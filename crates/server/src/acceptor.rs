@@ -5,28 +5,24 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_env::Env;
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::client_memory::ClientMemory;
-use crate::connection::{Connection, ConnectionLimits};
+use crate::connection::{Connection, ConnectionLimits, Shared};
 use crate::descriptors::DescriptorReserve;
 use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::options::ServerOptions;
-use crate::queues::Queues;
 use crate::session::{Session, SessionLimits};
 
 /// Accepts the connections of one listener.
 pub(crate) struct Acceptor {
     options: ServerOptions,
-    clock: Arc<dyn Env>,
+    shared: Shared,
     events: Arc<Events>,
-    metrics: Arc<ServerMetrics>,
-    queues: Queues,
     memory: Arc<ClientMemory>,
     stopping: watch::Receiver<bool>,
     reserve: DescriptorReserve,
@@ -41,20 +37,16 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 impl Acceptor {
     pub fn new(
         options: ServerOptions,
-        clock: Arc<dyn Env>,
+        shared: Shared,
         events: Arc<Events>,
-        metrics: Arc<ServerMetrics>,
-        queues: Queues,
         memory: Arc<ClientMemory>,
         stopping: watch::Receiver<bool>,
     ) -> Self {
         Self {
             reserve: DescriptorReserve::of_clients(options.descriptors_max),
             options,
-            clock,
+            shared,
             events,
-            metrics,
-            queues,
             memory,
             stopping,
             by_address: Arc::default(),
@@ -85,12 +77,12 @@ impl Acceptor {
 
     fn accept(&mut self, stream: TcpStream, peer: SocketAddr, connections: &mut JoinSet<()>) {
         if !self.has_room_for(peer.ip()) {
-            self.metrics.connections_refused.inc();
+            self.shared.metrics.connections_refused.inc();
             tracing::warn!(%peer, "a connection was refused: there are too many (native_transport_max_concurrent_connections)");
             return;
         }
         if !self.reserve.admits(&stream) {
-            self.metrics.connections_refused.inc();
+            self.shared.metrics.connections_refused.inc();
             return;
         }
         // Answers are written whole: Nagle's algorithm would only delay them.
@@ -131,9 +123,7 @@ impl Acceptor {
         let connection = Connection::new(
             session.clone(),
             stream,
-            self.clock.clone(),
-            self.queues.clone(),
-            self.metrics.clone(),
+            self.shared.clone(),
             connection_limits,
             self.stopping.clone(),
         );
@@ -156,13 +146,13 @@ struct OpenConnection {
 impl OpenConnection {
     fn new(acceptor: &Acceptor, session: Arc<Session>) -> Self {
         acceptor.events.add(&session);
-        acceptor.metrics.connections.inc();
-        acceptor.metrics.connections_total.inc();
+        acceptor.shared.metrics.connections.inc();
+        acceptor.shared.metrics.connections_total.inc();
         *acceptor.by_address.lock().entry(session.peer.ip()).or_default() += 1;
         Self {
             session,
             events: acceptor.events.clone(),
-            metrics: acceptor.metrics.clone(),
+            metrics: acceptor.shared.metrics.clone(),
             by_address: acceptor.by_address.clone(),
         }
     }

@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::client_memory::Account;
 use crate::handshake;
+use crate::logins::Logins;
 use crate::metrics::ServerMetrics;
 use crate::overload;
 use crate::queues::{Queues, Task};
@@ -31,7 +32,7 @@ const TASK_REQUESTS_MAX: usize = 32;
 /// Buffer space that is reserved for each read.
 const READ_BYTES: usize = 32 << 10;
 
-/// Longest body before STARTUP is answered.
+/// Longest body before the client is ready: STARTUP and AUTH_RESPONSE are short.
 const STARTUP_BYTES_MAX: u32 = 64 << 10;
 /// So much of an incomplete request is received even if no memory is free.
 const PARTIAL_BYTES_FREE: usize = 16 << 10;
@@ -55,6 +56,15 @@ pub(crate) struct ConnectionLimits {
     pub stall_timeout: Duration,
 }
 
+/// What all connections of a server share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub clock: Arc<dyn Env>,
+    pub queues: Queues,
+    pub metrics: Arc<ServerMetrics>,
+    pub logins: Arc<Logins>,
+}
+
 pub(crate) struct Connection {
     session: Arc<Session>,
     stream: Arc<TcpStream>,
@@ -65,7 +75,10 @@ pub(crate) struct Connection {
     received_nanos: u64,
     queues: Queues,
     metrics: Arc<ServerMetrics>,
+    logins: Arc<Logins>,
     limits: ConnectionLimits,
+    /// Requests may be as long as the limits allow; before the login they may not.
+    takes_long_requests: bool,
     startup_deadline: Instant,
     stopping: watch::Receiver<bool>,
     /// Bytes received and not decoded, as counted in the session's account.
@@ -95,9 +108,7 @@ impl Connection {
     pub fn new(
         session: Arc<Session>,
         stream: Arc<TcpStream>,
-        clock: Arc<dyn Env>,
-        queues: Queues,
-        metrics: Arc<ServerMetrics>,
+        shared: Shared,
         limits: ConnectionLimits,
         stopping: watch::Receiver<bool>,
     ) -> Self {
@@ -111,11 +122,13 @@ impl Connection {
                 },
             ),
             buffer: BytesMut::new(),
-            clock,
             received_nanos: 0,
-            queues,
-            metrics,
+            clock: shared.clock,
+            queues: shared.queues,
+            metrics: shared.metrics,
+            logins: shared.logins,
             limits,
+            takes_long_requests: false,
             startup_deadline: Instant::now() + limits.startup_timeout,
             stopping,
             received: 0,
@@ -219,15 +232,20 @@ impl Connection {
             if !self.session.has_room() {
                 break Stop::NeedsRoom;
             }
-            let is_established = self.session.stage() == ConnectionStage::Established;
-            let has_memory = self.session.account.has_room() || is_established;
+            let stage = self.session.stage();
+            let is_ready = stage == ConnectionStage::Ready;
+            if is_ready && !self.takes_long_requests {
+                self.take_long_requests();
+            }
+            let has_memory = self.session.account.has_room() || !is_ready;
             let is_refusing = !has_memory && (self.is_refusing || self.session.throws_on_overload());
             if !has_memory && !is_refusing && self.has_bytes() {
                 break Stop::NeedsMemory;
             }
             match self.decoder.decode(&mut self.buffer) {
                 Ok(None) => break Stop::NeedsBytes,
-                Ok(Some(frame)) if is_established => self.shake_hands(&frame),
+                Ok(Some(frame)) if stage == ConnectionStage::Established => self.shake_hands(&frame),
+                Ok(Some(frame)) if !is_ready => self.logins.take(&self.session, &frame),
                 Ok(Some(frame)) if is_refusing => self.refuse_overloaded(frame.version, frame.stream),
                 Ok(Some(frame)) => {
                     self.session.begin(InFlight::of(&frame));
@@ -259,8 +277,15 @@ impl Connection {
             &mut self.decoder,
             frame,
             self.limits.throws_on_overload,
+            &self.logins,
         );
+        self.session.deliver(answer, InFlight::default(), SentBy::Caller);
+    }
+
+    /// Lifts the limit of requests before the login.
+    fn take_long_requests(&mut self) {
         if let Some(wire) = self.session.wire() {
+            self.takes_long_requests = true;
             self.decoder.set_limits(Limits {
                 max_frame_bytes: match wire.version {
                     Version::V5 => self.limits.message_bytes_max,
@@ -268,7 +293,6 @@ impl Connection {
                 },
             });
         }
-        self.session.deliver(answer, InFlight::default(), SentBy::Caller);
     }
 
     fn hand_over(&self, work: Vec<Work>) {
@@ -345,7 +369,7 @@ impl Silence {
     fn deadline(&self, stage: ConnectionStage) -> Option<(Instant, bool)> {
         let after = |timeout: Duration| (!timeout.is_zero()).then(|| Instant::now() + timeout);
         match stage {
-            ConnectionStage::Established | ConnectionStage::Authenticating => {
+            ConnectionStage::Established | ConnectionStage::Authenticating | ConnectionStage::Checking => {
                 Some((self.startup_deadline, true))
             }
             ConnectionStage::Ready if self.is_amid_request => Some((after(self.limits.stall_timeout)?, true)),
@@ -357,7 +381,8 @@ impl Silence {
 /// Returns false if the client sent nothing for too long.
 async fn wait_readable(stream: &TcpStream, session: &Session, silence: &Silence) -> io::Result<bool> {
     loop {
-        let Some((deadline, is_for_all)) = silence.deadline(session.stage()) else {
+        let stage = session.stage();
+        let Some((deadline, is_for_all)) = silence.deadline(stage) else {
             stream.readable().await?;
             return Ok(true);
         };
@@ -365,6 +390,8 @@ async fn wait_readable(stream: &TcpStream, session: &Session, silence: &Silence)
             Ok(readable) => return readable.map(|()| true),
             // A client that waits for an answer is not idle.
             Err(_) if !is_for_all && !session.is_idle() => {}
+            // It has logged in meanwhile, so another deadline holds.
+            Err(_) if session.stage() != stage => {}
             Err(_) => return Ok(false),
         }
     }

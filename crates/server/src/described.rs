@@ -1,5 +1,6 @@
-//! Requests as text, for traces, the slow-query log and `system_views.queries`.
+//! Requests as text, for traces, the slow-query log and `system_views.queries`; without passwords.
 
+use ilion_cql::hide_secrets;
 use ilion_protocol::{Batch, QueryParams, Request, StatementSource, Values};
 use ilion_query::{ColumnSpec, Consistency, Shape};
 
@@ -38,13 +39,13 @@ pub(crate) fn parameters(request: &Request, subject: &Subject) -> Vec<(String, S
     let mut add = |name: &str, value: String| parameters.push((name.to_owned(), value));
     match request {
         Request::Query(query) => {
-            add("query", query.text.clone());
+            add("query", hide_secrets(&query.text).into_owned());
             of_params(&query.params, &mut add);
         }
-        Request::Prepare(prepare) => add("query", prepare.text.clone()),
+        Request::Prepare(prepare) => add("query", hide_secrets(&prepare.text).into_owned()),
         Request::Execute(execute) => {
             if let Subject::Prepared(prepared) = subject {
-                add("query", prepared.text().to_owned());
+                add("query", hide_secrets(prepared.text()).into_owned());
                 let values = &execute.params.values;
                 for (index, variable) in prepared.variables.iter().enumerate().take(values.len()) {
                     let name = format!("bound_var_{index}_{}", variable.name);
@@ -93,15 +94,19 @@ pub(crate) fn task_text(request: &Request, statements: &dyn Statements) -> Strin
         Request::Query(query) => {
             format!(
                 "QUERY {}{}",
-                cut(&query.text, TEXT_CHARS_MAX),
+                cut(&hide_secrets(&query.text), TEXT_CHARS_MAX),
                 paged(&query.params)
             )
         }
-        Request::Prepare(prepare) => format!("PREPARE {}", cut(&prepare.text, TEXT_CHARS_MAX)),
+        Request::Prepare(prepare) => format!("PREPARE {}", cut(&hide_secrets(&prepare.text), TEXT_CHARS_MAX)),
         Request::Execute(execute) => {
             let prepared = statements.prepared(&execute.id);
             let text = prepared.as_ref().map_or("", |prepared| prepared.text());
-            format!("EXECUTE {}{}", cut(text, TEXT_CHARS_MAX), paged(&execute.params))
+            format!(
+                "EXECUTE {}{}",
+                cut(&hide_secrets(text), TEXT_CHARS_MAX),
+                paged(&execute.params)
+            )
         }
         Request::Batch(batch) => {
             format!(
@@ -119,11 +124,11 @@ pub(crate) fn shown(request: &Request, subject: &Subject, shape: &Shape) -> Stri
     match (request, subject) {
         (Request::Query(query), _) => {
             let values = shown_values(&query.params.values, &[]);
-            format!("{}{values}", cut(&query.text, TEXT_CHARS_MAX))
+            format!("{}{values}", cut(&hide_secrets(&query.text), TEXT_CHARS_MAX))
         }
         (Request::Execute(execute), Subject::Prepared(prepared)) => {
             let values = shown_values(&execute.params.values, &prepared.variables);
-            format!("{}{values}", cut(prepared.text(), TEXT_CHARS_MAX))
+            format!("{}{values}", cut(&hide_secrets(prepared.text()), TEXT_CHARS_MAX))
         }
         (Request::Batch(batch), _) => {
             let text = cut(&shape.text, TEXT_CHARS_MAX);
@@ -146,7 +151,7 @@ fn first_text(batch: &Batch) -> String {
             StatementSource::Text(text) => Some(text),
             StatementSource::Prepared(_) => None,
         });
-    let mut texts = texts.map(|text| format!(", the first {}", cut(text, TEXT_CHARS_MAX)));
+    let mut texts = texts.map(|text| format!(", the first {}", cut(&hide_secrets(text), TEXT_CHARS_MAX)));
     texts.next().unwrap_or_default()
 }
 

@@ -6,19 +6,21 @@ use ilion_protocol::{
 };
 
 use crate::answer::Reply;
+use crate::logins::Logins;
 use crate::request::{expect_in_stage, supported};
 use crate::session::{ConnectionStage, Session, Wire};
 
-/// Answers a frame that came before STARTUP was accepted. A valid STARTUP opens the session.
+/// Answers a frame that came before STARTUP was accepted. A valid STARTUP opens the session; the client may have to log in.
 pub(crate) fn answer(
     session: &Session,
     decoder: &mut FrameDecoder,
     frame: &Frame,
     throws_by_default: bool,
+    logins: &Logins,
 ) -> Vec<u8> {
     let response = RequestFrame::decode(frame)
         .map_err(ErrorResponse::from)
-        .and_then(|request| respond(session, decoder, &request, throws_by_default))
+        .and_then(|request| respond(session, decoder, &request, throws_by_default, logins))
         .unwrap_or_else(Response::Error);
     let mut out = Vec::new();
     // These answers are far below the limit of an envelope.
@@ -36,12 +38,13 @@ fn respond(
     decoder: &mut FrameDecoder,
     frame: &RequestFrame,
     throws_by_default: bool,
+    logins: &Logins,
 ) -> Result<Response, ErrorResponse> {
     expect_in_stage(ConnectionStage::Established, &frame.request)?;
     if let Request::Startup(startup) = &frame.request {
         open(session, decoder, startup, frame.version)?;
         session.throw_on_overload(startup.throws_on_overload(frame.version, throws_by_default));
-        return Ok(Response::Ready);
+        return Ok(logins.begin(session));
     }
     match supported() {
         Reply::Response(response) => Ok(response),
@@ -66,6 +69,5 @@ fn open(
         client.options.clone_from(&startup.options);
         client.wire = Some(Wire { version, compression });
     });
-    session.set_stage(ConnectionStage::Ready);
     Ok(())
 }

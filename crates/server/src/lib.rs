@@ -10,6 +10,7 @@
 //! | `server`, `acceptor`, `options` | [`Server`]: starting and stopping; taking connections |
 //! | `port` | [`Port`]: a port that is bound, and not yet listened on |
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
+//! | `logins` | AUTH_RESPONSE: threads that check passwords |
 //! | `client_memory`, `descriptors`, `overload` | limits for all clients together: memory; file descriptors; the answer beyond |
 //! | `session` | the shared state of a connection; its limits; answers that are not sent yet |
 //! | `clients`, `client_facts` | who is connected, for operators |
@@ -24,6 +25,7 @@
 //! | `statements`, `durability` | the interfaces to the layers below |
 //! | `system` | the tables that the server fills |
 //! | `node`, `open_error`, `memory` | [`Node`]: engine, query layer and system tables, with or without a server |
+//! | `superuser`, `exposure` | the first superuser; addresses that need logins |
 //! | `disk_watch`, `ticker` | usage of the data disk; a thread that repeats an action |
 //! | [`settings`] | the settings: file, environment, command line |
 //! | [`admin`] | administration over HTTP |
@@ -52,9 +54,11 @@ mod durability;
 mod error_table;
 mod events;
 mod execute;
+mod exposure;
 mod guardrails;
 mod handshake;
 mod log_file;
+mod logins;
 mod memory;
 mod metrics;
 mod node;
@@ -73,6 +77,7 @@ pub mod settings;
 mod signals;
 mod statements;
 mod subject;
+mod superuser;
 mod system;
 mod ticker;
 mod traces;
@@ -83,7 +88,9 @@ pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};
 pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
+pub use exposure::{Exposure, check_exposure};
 pub use log_file::start_logging;
+pub use logins::{NoLogins, PasswordCheck};
 pub use metrics::ServerMetrics;
 pub use node::Node;
 pub use observers::{COST_KEY, Observers};
@@ -93,6 +100,9 @@ pub use port::{Entrance, Port, PortError};
 pub use server::{Server, Services, StartError};
 pub use signals::StopSignals;
 pub use statements::Statements;
+pub use superuser::{
+    NewSuperuser, SuperuserChoice, SuperuserError, password_of, random_password, read_password,
+};
 pub use system::{
     CQL_VERSION, LocalError, LocalNode, NoListener, NodeFacts, RELEASE_VERSION, SchemaListener,
 };

@@ -26,6 +26,8 @@ pub struct ServerMetrics {
     pub(crate) connections_total: Counter,
     pub(crate) connections_refused: Counter,
     pub(crate) connections_stalled: Counter,
+    pub(crate) logins: Counter,
+    pub(crate) logins_failed: Counter,
     memory: Arc<ClientMemory>,
     pub(crate) received_bytes: Counter,
 }
@@ -39,6 +41,8 @@ impl ServerMetrics {
             connections_total: Counter::default(),
             connections_refused: Counter::default(),
             connections_stalled: Counter::default(),
+            logins: Counter::default(),
+            logins_failed: Counter::default(),
             memory,
             received_bytes: Counter::default(),
         })
@@ -68,6 +72,12 @@ impl ServerMetrics {
             "connections_stalled",
             "Connections closed since their clients stopped amid a request, or took none of their answers",
             self.connections_stalled.clone(),
+        );
+        registry.register("logins", "Logins with the right password", self.logins.clone());
+        registry.register(
+            "logins_failed",
+            "Logins that were refused for their role or password",
+            self.logins_failed.clone(),
         );
         registry.register_with_unit(
             "memory",

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ilion_auth::password;
 use ilion_commitlog::{Damage, Mode};
 use ilion_engine::{
     CacheOptions, Engine, EngineOptions, Finding, LargeLimits, SSTableVersion, SnapshotOptions,
@@ -12,7 +13,9 @@ use ilion_engine::{
 use ilion_env::cost::timed;
 use ilion_env::{Count, Env};
 use ilion_index::IndexClasses;
-use ilion_query::{ClusterFacts, EngineStore, Executed, LogPosition, QueryOptions, QueryProcessor, Store};
+use ilion_query::{
+    AccessOptions, ClusterFacts, EngineStore, Executed, LogPosition, QueryOptions, QueryProcessor, Store,
+};
 use ilion_rows::TombstoneLimits;
 use ilion_schema::TableId;
 
@@ -26,7 +29,9 @@ use crate::observers::Observers;
 use crate::open_error::OpenError;
 use crate::port::{Entrance, Port};
 use crate::server::{Server, Services, StartError};
-use crate::settings::{CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, StorageCompatibility};
+use crate::settings::{
+    self, CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, StorageCompatibility,
+};
 use crate::system::{self, LocalNode, NodeFacts, StoredTraces};
 use crate::ticker::Ticker;
 use crate::traces::TraceProbability;
@@ -61,6 +66,7 @@ impl Node {
         settings: &Settings,
         index_classes: IndexClasses,
     ) -> Result<Self, OpenError> {
+        check_access(settings)?;
         let options = EngineOptions {
             index_classes,
             ..engine_options(&*env, settings)?
@@ -95,6 +101,7 @@ impl Node {
             .map_err(OpenError::Threads)?;
         system::register_ring(&engine, &local);
         system::register_batches(&engine, processor.batch_sizes());
+        processor.access().sweep(&engine.schema())?;
         Ok(Self {
             engine,
             processor,
@@ -114,7 +121,15 @@ impl Node {
     /// # Errors
     /// The commit log has failed.
     pub fn wait_durable(&self, executed: &Executed) -> ilion_engine::Result<()> {
-        let Some(position) = executed.durable_at else {
+        self.wait_until_durable(executed.durable_at)
+    }
+
+    /// Waits until everything up to a position is durable.
+    ///
+    /// # Errors
+    /// The commit log has failed.
+    pub fn wait_until_durable(&self, position: Option<LogPosition>) -> ilion_engine::Result<()> {
+        let Some(position) = position else {
             return Ok(());
         };
         timed(Count::LogNanos, || self.engine.wait_durable(position.into()))
@@ -156,6 +171,7 @@ impl Node {
         let services = Services {
             env: self.engine.env().clone(),
             statements: self.processor.clone() as Arc<dyn Statements>,
+            logins: self.processor.access().clone(),
             durability: Arc::new(EngineLog(self.engine.clone())),
             schema_listener: self.local.clone(),
             observers: self.observers.clone(),
@@ -212,6 +228,50 @@ fn node_facts(settings: &Settings, engine: &Engine) -> NodeFacts {
     }
 }
 
+fn access_options(settings: &Settings) -> AccessOptions {
+    AccessOptions {
+        authenticator: match settings.authenticator {
+            settings::Authenticator::AllowAll => ilion_query::Authenticator::AllowAll,
+            settings::Authenticator::Password => ilion_query::Authenticator::Password,
+        },
+        authorizer: match settings.authorizer {
+            settings::Authorizer::AllowAll => ilion_query::Authorizer::AllowAll,
+            settings::Authorizer::Cassandra => ilion_query::Authorizer::Cassandra,
+        },
+        network_authorizer: match settings.network_authorizer {
+            settings::NetworkAuthorizer::AllowAll => ilion_query::NetworkAuthorizer::AllowAll,
+            settings::NetworkAuthorizer::Cassandra => ilion_query::NetworkAuthorizer::Cassandra,
+        },
+        roles_validity: settings.roles_validity,
+        permissions_validity: settings.permissions_validity,
+        credentials_validity: settings.credentials_validity,
+        bcrypt_cost: u32::from(settings.auth_bcrypt_work_factor),
+    }
+}
+
+/// Refuses settings that contradict each other.
+fn check_access(settings: &Settings) -> Result<(), OpenError> {
+    let refuse = |problem: &str| Err(OpenError::Settings(problem.to_owned()));
+    let requires_login = settings.authenticator == settings::Authenticator::Password;
+    if !requires_login && settings.authorizer == settings::Authorizer::Cassandra {
+        return refuse(
+            "authorizer: CassandraAuthorizer needs authenticator: PasswordAuthenticator, since clients of \
+             AllowAllAuthenticator have no roles",
+        );
+    }
+    if !requires_login && settings.network_authorizer == settings::NetworkAuthorizer::Cassandra {
+        return refuse(
+            "network_authorizer: CassandraNetworkAuthorizer needs authenticator: PasswordAuthenticator, since clients \
+             of AllowAllAuthenticator have no roles",
+        );
+    }
+    let cost = u32::from(settings.auth_bcrypt_work_factor);
+    if !password::COST_RANGE.contains(&cost) {
+        return refuse("auth_bcrypt_work_factor: expected a number from 4 to 31");
+    }
+    Ok(())
+}
+
 fn query_options(settings: &Settings, machine_bytes: u64) -> QueryOptions {
     QueryOptions {
         prepared_bytes_max: Budgets::of(settings, machine_bytes).prepared,
@@ -223,6 +283,7 @@ fn query_options(settings: &Settings, machine_bytes: u64) -> QueryOptions {
         data_center: settings.data_center.clone(),
         allow_filtering: settings.allow_filtering_enabled,
         guardrails: guardrails(settings),
+        access: access_options(settings),
         disk_usage: Arc::default(),
         materialized_views_enabled: settings.materialized_views_enabled,
         default_secondary_index_enabled: settings.default_secondary_index_enabled,

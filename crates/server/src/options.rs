@@ -23,6 +23,8 @@ pub struct ServerOptions {
     pub request_threads: usize,
     /// Threads for statements that may take long.
     pub heavy_threads: usize,
+    /// Threads that check passwords.
+    pub login_threads: usize,
     /// Connections at a time.
     pub connections_max: Option<u64>,
     /// Connections at a time from one address.
@@ -72,6 +74,7 @@ impl ServerOptions {
             network_threads: processors.div_ceil(2),
             request_threads: threads(settings.native_transport_max_threads, (2 * processors).max(4)),
             heavy_threads: threads(settings.native_transport_max_heavy_threads, processors.max(2)),
+            login_threads: usize::from(settings.native_transport_max_auth_threads).clamp(1, 64),
             connections_max: settings.native_transport_max_concurrent_connections.0,
             connections_per_address_max: settings.native_transport_max_concurrent_connections_per_ip.0,
             startup_timeout: settings.native_transport_startup_timeout,

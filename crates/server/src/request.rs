@@ -85,8 +85,13 @@ impl Requests {
                 session.register(&register.events);
                 return Answered::of(Reply::Response(Response::Ready));
             }
+            // A session keeps its identity. Compat: without logins any AUTH_RESPONSE is a success.
+            Request::AuthResponse(_) if client.identity.role().is_some() => {
+                return Answered::of(Reply::error(ErrorResponse::protocol(
+                    "Unexpected message AUTH_RESPONSE, the connection is already authenticated",
+                )));
+            }
             Request::AuthResponse(_) => {
-                session.set_stage(ConnectionStage::Ready);
                 return Answered::of(Reply::Response(Response::AuthSuccess(None)));
             }
             // Unreachable: `expect_in_stage` has refused it.
@@ -284,6 +289,7 @@ pub(crate) fn expect_in_stage(stage: ConnectionStage, request: &Request) -> Resu
         (ConnectionStage::Established, _) => "STARTUP or OPTIONS",
         (ConnectionStage::Authenticating, Request::AuthResponse(_)) => return Ok(()),
         (ConnectionStage::Authenticating, _) => "SASL_RESPONSE",
+        (ConnectionStage::Checking, _) => "nothing before AUTH_RESPONSE is answered",
         (ConnectionStage::Ready, Request::Startup(_)) => return Err(second_startup()),
         (ConnectionStage::Ready, _) => return Ok(()),
     };

@@ -15,9 +15,11 @@ use tokio::task::JoinHandle;
 use crate::acceptor::Acceptor;
 use crate::client_memory::ClientMemory;
 use crate::clients::Clients;
+use crate::connection::Shared;
 use crate::durability::Durability;
 use crate::events::Events;
 use crate::execute::Executor;
+use crate::logins::{LoginThreads, Logins, PasswordCheck};
 use crate::memory::machine_bytes;
 use crate::metrics::ServerMetrics;
 use crate::observers::Observers;
@@ -35,6 +37,8 @@ pub struct Services {
     pub env: Arc<dyn Env>,
     /// Executes statements.
     pub statements: Arc<dyn Statements>,
+    /// Checks passwords.
+    pub logins: Arc<dyn PasswordCheck>,
     /// Waits for the commit log.
     pub durability: Arc<dyn Durability>,
     /// Called after each change of the schema.
@@ -63,6 +67,7 @@ pub struct Server {
     events: Arc<Events>,
     metrics: Arc<ServerMetrics>,
     workers: Workers,
+    login_threads: LoginThreads,
 }
 
 impl Server {
@@ -101,13 +106,23 @@ impl Server {
             heavy: options.heavy_threads,
         };
         let workers = Workers::start(pools, &executor).map_err(StartError::Threads)?;
+        let (logins, login_threads) = Logins::start(
+            services.logins,
+            options.login_threads,
+            clock.clone(),
+            metrics.clone(),
+        )
+        .map_err(StartError::Threads)?;
         let (stopping, stopped) = watch::channel(false);
         let acceptor = Acceptor::new(
             options.clone(),
-            clock,
+            Shared {
+                clock,
+                queues: workers.queues.clone(),
+                metrics: metrics.clone(),
+                logins,
+            },
             events.clone(),
-            metrics.clone(),
-            workers.queues.clone(),
             memory,
             stopped,
         );
@@ -120,6 +135,7 @@ impl Server {
             events,
             metrics,
             workers,
+            login_threads,
         })
     }
 
@@ -170,5 +186,6 @@ impl Server {
         }
         self.workers.stop();
         self.runtime.shutdown_timeout(Duration::from_secs(1));
+        self.login_threads.join();
     }
 }

@@ -10,7 +10,9 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use ilion_server::settings::{CommitLogSync, Loaded, SETTINGS, SSTableFormat, Settings, Size, document};
+use ilion_server::settings::{
+    Authenticator, Authorizer, CommitLogSync, Loaded, SETTINGS, SSTableFormat, Settings, Size, document,
+};
 
 fn from_text(text: &str) -> Result<Loaded, String> {
     let mut loaded = Loaded::default();
@@ -96,12 +98,49 @@ fn a_value_that_cannot_be_used_is_refused_with_what_was_expected() {
             "data_file_directories lists several directories; Ilion keeps all data in one",
         ),
         (
-            "authenticator: PasswordAuthenticator",
-            "authenticator: expected one of AllowAllAuthenticator, got \"PasswordAuthenticator\"",
+            "authenticator: KerberosAuthenticator",
+            "authenticator: expected one of AllowAllAuthenticator, PasswordAuthenticator, got \"KerberosAuthenticator\"",
+        ),
+        (
+            "authenticator: org.apache.cassandra.auth.MutualTlsAuthenticator",
+            "authenticator: MutualTlsAuthenticator is not built yet: Ilion has no TLS; use PasswordAuthenticator",
+        ),
+        (
+            "authorizer: TransitionalAuthorizer",
+            "authorizer: expected one of AllowAllAuthorizer, CassandraAuthorizer, got \"TransitionalAuthorizer\"",
+        ),
+        (
+            "role_manager: LDAPRoleManager",
+            "role_manager: expected one of CassandraRoleManager, got \"LDAPRoleManager\"",
+        ),
+        (
+            "cidr_authorizer: CassandraCIDRAuthorizer",
+            "cidr_authorizer: CassandraCIDRAuthorizer is refused: access by groups of addresses is not built yet",
         ),
     ] {
         assert_eq!(problem_of(text), format!("ilion.yaml, line 1: {problem}"));
     }
+}
+
+#[test]
+fn logins_are_set_in_the_words_of_all_releases() {
+    let loaded = from_text(
+        "authenticator:\n  class_name: org.apache.cassandra.auth.PasswordAuthenticator\n\
+         authorizer: CassandraAuthorizer\n\
+         role_manager:\n  class_name: CassandraRoleManager\n\
+         network_authorizer: AllowAllNetworkAuthorizer\n\
+         cidr_authorizer:\n  class_name: AllowAllCIDRAuthorizer\n\
+         roles_validity_in_ms: 1500\n\
+         permissions_validity: 3s\n\
+         credentials_validity: 0ms\n",
+    )
+    .unwrap();
+    let settings = loaded.settings;
+    assert_eq!(settings.authenticator, Authenticator::Password);
+    assert_eq!(settings.authorizer, Authorizer::Cassandra);
+    assert_eq!(settings.roles_validity, Duration::from_millis(1500));
+    assert_eq!(settings.permissions_validity, Duration::from_secs(3));
+    assert_eq!(settings.credentials_validity, Duration::ZERO);
 }
 
 #[test]

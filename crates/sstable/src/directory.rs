@@ -140,10 +140,7 @@ impl Descriptor {
         let mut files = self.files(env)?;
         files.sort_by_key(|file| *file != data);
         for file in files {
-            match env.remove_file(&file) {
-                Err(error) if !error.is_not_found() => return Err(error.into()),
-                _ => {}
-            }
+            env.remove_file_if_any(&file)?;
         }
         Ok(())
     }

@@ -21,10 +21,8 @@ pub(crate) fn make_token_map(parts: &OpenedParts, go_on: &mut dyn FnMut() -> boo
     let writer = TokenMapWriter::create(env, &temporary, parts.options.partitioner)?;
     let is_written = write(parts, writer, go_on);
     if !matches!(is_written, Ok(true)) {
-        match env.remove_file(&temporary) {
-            Err(error) if !error.is_not_found() => return Err(error.into()),
-            _ => return is_written,
-        }
+        env.remove_file_if_any(&temporary)?;
+        return is_written;
     }
     env.rename(&temporary, &descriptor.path(&Component::Tokens))?;
     env.sync_dir(&descriptor.directory)?;

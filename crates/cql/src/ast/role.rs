@@ -233,7 +233,7 @@ impl Resource {
             ],
             Self::Table(_) => &[Alter, Drop, Select, Modify, Authorize, Unmask, SelectMasked],
             Self::AllRoles => &[Create, Alter, Drop, Authorize, Describe],
-            Self::Role(_) => &[Alter, Drop, Authorize],
+            Self::Role(_) => &[Alter, Drop, Authorize, Describe],
             Self::AllFunctions | Self::AllFunctionsIn(_) => &[Create, Alter, Drop, Authorize, Execute],
             Self::Function { .. } => &[Alter, Drop, Authorize, Execute],
             Self::AllMbeans | Self::Mbean(_) | Self::Mbeans(_) => {

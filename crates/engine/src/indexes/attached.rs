@@ -154,8 +154,26 @@ impl Shared {
         live: &Arc<LiveIndex>,
         sstable: &Arc<LiveSSTable>,
     ) -> Result<()> {
+        let written = self.make_part(store, live, sstable);
+        // DROP INDEX sets `is_dropped` before it removes the parts: it may have come to this SSTable before the part was there.
+        if live.is_dropped() {
+            if let Ok(Some(part)) = &written {
+                sstable.remove_index(part);
+            }
+            return self.remove_beside(sstable.descriptor(), live.name());
+        }
+        written.map(drop)
+    }
+
+    /// Writes the files of an attached index for one SSTable and opens them.
+    fn make_part(
+        &self,
+        store: &Arc<TableStore>,
+        live: &Arc<LiveIndex>,
+        sstable: &Arc<LiveSSTable>,
+    ) -> Result<Option<Arc<dyn ilion_index::SSTableIndex>>> {
         let Some(attached) = attached_of(live) else {
-            return Ok(());
+            return Ok(None);
         };
         let table = store.schema();
         let descriptor = sstable.descriptor();
@@ -166,9 +184,7 @@ impl Shared {
         if known.is_none() {
             // Files of the index that are damaged, or of another table.
             let rows = PathBuf::from(format!("{}{}", base_of(descriptor), RowNumbersFile::NAME));
-            if self.env.exists(&rows) {
-                self.env.remove_file(&rows)?;
-            }
+            self.env.remove_file_if_any(&rows)?;
         }
         let numbering = known.is_none().then_some(partitioner);
         let mut index_writers = begin(self, &[attached], descriptor, &table, numbering)?;
@@ -189,7 +205,7 @@ impl Shared {
         self.env.sync_dir(&descriptor.directory)?;
         self.open_attached(&table, &only, sstable)?;
         match sstable.index(live.name()) {
-            Some(_) => Ok(()),
+            Some(part) => Ok(Some(part)),
             None => Err(Error::Refused(format!(
                 "{descriptor}: an index that was just written cannot be opened"
             ))),
@@ -239,10 +255,10 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes the files of an index beside an SSTable.
+    /// Removes the files of an index beside an SSTable. A build of the index that a DROP INDEX stops may remove its own at the same time.
     fn remove_beside(&self, descriptor: &Descriptor, index: &str) -> Result<()> {
         for path in files_beside(&*self.env, descriptor, index)? {
-            self.env.remove_file(&path)?;
+            self.env.remove_file_if_any(&path)?;
         }
         Ok(())
     }

@@ -100,9 +100,7 @@ impl<'e> Files<'e> {
 
     pub(super) fn remove(&self) -> ilion_env::Result<()> {
         for file in [&self.entries, &self.crc, &self.metadata] {
-            if self.env.exists(file) {
-                self.env.remove_file(file)?;
-            }
+            self.env.remove_file_if_any(file)?;
         }
         Ok(())
     }

@@ -181,7 +181,7 @@ impl Sorter {
 
     fn remove_runs(&mut self) {
         for run in std::mem::take(&mut self.runs) {
-            if let Err(error) = self.env.remove_file(&run) {
+            if let Err(error) = self.env.remove_file_if_any(&run) {
                 tracing::warn!(%error, "cannot remove an unused file");
             }
         }

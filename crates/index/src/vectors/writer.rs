@@ -120,7 +120,7 @@ impl SSTableIndexWriter for VectorsWriter {
 
     fn abandon(self: Box<Self>) {
         for segment in 1..=self.written {
-            if let Err(error) = self.env.remove_file(&temporary_of(&self.path(segment))) {
+            if let Err(error) = self.env.remove_file_if_any(&temporary_of(&self.path(segment))) {
                 tracing::warn!(%error, "cannot remove an unused file");
             }
         }

@@ -37,6 +37,7 @@ impl UserAggregate {
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
         context.calls(&keyspace.name, &schema.name);
+        context.executes(&keyspace.name, &schema.name, &schema.argument_types);
         let types: Vec<CqlType> = iter::once(&schema.state_type)
             .chain(&schema.argument_types)
             .cloned()

@@ -14,6 +14,10 @@
 //! page size=N                        one SELECT, page after page
 //! batch kind=logged [..as cql]       lines: `cql STATEMENT`, or `NAME VALUES` of a prepared statement
 //! clock secs=N                       moves the clock
+//! access                             passwords and permissions from here on, as the superuser `cassandra`
+//! as role=r                          logs in; every role has its name for a password (or prints why it cannot)
+//! anonymous                          as a client that has not logged in
+//! grants                             for each statement: the single grants with which `bob` may execute it
 //! options batch_warn=N batch_fail=N  a new processor with these limits (also in_partitions, in_slices, page_bytes)
 //! dump table=ks.t                    everything that is stored, including tombstones
 //! ```
@@ -23,6 +27,7 @@
 #![expect(clippy::unwrap_used, reason = "a mistake in a test file is to stop the test")]
 #![expect(clippy::expect_used, reason = "a mistake in a test file is to stop the test")]
 
+mod access_model;
 mod clock;
 mod concurrent;
 mod ddl_law;

@@ -6,14 +6,35 @@ use std::time::Duration;
 
 use datadriven::TestCase;
 use ilion_query::{
-    BatchKind, BatchStatement, ClientState, Consistency, DiskUsage, Error, ExecuteOptions, Executed,
-    Guardrails, Outcome, Prepared, QueryOptions, QueryProcessor, Store, Values,
+    AccessOptions, Authenticator, Authorizer, BatchKind, BatchStatement, ClientState, Consistency, DiskUsage,
+    Error, ExecuteOptions, Executed, FirstSuperuser, Guardrails, Identity, Outcome, Prepared, QueryOptions,
+    QueryProcessor, Store, Values,
 };
 use ilion_rows::{ClusteringFilter, KeyRange, TombstoneLimits};
 
 use crate::print::{self, Types};
 use crate::store::TestStore;
 use crate::values::parse_values;
+
+/// Resources, and the permissions that can be granted on them.
+const GRANTABLE: [(&str, &str); 10] = [
+    ("ALL KEYSPACES", "CREATE ALTER DROP SELECT MODIFY AUTHORIZE"),
+    ("KEYSPACE ks", "CREATE ALTER DROP SELECT MODIFY AUTHORIZE"),
+    (
+        "ALL TABLES IN KEYSPACE ks",
+        "CREATE ALTER DROP SELECT MODIFY AUTHORIZE",
+    ),
+    ("TABLE ks.t", "ALTER DROP SELECT MODIFY AUTHORIZE"),
+    ("TABLE ks.other", "ALTER DROP SELECT MODIFY AUTHORIZE"),
+    ("ALL FUNCTIONS", "CREATE ALTER DROP AUTHORIZE EXECUTE"),
+    (
+        "ALL FUNCTIONS IN KEYSPACE ks",
+        "CREATE ALTER DROP AUTHORIZE EXECUTE",
+    ),
+    ("FUNCTION ks.f(int)", "ALTER DROP AUTHORIZE EXECUTE"),
+    ("ALL ROLES", "CREATE ALTER DROP AUTHORIZE DESCRIBE"),
+    ("ROLE other", "ALTER DROP AUTHORIZE"),
+];
 
 /// A client and its server.
 pub struct Session {
@@ -50,6 +71,86 @@ impl Session {
         self.processor = QueryProcessor::new(self.store.clone(), QueryOptions::default());
         self.store = open();
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
+        if let Some(role) = self.client.identity.role().map(str::to_owned) {
+            self.log_in(&role);
+        }
+    }
+
+    /// Continues with logins and permissions, and with the superuser `cassandra`.
+    pub fn require_login(&mut self) -> String {
+        self.options.access = AccessOptions {
+            authenticator: Authenticator::Password,
+            authorizer: Authorizer::Cassandra,
+            bcrypt_cost: 4,
+            ..AccessOptions::default()
+        };
+        self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
+        let access = self.processor.access();
+        if access.needs_superuser().unwrap() {
+            let first = FirstSuperuser {
+                role: "cassandra".to_owned(),
+                password: "cassandra".to_owned(),
+            };
+            access.create_superuser(&first).unwrap();
+        }
+        self.log_in("cassandra")
+    }
+
+    pub fn identity(&self) -> Identity {
+        self.client.identity.clone()
+    }
+
+    pub fn set_identity(&mut self, identity: Identity) {
+        self.client.identity = identity;
+    }
+
+    /// Continues as a role, whose password is its name; prints why it cannot.
+    pub fn log_in(&mut self, role: &str) -> String {
+        match self.processor.access().log_in(role, role) {
+            Ok(login) => {
+                self.client.identity = Identity::User(login);
+                String::new()
+            }
+            Err(refused) => print::error(&refused),
+        }
+    }
+
+    /// For each statement: the single grants with which the logged-in superuser lets `bob` execute it.
+    fn sufficient_grants(&mut self, input: &str) -> String {
+        let mut out = String::new();
+        self.log_in("bob");
+        let bob = self.client.identity.clone();
+        self.log_in("cassandra");
+        let superuser = self.client.identity.clone();
+        for statement in input.lines() {
+            out += &format!("{statement}\n");
+            self.client.identity = bob.clone();
+            let refused = self.query(statement);
+            assert!(
+                refused.starts_with("error Unauthorized"),
+                "{statement}: {refused}"
+            );
+            out += &format!("    none: {refused}");
+            for (resource, permissions) in GRANTABLE {
+                let mut sufficient = Vec::new();
+                for permission in permissions.split_whitespace() {
+                    self.client.identity = superuser.clone();
+                    self.script(&format!("GRANT {permission} ON {resource} TO bob"));
+                    self.client.identity = bob.clone();
+                    let answer = self.query(statement);
+                    self.client.identity = superuser.clone();
+                    self.script(&format!("REVOKE {permission} ON {resource} FROM bob"));
+                    if !answer.starts_with("error Unauthorized") {
+                        assert!(!answer.starts_with("error"), "{statement}: {answer}");
+                        sufficient.push(permission);
+                    }
+                }
+                if !sufficient.is_empty() {
+                    out += &format!("    {} ON {resource}\n", sufficient.join(", "));
+                }
+            }
+        }
+        out
     }
 
     /// Continues with other guardrails.
@@ -130,6 +231,13 @@ impl Session {
                 String::new()
             }
             "options" => self.set_options(case),
+            "access" => self.require_login(),
+            "as" => self.log_in(&case.take_arg::<String>("role").unwrap()),
+            "anonymous" => {
+                self.client.identity = Identity::Anonymous;
+                String::new()
+            }
+            "grants" => self.sufficient_grants(&input),
             "dump" => self.dump(&case.take_arg::<String>("table").unwrap()),
             other => panic!("unknown directive {other}"),
         };

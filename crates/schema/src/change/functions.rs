@@ -324,7 +324,7 @@ impl Keyspace {
     }
 
     /// The aggregate of this name and these argument types, frozen or not.
-    pub(crate) fn find_aggregate(&self, name: &str, types: &[CqlType]) -> Option<&Arc<AggregateSchema>> {
+    pub fn find_aggregate(&self, name: &str, types: &[CqlType]) -> Option<&Arc<AggregateSchema>> {
         self.aggregates
             .iter()
             .find(|aggregate| aggregate.name == name && same_types(aggregate.argument_types.iter(), types))

@@ -17,7 +17,11 @@ struct Need<'a> {
 }
 
 impl Schema {
-    pub(super) fn permit(&self, change: &SchemaChange) -> Result<(), Error> {
+    /// Refuses changes that nobody may make, whatever was granted.
+    ///
+    /// # Errors
+    /// The keyspace is one of the server's.
+    pub fn permit(&self, change: &SchemaChange) -> Result<(), Error> {
         let need = need(change);
         if LOCAL_KEYSPACES.contains(&need.keyspace) {
             return Err(Error::Unauthorized(format!(

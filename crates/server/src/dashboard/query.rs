@@ -80,6 +80,12 @@ pub struct QueryColumn {
 
 /// Executes a statement as for any client: returns when its writes are durable, and sends the events of a schema change.
 pub(crate) fn run(node: &Node, clients: &Clients, order: &QueryOrder) -> Result<QueryReport, AdminError> {
+    if node.processor().access().requires_login() {
+        return Err(AdminError::Refused(
+            "the dashboard has no logins, and this node wants one for each statement: use cqlsh -u ROLE"
+                .to_owned(),
+        ));
+    }
     let started_nanos = node.engine().env().monotonic_nanos();
     let damaged = || AdminError::Refused("the paging state is damaged".to_owned());
     let paging_state = match &order.paging_state {

@@ -15,7 +15,7 @@ use ilion_codec::Rope;
 use ilion_protocol::{
     Compression, EventKind, Frame, RequestFrame, Version, encode_segments, encode_shared_segments,
 };
-use ilion_query::ClientState;
+use ilion_query::{ClientState, Identity};
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -120,8 +120,10 @@ pub(crate) enum ConnectionStage {
     Established = 0,
     /// The client must authenticate.
     Authenticating = 1,
+    /// A password is being checked.
+    Checking = 2,
     /// The client may send statements.
-    Ready = 2,
+    Ready = 3,
 }
 
 /// The client's STARTUP and its state.
@@ -130,6 +132,20 @@ pub(crate) struct Client {
     pub state: ClientState,
     pub options: Vec<(String, String)>,
     pub wire: Option<Wire>,
+}
+
+impl Client {
+    /// A client that has not logged in.
+    fn anonymous() -> Self {
+        let state = ClientState {
+            identity: Identity::Anonymous,
+            ..ClientState::default()
+        };
+        Self {
+            state,
+            ..Self::default()
+        }
+    }
 }
 
 /// The shared state of one connection.
@@ -183,7 +199,7 @@ impl Session {
             limits,
             account,
             stage: AtomicU8::new(ConnectionStage::Established as u8),
-            client: Mutex::default(),
+            client: Mutex::new(Client::anonymous()),
             outbox: Mutex::new(Outbox::new(stream)),
             wake_sender: Notify::new(),
             wake_reader: Notify::new(),
@@ -199,15 +215,16 @@ impl Session {
     }
 
     pub fn stage(&self) -> ConnectionStage {
-        match self.stage.load(Relaxed) {
+        match self.stage.load(SeqCst) {
             0 => ConnectionStage::Established,
             1 => ConnectionStage::Authenticating,
+            2 => ConnectionStage::Checking,
             _ => ConnectionStage::Ready,
         }
     }
 
     pub fn set_stage(&self, stage: ConnectionStage) {
-        self.stage.store(stage as u8, Relaxed);
+        self.stage.store(stage as u8, SeqCst);
     }
 
     /// True if requests are refused at once while memory is short.
@@ -407,13 +424,13 @@ impl Session {
             peer: self.peer,
             stage: match self.stage() {
                 ConnectionStage::Established => "ESTABLISHED",
-                ConnectionStage::Authenticating => "AUTHENTICATING",
+                ConnectionStage::Authenticating | ConnectionStage::Checking => "AUTHENTICATING",
                 ConnectionStage::Ready => "READY",
             },
             options: client.options,
             protocol_version: client.wire.map(|wire| wire.version.number()),
             keyspace: client.state.keyspace,
-            user: client.state.user,
+            user: client.state.identity.role().map(str::to_owned),
             request_count: self.request_count.load(Relaxed),
             requests_in_flight: self.requests_in_flight(),
             queued_bytes: self.queued_bytes(),

@@ -41,11 +41,27 @@ choices!(SSTableLookup, "How partitions are found in SSTables (`sstable_lookup`)
 choices!(Authenticator, "Who may connect (`authenticator`).", {
     /// Everybody.
     AllowAll = "AllowAllAuthenticator",
+    /// Roles with their passwords.
+    Password = "PasswordAuthenticator",
 });
 
 choices!(Authorizer, "Who may do what (`authorizer`).", {
     /// Everybody everything.
     AllowAll = "AllowAllAuthorizer",
+    /// Roles what was granted to them.
+    Cassandra = "CassandraAuthorizer",
+});
+
+choices!(NetworkAuthorizer, "Which data centers roles may use (`network_authorizer`).", {
+    /// All.
+    AllowAll = "AllowAllNetworkAuthorizer",
+    /// Those of `ACCESS TO DATACENTERS`.
+    Cassandra = "CassandraNetworkAuthorizer",
+});
+
+choices!(RoleManager, "Where roles are kept (`role_manager`).", {
+    /// In `system_auth`.
+    Cassandra = "CassandraRoleManager",
 });
 
 impl Form for Partitioner {

@@ -42,6 +42,15 @@ pub const FOREIGN: &[Foreign] = &[
         reason: "it is not built yet",
     },
     Foreign {
+        names: &["cidr_authorizer"],
+        fate: Fate::RefusedUnless(&[
+            "AllowAllCIDRAuthorizer",
+            "org.apache.cassandra.auth.AllowAllCIDRAuthorizer",
+            "",
+        ]),
+        reason: "access by groups of addresses is not built yet",
+    },
+    Foreign {
         names: &["start_native_transport"],
         fate: Fate::RefusedUnless(ON),
         reason: "CQL clients are all that Ilion serves",
@@ -207,7 +216,6 @@ pub const FOREIGN: &[Foreign] = &[
             "available_processors",
             "native_transport_flush_in_batches_legacy",
             "native_transport_allow_older_protocols",
-            "native_transport_max_auth_threads",
             "native_transport_receive_queue_capacity_per_ip",
             "rpc_keepalive",
             "rpc_interface",
@@ -257,17 +265,11 @@ pub const FOREIGN: &[Foreign] = &[
     },
     Foreign {
         names: &[
-            "role_manager",
-            "network_authorizer",
-            "cidr_authorizer",
             "crypto_provider",
-            "permissions_validity",
             "permissions_update_interval",
             "permissions_cache_max_entries",
-            "roles_validity",
             "roles_update_interval",
             "roles_cache_max_entries",
-            "credentials_validity",
             "credentials_update_interval",
             "credentials_cache_max_entries",
             "traverse_auth_from_root",
@@ -279,7 +281,7 @@ pub const FOREIGN: &[Foreign] = &[
             "roles_cache_active_update",
         ],
         fate: Fate::PassedOver,
-        reason: "there are no logins yet",
+        reason: "roles and permissions are read and kept otherwise here",
     },
     Foreign {
         names: &[

@@ -14,12 +14,16 @@ mod foreign;
 mod table;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 
 use ilion_env::Env;
 
+use crate::superuser;
+
 pub use choices::{
-    Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup, StorageCompatibility,
+    Authenticator, Authorizer, CommitLogSync, NetworkAuthorizer, RoleManager, SSTableFormat, SSTableLookup,
+    StorageCompatibility,
 };
 pub use compaction::DefaultCompaction;
 pub use document::document;
@@ -33,7 +37,7 @@ const FILE_MAX_BYTES: u64 = 1 << 20;
 /// Environment variables that start with this are settings: `ILION_NATIVE_TRANSPORT_PORT`.
 pub const ENVIRONMENT_PREFIX: &str = "ILION_";
 
-/// Variables with the prefix that are no settings.
+/// Variables with the prefix that are no settings, beside those of the first superuser.
 const ENVIRONMENT_RESERVED: [&str; 1] = ["ILION_CONFIG"];
 
 /// A setting that cannot be used; the operator must change it.
@@ -99,17 +103,25 @@ impl Loaded {
     ///
     /// # Errors
     /// A variable with our prefix cannot be used.
-    pub fn add_environment(
+    pub fn add_environment<S: Into<OsString>>(
         &mut self,
-        variables: impl IntoIterator<Item = (String, String)>,
+        variables: impl IntoIterator<Item = (S, S)>,
     ) -> Result<(), SettingsError> {
         for (variable, value) in variables {
-            if ENVIRONMENT_RESERVED.contains(&variable.as_str()) {
+            let (variable, value): (OsString, OsString) = (variable.into(), value.into());
+            let Some(variable) = variable.to_str() else {
+                continue;
+            };
+            if ENVIRONMENT_RESERVED.contains(&variable) || superuser::VARIABLES.contains(&variable) {
                 continue;
             }
             let Some(name) = variable.strip_prefix(ENVIRONMENT_PREFIX) else {
                 continue;
             };
+            let value = value.into_string().map_err(|_| SettingsError {
+                place: format!("environment variable {variable}"),
+                problem: "the value is not UTF-8".to_owned(),
+            })?;
             let name = name.to_ascii_lowercase();
             let place = format!("environment variable {variable}");
             if is_known(&name) {
@@ -211,6 +223,11 @@ fn set_known(settings: &mut Settings, setting: &Setting, value: &str, unit: &str
     }
     // Compat: class names may be qualified.
     let simple = value.strip_prefix("org.apache.cassandra.auth.").unwrap_or(value);
+    if name == "authenticator" && simple.starts_with("MutualTls") {
+        return Err(format!(
+            "{name}: {simple} is not built yet: Ilion has no TLS; use PasswordAuthenticator"
+        ));
+    }
     // Compat: some names have accepted a bare number since before units existed.
     let of_number = setting.legacy.iter().find(|(legacy, _)| *legacy == name);
     let unit = match of_number {

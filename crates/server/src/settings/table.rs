@@ -10,7 +10,8 @@ use std::time::Duration;
 use ilion_types::Partitioner;
 
 use super::choices::{
-    Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup, StorageCompatibility,
+    Authenticator, Authorizer, CommitLogSync, NetworkAuthorizer, RoleManager, SSTableFormat, SSTableLookup,
+    StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
@@ -140,10 +141,24 @@ settings! {
     admin_token_file: Option<PathBuf> = "auto";
     /// An HTTP request that is not complete after this time is refused, and a connection without a request is closed.
     admin_timeout: Duration = "30s";
-    /// Who may connect; only AllowAllAuthenticator is built.
+    /// Who may connect: AllowAllAuthenticator (everybody, without a name) or PasswordAuthenticator (roles with their passwords; see [security.md](security.md)).
     authenticator: Authenticator = "AllowAllAuthenticator";
-    /// Who may do what; only AllowAllAuthorizer is built.
+    /// Who may do what: AllowAllAuthorizer (everybody everything) or CassandraAuthorizer (roles what was granted to them).
     authorizer: Authorizer = "AllowAllAuthorizer";
+    /// Where roles are kept: in `system_auth`.
+    role_manager: RoleManager = "CassandraRoleManager";
+    /// Which data centers roles may use: all (AllowAllNetworkAuthorizer), or those of ACCESS TO DATACENTERS (CassandraNetworkAuthorizer).
+    network_authorizer: NetworkAuthorizer = "AllowAllNetworkAuthorizer";
+    /// How long what was read of a role is used. Statements that change roles or permissions are seen at once; this is for rows of `system_auth` that were written otherwise.
+    roles_validity: Duration = "2s", was "roles_validity_in_ms" in "ms";
+    /// How long permissions that were read are used; the shorter of this and `roles_validity` holds for both.
+    permissions_validity: Duration = "2s", was "permissions_validity_in_ms" in "ms";
+    /// How long the hash of a password that was read is used.
+    credentials_validity: Duration = "2s", was "credentials_validity_in_ms" in "ms";
+    /// Cost of hashing a password: 2 to the power of this many rounds, from 4 to 31. Each step doubles the time of a login.
+    auth_bcrypt_work_factor: u16 = "10";
+    /// Threads that check passwords.
+    native_transport_max_auth_threads: u16 = "4";
 
     /// When writes are acknowledged: batch (after a sync), group (after the next sync of a fixed rhythm) or periodic (at once).
     commitlog_sync: CommitLogSync = "batch";

@@ -77,7 +77,7 @@ impl Client {
     pub fn start(&mut self, startup: Startup) -> Response {
         let compression = startup.compression(self.version).unwrap_or_default();
         let response = self.ask(Request::Startup(startup));
-        if matches!(response, Response::Ready) {
+        if matches!(response, Response::Ready | Response::Authenticate(_)) {
             self.is_open = true;
             self.compression = compression;
             match self.version {
@@ -86,6 +86,24 @@ impl Client {
             }
         }
         response
+    }
+
+    /// Connected and logged in.
+    #[allow(dead_code, reason = "not every test binary has logins")]
+    pub fn log_in(
+        address: SocketAddr,
+        version: Version,
+        compression: Option<Compression>,
+        (role, password): (&str, &str),
+    ) -> Self {
+        let mut client = Self::connect(address, version);
+        let answer = client.startup(compression);
+        assert!(matches!(answer, Response::Authenticate(_)), "{answer:?}");
+        assert_eq!(
+            client.ask(credentials(role, password)),
+            Response::AuthSuccess(None)
+        );
+        client
     }
 
     pub fn encode(&self, stream: i16, request: Request) -> Vec<u8> {
@@ -177,6 +195,13 @@ impl Client {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// The token of SASL PLAIN.
+#[allow(dead_code, reason = "not every test binary has logins")]
+pub fn credentials(role: &str, password: &str) -> Request {
+    let token = [b"\0", role.as_bytes(), b"\0", password.as_bytes()].concat();
+    Request::AuthResponse(Some(token.into()))
 }
 
 pub fn query(text: &str) -> Request {

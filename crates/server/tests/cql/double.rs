@@ -14,8 +14,8 @@ use ilion_query::{
 use ilion_schema::{ChangeKind, EventTarget, SchemaEvent};
 use ilion_server::settings::Settings;
 use ilion_server::{
-    Durability, DurableCallback, Entrance, NoListener, NoLog, Port, Server, ServerOptions, Services,
-    Statements,
+    Durability, DurableCallback, Entrance, NoListener, NoLog, NoLogins, PasswordCheck, Port, Server,
+    ServerOptions, Services, Statements,
 };
 use ilion_types::CqlType;
 
@@ -41,6 +41,19 @@ pub fn start() -> Setup {
 }
 
 pub fn start_with(adjust: impl FnOnce(&mut ServerOptions), durability: Arc<dyn Durability>) -> Setup {
+    start_over(adjust, durability, Arc::new(NoLogins))
+}
+
+/// A server whose clients must log in.
+pub fn start_with_logins(adjust: impl FnOnce(&mut ServerOptions), logins: Arc<dyn PasswordCheck>) -> Setup {
+    start_over(adjust, Arc::new(NoLog), logins)
+}
+
+fn start_over(
+    adjust: impl FnOnce(&mut ServerOptions),
+    durability: Arc<dyn Durability>,
+    logins: Arc<dyn PasswordCheck>,
+) -> Setup {
     let settings = Settings {
         native_transport_port: 0,
         ..Settings::default()
@@ -58,6 +71,7 @@ pub fn start_with(adjust: impl FnOnce(&mut ServerOptions), durability: Arc<dyn D
         statements: double.clone(),
         durability,
         schema_listener: Arc::new(NoListener),
+        logins,
         observers: Default::default(),
     };
     let port = Port::take(Entrance::Clients, options.address).unwrap();

@@ -5,6 +5,7 @@
 //! | `client` | a small blocking client |
 //! | `double` | the query layer and a commit log that the tests control |
 //! | `startup` | versions, compression, OPTIONS, and which requests are allowed when |
+//! | `logins` | AUTHENTICATE, AUTH_RESPONSE, AUTH_SUCCESS |
 //! | `hostile` | malformed frames, huge lengths, idle clients, too many connections |
 //! | `answers` | results, errors, warnings, out-of-order answers, durability, panics |
 //! | `memory` | the limits of memory for all clients |
@@ -24,6 +25,7 @@ mod double;
 mod events;
 mod flow;
 mod hostile;
+mod logins;
 mod memory;
 mod startup;
 mod stopping;

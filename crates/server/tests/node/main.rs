@@ -13,6 +13,7 @@ mod admin;
 mod caches;
 mod costs;
 mod functions;
+mod logins;
 mod metrics;
 mod prepared;
 mod snapshots;

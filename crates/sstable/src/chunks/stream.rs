@@ -178,6 +178,13 @@ impl DataStream {
         is_due && self.peek(left + 1).is_ok_and(|rest| rest.len() > left)
     }
 
+    /// Reads the next chunk if no byte is at hand. If it is damaged, the error is reported when its bytes are required.
+    pub(crate) fn begin_window(&mut self) {
+        if self.offset == self.window.len() {
+            let _ = self.peek(1);
+        }
+    }
+
     /// At least `len` bytes from the position on, or all bytes up to the end of the data.
     ///
     /// # Errors

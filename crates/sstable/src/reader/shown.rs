@@ -16,6 +16,7 @@ pub(super) fn show_partitions(
     mut keys: WantedKeys<'_, impl Fn(&Token, &[u8]) -> bool>,
     visitor: &mut dyn PlainVisitor,
 ) -> Option<PlainRun> {
+    stream.begin_window();
     stream.refill();
     let mut whole: Option<PlainRun> = None;
     while let Some(visited) = format.visit_plain(stream, patterns, &mut keys, visitor) {

@@ -1,5 +1,6 @@
 //! A blocking connection over the native protocol v4, for one thread.
 
+use std::fmt;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -18,6 +19,47 @@ pub const VERSION: Version = Version::V4;
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const READ_BYTES: usize = 256 << 10;
 
+/// Who logs in, if the server wants that.
+#[derive(Clone, Default, clap::Args)]
+pub struct LoginArgs {
+    /// The role to log in as.
+    #[arg(short = 'u', long = "user", value_name = "ROLE", requires = "password")]
+    pub user: Option<String>,
+    /// Its password.
+    #[arg(short = 'p', long, requires = "user")]
+    pub password: Option<String>,
+}
+
+impl fmt::Debug for LoginArgs {
+    /// Passwords do not belong into logs.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "LoginArgs({:?})", self.user)
+    }
+}
+
+/// A server, and who logs in there.
+#[derive(Clone, Debug)]
+pub struct Target {
+    address: String,
+    login: LoginArgs,
+}
+
+impl Target {
+    /// The server at this host and port.
+    pub fn new(host: &str, port: u16, login: &LoginArgs) -> Self {
+        Self {
+            address: format!("{host}:{port}"),
+            login: login.clone(),
+        }
+    }
+
+    /// The token of SASL PLAIN.
+    fn token(&self) -> Option<Vec<u8>> {
+        let (user, password) = (self.login.user.as_ref()?, self.login.password.as_ref()?);
+        Some([b"\0", user.as_bytes(), b"\0", password.as_bytes()].concat())
+    }
+}
+
 /// An open session.
 pub struct Connection {
     socket: TcpStream,
@@ -31,11 +73,12 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects and sends STARTUP.
+    /// Connects, sends STARTUP, and logs in if the server wants that.
     ///
     /// # Errors
-    /// No server listens there, or it requires something that the benchmark does not have (such as a password).
-    pub fn open(address: &str) -> anyhow::Result<Self> {
+    /// No server listens there, it refuses the password, or it requires one and there is none.
+    pub fn open(target: &Target) -> anyhow::Result<Self> {
+        let address = target.address.as_str();
         let socket = TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(SILENCE_MAX))?;
@@ -53,7 +96,13 @@ impl Connection {
         match connection.ask(Request::Startup(Startup::new(None)))? {
             Response::Ready => Ok(connection),
             Response::Authenticate(class) => {
-                bail!("{address} wants authentication by {class}: start the server without")
+                let Some(token) = target.token() else {
+                    bail!("{address} wants authentication by {class}: give a role and its password (-u, -p)")
+                };
+                match connection.ask(Request::AuthResponse(Some(token.into())))? {
+                    Response::AuthSuccess(_) => Ok(connection),
+                    other => bail!("{address} answered AUTH_RESPONSE with {}", other.opcode()),
+                }
             }
             other => bail!("{address} answered STARTUP with {}", other.opcode()),
         }

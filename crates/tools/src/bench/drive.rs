@@ -90,7 +90,7 @@ pub fn run_embedded(
 
 fn over_socket(store: &Store, job: &Arc<dyn Job>, load: Load, turns: &Arc<Turns>) -> anyhow::Result<Tally> {
     let crowd = Crowd {
-        address: store.address(),
+        target: store.target(),
         clients: load.clients,
         in_flight: load.in_flight,
     };

@@ -57,7 +57,7 @@ struct Client {
 
 impl Client {
     fn open(env: &Arc<dyn Env>, crowd: &Crowd, make_work: MakeWork<'_>) -> anyhow::Result<Self> {
-        let mut connection = Connection::open(&crowd.address)?;
+        let mut connection = Connection::open(&crowd.target)?;
         let work = make_work(&mut connection)?;
         Ok(Self {
             env: Arc::clone(env),

@@ -2,6 +2,8 @@
 
 use clap::builder::RangedU64ValueParser;
 
+use crate::bench::connection::LoginArgs;
+
 /// What to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
@@ -36,6 +38,8 @@ pub struct BenchArgs {
     /// The server's CQL port.
     #[arg(long, default_value_t = 9042)]
     pub port: u16,
+    #[command(flatten)]
+    pub login: LoginArgs,
     /// Operations to measure [default: one for each key]. Scan: passes over the table [default: 1].
     #[arg(long)]
     pub operations: Option<u64>,

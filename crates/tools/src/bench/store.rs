@@ -9,7 +9,7 @@ use ilion_env::Env;
 use ilion_types::Partitioner;
 use serde::Serialize;
 
-use crate::bench::connection::Connection;
+use crate::bench::connection::{Connection, LoginArgs, Target};
 use crate::bench::files::TableFiles;
 use crate::bench::job::Cells;
 use crate::bench::process::{ReadBytes, Usage};
@@ -66,6 +66,8 @@ pub struct StoreArgs {
     /// The server's CQL port.
     #[arg(long, default_value_t = 9042)]
     pub port: u16,
+    #[command(flatten)]
+    pub login: LoginArgs,
     /// Runs in this process, without a server, on the data in --data.
     #[arg(long, requires = "data")]
     pub embedded: bool,
@@ -138,9 +140,9 @@ impl Store {
         self.embedded.as_ref()
     }
 
-    /// Host and port.
-    pub fn address(&self) -> String {
-        format!("{}:{}", self.args.host, self.args.port)
+    /// The server, and who logs in there.
+    pub fn target(&self) -> Target {
+        Target::new(&self.args.host, self.args.port, &self.args.login)
     }
 
     /// The table with its keyspace.
@@ -156,7 +158,7 @@ impl Store {
         if let Some(embedded) = &self.embedded {
             return embedded.execute(cql).with_context(|| format!("running {cql}"));
         }
-        let rows = Connection::open(&self.address())?.query(cql)?;
+        let rows = Connection::open(&self.target())?.query(cql)?;
         let owned = |cells: Vec<Option<&[u8]>>| cells.iter().map(|cell| cell.map(<[u8]>::to_vec)).collect();
         Ok(rows
             .map(|rows| rows.rows().map(owned).collect())

@@ -71,7 +71,7 @@ fn run_phase(env: &Arc<dyn Env>, plan: &Arc<Plan>, phase: &Arc<Phase>) -> anyhow
 
 /// Creates keyspace and table as cassandra-stress does, if they do not exist.
 fn create_table(plan: &Plan) -> anyhow::Result<()> {
-    let mut connection = Connection::open(&plan.crowd.address)?;
+    let mut connection = Connection::open(&plan.crowd.target)?;
     for text in plan.schema() {
         connection.query(&text)?;
     }

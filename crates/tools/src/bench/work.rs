@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ilion_protocol::Response;
 
+use crate::bench::connection::Target;
 use crate::bench::dataset::{COLUMN_COUNT, Dataset};
 use crate::bench::settings::{BenchArgs, Workload, create_keyspace};
 use crate::bench::tally::Tally;
@@ -11,8 +12,8 @@ use crate::bench::tally::Tally;
 /// The server, and the number of concurrent requests.
 #[derive(Clone, Debug)]
 pub struct Crowd {
-    /// Host and port.
-    pub address: String,
+    /// The server, and who logs in there.
+    pub target: Target,
     /// Connections.
     pub clients: u16,
     /// Requests under way on each.
@@ -60,7 +61,7 @@ impl Plan {
     pub fn new(args: &BenchArgs, dataset: Dataset) -> Self {
         Self {
             crowd: Crowd {
-                address: format!("{}:{}", args.host, args.port),
+                target: Target::new(&args.host, args.port, &args.login),
                 clients: args.clients,
                 in_flight: args.in_flight,
             },

@@ -537,3 +537,53 @@ fn an_index_that_is_dropped_while_it_is_built_is_not_listed_as_built() {
         }
     }
 }
+
+#[test]
+fn a_build_that_goes_on_after_its_index_was_dropped_leaves_no_files() {
+    let mut dropped_during_builds = 0;
+    for drop_at in 0..16 {
+        let Store { env, engine } = Store::new(8, small_options());
+        let engine = Arc::new(engine);
+        for c in 0..40 {
+            write_row(&engine, key("k", 0), c, c % 5, 1);
+        }
+        engine.flush(table(&engine).id).unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let (go_on, may_go_on) = std::sync::mpsc::channel();
+        let may_go_on = std::sync::Mutex::new(may_go_on);
+        let syncs = AtomicI32::new(0);
+        let changer = std::thread::current().id();
+        let stores = engine.tables();
+        let of_table = stores.iter().find(|store| store.schema().name == TABLE);
+        let directory = of_table.unwrap().directory().to_owned();
+        let of_index = directory.clone();
+        // The build stops in a sync or rename of its own files until the index is dropped.
+        env.on_sync(move |_, event| {
+            if event.path.starts_with(&of_index)
+                && std::thread::current().id() != changer
+                && syncs.fetch_add(1, Ordering::AcqRel) == drop_at
+                && tell.send(()).is_ok()
+            {
+                let _ = may_go_on.lock().unwrap().recv();
+            }
+        });
+        engine.alter_schema(&create_index(SAI_V)).unwrap();
+        std::thread::scope(|threads| {
+            let idle = threads.spawn(|| {
+                engine.wait_idle();
+                env.on_sync(|_, _| {});
+            });
+            if told.recv().is_ok() {
+                dropped_during_builds += 1;
+            }
+            engine.alter_schema(&drop_index(SAI_V.2)).unwrap();
+            let _ = go_on.send(());
+            idle.join().unwrap();
+        });
+        engine.wait_idle();
+        let files = env.list(&directory).unwrap();
+        let left: Vec<_> = files.iter().filter(|file| file.name.contains("sai_v")).collect();
+        assert!(left.is_empty(), "dropped at sync {drop_at}: {left:?}");
+    }
+    assert!(dropped_during_builds > 2, "{dropped_during_builds}");
+}

@@ -205,7 +205,13 @@ pub(crate) fn scalar_function(
     };
     let of_user = keyspace.map_or_else(Vec::new, |keyspace| lookup.of_user(keyspace));
     let may_be_native = name.keyspace.as_deref().is_none_or(|name| name == "system");
-    Ok(lookup.find(may_be_native, of_user)?.map(Arc::new))
+    let found = lookup.find(may_be_native, of_user)?;
+    if let Some(function) = &found
+        && function.keyspace != "system"
+    {
+        context.executes(&function.keyspace, &function.name, &function.arguments);
+    }
+    Ok(found.map(Arc::new))
 }
 
 /// The user-defined function with exactly this signature, for aggregates.
@@ -219,7 +225,11 @@ pub(crate) fn exact_user_function(
     context: &PlanContext<'_>,
 ) -> Result<Arc<ScalarFunction>, Error> {
     match keyspace.find_function(name, types) {
-        Some(function) => Ok(Arc::new(user::make(keyspace, function, context))),
+        Some(function) => {
+            let function = user::make(keyspace, function, context);
+            context.executes(&keyspace.name, name, &function.arguments);
+            Ok(Arc::new(function))
+        }
         None => Err(Error::Invalid(format!(
             "Unknown function {}.{name} called",
             keyspace.name

@@ -18,6 +18,8 @@ const ROW_BYTES_MAX: usize = 8 * BLOCK_BYTES;
 /// Number of rows that are searched for at first. Doubled whenever all were found, so that a read of few rows compares few.
 const ROWS_MIN: usize = 8;
 const ROWS_MAX: usize = 256;
+/// A pattern is made after so many rows that may fit it. With fewer, making it costs more than it spares.
+const ROWS_BEFORE: u32 = 4;
 /// A pattern is dropped after this many misses in a row.
 const MISSES_MAX: u32 = 4;
 /// After this many useless patterns, no more are made.
@@ -168,6 +170,10 @@ pub(crate) struct Patterns {
     pattern: Option<Box<Pattern>>,
     /// Length of the last row that was read.
     last_len: usize,
+    /// Number of rows read one after the other, up to the last one, that may fit one pattern.
+    row_count: u32,
+    /// True if these differ in length.
+    is_uneven: bool,
     /// Number of rows that are searched for at once.
     rows: usize,
     /// If rows differ in length: the start of each row that was found last, and the end of the last.
@@ -222,21 +228,30 @@ impl Patterns {
         }
     }
 
-    /// Records a row that was read one by one. Two rows of the same length may be the first of many; so may two of different
+    /// Records a row that was read one by one. Rows of the same length may be the first of many; so may rows of different
     /// lengths in a partition, if only their last value differs in length.
     #[inline(always)]
     pub(super) fn note(&mut self, row: &[u8], format: &RowFormat, has_key: bool) {
         let is_even = self.last_len == row.len();
         let is_possible = is_even || (self.last_len > 0 && !has_key);
         self.last_len = row.len();
-        if is_possible && self.pattern.is_none() && self.in_vain < IN_VAIN_MAX {
-            self.make(row, format, has_key, is_even);
+        if is_possible {
+            self.row_count += 1;
+            self.is_uneven |= !is_even;
+        } else {
+            self.row_count = 1;
+            self.is_uneven = false;
+        }
+        if self.row_count >= ROWS_BEFORE && self.pattern.is_none() && self.in_vain < IN_VAIN_MAX {
+            self.make(row, format, has_key, !self.is_uneven);
         }
     }
 
     #[inline(never)]
     fn make(&mut self, row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) {
         self.in_vain += 1;
+        self.row_count = 0;
+        self.is_uneven = false;
         self.misses = 0;
         self.rows = ROWS_MIN;
         self.bounds.resize(1 + ROWS_MAX, 0);
@@ -402,22 +417,25 @@ impl<'r> Walk<'r> {
         let (mask, row) = (&self.mask[..end], &self.row[..end]);
         let pairs = mask.chunks(BLOCK_BYTES).zip(row.chunks(BLOCK_BYTES));
         let block = |(mask, row): (&[u8], &[u8])| {
-            let mut block = Block::default();
-            for (index, (mask, byte)) in mask.iter().zip(row).enumerate() {
-                let place = |byte: u8| {
-                    let mut word = [0; 8];
-                    word[index % 8] = byte;
-                    u64::from_ne_bytes(word)
-                };
-                block.mask[index / 8] |= place(*mask);
-                block.expected[index / 8] |= place(mask & byte);
-            }
-            block
+            let mask = words_of(mask);
+            let mut expected = words_of(row);
+            expected
+                .iter_mut()
+                .zip(&mask)
+                .for_each(|(word, mask)| *word &= mask);
+            Block { mask, expected }
         };
         let mut blocks: Vec<Block> = pairs.map(block).collect();
         blocks.resize(blocks.len().next_power_of_two(), Block::default());
         blocks
     }
+}
+
+/// At most [`BLOCK_BYTES`] bytes, and zeros.
+fn words_of(bytes: &[u8]) -> [u64; BLOCK_BYTES / 8] {
+    let mut block = [[0; 8]; BLOCK_BYTES / 8];
+    block.as_flattened_mut()[..bytes.len()].copy_from_slice(bytes);
+    block.map(u64::from_ne_bytes)
 }
 
 #[cfg(test)]

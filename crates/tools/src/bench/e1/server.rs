@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use ilion_env::Env;
 use serde::Serialize;
 
-use crate::bench::connection::Connection;
+use crate::bench::connection::{Connection, LoginArgs, Target};
 use crate::bench::process::{ReadBytes, Usage};
 use crate::bench::read::check_values;
 use crate::bench::small_rows::SmallRows;
@@ -137,10 +137,10 @@ struct Running(Child);
 impl Running {
     /// Waits until the server accepts a session.
     fn connect(&mut self, env: &dyn Env, port: u16, begin_nanos: u64) -> anyhow::Result<Connection> {
-        let address = format!("127.0.0.1:{port}");
+        let target = Target::new("127.0.0.1", port, &LoginArgs::default());
         loop {
             // The server may not listen yet.
-            if let Ok(connection) = Connection::open(&address) {
+            if let Ok(connection) = Connection::open(&target) {
                 return Ok(connection);
             }
             if let Some(status) = self.0.try_wait()? {

@@ -1,0 +1,32 @@
+//! Roles, permissions and passwords as values, without storage and without a clock.
+//!
+//! The story of a login: [`plain::decode`] cuts name and password out of the client's token, [`password::check`] compares the
+//! password with the stored hash. The story of a statement: it needs some [`Permission`]s on some [`Resource`]s; the role's
+//! [`Grants`] say whether it has them, on the resource or on one that contains it.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `permission` | [`Permission`], [`Permissions`]: one, and a set of them |
+//! | `resource` | [`Resource`]: what permissions are granted on; its name in `system_auth`, its parents |
+//! | `role` | [`Role`]; [`closure`]: all roles that a role has |
+//! | `grants` | [`Grants`]: the permissions of a role and of the roles granted to it |
+//! | `password` | bcrypt hashes |
+//! | `plain` | the token of SASL PLAIN |
+//! | `pace` | [`LoginPace`]: how long an address waits after failed logins |
+//!
+//! Not here: the tables of `system_auth` and the statements (`ilion_query::access`), threads and sockets (`ilion_server`).
+//! When you add a permission, add it to `Permission::ALL` and to the resources that it applies to.
+
+mod grants;
+mod pace;
+pub mod password;
+mod permission;
+pub mod plain;
+mod resource;
+mod role;
+
+pub use grants::Grants;
+pub use pace::LoginPace;
+pub use permission::{Permission, Permissions};
+pub use resource::Resource;
+pub use role::{Role, closure};

@@ -1,0 +1,61 @@
+//! Roles, and the roles that they have by being members of others.
+
+use std::collections::BTreeMap;
+
+/// A role, as `system_auth.roles` has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Role {
+    /// It may do everything.
+    pub is_superuser: bool,
+    /// It may log in.
+    pub can_login: bool,
+    /// The roles that were granted to it.
+    pub member_of: Vec<String>,
+}
+
+/// The role and all roles that it has, directly or through others, by name. A role that `load` does not find is left out: it
+/// was dropped. Cycles, which statements refuse, do no harm.
+///
+/// # Errors
+/// Those of `load`.
+pub fn closure<E>(
+    name: &str,
+    mut load: impl FnMut(&str) -> Result<Option<Role>, E>,
+) -> Result<BTreeMap<String, Role>, E> {
+    let mut found = BTreeMap::new();
+    let mut next = vec![name.to_owned()];
+    while let Some(name) = next.pop() {
+        if found.contains_key(&name) {
+            continue;
+        }
+        if let Some(role) = load(&name)? {
+            next.extend(role.member_of.iter().cloned());
+            found.insert(name, role);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_followed_through_others_even_in_circles() {
+        let load = |name: &str| {
+            let member_of: &[&str] = match name {
+                "a" => &["b", "gone"],
+                "b" => &["c"],
+                "c" => &["a"],
+                _ => return Ok::<_, ()>(None),
+            };
+            Ok(Some(Role {
+                member_of: member_of.iter().map(|role| (*role).to_owned()).collect(),
+                ..Role::default()
+            }))
+        };
+        let names = |of| closure(of, load).unwrap().into_keys().collect::<Vec<_>>();
+        assert_eq!(names("a"), ["a", "b", "c"]);
+        assert!(names("gone").is_empty());
+    }
+}

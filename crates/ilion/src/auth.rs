@@ -1,0 +1,67 @@
+//! `ilion auth`: passwords on a stopped node.
+
+use std::io::Read as _;
+use std::sync::Arc;
+
+use ilion_env::{Env, RealEnv};
+use ilion_server::{Node, password_of, random_password, read_password};
+
+use crate::Failure;
+use crate::cli::{ResetPasswordArguments, ServeArguments};
+use crate::serve;
+
+/// Longest password on stdin.
+const STDIN_BYTES_MAX: u64 = 4096;
+
+/// Gives a role a new password. The lock of the data directory refuses this while a node runs.
+pub fn reset_password(arguments: &ResetPasswordArguments) -> Result<(), Failure> {
+    let real = RealEnv::new();
+    let env: Arc<dyn Env> = real.clone();
+    let settings = serve::load(
+        &*env,
+        &ServeArguments {
+            data: arguments.data.clone(),
+            config: arguments.config.clone(),
+            set: arguments.set.clone(),
+            ..ServeArguments::default()
+        },
+    )?
+    .settings;
+    real.set_umask(settings.umask.0);
+    let data = settings.data_path();
+    if !env.exists(&data) {
+        return Err(Failure::Failed(format!(
+            "there is no data directory {}",
+            serve::absolute(&data).display()
+        )));
+    }
+    let usage = |error: ilion_server::SuperuserError| Failure::Usage(error.to_string());
+    let (password, is_random) = match &arguments.password_file {
+        Some(path) => (read_password(&*env, path).map_err(usage)?, false),
+        None if arguments.stdin => {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().take(STDIN_BYTES_MAX).read_to_end(&mut bytes);
+            read.map_err(Failure::of)?;
+            (password_of("stdin", bytes).map_err(usage)?, false)
+        }
+        None => (random_password(&*env), true),
+    };
+    let node = Node::open(env, &settings).map_err(Failure::of)?;
+    let written = node
+        .processor()
+        .access()
+        .reset_password(&arguments.role, &password);
+    let durable_at = written.map_err(Failure::of)?;
+    node.wait_until_durable(durable_at).map_err(Failure::of)?;
+    node.engine().drain().map_err(Failure::of)?;
+    tell(&arguments.role, is_random.then_some(&password));
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "the password is what was asked for")]
+fn tell(role: &str, made: Option<&String>) {
+    match made {
+        Some(password) => println!("{password}"),
+        None => println!("{role} has the new password."),
+    }
+}

@@ -1,0 +1,269 @@
+//! Logins and checks: [`AccessControl`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hashbrown::HashMap;
+use ilion_auth::{Grants, Resource, closure, password};
+use parking_lot::Mutex;
+
+use super::needs::Needs;
+use super::rights::Rights;
+use super::tables::{AuthTables, Changes};
+use super::{AccessOptions, Identity, Login, NetworkAuthorizer};
+use crate::{Error, LogPosition, QueryOptions, Store};
+
+/// Most roles whose login or hash is kept in memory. Logins that sessions use stay valid beyond it.
+const KEPT_MAX: usize = 10_000;
+
+/// Compares statements with what roles may do, and passwords with their hashes.
+pub struct AccessControl {
+    pub(super) tables: AuthTables,
+    pub(super) options: AccessOptions,
+    data_center: String,
+    logins: Mutex<HashMap<String, Arc<Login>>>,
+    /// Hashes of passwords, with the time when each was read.
+    hashes: Mutex<HashMap<String, (u64, String)>>,
+    /// The number of changes of roles and grants. Rights of an earlier one are read again.
+    changes: AtomicU64,
+    /// Held while a statement checks and changes roles or grants.
+    pub(super) turn: Mutex<()>,
+    /// Compared with the passwords of roles that do not exist, so that these take as long as others.
+    dummy_hash: String,
+}
+
+impl AccessControl {
+    /// The control over the tables of this store. With PasswordAuthenticator it makes one hash.
+    pub fn new(store: Arc<dyn Store>, query_options: &QueryOptions) -> Self {
+        let options = query_options.access.clone();
+        let dummy_hash = match options.requires_login() {
+            true => password::hash("", options.bcrypt_cost, salt(&*store)).unwrap_or_default(),
+            false => String::new(),
+        };
+        Self {
+            tables: AuthTables::new(store, query_options.clone()),
+            data_center: query_options.data_center.clone(),
+            options,
+            logins: Mutex::default(),
+            hashes: Mutex::default(),
+            changes: AtomicU64::new(1),
+            turn: Mutex::default(),
+            dummy_hash,
+        }
+    }
+
+    /// True if clients must log in.
+    pub fn requires_login(&self) -> bool {
+        self.options.requires_login()
+    }
+
+    /// Logs a client in. It takes as long as hashing a password, on purpose, whether the role exists or not.
+    ///
+    /// # Errors
+    /// Role and password do not fit, the role may not log in, or `system_auth` cannot be read.
+    pub fn log_in(&self, role: &str, given: &str) -> Result<Arc<Login>, Error> {
+        let unable =
+            |error: Error| Error::BadCredentials(format!("Unable to perform authentication: {error}"));
+        let hash = self.hash(role).map_err(unable)?;
+        let is_right = match &hash {
+            Some(hash) => password::check(given, hash),
+            None => {
+                let _ = password::check(given, &self.dummy_hash);
+                false
+            }
+        };
+        if !is_right {
+            return Err(Error::BadCredentials(format!(
+                "Provided username {role} and/or password are incorrect"
+            )));
+        }
+        let login = self.login(role);
+        let rights = self.rights(&login).map_err(unable)?;
+        match rights.roles.get(role) {
+            Some(found) if found.can_login => Ok(login),
+            _ => Err(Error::BadCredentials(format!(
+                "{role} is not permitted to log in"
+            ))),
+        }
+    }
+
+    /// The login of a role; one for all its sessions.
+    pub(super) fn login(&self, role: &str) -> Arc<Login> {
+        let mut logins = self.logins.lock();
+        if let Some(known) = logins.get(role) {
+            return known.clone();
+        }
+        if logins.len() >= KEPT_MAX {
+            logins.retain(|_, login| Arc::strong_count(login) > 1);
+        }
+        let login = Arc::new(Login::new(role));
+        logins.insert(role.to_owned(), login.clone());
+        login
+    }
+
+    fn hash(&self, role: &str) -> Result<Option<String>, Error> {
+        let now = self.now_nanos();
+        if let Some((read_at, hash)) = self.hashes.lock().get(role)
+            && now.saturating_sub(*read_at) < self.options.credentials_validity_nanos()
+        {
+            return Ok(Some(hash.clone()));
+        }
+        let hash = self.tables.hash(role)?;
+        let mut hashes = self.hashes.lock();
+        match &hash {
+            Some(hash) => {
+                if hashes.len() >= KEPT_MAX {
+                    hashes.clear();
+                }
+                hashes.insert(role.to_owned(), (now, hash.clone()));
+            }
+            None => {
+                hashes.remove(role);
+            }
+        }
+        Ok(hash)
+    }
+
+    /// Checks whether the client may execute a statement with these needs.
+    ///
+    /// # Errors
+    /// It may not.
+    #[inline]
+    pub(crate) fn check(&self, client: &Identity, needs: &Needs) -> Result<(), Error> {
+        match client {
+            Identity::Internal => Ok(()),
+            Identity::Anonymous => self.check_anonymous(),
+            Identity::User(login) => {
+                {
+                    let rights = login.rights.read();
+                    if self.is_current(&rights) && rights.has_passed(needs) {
+                        return Ok(());
+                    }
+                }
+                self.check_anew(login, needs)
+            }
+        }
+    }
+
+    fn check_anonymous(&self) -> Result<(), Error> {
+        match self.requires_login() {
+            true => Err(Error::Unauthorized("You have not logged in".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn check_anew(&self, login: &Login, needs: &Needs) -> Result<(), Error> {
+        let rights = self.rights(login).map_err(|error| {
+            Error::Unauthorized(format!("Unable to perform authorization of permissions: {error}"))
+        })?;
+        if !rights.has_access_here {
+            return Err(Error::Unauthorized(format!(
+                "You do not have access to this datacenter ({})",
+                self.data_center
+            )));
+        }
+        rights.check(needs, &login.role)
+    }
+
+    fn is_current(&self, rights: &Rights) -> bool {
+        self.now_nanos() < rights.valid_until_nanos && rights.change == self.changes.load(Ordering::Acquire)
+    }
+
+    /// What a role may do now, or could do within the validity of the caches.
+    pub(super) fn rights(&self, login: &Login) -> Result<Arc<Rights>, Error> {
+        let known = login.rights.read().clone();
+        if self.is_current(&known) {
+            return Ok(known);
+        }
+        let _turn = login.renewal.lock();
+        let known = login.rights.read().clone();
+        if self.is_current(&known) {
+            return Ok(known);
+        }
+        // Taken before the tables are read: what changes meanwhile makes these rights invalid.
+        let change = self.changes.load(Ordering::Acquire);
+        let now = self.now_nanos();
+        let mut rights = self.read_rights(&login.role)?;
+        rights.change = change;
+        rights.valid_until_nanos = now.saturating_add(self.options.rights_validity_nanos());
+        let rights = Arc::new(rights);
+        *login.rights.write() = rights.clone();
+        Ok(rights)
+    }
+
+    /// Reads what a role may do.
+    fn read_rights(&self, role: &str) -> Result<Rights, Error> {
+        let roles = closure(role, |name| self.tables.role(name))?;
+        let is_open = !self.options.checks_permissions();
+        let is_superuser = roles.values().any(|role| role.is_superuser);
+        let mut grants = match is_superuser {
+            true => Grants::of_superuser(),
+            false => Grants::default(),
+        };
+        if !is_superuser && !is_open {
+            for name in roles.keys() {
+                for granted in self.tables.granted(name)? {
+                    grants.add(granted.resource, granted.permissions);
+                }
+            }
+        }
+        let has_access_here = match self.options.network_authorizer {
+            NetworkAuthorizer::AllowAll => true,
+            NetworkAuthorizer::Cassandra if is_superuser => true,
+            NetworkAuthorizer::Cassandra => {
+                let datacenters = self.tables.datacenters(role)?;
+                datacenters.is_none_or(|names| names.contains(&self.data_center))
+            }
+        };
+        Ok(Rights {
+            roles,
+            grants,
+            is_open,
+            has_access_here,
+            ..Rights::default()
+        })
+    }
+
+    /// Writes to `system_auth`; rights and hashes that were read before are read again.
+    pub(super) fn write(&self, changes: Changes) -> Result<Option<LogPosition>, Error> {
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let written = self.tables.write(changes);
+        self.changes.fetch_add(1, Ordering::AcqRel);
+        self.hashes.lock().clear();
+        written
+    }
+
+    /// Removes what was granted on these resources, by their names.
+    pub(super) fn revoke_all_on(&self, resources: &[Resource], changes: &mut Changes) -> Result<(), Error> {
+        for resource in resources {
+            let name = resource.name();
+            for role in self.tables.roles_with(&name)? {
+                changes.revoke_all(&role, &name);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn data_center(&self) -> &str {
+        &self.data_center
+    }
+
+    /// Hashes a password with a new salt.
+    pub(super) fn hash_of(&self, given: &str) -> Result<String, Error> {
+        let salt = salt(&**self.tables.store());
+        password::hash(given, self.options.bcrypt_cost, salt)
+            .ok_or_else(|| Error::ServerError("auth_bcrypt_work_factor is out of bounds".to_owned()))
+    }
+
+    fn now_nanos(&self) -> u64 {
+        self.tables.store().monotonic_nanos()
+    }
+}
+
+/// 16 bytes, of which 122 bits are random.
+fn salt(store: &dyn Store) -> [u8; 16] {
+    store.random_uuid().into_bytes()
+}

@@ -1,0 +1,57 @@
+//! Who sends a statement.
+
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+
+use super::rights::Rights;
+
+/// Who sends a statement.
+#[derive(Clone, Debug, Default)]
+pub enum Identity {
+    /// The process itself: a program that embeds the database. It may do everything.
+    #[default]
+    Internal,
+    /// A client without a name.
+    Anonymous,
+    /// A client that has logged in.
+    User(Arc<Login>),
+}
+
+impl Identity {
+    /// The role of the client.
+    pub fn role(&self) -> Option<&str> {
+        match self {
+            Self::User(login) => Some(&login.role),
+            Self::Internal | Self::Anonymous => None,
+        }
+    }
+}
+
+/// A role with which clients have logged in. All their sessions share it.
+pub struct Login {
+    /// Name of the role.
+    pub role: String,
+    /// Locked only to look at it or to replace it.
+    pub(super) rights: RwLock<Arc<Rights>>,
+    /// Held while rights are read anew, so that this is done once.
+    pub(super) renewal: Mutex<()>,
+}
+
+impl Login {
+    /// The login of a role, whose rights are not read yet.
+    pub fn new(role: &str) -> Self {
+        Self {
+            role: role.to_owned(),
+            rights: RwLock::default(),
+            renewal: Mutex::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Login({:?})", self.role)
+    }
+}

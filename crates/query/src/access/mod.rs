@@ -1,0 +1,45 @@
+//! Who may log in, and who may do what.
+//!
+//! A login: [`AccessControl::log_in`] compares a password with the hash in `system_auth.roles` and returns the [`Login`] of
+//! the role, which its session keeps. A statement: planning it finds its [`Needs`]; before each execution
+//! [`AccessControl::check`] compares them with the [`Rights`] of the login. Rights are read from `system_auth` when they are
+//! first needed and again after their validity, or at once after a statement changed roles or grants.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `options` | [`AccessOptions`]: authenticator, authorizer, validities |
+//! | `identity` | [`Identity`]: who sends a statement; [`Login`] |
+//! | `rights` | [`Rights`]: what a role may do, at one time |
+//! | `needs` | [`Needs`]: what a statement needs |
+//! | `control` | [`AccessControl`]: logins and checks |
+//! | `tables` | `system_auth`: the only module that knows its columns |
+//! | `plan` | [`AccessPlan`]: statements about roles and permissions |
+//! | `roles`, `grants`, `lists` | CREATE ROLE and its kind; GRANT and REVOKE; LIST |
+//! | `resource` | resources of statements |
+//! | `schema` | grants to who created an object, and the end of grants on a dropped one |
+//! | `setup` | the first superuser; a new password on a stopped node |
+//!
+//! Compat: rules, codes and messages are those of Cassandra 5.0 (`org.apache.cassandra.auth`, `ClientState` and the statements).
+//! Without PasswordAuthenticator there are no logins: sessions are anonymous, and statements about roles are refused.
+
+mod control;
+mod grants;
+mod identity;
+mod lists;
+mod needs;
+mod options;
+mod plan;
+mod resource;
+mod rights;
+mod roles;
+mod schema;
+mod setup;
+mod tables;
+
+pub use control::AccessControl;
+pub use identity::{Identity, Login};
+pub(crate) use needs::Needs;
+pub use options::{AccessOptions, Authenticator, Authorizer, NetworkAuthorizer};
+pub(crate) use plan::AccessPlan;
+pub(crate) use resource::function_resource;
+pub use setup::{FirstSuperuser, SetupError};

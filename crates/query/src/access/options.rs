@@ -1,0 +1,92 @@
+//! The settings of logins and permissions.
+
+use std::time::Duration;
+
+/// Who may connect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Authenticator {
+    /// Everybody, without a name.
+    #[default]
+    AllowAll,
+    /// Roles with their passwords.
+    Password,
+}
+
+/// Who may do what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Authorizer {
+    /// Everybody everything.
+    #[default]
+    AllowAll,
+    /// Roles what was granted to them.
+    Cassandra,
+}
+
+/// Which data centers roles may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NetworkAuthorizer {
+    /// All.
+    #[default]
+    AllowAll,
+    /// Those of `ACCESS TO DATACENTERS`.
+    Cassandra,
+}
+
+/// The settings of logins and permissions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessOptions {
+    /// Who may connect.
+    pub authenticator: Authenticator,
+    /// Who may do what.
+    pub authorizer: Authorizer,
+    /// Which data centers roles may use.
+    pub network_authorizer: NetworkAuthorizer,
+    /// How long what was read of a role is used.
+    pub roles_validity: Duration,
+    /// How long permissions that were read are used.
+    pub permissions_validity: Duration,
+    /// How long a hash of a password that was read is used.
+    pub credentials_validity: Duration,
+    /// Cost of new hashes: 2^cost rounds.
+    pub bcrypt_cost: u32,
+}
+
+impl Default for AccessOptions {
+    fn default() -> Self {
+        let validity = Duration::from_secs(2);
+        Self {
+            authenticator: Authenticator::default(),
+            authorizer: Authorizer::default(),
+            network_authorizer: NetworkAuthorizer::default(),
+            roles_validity: validity,
+            permissions_validity: validity,
+            credentials_validity: validity,
+            bcrypt_cost: 10,
+        }
+    }
+}
+
+impl AccessOptions {
+    /// True if clients must log in.
+    pub fn requires_login(&self) -> bool {
+        self.authenticator == Authenticator::Password
+    }
+
+    /// True if permissions are checked.
+    pub fn checks_permissions(&self) -> bool {
+        self.authorizer == Authorizer::Cassandra
+    }
+
+    /// How long rights may be used: they depend on roles and permissions.
+    pub(super) fn rights_validity_nanos(&self) -> u64 {
+        nanos(self.roles_validity.min(self.permissions_validity))
+    }
+
+    pub(super) fn credentials_validity_nanos(&self) -> u64 {
+        nanos(self.credentials_validity)
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

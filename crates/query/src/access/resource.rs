@@ -1,0 +1,113 @@
+//! The resources of statements: names get their keyspaces, and must exist.
+
+use ilion_auth::{Permission, Permissions, Resource};
+use ilion_cql::ast;
+use ilion_schema::Schema;
+use ilion_types::CqlType;
+
+use super::tables::AuthTables;
+use crate::Error;
+use crate::context::no_keyspace;
+use crate::type_name::resolve_type;
+
+/// The resource of a function or aggregate.
+pub(crate) fn function_resource(keyspace: &str, name: &str, types: &[CqlType]) -> Resource {
+    // Compat: signatures ignore whether collections are frozen.
+    let frozen = || types.iter().map(|ty| ty.clone().freeze());
+    Resource::Function {
+        keyspace: keyspace.to_owned(),
+        name: name.to_owned(),
+        classes: types.iter().map(CqlType::to_class).collect(),
+        types: frozen().map(|ty| ty.to_string()).collect(),
+    }
+}
+
+/// The resource of a statement in `keyspace`.
+///
+/// # Errors
+/// A keyspace or type is missing.
+pub(super) fn resolve(
+    resource: &ast::Resource,
+    keyspace: Option<&str>,
+    schema: &Schema,
+) -> Result<Resource, Error> {
+    Ok(match resource {
+        ast::Resource::AllKeyspaces => Resource::AllKeyspaces,
+        ast::Resource::Keyspace(keyspace) => Resource::Keyspace(keyspace.clone()),
+        ast::Resource::AllTables(keyspace) => Resource::AllTables(keyspace.clone()),
+        ast::Resource::Table(table) => {
+            let keyspace = table.keyspace.as_deref().or(keyspace).ok_or_else(no_keyspace)?;
+            Resource::table(keyspace, &table.name)
+        }
+        ast::Resource::AllRoles => Resource::AllRoles,
+        ast::Resource::Role(role) => Resource::Role(role.clone()),
+        ast::Resource::AllFunctions => Resource::AllFunctions,
+        ast::Resource::AllFunctionsIn(keyspace) => Resource::AllFunctionsIn(keyspace.clone()),
+        ast::Resource::Function { name, argument_types } => {
+            let Some(keyspace) = name.keyspace.as_deref() else {
+                return Err(Error::invalid(
+                    "In this context function name must be explicitly qualified by a keyspace",
+                ));
+            };
+            let types = argument_types
+                .iter()
+                .map(|ty| resolve_type(ty, Some(keyspace), schema))
+                .collect::<Result<Vec<_>, _>>()?;
+            stored_function(keyspace, &name.name, &types, schema)
+        }
+        ast::Resource::AllMbeans => Resource::AllMbeans,
+        ast::Resource::Mbean(name) | ast::Resource::Mbeans(name) => Resource::Mbean(name.clone()),
+    })
+}
+
+/// The function as the schema has it, which is how calls name it: collections may be written frozen or not.
+pub(super) fn stored_function(keyspace: &str, name: &str, types: &[CqlType], schema: &Schema) -> Resource {
+    let found = schema.keyspace(keyspace);
+    let function = found.and_then(|found| found.find_function(name, types));
+    let aggregate = found.and_then(|found| found.find_aggregate(name, types));
+    match (function, aggregate) {
+        (Some(function), _) => {
+            let types: Vec<CqlType> = function.argument_types().cloned().collect();
+            function_resource(keyspace, name, &types)
+        }
+        (None, Some(aggregate)) => function_resource(keyspace, name, &aggregate.argument_types),
+        (None, None) => function_resource(keyspace, name, types),
+    }
+}
+
+/// Whether the resource exists.
+pub(super) fn exists(resource: &Resource, schema: &Schema, tables: &AuthTables) -> Result<bool, Error> {
+    Ok(match resource {
+        Resource::AllKeyspaces | Resource::AllRoles | Resource::AllFunctions => true,
+        Resource::AllMbeans | Resource::Mbean(_) => true,
+        Resource::Keyspace(keyspace) | Resource::AllTables(keyspace) | Resource::AllFunctionsIn(keyspace) => {
+            schema.keyspace(keyspace).is_some()
+        }
+        Resource::Table(keyspace, table) => schema.table(keyspace, table).is_some(),
+        Resource::Role(role) => tables.role(role)?.is_some(),
+        Resource::Function {
+            keyspace,
+            name,
+            classes,
+            ..
+        } => schema.keyspace(keyspace).is_some_and(|keyspace| {
+            let same = |types: Vec<String>| types == *classes;
+            let mut functions = keyspace.functions.iter().filter(|one| one.name == *name);
+            let mut aggregates = keyspace.aggregates.iter().filter(|one| one.name == *name);
+            functions.any(|one| same(one.argument_types().map(CqlType::to_class).collect()))
+                || aggregates.any(|one| same(one.argument_types.iter().map(CqlType::to_class).collect()))
+        }),
+    })
+}
+
+/// The permissions of a statement on this resource; `ALL` are those that apply to it.
+pub(super) fn permissions_of(permissions: &ast::Permissions, resource: &Resource) -> Permissions {
+    match permissions {
+        ast::Permissions::All => resource.applicable(),
+        ast::Permissions::Only(list) => list.iter().copied().filter_map(permission_of).collect(),
+    }
+}
+
+pub(super) fn permission_of(permission: ast::Permission) -> Option<Permission> {
+    Permission::parse(permission.name())
+}

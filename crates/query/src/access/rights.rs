@@ -1,0 +1,163 @@
+//! What a role may do, as `system_auth` had it at one time.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashSet;
+use ilion_auth::{Grants, Permission, Resource, Role};
+use ilion_schema::{LOCAL_KEYSPACES, is_system_keyspace};
+use parking_lot::RwLock;
+
+use super::needs::{Need, Needs};
+use crate::Error;
+
+/// Most statements that are remembered as allowed.
+const PASSED_MAX: usize = 4096;
+
+/// What a role may do.
+#[derive(Debug, Default)]
+pub(super) struct Rights {
+    /// They may be used before this time, of the monotonic clock; 0 if they were never read.
+    pub valid_until_nanos: u64,
+    /// They may be used while this is the number of changes of roles and grants.
+    pub change: u64,
+    /// The role and those that it has; empty if it was dropped.
+    pub roles: BTreeMap<String, Role>,
+    pub grants: Grants,
+    /// Nothing is checked, so every permission is there.
+    pub is_open: bool,
+    /// It may use this data center.
+    pub has_access_here: bool,
+    /// The ids of needs that were found to be met, so that the next check is one look-up.
+    pub passed: RwLock<HashSet<u64, foldhash_of_ids::Ids>>,
+}
+
+impl Rights {
+    pub fn is_superuser(&self) -> bool {
+        self.grants.is_superuser
+    }
+
+    /// Whether these needs were checked before and are met.
+    #[inline]
+    pub fn has_passed(&self, needs: &Needs) -> bool {
+        self.passed.read().contains(&needs.id)
+    }
+
+    /// Checks the needs of a statement, and remembers it if they are met.
+    ///
+    /// # Errors
+    /// The first need that is not met.
+    pub fn check(&self, needs: &Needs, user: &str) -> Result<(), Error> {
+        needs.list.iter().try_for_each(|need| self.meet(need, user))?;
+        let mut passed = self.passed.write();
+        if passed.len() >= PASSED_MAX {
+            passed.clear();
+        }
+        passed.insert(needs.id);
+        Ok(())
+    }
+
+    fn meet(&self, need: &Need, user: &str) -> Result<(), Error> {
+        match need {
+            Need::Permission(permission, resource) => self.ensure(*permission, resource, user),
+            Need::Superuser(_) if self.is_superuser() => Ok(()),
+            Need::Superuser(action) => Err(Error::Unauthorized(format!(
+                "Only superusers are allowed to perform {action} queries"
+            ))),
+        }
+    }
+
+    /// Compat: `ClientState.ensurePermissionOnResourceChain`.
+    pub fn ensure(&self, permission: Permission, resource: &Resource, user: &str) -> Result<(), Error> {
+        if self.allow(permission, resource) {
+            return Ok(());
+        }
+        Err(Error::Unauthorized(format!(
+            "User {user} has no {permission} permission on {resource} or any of its parents"
+        )))
+    }
+
+    pub fn allow(&self, permission: Permission, resource: &Resource) -> bool {
+        match is_reserved(permission, resource) {
+            true => self.is_open || self.is_superuser(),
+            false => self.is_open || self.grants.allow(permission, resource),
+        }
+    }
+}
+
+/// What only superusers may do, whatever was granted: to change the tables of the server's own keyspaces. Who may write to
+/// `system_auth` can make a superuser of anybody.
+///
+/// Compat: `Permission.INVALID_FOR_SYSTEM_KEYSPACES`, which cannot be granted.
+pub(super) fn is_reserved(permission: Permission, resource: &Resource) -> bool {
+    let (Resource::Keyspace(keyspace) | Resource::AllTables(keyspace) | Resource::Table(keyspace, _)) =
+        resource
+    else {
+        return false;
+    };
+    let is_virtual = LOCAL_KEYSPACES[2..].contains(&keyspace.as_str());
+    let is_harmless = matches!(
+        permission,
+        Permission::Select | Permission::Describe | Permission::Alter
+    );
+    is_system_keyspace(keyspace) && !is_virtual && !is_harmless
+}
+
+/// Hashes ids, which are counted up and nobody chooses.
+mod foldhash_of_ids {
+    use std::hash::{BuildHasherDefault, Hasher};
+
+    pub type Ids = BuildHasherDefault<IdHasher>;
+
+    #[derive(Clone, Debug, Default)]
+    pub struct IdHasher(u64);
+
+    impl Hasher for IdHasher {
+        fn finish(&self) -> u64 {
+            self.0
+        }
+
+        fn write(&mut self, bytes: &[u8]) {
+            for byte in bytes {
+                self.write_u64(self.0 ^ u64::from(*byte));
+            }
+        }
+
+        fn write_u64(&mut self, id: u64) {
+            // The table takes the upper bits for tags and the lower ones for places.
+            let mixed = id.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            self.0 = mixed ^ (mixed >> 32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_the_server_are_for_superusers_to_change() {
+        let roles = Resource::table("system_auth", "roles");
+        for permission in [Permission::Modify, Permission::Drop, Permission::Create] {
+            assert!(is_reserved(permission, &roles), "{permission}");
+        }
+        assert!(!is_reserved(Permission::Select, &roles));
+        assert!(!is_reserved(
+            Permission::Alter,
+            &Resource::Keyspace("system_auth".into())
+        ));
+        assert!(!is_reserved(
+            Permission::Modify,
+            &Resource::table("system_views", "statements")
+        ));
+        assert!(!is_reserved(Permission::Modify, &Resource::AllKeyspaces));
+        let mut grants = Grants::default();
+        grants.add("data".to_owned(), Resource::AllKeyspaces.applicable());
+        let rights = Rights {
+            grants,
+            ..Rights::default()
+        };
+        assert!(rights.allow(Permission::Select, &roles));
+        assert!(!rights.allow(Permission::Modify, &roles));
+        assert!(rights.allow(Permission::Modify, &Resource::table("ks", "t")));
+    }
+}

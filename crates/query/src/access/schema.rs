@@ -1,0 +1,112 @@
+//! What schema changes mean for permissions: who creates an object gets all permissions on it, and a dropped one leaves none.
+//!
+//! Compat: `AlterSchemaStatement.createdResources` and `AuthSchemaChangeListener` of Cassandra 5.0. Unlike there, grants on
+//! views end with them, and what a crash left is removed at the next start ([`AccessControl::sweep`]).
+
+use std::collections::BTreeSet;
+
+use ilion_auth::Resource;
+use ilion_schema::{ChangeKind, Diff, Schema, TableKind};
+use ilion_types::CqlType;
+
+use super::resource::{exists, function_resource};
+use super::tables::Changes;
+use super::{AccessControl, Identity, SetupError};
+use crate::{Error, LogPosition};
+
+impl AccessControl {
+    /// Grants and revokes what follows from a schema change that `client` made.
+    ///
+    /// # Errors
+    /// `system_auth` cannot be read or written; the schema has changed all the same.
+    pub(crate) fn follow(&self, diffs: &[Diff], client: &Identity) -> Result<Option<LogPosition>, Error> {
+        if !self.options.checks_permissions() || diffs.is_empty() {
+            return Ok(None);
+        }
+        let _turn = self.turn.lock();
+        let mut changes = Changes::default();
+        let of = |kind: ChangeKind| diffs.iter().filter(move |diff| diff.kind() == kind);
+        let dropped: Vec<Resource> = of(ChangeKind::Dropped).flat_map(of_dropped).collect();
+        self.revoke_all_on(&dropped, &mut changes)?;
+        if let Identity::User(login) = client {
+            for resource in of(ChangeKind::Created).flat_map(of_created) {
+                changes.grant(&login.role, &resource, resource.applicable());
+            }
+        }
+        self.write(changes)
+    }
+
+    /// Removes what was granted on objects and roles that do not exist: a crash may come between a DROP and the end of its
+    /// grants.
+    ///
+    /// # Errors
+    /// `system_auth` cannot be read or written.
+    pub fn sweep(&self, schema: &Schema) -> Result<(), SetupError> {
+        if !self.options.checks_permissions() {
+            return Ok(());
+        }
+        let _turn = self.turn.lock();
+        let granted = self.tables.all_granted()?;
+        let names: BTreeSet<&String> = granted.iter().map(|granted| &granted.resource).collect();
+        let mut gone = BTreeSet::new();
+        for name in names {
+            if let Some(resource) = Resource::parse(name)
+                && !exists(&resource, schema, &self.tables)?
+            {
+                gone.insert(name.clone());
+            }
+        }
+        let mut changes = Changes::default();
+        for one in granted.iter().filter(|granted| gone.contains(&granted.resource)) {
+            changes.revoke_all(&one.role, &one.resource);
+        }
+        self.write(changes)?;
+        Ok(())
+    }
+}
+
+fn of_created(diff: &Diff) -> Vec<Resource> {
+    match diff {
+        Diff::Keyspace(it) => {
+            let name = &it.object().name;
+            vec![
+                Resource::Keyspace(name.clone()),
+                Resource::AllFunctionsIn(name.clone()),
+            ]
+        }
+        // Compat: a view is governed by the permissions on its base table.
+        Diff::Table(it) if it.object().kind == TableKind::View => Vec::new(),
+        _ => of_object(diff).into_iter().collect(),
+    }
+}
+
+fn of_dropped(diff: &Diff) -> Vec<Resource> {
+    match diff {
+        Diff::Keyspace(it) => {
+            let name = &it.object().name;
+            vec![
+                Resource::Keyspace(name.clone()),
+                Resource::AllTables(name.clone()),
+                Resource::AllFunctionsIn(name.clone()),
+            ]
+        }
+        _ => of_object(diff).into_iter().collect(),
+    }
+}
+
+/// The resource of a table, view, function or aggregate.
+fn of_object(diff: &Diff) -> Option<Resource> {
+    match diff {
+        Diff::Table(it) => Some(Resource::table(&it.object().keyspace, &it.object().name)),
+        Diff::Function(keyspace, it) => {
+            let types: Vec<CqlType> = it.object().argument_types().cloned().collect();
+            Some(function_resource(keyspace, &it.object().name, &types))
+        }
+        Diff::Aggregate(keyspace, it) => Some(function_resource(
+            keyspace,
+            &it.object().name,
+            &it.object().argument_types,
+        )),
+        Diff::Keyspace(_) | Diff::View(..) | Diff::Type(_) | Diff::Index(..) | Diff::Trigger(..) => None,
+    }
+}

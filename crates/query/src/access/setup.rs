@@ -1,0 +1,78 @@
+//! The first superuser of a node, and a new password on a stopped one.
+
+use ilion_auth::Role;
+
+use super::AccessControl;
+use super::tables::Changes;
+use crate::{Error, LogPosition};
+
+/// The first superuser.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FirstSuperuser {
+    /// Name of the role.
+    pub role: String,
+    /// Its password.
+    pub password: String,
+}
+
+/// Why an operation on roles failed at the start or on a stopped node; the operator must act.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// There is no such role.
+    #[error("there is no role {role}; the roles are: {}", known.join(", "))]
+    NoRole {
+        /// The name that was given.
+        role: String,
+        /// The roles that exist.
+        known: Vec<String>,
+    },
+    /// `system_auth` cannot be read or written.
+    #[error("system_auth: {0}")]
+    Tables(#[from] Error),
+}
+
+impl AccessControl {
+    /// True if clients must log in and there is no role yet.
+    ///
+    /// # Errors
+    /// `system_auth` cannot be read.
+    pub fn needs_superuser(&self) -> Result<bool, SetupError> {
+        Ok(self.requires_login() && !self.tables.has_roles()?)
+    }
+
+    /// Creates the first superuser. The caller waits until the position is durable.
+    ///
+    /// # Errors
+    /// `system_auth` cannot be written.
+    pub fn create_superuser(&self, first: &FirstSuperuser) -> Result<Option<LogPosition>, SetupError> {
+        let hash = self.hash_of(&first.password)?;
+        let _turn = self.turn.lock();
+        let mut changes = Changes::default();
+        let role = Role {
+            is_superuser: true,
+            can_login: true,
+            member_of: Vec::new(),
+        };
+        changes.create_role(&first.role, &role);
+        changes.set_hash(&first.role, &hash);
+        Ok(self.write(changes)?)
+    }
+
+    /// Gives a role a new password. The caller waits until the position is durable.
+    ///
+    /// # Errors
+    /// There is no such role, or `system_auth` cannot be written.
+    pub fn reset_password(&self, role: &str, password: &str) -> Result<Option<LogPosition>, SetupError> {
+        let hash = self.hash_of(password)?;
+        let _turn = self.turn.lock();
+        if self.tables.role(role)?.is_none() {
+            return Err(SetupError::NoRole {
+                role: role.to_owned(),
+                known: self.tables.roles()?,
+            });
+        }
+        let mut changes = Changes::default();
+        changes.set_hash(role, &hash);
+        Ok(self.write(changes)?)
+    }
+}

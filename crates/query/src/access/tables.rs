@@ -1,0 +1,357 @@
+//! The tables of `system_auth`. Only this module knows their columns.
+//!
+//! Compat: rows and columns are those of Cassandra 5.0, so that either server goes on with what the other one wrote. All rows
+//! that one statement writes are one record of the commit log.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_auth::{Permission, Permissions, Resource, Role};
+
+use crate::internal::{self, text};
+use crate::{Error, LogPosition, QueryOptions, Store, Value};
+
+/// Most statements of one batch, so that its markers can be counted.
+const CHANGES_MAX: usize = 10_000;
+
+/// The tables.
+pub(super) struct AuthTables {
+    store: Arc<dyn Store>,
+    options: QueryOptions,
+}
+
+/// Rows to write together.
+#[derive(Default)]
+pub(super) struct Changes {
+    statements: Vec<&'static str>,
+    values: Vec<Value>,
+}
+
+/// A permission that was granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Granted {
+    pub role: String,
+    /// The name of the resource.
+    pub resource: String,
+    pub permissions: Permissions,
+}
+
+impl AuthTables {
+    pub fn new(store: Arc<dyn Store>, options: QueryOptions) -> Self {
+        Self { store, options }
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    fn read(&self, cql: &str, values: &[Value]) -> Result<Vec<Option<Bytes>>, Error> {
+        internal::run(&*self.store, &self.options, cql, values)
+    }
+
+    /// The role of this name.
+    pub fn role(&self, name: &str) -> Result<Option<Role>, Error> {
+        let cells = self.read(
+            "SELECT role, is_superuser, can_login, member_of FROM system_auth.roles WHERE role = ?",
+            &[text(name)],
+        )?;
+        Ok(cells.first().map(|_| Role {
+            is_superuser: is_true(cells.get(1)),
+            can_login: is_true(cells.get(2)),
+            member_of: texts_of(cells.get(3)),
+        }))
+    }
+
+    /// All roles by name.
+    pub fn roles(&self) -> Result<Vec<String>, Error> {
+        let cells = self.read("SELECT role FROM system_auth.roles", &[])?;
+        let mut names: Vec<String> = cells.iter().map(|cell| text_of(Some(cell))).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// True if there is a role.
+    pub fn has_roles(&self) -> Result<bool, Error> {
+        Ok(!self
+            .read("SELECT role FROM system_auth.roles LIMIT 1", &[])?
+            .is_empty())
+    }
+
+    /// The hash of the password of a role.
+    pub fn hash(&self, role: &str) -> Result<Option<String>, Error> {
+        let cells = self.read(
+            "SELECT salted_hash FROM system_auth.roles WHERE role = ?",
+            &[text(role)],
+        )?;
+        let hash = text_of(cells.first());
+        Ok(Some(hash).filter(|hash| !hash.is_empty()))
+    }
+
+    /// The members of a role.
+    pub fn members(&self, role: &str) -> Result<Vec<String>, Error> {
+        let cells = self.read(
+            "SELECT member FROM system_auth.role_members WHERE role = ?",
+            &[text(role)],
+        )?;
+        Ok(cells.iter().map(|cell| text_of(Some(cell))).collect())
+    }
+
+    /// The data centers of a role; `None` are all.
+    pub fn datacenters(&self, role: &str) -> Result<Option<Vec<String>>, Error> {
+        let cells = self.read(
+            "SELECT dcs FROM system_auth.network_permissions WHERE role = ?",
+            &[text(role)],
+        )?;
+        Ok(cells.first().map(|cell| texts_of(Some(cell))))
+    }
+
+    /// What was granted to a role.
+    pub fn granted(&self, role: &str) -> Result<Vec<Granted>, Error> {
+        let cells = self.read(
+            "SELECT resource, permissions FROM system_auth.role_permissions WHERE role = ?",
+            &[text(role)],
+        )?;
+        let rows = cells.chunks_exact(2).map(|row| Granted {
+            role: role.to_owned(),
+            resource: text_of(row.first()),
+            permissions: permissions_of(row.get(1)),
+        });
+        Ok(rows.collect())
+    }
+
+    /// What was granted to all roles.
+    pub fn all_granted(&self) -> Result<Vec<Granted>, Error> {
+        let cells = self.read(
+            "SELECT role, resource, permissions FROM system_auth.role_permissions",
+            &[],
+        )?;
+        let rows = cells.chunks_exact(3).map(|row| Granted {
+            role: text_of(row.first()),
+            resource: text_of(row.get(1)),
+            permissions: permissions_of(row.get(2)),
+        });
+        Ok(rows.collect())
+    }
+
+    /// The roles that something was granted to on a resource.
+    pub fn roles_with(&self, resource: &str) -> Result<Vec<String>, Error> {
+        let cells = self.read(
+            "SELECT role FROM system_auth.resource_role_permissons_index WHERE resource = ?",
+            &[text(resource)],
+        )?;
+        Ok(cells.iter().map(|cell| text_of(Some(cell))).collect())
+    }
+
+    /// Writes the changes as one record. Returns the position in the commit log that makes them durable.
+    pub fn write(&self, changes: Changes) -> Result<Option<LogPosition>, Error> {
+        let mut durable_at = None;
+        let mut values = changes.values.as_slice();
+        for statements in changes.statements.chunks(CHANGES_MAX) {
+            let markers: usize = statements.iter().map(|cql| cql.matches('?').count()).sum();
+            let (now, later) = values.split_at(markers.min(values.len()));
+            values = later;
+            let cql = match statements {
+                [only] => (*only).to_owned(),
+                many => format!("BEGIN BATCH {}; APPLY BATCH", many.join("; ")),
+            };
+            let executed = internal::execute(&*self.store, &self.options, &cql, now)?;
+            durable_at = durable_at.max(executed.durable_at);
+        }
+        Ok(durable_at)
+    }
+}
+
+impl Changes {
+    pub fn is_empty(&self) -> bool {
+        self.statements.is_empty()
+    }
+
+    fn add<const N: usize>(&mut self, cql: &'static str, values: [Value; N]) {
+        self.statements.push(cql);
+        self.values.extend(values);
+    }
+
+    /// A new role.
+    pub fn create_role(&mut self, name: &str, role: &Role) {
+        self.add(
+            "INSERT INTO system_auth.roles (role, is_superuser, can_login) VALUES (?, ?, ?)",
+            [text(name), boolean(role.is_superuser), boolean(role.can_login)],
+        );
+    }
+
+    pub fn set_superuser(&mut self, role: &str, is_superuser: bool) {
+        self.add(
+            "UPDATE system_auth.roles SET is_superuser = ? WHERE role = ?",
+            [boolean(is_superuser), text(role)],
+        );
+    }
+
+    pub fn set_login(&mut self, role: &str, can_login: bool) {
+        self.add(
+            "UPDATE system_auth.roles SET can_login = ? WHERE role = ?",
+            [boolean(can_login), text(role)],
+        );
+    }
+
+    pub fn set_hash(&mut self, role: &str, hash: &str) {
+        self.add(
+            "UPDATE system_auth.roles SET salted_hash = ? WHERE role = ?",
+            [text(hash), text(role)],
+        );
+    }
+
+    /// `None` are all data centers.
+    pub fn set_datacenters(&mut self, role: &str, datacenters: Option<&[String]>) {
+        match datacenters {
+            Some(names) => self.add(
+                "UPDATE system_auth.network_permissions SET dcs = ? WHERE role = ?",
+                [texts(names.iter().map(String::as_str)), text(role)],
+            ),
+            None => self.add(
+                "DELETE FROM system_auth.network_permissions WHERE role = ?",
+                [text(role)],
+            ),
+        }
+    }
+
+    /// Grants `role` to `member`.
+    pub fn add_member(&mut self, role: &str, member: &str) {
+        self.add(
+            "UPDATE system_auth.roles SET member_of = member_of + ? WHERE role = ?",
+            [texts([role]), text(member)],
+        );
+        self.add(
+            "INSERT INTO system_auth.role_members (role, member) VALUES (?, ?)",
+            [text(role), text(member)],
+        );
+    }
+
+    pub fn remove_member(&mut self, role: &str, member: &str) {
+        self.add(
+            "UPDATE system_auth.roles SET member_of = member_of - ? WHERE role = ?",
+            [texts([role]), text(member)],
+        );
+        self.add(
+            "DELETE FROM system_auth.role_members WHERE role = ? AND member = ?",
+            [text(role), text(member)],
+        );
+    }
+
+    /// Removes the role's row, and itself from the members of others.
+    pub fn drop_role(&mut self, name: &str, role: &Role) {
+        self.add("DELETE FROM system_auth.roles WHERE role = ?", [text(name)]);
+        self.add(
+            "DELETE FROM system_auth.role_members WHERE role = ?",
+            [text(name)],
+        );
+        for owner in &role.member_of {
+            self.add(
+                "DELETE FROM system_auth.role_members WHERE role = ? AND member = ?",
+                [text(owner), text(name)],
+            );
+        }
+        self.set_datacenters(name, None);
+    }
+
+    pub fn grant(&mut self, role: &str, resource: &Resource, permissions: Permissions) {
+        let names = permissions.iter().map(Permission::name);
+        self.add(
+            "UPDATE system_auth.role_permissions SET permissions = permissions + ? WHERE role = ? AND resource = ?",
+            [texts(names), text(role), text(&resource.name())],
+        );
+        self.add(
+            "INSERT INTO system_auth.resource_role_permissons_index (resource, role) VALUES (?, ?)",
+            [text(&resource.name()), text(role)],
+        );
+    }
+
+    pub fn revoke(&mut self, role: &str, resource: &Resource, permissions: Permissions) {
+        let names = permissions.iter().map(Permission::name);
+        self.add(
+            "UPDATE system_auth.role_permissions SET permissions = permissions - ? WHERE role = ? AND resource = ?",
+            [texts(names), text(role), text(&resource.name())],
+        );
+    }
+
+    /// Removes everything that was granted to the role on the resource of this name.
+    pub fn revoke_all(&mut self, role: &str, resource: &str) {
+        self.add(
+            "DELETE FROM system_auth.role_permissions WHERE role = ? AND resource = ?",
+            [text(role), text(resource)],
+        );
+        self.add(
+            "DELETE FROM system_auth.resource_role_permissons_index WHERE resource = ? AND role = ?",
+            [text(resource), text(role)],
+        );
+    }
+}
+
+fn boolean(value: bool) -> Value {
+    Value::Bytes(Bytes::from_static(if value { &[1] } else { &[0] }))
+}
+
+/// A set of texts: the number of them, and each with its length.
+fn texts<'t>(items: impl IntoIterator<Item = &'t str>) -> Value {
+    let mut items: Vec<&str> = items.into_iter().collect();
+    items.sort_unstable();
+    let len = |len: usize| i32::try_from(len).unwrap_or(i32::MAX).to_be_bytes();
+    let mut bytes = len(items.len()).to_vec();
+    for item in items {
+        bytes.extend(len(item.len()));
+        bytes.extend(item.as_bytes());
+    }
+    Value::Bytes(bytes.into())
+}
+
+type Cell<'c> = Option<&'c Option<Bytes>>;
+
+fn is_true(cell: Cell<'_>) -> bool {
+    matches!(cell, Some(Some(bytes)) if bytes[..] == [1])
+}
+
+fn text_of(cell: Cell<'_>) -> String {
+    let bytes = cell.and_then(Option::as_ref);
+    bytes.map_or_else(String::new, |bytes| String::from_utf8_lossy(bytes).into_owned())
+}
+
+fn texts_of(cell: Cell<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let Some(Some(bytes)) = cell else {
+        return found;
+    };
+    let mut rest = bytes.get(4..).unwrap_or_default();
+    while let Some((len, after)) = rest.split_first_chunk::<4>() {
+        let len = usize::try_from(i32::from_be_bytes(*len)).unwrap_or(usize::MAX);
+        let Some((item, after)) = after.split_at_checked(len) else {
+            break;
+        };
+        found.push(String::from_utf8_lossy(item).into_owned());
+        rest = after;
+    }
+    found
+}
+
+/// Permissions of other versions are passed over.
+fn permissions_of(cell: Cell<'_>) -> Permissions {
+    let names = texts_of(cell);
+    names.iter().filter_map(|name| Permission::parse(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_of_texts_are_read_back() {
+        let Value::Bytes(bytes) = texts(["b", "", "a\u{e9}"]) else {
+            panic!("a set is bytes");
+        };
+        assert_eq!(texts_of(Some(&Some(bytes.clone()))), ["", "a\u{e9}", "b"]);
+        assert_eq!(
+            texts_of(Some(&Some(bytes.slice(..bytes.len() - 1)))),
+            ["", "a\u{e9}"]
+        );
+        assert!(texts_of(None).is_empty());
+        assert!(texts_of(Some(&Some(Bytes::from_static(&[0, 0, 0, 9, 255, 255, 255, 255])))).is_empty());
+    }
+}

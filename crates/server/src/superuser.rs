@@ -1,0 +1,190 @@
+//! The first superuser of a node whose clients must log in.
+//!
+//! A node without roles gets one: `cassandra`, or the name in `ILION_SUPERUSER`. Its password comes from
+//! `ILION_SUPERUSER_PASSWORD` or from the file in `ILION_SUPERUSER_PASSWORD_FILE`. Without these it is a random one, which is
+//! written to a file that only the node's user can read; the log says where, not what. Unlike in Cassandra, no password is
+//! known to everybody.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use ilion_auth::password;
+use ilion_env::Env;
+use ilion_query::{FirstSuperuser, SetupError};
+
+use crate::Node;
+
+/// Variables of the environment; they are no settings.
+pub(crate) const VARIABLES: [&str; 3] = [ROLE, PASSWORD, PASSWORD_FILE];
+const ROLE: &str = "ILION_SUPERUSER";
+const PASSWORD: &str = "ILION_SUPERUSER_PASSWORD";
+const PASSWORD_FILE: &str = "ILION_SUPERUSER_PASSWORD_FILE";
+
+/// Compat: the name of Cassandra's first superuser.
+const ROLE_DEFAULT: &str = "cassandra";
+/// The file of a random password, in the node's directory.
+const FILE_NAME: &str = "superuser-password";
+/// Largest file with a password.
+const FILE_BYTES_MAX: u64 = 4096;
+
+/// Name and password of the first superuser, from the environment.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct SuperuserChoice {
+    role: Option<String>,
+    /// `None` asks for a random one.
+    password: Option<String>,
+}
+
+impl std::fmt::Debug for SuperuserChoice {
+    /// Passwords do not belong into logs.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "SuperuserChoice({:?})", self.role)
+    }
+}
+
+/// Why there is no first superuser; the operator must act.
+#[derive(Debug, thiserror::Error)]
+pub enum SuperuserError {
+    /// A variable or file has no usable value.
+    #[error("{place}: {problem}")]
+    Unusable {
+        /// The variable or the file.
+        place: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    Env(#[from] ilion_env::Error),
+    /// The role cannot be stored.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The commit log has failed.
+    #[error("the first superuser cannot be stored: {0}")]
+    Log(String),
+}
+
+/// A superuser that was created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSuperuser {
+    /// Its name.
+    pub role: String,
+    /// The file with its random password; `None` if the operator gave one.
+    pub password_file: Option<PathBuf>,
+}
+
+impl SuperuserChoice {
+    /// The choice in these variables of the environment.
+    ///
+    /// # Errors
+    /// A value is empty or no UTF-8, both passwords are given, or the file cannot be read.
+    pub fn of(
+        env: &dyn Env,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, SuperuserError> {
+        let (mut role, mut given, mut file) = (None, None, None);
+        for (name, value) in variables {
+            match name.to_str() {
+                Some(ROLE) => role = Some(text(ROLE, value.into_string().ok())?),
+                Some(PASSWORD) => given = Some(text(PASSWORD, value.into_string().ok())?),
+                Some(PASSWORD_FILE) => file = Some(PathBuf::from(value)),
+                _ => {}
+            }
+        }
+        let password = match (given, file) {
+            (Some(_), Some(_)) => {
+                return Err(unusable(
+                    PASSWORD,
+                    "give this or ILION_SUPERUSER_PASSWORD_FILE, not both",
+                ));
+            }
+            (Some(given), None) => Some(given),
+            (None, Some(path)) => Some(read_password(env, &path)?),
+            (None, None) => None,
+        };
+        Ok(Self { role, password })
+    }
+}
+
+/// Reads a password: the content of a file, without the line break at its end.
+///
+/// # Errors
+/// The file cannot be read, is empty, or is no UTF-8.
+pub fn read_password(env: &dyn Env, path: &Path) -> Result<String, SuperuserError> {
+    let bytes = env.read_all(path, FILE_BYTES_MAX)?;
+    password_of(&path.display().to_string(), bytes)
+}
+
+/// The password in the bytes of a file or of stdin, without the line break at its end.
+///
+/// # Errors
+/// There is none, or it is no UTF-8.
+pub fn password_of(place: &str, bytes: Vec<u8>) -> Result<String, SuperuserError> {
+    let password = String::from_utf8(bytes).ok();
+    let password = password.map(|text| match text.strip_suffix('\n') {
+        Some(line) => line.strip_suffix('\r').unwrap_or(line).to_owned(),
+        None => text,
+    });
+    text(place, password)
+}
+
+/// A random password.
+pub fn random_password(env: &dyn Env) -> String {
+    let mut random = [0; 24];
+    env.random_bytes(&mut random);
+    password::of_random_bytes(random)
+}
+
+fn text(place: &str, value: Option<String>) -> Result<String, SuperuserError> {
+    match value {
+        None => Err(unusable(place, "the value is not UTF-8")),
+        Some(value) if value.is_empty() => Err(unusable(place, "the value is empty")),
+        Some(value) if value.contains('\0') => Err(unusable(place, "the value has a NUL character")),
+        Some(value) => Ok(value),
+    }
+}
+
+fn unusable(place: &str, problem: &'static str) -> SuperuserError {
+    SuperuserError::Unusable {
+        place: place.to_owned(),
+        problem,
+    }
+}
+
+impl Node {
+    /// Creates the first superuser, if clients must log in and there is no role yet. A random password is written to a file in
+    /// `directory` first, so that no crash leaves a role whose password nobody knows.
+    ///
+    /// # Errors
+    /// See [`SuperuserError`].
+    pub fn ensure_superuser(
+        &self,
+        choice: &SuperuserChoice,
+        directory: &Path,
+    ) -> Result<Option<NewSuperuser>, SuperuserError> {
+        let access = self.processor().access();
+        if !access.needs_superuser()? {
+            return Ok(None);
+        }
+        let env = self.engine().env();
+        let role = choice.role.clone().unwrap_or_else(|| ROLE_DEFAULT.to_owned());
+        let (password, password_file) = match &choice.password {
+            Some(given) => (given.clone(), None),
+            None => {
+                let password = random_password(&**env);
+                let path = directory.join(FILE_NAME);
+                env.create_dir_all(directory)?;
+                env.write_private(&path, format!("{password}\n").as_bytes())?;
+                (password, Some(path))
+            }
+        };
+        let first = FirstSuperuser {
+            role: role.clone(),
+            password,
+        };
+        let durable_at = access.create_superuser(&first)?;
+        self.wait_until_durable(durable_at)
+            .map_err(|error| SuperuserError::Log(error.to_string()))?;
+        Ok(Some(NewSuperuser { role, password_file }))
+    }
+}
