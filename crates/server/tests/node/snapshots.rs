@@ -238,3 +238,51 @@ fn compactions_threads_and_clients_are_listed() {
         clients.clients(true)
     );
 }
+
+#[test]
+fn the_statements_of_a_snapshot_have_the_types_of_the_table_and_an_import_does_without_index_files() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    for statement in [
+        "CREATE TYPE ks.inner_type (n int)",
+        "CREATE TYPE ks.outer_type (i frozen<inner_type>)",
+        "CREATE TYPE ks.unused (n int)",
+        "CREATE TABLE ks.typed (k int PRIMARY KEY, l list<frozen<outer_type>>)",
+        "INSERT INTO ks.typed (k, l) VALUES (1, [{i: {n: 1}}])",
+    ] {
+        run(&mut client, statement);
+    }
+    let (_door, admin) = open(&setup);
+    admin.post("/admin/snapshot?tag=s&keyspaces=ks").unwrap();
+    let report: SnapshotsReport = admin.get("/admin/snapshots").unwrap();
+    let directory = |table: &str| {
+        let found = report.snapshots.iter().find(|one| one.table == table).unwrap();
+        found.directory.clone()
+    };
+    let statements = |table: &str| {
+        let path = format!("{}/schema.cql", directory(table));
+        String::from_utf8(setup.env.read_all(path.as_ref(), 1 << 20).unwrap()).unwrap()
+    };
+    let typed = statements("typed");
+    let place = |name: &str| typed.find(&format!("IF NOT EXISTS ks.{name} ")).unwrap();
+    assert!(
+        place("inner_type") < place("outer_type") && place("outer_type") < place("typed"),
+        "{typed}"
+    );
+    assert!(
+        !typed.contains("unused") && !statements("t").contains("TYPE"),
+        "{typed}"
+    );
+    // A snapshot of Cassandra may lack files of its indexes that TOC.txt lists.
+    let toc = format!("{}/nb-1-big-TOC.txt", directory("typed"));
+    let mut lines = setup.env.read_all(toc.as_ref(), 1 << 20).unwrap();
+    lines.extend_from_slice(b"SAI+aa+i+Meta.db\n");
+    setup.env.write_atomically(toc.as_ref(), &lines).unwrap();
+    run(&mut client, "TRUNCATE ks.typed");
+    let escaped = directory("typed").replace('/', "%2F");
+    let place = format!("keyspace=ks&table=typed&directory={escaped}&source=copied");
+    let done: ImportReport = posted(&admin, &format!("/admin/import?{place}"));
+    assert_eq!((done.imported.len(), done.refused), (1, Vec::new()));
+    assert_eq!(count(&mut client, "SELECT * FROM ks.typed"), 1);
+}
