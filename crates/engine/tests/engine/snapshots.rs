@@ -806,3 +806,25 @@ fn a_write_beside_a_truncation_is_in_its_snapshot_or_in_the_table_and_never_in_b
     found.sort_unstable();
     assert_eq!(found, (0..written).collect::<Vec<_>>());
 }
+
+#[test]
+fn expired_snapshots_are_removed_without_being_asked_for() {
+    let store = new_store(22, small_options());
+    let short = SnapshotOrder {
+        ttl_secs: Some(60),
+        ..order(&store, "short")
+    };
+    store.engine.snapshot(&short).unwrap();
+    snapshot(&store, "kept");
+    store.env.advance_micros(61_000_000);
+    while tags(&store.engine) != ["kept"] {
+        std::thread::yield_now();
+    }
+    assert_eq!(
+        names(&store.env, &store.directory().join("snapshots"))
+            .iter()
+            .filter(|name| !name.contains('/'))
+            .collect::<Vec<_>>(),
+        ["kept"]
+    );
+}

@@ -1,6 +1,8 @@
 //! Snapshots over the HTTP port, in the virtual table, and back in a table.
 
-use ilion_env::Env;
+use std::sync::Arc;
+
+use ilion_env::{Env, MemEnv};
 use ilion_protocol::{Rows, Version};
 use ilion_server::admin::{
     BackupReport, DataPathsReport, ImportReport, NodeTableReport, SSTablesReport, SnapshotsReport,
@@ -8,7 +10,7 @@ use ilion_server::admin::{
 
 use crate::admin::{open, posted};
 use crate::client::{Client, rows_of};
-use crate::{make_table, run, start};
+use crate::{make_table, run, start, start_with};
 
 fn rows(client: &mut Client, text: &str) -> Rows {
     rows_of(run(client, text))
@@ -285,4 +287,31 @@ fn the_statements_of_a_snapshot_have_the_types_of_the_table_and_an_import_does_w
     let done: ImportReport = posted(&admin, &format!("/admin/import?{place}"));
     assert_eq!((done.imported.len(), done.refused), (1, Vec::new()));
     assert_eq!(count(&mut client, "SELECT * FROM ks.typed"), 1);
+}
+
+#[test]
+fn the_settings_say_which_snapshots_and_backups_are_made() {
+    let setup = start_with(Arc::new(MemEnv::new(1)), |settings| {
+        settings.auto_snapshot = false;
+        settings.incremental_backups = true;
+        settings.snapshot_before_compaction = true;
+        settings.snapshot_links_per_second = 10_000;
+    });
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let (_door, admin) = open(&setup);
+    for _ in 0..2 {
+        run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'x')");
+        admin.post("/admin/flush?keyspace=ks&table=t").unwrap();
+    }
+    admin.post("/admin/compact?keyspace=ks&table=t").unwrap();
+    run(&mut client, "TRUNCATE ks.t");
+    assert_eq!(
+        admin.get::<BackupReport>("/admin/backup").unwrap().to_string(),
+        "running"
+    );
+    let report: SnapshotsReport = admin.get("/admin/snapshots").unwrap();
+    let of_table: Vec<_> = report.snapshots.iter().filter(|one| one.table == "t").collect();
+    assert_eq!(of_table.len(), 1, "{of_table:?}");
+    assert!(of_table[0].tag.ends_with("-compact-t"), "{of_table:?}");
 }
