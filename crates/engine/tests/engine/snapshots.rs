@@ -348,6 +348,7 @@ fn a_statement_is_refused_if_its_snapshot_fails_and_nothing_is_changed() {
         "fail create \"manifest.json*\"",
         "no_descriptors create \"schema.cql*\"",
         "fail rename \"*.making\"",
+        "no_space sync_dir \"*/snapshots\"",
         "fail list \"*/ks/t-*\"",
     ];
     for statement in ["truncate", "drop"] {
@@ -701,8 +702,22 @@ fn flushed_sstables_are_backed_up() {
     let store = store.restart(options);
     store.put("a", 3, "three", 10);
     store.flush();
-    let contents = restored(&store.env, &backups);
-    assert_eq!(contents["a"].keys().copied().collect::<Vec<_>>(), [1, 3]);
+    let in_backups = || {
+        restored(&store.env, &backups)["a"]
+            .keys()
+            .copied()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(in_backups(), [1, 3]);
+    // What is imported is new here, too.
+    let snapshots = store.engine.snapshots().unwrap();
+    let truncated = snapshots.first().unwrap();
+    let table = store.table().id;
+    store
+        .engine
+        .import(table, &truncated.directory, ImportSource::Copied)
+        .unwrap();
+    assert_eq!(in_backups(), [1, 2, 3]);
 }
 
 #[test]
