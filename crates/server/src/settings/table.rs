@@ -233,7 +233,7 @@ settings! {
     auto_snapshot_ttl: Option<Duration> = "auto";
     /// Whether a snapshot of a table is taken before each compaction. They are never removed by themselves.
     snapshot_before_compaction: bool = "false";
-    /// Whether each flushed SSTable is linked into the directory `backups` of its table. A table can opt out (`incremental_backups`).
+    /// Whether each SSTable that is flushed or imported is linked into the directory `backups` of its table. A table can opt out (`incremental_backups`).
     incremental_backups: bool = "false";
     /// Files that snapshots link per second, at most; 0: no limit.
     snapshot_links_per_second: u32 = "0";
