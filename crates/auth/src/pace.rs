@@ -1,8 +1,9 @@
 //! How long logins of an address wait after failed ones.
 //!
 //! Each failed login doubles the wait of the later ones, from 100 ms to 5 s; successful ones change nothing, or a guesser with
-//! an account of his own could reset it. Logins of one address wait their turn, so that many connections do not
-//! guess faster than one. After a minute without a failure the address is forgotten. Addresses do not wait for each other.
+//! an account of his own could reset it. Logins of one address wait one after the other, but none longer than those 5 s: one program with a
+//! wrong password must not lock out others behind the same address. What is left to a guesser with many connections is bounded by the
+//! time that a check takes. After a minute without a failure the address is forgotten. Addresses do not wait for each other.
 //!
 //! Pure: times are given by the caller, as nanoseconds of a clock that never steps back.
 
