@@ -112,15 +112,16 @@ def refuses(session, statement):
     raise AssertionError(f"{statement} was accepted")
 
 
-def roles_work(cassandra):
-    """Checks that passwords and permissions still work."""
-    with Client(cassandra, "alice", "secret") as alice:
-        alice.execute(f"SELECT * FROM {kinds.KEYSPACE}.a")
-        try:
-            alice.execute(f"INSERT INTO {kinds.KEYSPACE}.emptied (k) VALUES (1)")
-        except Unauthorized:
-            return
-        raise AssertionError("alice may write")
+def roles_work(node, *more):
+    """Checks that passwords and permissions work: those of alice, and of more roles that may do the same."""
+    for role, password in [("alice", "secret"), *more]:
+        with Client(node, role, password) as session:
+            session.execute(f"SELECT * FROM {kinds.KEYSPACE}.a")
+            try:
+                session.execute(f"INSERT INTO {kinds.KEYSPACE}.emptied (k) VALUES (1)")
+            except Unauthorized:
+                continue
+            raise AssertionError(f"{role} may write")
 
 
 def takes_saved_caches(home):
@@ -143,7 +144,7 @@ def in_cassandra(home, verdicts, what, work):
 
 
 def in_ilion(home, work):
-    ilion = OwnNode(os.environ["ILION"], home)
+    ilion = OwnNode(os.environ["ILION"], home, kinds.SETTINGS_OF_ILION)
     ilion.start()
     try:
         with Client(ilion) as session:
@@ -173,6 +174,10 @@ def main():
         before = state(session, kinds.Kind.before_ilion), schema_of(session)
         session.set_keyspace(kinds.KEYSPACE)
         write_again(session)
+        verdicts.check("roles: work in Ilion", lambda: roles_work(ilion))
+        for statement in kinds.ROLES_OF_ILION:
+            session.execute(statement)
+        verdicts.check("roles: work in Ilion after changes", lambda: roles_work(ilion, kinds.ROLE_OF_ILION))
         if VERSION < (5, 0):
             for statement in kinds.REFUSED_BY_4:
                 verdicts.check(f"refused: {statement}", lambda: refuses(session, statement))
@@ -186,7 +191,7 @@ def main():
         for kind in kinds.KINDS:
             for query in kind.theirs:
                 verdicts.check(f"{kind.name}: {query}", lambda: answer(session, query))
-        verdicts.check("roles: still work", lambda: roles_work(cassandra))
+        verdicts.check("roles: still work, and Ilion's too", lambda: roles_work(cassandra, kinds.ROLE_OF_ILION))
         return back
 
     theirs = in_cassandra(home, verdicts, "of its own files", first)

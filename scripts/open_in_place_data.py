@@ -251,6 +251,20 @@ ROLES = [
     f"GRANT SELECT ON KEYSPACE {KEYSPACE} TO staff",
     "CREATE ROLE boss WITH PASSWORD = 'b' AND LOGIN = true AND SUPERUSER = true",
 ]
+# How Ilion is started on the directory, and what it changes.
+SETTINGS_OF_ILION = ("authenticator=PasswordAuthenticator", "authorizer=CassandraAuthorizer")
+ROLE_OF_ILION = ("carol", "of Ilion")
+ROLES_OF_ILION = [
+    "CREATE ROLE carol WITH PASSWORD = 'of Ilion' AND LOGIN = true",
+    "CREATE ROLE crew",
+    "GRANT staff TO crew",
+    "GRANT crew TO carol",
+    f"GRANT MODIFY ON {KEYSPACE}.a TO crew",
+    f"GRANT MODIFY ON KEYSPACE {KEYSPACE} TO crew",
+    f"REVOKE MODIFY ON KEYSPACE {KEYSPACE} FROM crew",
+    "ALTER ROLE boss WITH SUPERUSER = false AND PASSWORD = 'none'",
+    "DROP ROLE boss",
+]
 ROLE_TABLES = ["roles", "role_members", "role_permissions", "resource_role_permissons_index"]
 
 # Statements that Ilion refuses in the directory of a Cassandra 4.x, with a message that says why.

@@ -12,6 +12,8 @@ use bcrypt::{HashParts, Version, hash_with_salt, verify};
 pub const COST_RANGE: std::ops::RangeInclusive<u32> = 4..=31;
 /// The largest cost of a hash that a statement gives: one check takes about a minute.
 pub const GIVEN_COST_MAX: u32 = 20;
+/// Bytes of a password that count.
+pub const BYTES_COUNTED: usize = 72;
 /// Length of a hash.
 const HASH_LEN: usize = 60;
 

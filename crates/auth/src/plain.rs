@@ -80,6 +80,22 @@ mod tests {
     }
 
     #[test]
+    fn no_token_does_harm() {
+        // All tokens of up to four bytes from these: NULs, letters, halves of characters.
+        const BYTES: [u8; 4] = [0, b'a', 0xc3, 0xff];
+        for number in 0..4_usize.pow(5) {
+            let digit = |place: u32| number / 4_usize.pow(place) % 4;
+            let token: Vec<u8> = (0..digit(4) as u32 + 1)
+                .map(|place| BYTES[digit(place)])
+                .collect();
+            if let Ok((name, password)) = decoded(&token) {
+                assert!(!name.is_empty() && !password.is_empty());
+                assert!(!name.contains('\0') && !password.contains('\0'));
+            }
+        }
+    }
+
+    #[test]
     fn a_password_is_not_shown() {
         let shown = format!("{:?}", decode(b"\0bob\0secret"));
         assert!(shown.contains("bob") && !shown.contains("secret"));

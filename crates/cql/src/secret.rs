@@ -190,6 +190,45 @@ mod tests {
         }
     }
 
+    /// Typing errors anywhere: one character is replaced, added or left out.
+    #[test]
+    fn a_statement_with_a_typing_error_hides_its_password() {
+        let text = "CREATE ROLE bob WITH PASSWORD = 'sEcReT' AND OPTIONS = {'a': 'b'} AND LOGIN = true";
+        let word = text.find("PASSWORD").unwrap_or_default()..text.find(" = 's").unwrap_or_default();
+        let letters: Vec<(usize, char)> = text.char_indices().collect();
+        for &(at, letter) in letters.iter().filter(|(at, _)| !word.contains(at)) {
+            let (before, after) = (&text[..at], &text[at + letter.len_utf8()..]);
+            for typed in [
+                "",
+                "'",
+                "''",
+                "\"",
+                "$$",
+                "\u{e9}",
+                "\n",
+                "-- ",
+                "/*",
+                "*/",
+                ";",
+                "x",
+                "\u{1f600}",
+            ] {
+                let wrong = format!("{before}{typed}{after}");
+                let masked = mask_secrets(&wrong);
+                assert_eq!(masked.len(), wrong.len(), "{wrong}");
+                let is_in_comment = typed == "-- " || typed == "/*";
+                // What is before PASSWORD may turn it into a part of a string or of a comment, which is no secret's place.
+                let is_told = at > word.end && !is_in_comment;
+                if is_told && !(word.end..word.end + 12).contains(&at) {
+                    assert!(!hide_secrets(&wrong).contains("sEcReT"), "{wrong}");
+                    if let Err(error) = crate::parse(&wrong) {
+                        assert!(!error.to_string().contains("sEcReT"), "{error}");
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn every_prefix_of_a_statement_hides_what_it_has_of_the_password() {
         let text = "ALTER ROLE bob WITH PASSWORD = 'sEcReT' AND LOGIN = false";

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ilion_env::{Env, RealEnv, raise_descriptor_limit};
 use ilion_server::admin::{Access, AdminDoor, EngineAdmin};
-use ilion_server::settings::{Loaded, SETTINGS, Settings};
+use ilion_server::settings::{Authenticator, Loaded, SETTINGS, Settings};
 use ilion_server::{
     Entrance, Exposure, NewSuperuser, Node, OpenError, Port, Server, ServerOptions, StopSignals,
     SuperuserChoice, check_exposure, start_logging,
@@ -169,7 +169,11 @@ fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path
         absolute(&settings.commitlog_path()).display(),
     );
     println!(
-        "CQL clients connect to {address}, for instance: cqlsh {} {}",
+        "CQL clients connect to {address}, for instance: cqlsh {}{} {}",
+        match settings.authenticator {
+            Authenticator::AllowAll => "",
+            Authenticator::Password => "-u ROLE ",
+        },
         address.ip(),
         address.port()
     );

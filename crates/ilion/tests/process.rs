@@ -29,9 +29,14 @@ struct Process {
 
 impl Process {
     fn start(data: &Path) -> Self {
+        Self::start_with(data, &[])
+    }
+
+    fn start_with(data: &Path, more: &[&str]) -> Self {
         let mut child = Command::new(BINARY)
             .args(["serve", "--port", "0", "--admin-port", "0", "--data"])
             .arg(data)
+            .args(more)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -304,6 +309,8 @@ fn wrong_settings_and_arguments_end_with_2() {
     for arguments in [
         &["serve", "--set", "cluster_name"][..],
         &["serve", "--data", data, "--set", "admin_address=0.0.0.0"],
+        &["serve", "--data", data, "--address", "0.0.0.0"],
+        &["serve", "--data", data, "--set", "authorizer=CassandraAuthorizer"],
         &[
             "serve",
             "--port",
@@ -322,4 +329,81 @@ fn wrong_settings_and_arguments_end_with_2() {
         assert_eq!(ilion(arguments).status.code(), Some(2), "{arguments:?}");
     }
     assert_eq!(ilion(&["--version"]).status.code(), Some(0));
+}
+
+/// Starts a node whose clients must log in, with these variables, and waits for its end.
+fn serve_with(data: &Path, variables: &[(&str, std::ffi::OsString)]) -> Output {
+    Command::new(BINARY)
+        .args(["serve", "--port", "0", "--admin-port", "0", "--set"])
+        .args(["authenticator=PasswordAuthenticator", "--data"])
+        .arg(data)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn variables_of_the_first_superuser_that_cannot_be_used_end_with_2() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let not_utf8 = std::ffi::OsString::from_vec(vec![b'x', 0xff]);
+    let cases = [
+        (
+            "ILION_SUPERUSER_PASSWORD",
+            not_utf8.clone(),
+            "the value is not UTF-8",
+        ),
+        ("ILION_SUPERUSER", not_utf8.clone(), "the value is not UTF-8"),
+        ("ILION_SUPERUSER_PASSWORD", "".into(), "the value is empty"),
+        ("ILION_CLUSTER_NAME", not_utf8, "the value is not UTF-8"),
+    ];
+    for (name, value, problem) in cases {
+        let ended = serve_with(&data, &[(name, value)]);
+        assert_eq!(ended.status.code(), Some(2), "{name}");
+        let said = stderr_of(&ended);
+        assert!(said.contains(name) && said.contains(problem), "{said}");
+    }
+    assert!(!data.exists());
+}
+
+#[test]
+fn a_password_is_reset_on_a_stopped_node_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let reset = |more: &[&str]| {
+        let mut command = Command::new(BINARY);
+        command
+            .args(["auth", "reset-password", "--data"])
+            .arg(&data)
+            .args(more);
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    assert_eq!(
+        reset(&["cassandra"]).status.code(),
+        Some(1),
+        "there is no directory"
+    );
+    assert!(!data.exists());
+    let node = Process::start_with(&data, &["--set", "authenticator=PasswordAuthenticator"]);
+    let file = data.join("superuser-password");
+    assert_eq!(
+        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    let running = reset(&["cassandra"]);
+    assert_eq!(running.status.code(), Some(1), "the node runs");
+    assert_eq!(node.end("-TERM").code(), Some(0));
+    let done = reset(&["cassandra"]);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr_of(&done));
+    let made = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(made.trim_end().len(), 24);
+    let unknown = reset(&["nobody"]);
+    assert!(stderr_of(&unknown).contains("the roles are: cassandra"));
+    assert_eq!(
+        reset(&["cassandra", "--stdin"]).status.code(),
+        Some(2),
+        "stdin is empty"
+    );
 }

@@ -40,8 +40,9 @@ pub(crate) fn execute(
     values: &[Value],
 ) -> Result<Executed, Error> {
     let schema = store.schema();
-    // The operator's limits are for clients.
+    // The operator's limits and permissions are for clients.
     let own = QueryOptions {
+        access: crate::AccessOptions::default(),
         guardrails: crate::Guardrails::default(),
         batch_size_warn_bytes: 0,
         batch_size_fail_bytes: 0,

@@ -56,7 +56,10 @@ impl Planned {
         let schema = store.schema();
         let context = PlanContext::new(store, &schema, options, keyspace, &parsed.markers);
         let plan = Plan::of(&parsed.statement, &context)?;
-        let needs = Needs::of(&plan, context.executed(), &schema);
+        let needs = match options.access.requires_login() {
+            true => Needs::of(&plan, context.executed(), &schema),
+            false => Needs::none(),
+        };
         Ok(Self {
             result_columns: plan.result_columns(),
             variables: context.variables()?,

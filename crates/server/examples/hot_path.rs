@@ -1,8 +1,9 @@
-//! A prepared statement by key, without and with counting of its cost as a worker counts it, to compare the instructions:
+//! A prepared statement by key, without and with counting of its cost as a worker counts it, and without and with checked
+//! permissions, to compare the instructions:
 //!
 //! ```text
 //! cargo build --release -p ilion-server --example hot_path
-//! for path in read read-counted write write-counted; do
+//! for path in read read-counted read-checked write write-counted write-checked; do
 //!     valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*hot_path::measured*' \
 //!         target/release/examples/hot_path $path 20000
 //! done
@@ -15,10 +16,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use ilion_env::{MemEnv, cost};
-use ilion_query::{ClientState, ExecuteOptions, Prepared, QueryProcessor, Value, Values};
+use ilion_query::{
+    ClientState, ExecuteOptions, FirstSuperuser, Identity, Prepared, QueryProcessor, Value, Values,
+};
 use ilion_server::Node;
 use ilion_server::costs::{CostShard, Spent};
-use ilion_server::settings::{CommitLogSync, Settings};
+use ilion_server::settings::{Authenticator, Authorizer, CommitLogSync, Settings};
 
 const KEYS: u64 = 2000;
 
@@ -71,16 +74,44 @@ fn measured(path: &mut Path<'_>, options: &[ExecuteOptions]) {
     }
 }
 
+/// A role that may read and write the keyspace.
+fn logged_in(node: &Node) -> Identity {
+    let access = node.processor().access();
+    let of = |name: &str| FirstSuperuser {
+        role: name.to_owned(),
+        password: name.to_owned(),
+    };
+    access.create_superuser(&of("root")).unwrap();
+    let mut root = ClientState {
+        identity: Identity::User(access.log_in("root", "root").unwrap()),
+        ..ClientState::default()
+    };
+    for text in [
+        "CREATE ROLE app WITH PASSWORD = 'app' AND LOGIN = true",
+        "GRANT SELECT ON KEYSPACE ks TO app",
+        "GRANT MODIFY ON KEYSPACE ks TO app",
+    ] {
+        let options = ExecuteOptions::default();
+        node.processor().query(&mut root, text, &options).unwrap();
+    }
+    Identity::User(access.log_in("app", "app").unwrap())
+}
+
 #[expect(clippy::print_stdout, reason = "this is what it is for")]
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().unwrap_or_else(|| "read".to_owned());
     let count: u64 = arguments.next().map_or(20_000, |count| count.parse().unwrap());
-    let settings = Settings {
+    let mut settings = Settings {
         directory: "/ilion".into(),
         commitlog_sync: CommitLogSync::Periodic,
         ..Settings::default()
     };
+    let is_checked = name.ends_with("-checked");
+    if is_checked {
+        settings.authenticator = Authenticator::Password;
+        settings.authorizer = Authorizer::Cassandra;
+    }
     let node = Node::open(Arc::new(MemEnv::new(1)), &settings).unwrap();
     let processor = node.processor();
     let mut client = ClientState::default();
@@ -106,6 +137,9 @@ fn main() {
     };
     for options in options(true, KEYS) {
         processor.execute(&mut client, &insert, &options).unwrap();
+    }
+    if is_checked {
+        client.identity = logged_in(&node);
     }
     let is_write = name.starts_with("write");
     let mut path = Path {

@@ -101,7 +101,10 @@ impl Node {
             .map_err(OpenError::Threads)?;
         system::register_ring(&engine, &local);
         system::register_batches(&engine, processor.batch_sizes());
-        processor.access().sweep(&engine.schema())?;
+        if let Err(error) = processor.access().sweep(&engine.schema()) {
+            // What was granted on objects that are gone is tidied up at a later start; serving matters more.
+            tracing::warn!(%error, "grants on dropped objects cannot be removed");
+        }
         Ok(Self {
             engine,
             processor,

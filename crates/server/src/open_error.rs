@@ -1,7 +1,5 @@
 //! Why a node does not open.
 
-use ilion_query::SetupError;
-
 use crate::system::LocalError;
 
 /// Why a node does not open; the operator must act.
@@ -13,9 +11,6 @@ pub enum OpenError {
     /// The data directory belongs to another node.
     #[error(transparent)]
     Local(#[from] LocalError),
-    /// The roles cannot be read or written.
-    #[error(transparent)]
-    Access(#[from] SetupError),
     /// Settings contradict each other or the machine.
     #[error("{0}")]
     Settings(String),

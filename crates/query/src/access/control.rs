@@ -134,12 +134,11 @@ impl AccessControl {
             Identity::Internal => Ok(()),
             Identity::Anonymous => self.check_anonymous(),
             Identity::User(login) => {
-                {
-                    let rights = login.rights.read();
-                    if self.is_current(&rights) && rights.has_passed(needs) {
-                        return Ok(());
-                    }
+                let rights = login.rights.load();
+                if rights.meet(needs) && self.is_current(&rights) {
+                    return Ok(());
                 }
+                drop(rights);
                 self.check_anew(login, needs)
             }
         }
@@ -172,12 +171,12 @@ impl AccessControl {
 
     /// What a role may do now, or could do within the validity of the caches.
     pub(super) fn rights(&self, login: &Login) -> Result<Arc<Rights>, Error> {
-        let known = login.rights.read().clone();
+        let known = login.rights.load_full();
         if self.is_current(&known) {
             return Ok(known);
         }
         let _turn = login.renewal.lock();
-        let known = login.rights.read().clone();
+        let known = login.rights.load_full();
         if self.is_current(&known) {
             return Ok(known);
         }
@@ -188,7 +187,7 @@ impl AccessControl {
         rights.change = change;
         rights.valid_until_nanos = now.saturating_add(self.options.rights_validity_nanos());
         let rights = Arc::new(rights);
-        *login.rights.write() = rights.clone();
+        login.rights.store(rights.clone());
         Ok(rights)
     }
 
@@ -221,7 +220,7 @@ impl AccessControl {
             grants,
             is_open,
             has_access_here,
-            ..Rights::default()
+            ..Rights::stamped()
         })
     }
 

@@ -11,7 +11,9 @@ use crate::{Error, Executed};
 
 impl Actor<'_> {
     pub(super) fn grant(&self, grant: &PermissionChange) -> Result<Executed, Error> {
-        let (resource, permissions) = self.checked(grant)?;
+        let (resource, permissions) = self.permitted(grant)?;
+        let _turn = self.access.turn.lock();
+        self.ensure_possible(&grant.role, &resource)?;
         if permissions
             .iter()
             .any(|permission| is_reserved(permission, &resource))
@@ -22,7 +24,6 @@ impl Actor<'_> {
             ));
         }
         self.ensure_authorizer("GRANT")?;
-        let _turn = self.access.turn.lock();
         let known = self.known(&grant.role, &resource)?;
         let mut changes = Changes::default();
         changes.grant(&grant.role, &resource, permissions);
@@ -32,9 +33,10 @@ impl Actor<'_> {
     }
 
     pub(super) fn revoke(&self, revoke: &PermissionChange) -> Result<Executed, Error> {
-        let (resource, permissions) = self.checked(revoke)?;
-        self.ensure_authorizer("REVOKE")?;
+        let (resource, permissions) = self.permitted(revoke)?;
         let _turn = self.access.turn.lock();
+        self.ensure_possible(&revoke.role, &resource)?;
+        self.ensure_authorizer("REVOKE")?;
         let known = self.known(&revoke.role, &resource)?;
         let mut changes = Changes::default();
         match known.without(permissions).is_empty() {
@@ -46,26 +48,33 @@ impl Actor<'_> {
         Ok(warned(executed, revoke, missing, "was not granted", &resource))
     }
 
-    /// The resource and the permissions of a statement that this client may execute.
+    /// The resource and the permissions of a statement, if this client may execute it.
     ///
     /// Compat: `PermissionsManagementStatement`: who grants or revokes a permission must have it, and AUTHORIZE.
-    fn checked(&self, change: &PermissionChange) -> Result<(Resource, Permissions), Error> {
+    fn permitted(&self, change: &PermissionChange) -> Result<(Resource, Permissions), Error> {
         let resource = resolve(&change.resource, self.keyspace, self.schema)?;
         let permissions = permissions_of(&change.permissions, &resource);
         let wanted = std::iter::once(Permission::Authorize).chain(permissions.iter());
         for permission in wanted {
             self.rights.ensure(permission, &resource, self.name())?;
         }
-        if self.access.tables.role(&change.role)?.is_none() {
-            return Err(Error::Invalid(format!("Role {} doesn't exist", change.role)));
+        Ok((resource, permissions))
+    }
+
+    /// Refuses a role or resource that does not exist. Requires: the turn is held, so that a DROP of either one comes before
+    /// this, or removes afterwards what is granted now.
+    fn ensure_possible(&self, role: &str, resource: &Resource) -> Result<(), Error> {
+        let tables = &self.access.tables;
+        if tables.role(role)?.is_none() {
+            return Err(Error::Invalid(format!("Role {role} doesn't exist")));
         }
-        if is_of_native_functions(&resource) {
+        if is_of_native_functions(resource) {
             return Err(Error::invalid(
                 "Altering permissions on builtin functions is not supported",
             ));
         }
-        match exists(&resource, self.schema, &self.access.tables)? {
-            true => Ok((resource, permissions)),
+        match exists(resource, &tables.store().schema(), tables)? {
+            true => Ok(()),
             false => Err(Error::Invalid(format!("Resource {resource} doesn't exist"))),
         }
     }

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 
 use super::rights::Rights;
 
@@ -33,8 +34,8 @@ impl Identity {
 pub struct Login {
     /// Name of the role.
     pub role: String,
-    /// Locked only to look at it or to replace it.
-    pub(super) rights: RwLock<Arc<Rights>>,
+    /// Swapped whole, so that sessions on many threads do not write to one place.
+    pub(super) rights: ArcSwap<Rights>,
     /// Held while rights are read anew, so that this is done once.
     pub(super) renewal: Mutex<()>,
 }
@@ -44,7 +45,7 @@ impl Login {
     pub fn new(role: &str) -> Self {
         Self {
             role: role.to_owned(),
-            rights: RwLock::default(),
+            rights: ArcSwap::default(),
             renewal: Mutex::default(),
         }
     }

@@ -27,6 +27,8 @@ pub(crate) struct Needs {
     /// Differs between any two values of this process.
     pub id: u64,
     pub list: SmallVec<[Need; 1]>,
+    /// The stamp of the rights that were last found to meet them.
+    pub met_by: AtomicU64,
 }
 
 impl Needs {
@@ -35,7 +37,14 @@ impl Needs {
         Self {
             id: LAST_ID.fetch_add(1, Relaxed) + 1,
             list,
+            // No rights have this stamp.
+            met_by: AtomicU64::new(u64::MAX),
         }
+    }
+
+    /// The needs of a statement that nobody checks.
+    pub fn none() -> Self {
+        Self::new(SmallVec::new())
     }
 
     /// The needs of a plan. `functions` are the user-defined functions and aggregates that it calls.

@@ -1,6 +1,7 @@
 //! What a role may do, as `system_auth` had it at one time.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hashbrown::HashSet;
 use ilion_auth::{Grants, Permission, Resource, Role};
@@ -27,7 +28,9 @@ pub(super) struct Rights {
     pub is_open: bool,
     /// It may use this data center.
     pub has_access_here: bool,
-    /// The ids of needs that were found to be met, so that the next check is one look-up.
+    /// Differs between any two values of this process; 0 if they were never read.
+    pub stamp: u64,
+    /// The ids of needs that were found to be met.
     pub passed: RwLock<HashSet<u64, foldhash_of_ids::Ids>>,
 }
 
@@ -36,10 +39,19 @@ impl Rights {
         self.grants.is_superuser
     }
 
-    /// Whether these needs were checked before and are met.
+    /// Rights without content.
+    pub fn stamped() -> Self {
+        static LAST_STAMP: AtomicU64 = AtomicU64::new(0);
+        Self {
+            stamp: LAST_STAMP.fetch_add(1, Relaxed) + 1,
+            ..Self::default()
+        }
+    }
+
+    /// Whether these needs were checked before and are met. Mostly one role executes a statement, and one comparison tells.
     #[inline]
-    pub fn has_passed(&self, needs: &Needs) -> bool {
-        self.passed.read().contains(&needs.id)
+    pub fn meet(&self, needs: &Needs) -> bool {
+        needs.met_by.load(Relaxed) == self.stamp || self.passed.read().contains(&needs.id)
     }
 
     /// Checks the needs of a statement, and remembers it if they are met.
@@ -47,16 +59,17 @@ impl Rights {
     /// # Errors
     /// The first need that is not met.
     pub fn check(&self, needs: &Needs, user: &str) -> Result<(), Error> {
-        needs.list.iter().try_for_each(|need| self.meet(need, user))?;
+        needs.list.iter().try_for_each(|need| self.meet_one(need, user))?;
         let mut passed = self.passed.write();
         if passed.len() >= PASSED_MAX {
             passed.clear();
         }
         passed.insert(needs.id);
+        needs.met_by.store(self.stamp, Relaxed);
         Ok(())
     }
 
-    fn meet(&self, need: &Need, user: &str) -> Result<(), Error> {
+    fn meet_one(&self, need: &Need, user: &str) -> Result<(), Error> {
         match need {
             Need::Permission(permission, resource) => self.ensure(*permission, resource, user),
             Need::Superuser(_) if self.is_superuser() => Ok(()),
@@ -133,6 +146,18 @@ mod foldhash_of_ids {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn needs_are_met_by_the_rights_that_were_checked_only() {
+        let needs = Needs::none();
+        let (first, second) = (Rights::stamped(), Rights::stamped());
+        assert!(!first.meet(&needs) && !Rights::default().meet(&needs));
+        first.check(&needs, "first").unwrap();
+        assert!(first.meet(&needs) && !second.meet(&needs));
+        second.check(&needs, "second").unwrap();
+        assert!(first.meet(&needs) && second.meet(&needs));
+        assert!(!first.meet(&Needs::none()) && !Rights::default().meet(&needs));
+    }
 
     #[test]
     fn tables_of_the_server_are_for_superusers_to_change() {

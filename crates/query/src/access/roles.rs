@@ -43,15 +43,9 @@ impl Actor<'_> {
         if self.access.options.network_authorizer == NetworkAuthorizer::Cassandra {
             set_datacenters(&mut changes, name, options);
         }
-        self.grant_to_creator(&mut changes, &Resource::Role(name.to_owned()));
-        Ok(done(self.access.write(changes)?))
-    }
-
-    /// Whoever creates an object may do everything with it.
-    pub(super) fn grant_to_creator(&self, changes: &mut Changes, resource: &Resource) {
-        if self.access.options.checks_permissions() {
-            changes.grant(self.name(), resource, resource.applicable());
-        }
+        self.access
+            .grant_to_creator(self.name(), &[Resource::Role(name.to_owned())], &mut changes)?;
+        Ok(warned(done(self.access.write(changes)?), options))
     }
 
     pub(super) fn alter_role(&self, alter: &AlterRole) -> Result<Executed, Error> {
@@ -87,7 +81,7 @@ impl Actor<'_> {
             ));
         }
         set_datacenters(&mut changes, name, options);
-        Ok(done(self.access.write(changes)?))
+        Ok(warned(done(self.access.write(changes)?), options))
     }
 
     fn check_alter(&self, name: &str, options: &RoleOptions) -> Result<(), Error> {
@@ -173,6 +167,7 @@ impl Actor<'_> {
         let _turn = self.access.turn.lock();
         self.ensure_role(role)?;
         self.ensure_role(member)?;
+        self.check_superuser(role, "Only superusers can grant a role with superuser status")?;
         let has = |owner: &str, wanted: &str| {
             closure(owner, |name| self.access.tables.role(name)).map(|roles| roles.contains_key(wanted))
         };
@@ -249,6 +244,19 @@ impl Actor<'_> {
             },
         }
     }
+}
+
+/// Warns of a password of which a part does not count.
+fn warned(mut executed: Executed, options: &RoleOptions) -> Executed {
+    let is_cut =
+        matches!(&options.password, Some(Password::Plain(plain)) if plain.len() > password::BYTES_COUNTED);
+    if is_cut {
+        executed.warnings.push(format!(
+            "Only the first {} bytes of a password count, as in Cassandra",
+            password::BYTES_COUNTED
+        ));
+    }
+    executed
 }
 
 fn set_datacenters(changes: &mut Changes, role: &str, options: &RoleOptions) {

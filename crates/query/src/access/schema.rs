@@ -29,11 +29,26 @@ impl AccessControl {
         let dropped: Vec<Resource> = of(ChangeKind::Dropped).flat_map(of_dropped).collect();
         self.revoke_all_on(&dropped, &mut changes)?;
         if let Identity::User(login) = client {
-            for resource in of(ChangeKind::Created).flat_map(of_created) {
-                changes.grant(&login.role, &resource, resource.applicable());
-            }
+            let created: Vec<Resource> = of(ChangeKind::Created).flat_map(of_created).collect();
+            self.grant_to_creator(&login.role, &created, &mut changes)?;
         }
         self.write(changes)
+    }
+
+    /// Whoever creates an object may do everything with it. A role that was dropped meanwhile gets nothing. Requires: the turn
+    /// is held.
+    pub(super) fn grant_to_creator(
+        &self,
+        role: &str,
+        resources: &[Resource],
+        changes: &mut Changes,
+    ) -> Result<(), Error> {
+        if self.options.checks_permissions() && self.tables.role(role)?.is_some() {
+            for resource in resources {
+                changes.grant(role, resource, resource.applicable());
+            }
+        }
+        Ok(())
     }
 
     /// Removes what was granted on objects and roles that do not exist: a crash may come between a DROP and the end of its

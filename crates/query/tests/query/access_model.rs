@@ -128,10 +128,9 @@ impl Trial {
                 assert_eq!(said == "ok\n", has_role, "{said}");
                 self.model.roles.remove(&role);
                 self.model.superusers.remove(&role);
-                self.model
-                    .roles
-                    .values_mut()
-                    .for_each(|members| drop(members.remove(&role)));
+                for members in self.model.roles.values_mut() {
+                    members.remove(&role);
+                }
                 self.model.grants.retain(|(owner, ..)| *owner != role);
             }
             3 => {

@@ -261,7 +261,7 @@ pub fn posted<T: serde::de::DeserializeOwned>(admin: &AdminClient, path: &str) -
 }
 
 /// Posts JSON as the page does.
-fn post_json(door: &AdminDoor, path: &str, body: &str) -> serde_json::Value {
+pub fn post_json(door: &AdminDoor, path: &str, body: &str) -> serde_json::Value {
     let host = door.address();
     let answer = raw(
         door,

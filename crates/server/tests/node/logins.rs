@@ -329,6 +329,17 @@ fn a_password_is_set_anew_on_a_stopped_node() {
 }
 
 #[test]
+fn the_query_box_of_the_dashboard_is_closed_while_clients_must_log_in() {
+    let setup = start();
+    make_bob(&mut setup.log_in(ROOT));
+    let (door, _) = crate::admin::open(&setup);
+    let told = crate::admin::post_json(&door, "/api/query", r#"{"cql": "SELECT * FROM ks.t"}"#);
+    let told = told.to_string();
+    assert!(told.contains("the dashboard has no logins"), "{told}");
+    assert!(!told.contains("columns"), "{told}");
+}
+
+#[test]
 fn permissions_need_logins() {
     let refused = |adjust: fn(&mut Settings)| {
         let mut settings = Settings {
