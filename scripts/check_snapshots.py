@@ -89,6 +89,21 @@ def listed(text):
     return sorted(" ".join(line.split()) for line in lines)
 
 
+def remove(node):
+    cluster = connect(node)
+    session = cluster.connect(KEYSPACE)
+    session.execute("TRUNCATE t")
+    session.execute("INSERT INTO t (k) VALUES (1)")
+    session.execute("DROP TABLE t")
+    cluster.shutdown()
+
+
+def automatic(text):
+    """Tags of snapshots before TRUNCATE and DROP of the table t, without their times."""
+    tags = re.findall(r"^((?:truncated|dropped)-\d+-t) ", text, re.MULTILINE)
+    return sorted({re.sub(r"\d+", "MILLIS", tag) for tag in tags})
+
+
 def run(node, *words):
     command = [node.binary, *words, "--admin-port", str(node.admin_port)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -110,6 +125,11 @@ def main():
     rows = fill(ilion)
     told = run(ilion, "snapshot", "-t", "s", KEYSPACE)
     our_list = run(ilion, "list-snapshots")
+    # As shipped; the peer's is off.
+    settings = os.path.join(work, "settings.yaml")
+    with open(settings, "w") as file:
+        file.write("auto_snapshot: true\n")
+    os.environ["CASSANDRA_YAML"] = settings
     cassandra = Cassandra(os.path.join(work, "cassandra"))
     try:
         check("same rows", lambda: equal(fill(cassandra), rows))
@@ -146,6 +166,10 @@ def main():
             shutil.copytree(kept[copied], os.path.join(table, "snapshots", "moved"))
         check("moved to Ilion", lambda: equal("moved" in run(ilion, "list-snapshots"), True))
         check("moved to Cassandra", lambda: equal("moved" in cassandra.tool("nodetool", "listsnapshots"), True))
+        for node in [ilion, cassandra]:
+            remove(node)
+        lists = run(ilion, "list-snapshots"), cassandra.tool("nodetool", "listsnapshots")
+        check("same automatic snapshots", lambda: equal(*map(automatic, lists)))
         run(ilion, "clear-snapshot", "-t", "moved")
         check("cleared in Ilion", lambda: equal("moved" in run(ilion, "list-snapshots"), False))
     finally:
