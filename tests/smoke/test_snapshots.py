@@ -133,3 +133,15 @@ def test_files_of_a_snapshot_are_put_back_by_hand(own, session):
     cluster = connect(own)
     check(cluster.connect(keyspace))
     cluster.shutdown()
+
+
+def test_the_longest_name_of_a_table_is_no_obstacle(own, session):
+    name = "t" * 222
+    for statement in ["TRUNCATE", "DROP TABLE"]:
+        session.execute(f"CREATE TABLE IF NOT EXISTS {name} (k int PRIMARY KEY)")
+        session.execute(f"INSERT INTO {name} (k) VALUES (1)")
+        session.execute(f"{statement} {name}")
+    tags = [one["tag"].split("-")[0] for one in snapshots(own)]
+    assert sorted(tags) == ["dropped", "truncated"]
+    run(own, "clear-snapshot", "--all")
+    assert not snapshots(own)

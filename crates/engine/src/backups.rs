@@ -1,10 +1,10 @@
-//! Incremental backups: each flushed SSTable gets links in `backups/` of its table, as Cassandra has them.
+//! Incremental backups: each SSTable that is flushed or imported gets links in `backups/` of its table, as Cassandra has them.
 //!
 //! ```text
 //! <table directory>/backups/nb-1-big-Data.db ...       and /.<index>/... for an index in a hidden table
 //! ```
 //!
-//! They are made before the COMMIT of the flush, so that a crash leaves at most links of an SSTable whose data is still in the log, and
+//! They are made before the COMMIT, so that a crash leaves at most links of an SSTable whose data is still in the log, and
 //! will be flushed under another name. The operator moves them elsewhere, and removes them.
 
 use std::path::{Path, PathBuf};
@@ -32,8 +32,8 @@ impl Engine {
 }
 
 impl Shared {
-    /// Links an SSTable that a flush of `asked` has written, if the settings ask for it. A failure is logged, and the flush goes on: the data is
-    /// safe, only its backup is not there.
+    /// Links an SSTable that a flush of `asked` or an import has made, if the settings ask for it. A failure is logged, and the flush
+    /// goes on: the data is safe, only its backup is not there.
     pub(crate) fn back_up(&self, asked: &TableStore, descriptor: &Descriptor) {
         let is_due = self.is_backing_up.load(Ordering::Relaxed) && asked.schema().options.incremental_backups;
         if is_due && let Err(error) = link_to(&*self.env, descriptor, &directory_of(&descriptor.directory)) {

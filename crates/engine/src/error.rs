@@ -65,9 +65,9 @@ impl Error {
         }
     }
 
-    /// Whether the disk is full.
+    /// Whether the disk is full for now. A failed sync never counts, whatever its reason.
     pub(crate) fn is_no_space(&self) -> bool {
-        match self {
+        let is_full = match self {
             Self::Io(error)
             | Self::SSTable(ilion_sstable::Error::Io(error))
             | Self::Log(ilion_commitlog::Error::Io(error)) => error.is_no_space(),
@@ -76,7 +76,8 @@ impl Error {
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
             ),
             _ => false,
-        }
+        };
+        is_full && self.is_shortage()
     }
 
     /// Whether files are damaged or incomplete: a later try cannot succeed.

@@ -212,6 +212,9 @@ impl Shared {
                 return Err(error);
             }
         };
+        for sstable in &taken {
+            self.back_up(store, sstable.descriptor());
+        }
         let committed = self.commit(transaction)?;
         store.add_sstables(taken.clone());
         self.forget_cached_table(table.id);

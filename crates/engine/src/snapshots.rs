@@ -5,7 +5,7 @@
 //!                                /.<index>/nb-1-big-Data.db links of an index in a hidden table
 //!                                /manifest.json             names of the Data.db files, times
 //!                                /schema.cql                the statements that create the table
-//!                           /.TAG.making, .TAG.removing     unfinished; removed by the next look for expired snapshots
+//!                           /.TAG.making, .TAG.remove       unfinished; removed by the next look for expired snapshots
 //! ```
 //!
 //! A snapshot is made under a hidden name, synced, and renamed; it is removed in the reverse order. So a directory with a tag is a
@@ -51,8 +51,9 @@ const MANIFEST_FILE: &str = "manifest.json";
 /// Compat: snapshots of Cassandra have a file with this name, too.
 pub(crate) const SCHEMA_FILE: &str = "schema.cql";
 const MANIFEST_BYTES_MAX: u64 = 256 << 20;
+/// Suffixes of hidden names. With the longest automatic tag (of a table whose name has 222 bytes) and a dot, a name has at most 255 bytes.
 const MAKING: &str = ".making";
-const REMOVING: &str = ".removing";
+const REMOVING: &str = ".remove";
 /// Compat: `SNAPSHOT_MIN_ALLOWED_TTL_SECONDS`.
 const TTL_SECS_MIN: u64 = 60;
 

@@ -58,6 +58,12 @@ pub enum Command {
     TopPartitions(TopPartitionsArguments),
     /// Switches incremental backups on or off, until the next start; or tells whether they are on.
     Backup(BackupArguments),
+    /// Lists the compactions of the last week, the last one first.
+    CompactionHistory(AdminArguments),
+    /// Prints the threads of the node and their queues.
+    ThreadPools(AdminArguments),
+    /// Counts the connected clients, or lists their connections (--all).
+    Clients(ClientsArguments),
     /// Prints the directories of tables.
     DataPaths(DataPathsArguments),
     /// Prints the SSTables that may have a partition.
@@ -315,6 +321,16 @@ pub struct BackupArguments {
     /// on or off; without it, prints the current state.
     #[arg(value_enum)]
     pub switch: Option<Switch>,
+}
+
+/// Arguments of `clients`.
+#[derive(Args)]
+pub struct ClientsArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Lists the connections.
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// Arguments of `data-paths`.

@@ -7,11 +7,13 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// A verb of nodetool, and the command with its first arguments.
-const VERBS: [(&str, &[&str]); 31] = [
+const VERBS: [(&str, &[&str]); 34] = [
     ("cfhistograms", &["table-histograms"]),
     ("cfstats", &["table-stats"]),
     ("clearsnapshot", &["clear-snapshot"]),
+    ("clientstats", &["clients"]),
     ("compact", &["compact"]),
+    ("compactionhistory", &["compaction-history"]),
     ("compactionstats", &["compactions"]),
     ("datapaths", &["data-paths"]),
     ("disableautocompaction", &["autocompaction", "off"]),
@@ -38,6 +40,7 @@ const VERBS: [(&str, &[&str]); 31] = [
     ("stop", &["stop"]),
     ("tablehistograms", &["table-histograms"]),
     ("tablestats", &["table-stats"]),
+    ("tpstats", &["thread-pools"]),
     ("version", &["--version"]),
 ];
 
@@ -132,7 +135,10 @@ fn of_nodetool(given: &[OsString]) -> Result<Vec<OsString>, String> {
     };
     let mut all: Vec<OsString> = ["ilion"].iter().chain(*command).map(OsString::from).collect();
     all.extend(rest.map(|argument| own_option(command[0], argument)));
-    all.extend(place);
+    // These ask no node.
+    if !["help", "version"].contains(&&*verb) {
+        all.extend(place);
+    }
     Ok(all)
 }
 
@@ -174,6 +180,7 @@ mod tests {
                 "ilion sstable import --copy-data ks t /dir",
             ),
             ("nodetool", "ilion help"),
+            ("nodetool -p 9043 version", "ilion --version"),
         ] {
             assert_eq!(own(given).as_deref(), Ok(expected), "{given}");
         }

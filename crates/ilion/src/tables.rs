@@ -1,10 +1,10 @@
-//! `ilion data-paths` and `get-sstables`: where the files of tables are.
+//! `ilion data-paths`, `get-sstables`, `compaction-history`, `thread-pools` and `clients`.
 
-use ilion_server::admin::{DataPathsReport, SSTablesReport};
+use ilion_server::admin::{DataPathsReport, NodeTableReport, SSTablesReport};
 
 use crate::Failure;
-use crate::ask::{client, path, show};
-use crate::cli::{DataPathsArguments, GetSstablesArguments};
+use crate::ask::{client, path, say, show};
+use crate::cli::{AdminArguments, ClientsArguments, DataPathsArguments, GetSstablesArguments};
 
 /// Prints the directories of tables.
 pub fn data_paths(arguments: &DataPathsArguments) -> Result<(), Failure> {
@@ -25,4 +25,38 @@ pub fn with_key(arguments: &GetSstablesArguments) -> Result<(), Failure> {
     let path = path("sstables", &parts);
     let report: SSTablesReport = client(&arguments.admin)?.get(&path).map_err(Failure::of)?;
     show(&arguments.admin, &report)
+}
+
+/// Lists the compactions of the last week.
+pub fn compaction_history(arguments: &AdminArguments) -> Result<(), Failure> {
+    of_node(
+        arguments,
+        "compaction-history",
+        NodeTableReport::compaction_history,
+    )
+}
+
+/// Prints threads and their queues.
+pub fn thread_pools(arguments: &AdminArguments) -> Result<(), Failure> {
+    of_node(arguments, "thread-pools", NodeTableReport::thread_pools)
+}
+
+/// Counts connected clients, or lists them.
+pub fn clients(arguments: &ClientsArguments) -> Result<(), Failure> {
+    of_node(&arguments.admin, "clients", |report| {
+        report.clients(arguments.all)
+    })
+}
+
+fn of_node(
+    arguments: &AdminArguments,
+    table: &str,
+    told: impl Fn(&NodeTableReport) -> String,
+) -> Result<(), Failure> {
+    let report: NodeTableReport = client(arguments)?.get(&path(table, &[])).map_err(Failure::of)?;
+    match arguments.json {
+        true => say(&serde_json::to_string_pretty(&report).map_err(Failure::of)?),
+        false => say(&told(&report)),
+    }
+    Ok(())
 }

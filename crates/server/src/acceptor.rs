@@ -17,6 +17,7 @@ use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::options::ServerOptions;
 use crate::session::{Session, SessionLimits};
+use crate::socket::Socket;
 
 /// Accepts the connections of one listener.
 pub(crate) struct Acceptor {
@@ -90,8 +91,15 @@ impl Acceptor {
             tracing::debug!(%peer, %error, "a connection broke");
             return;
         }
+        let socket = match Socket::new(stream, self.shared.encryption.as_deref()) {
+            Ok(socket) => socket,
+            Err(error) => {
+                tracing::error!(%peer, %error, "a connection cannot be encrypted");
+                return;
+            }
+        };
         self.next_id += 1;
-        connections.spawn(self.connection(stream, peer));
+        connections.spawn(self.connection(socket, peer));
     }
 
     fn has_room_for(&self, address: IpAddr) -> bool {
@@ -103,7 +111,7 @@ impl Acceptor {
             && is_below(self.options.connections_per_address_max, of_address)
     }
 
-    fn connection(&self, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = ()> + use<> {
+    fn connection(&self, stream: Socket, peer: SocketAddr) -> impl Future<Output = ()> + use<> {
         let stream = Arc::new(stream);
         let limits = SessionLimits {
             requests_max: self.options.requests_in_flight_max,

@@ -17,10 +17,21 @@ pub struct ClientFacts {
     pub keyspace: Option<String>,
     /// Its user; `None` without a login.
     pub user: Option<String>,
+    /// The encryption of its connection; `None` without.
+    pub tls: Option<TlsFacts>,
     /// Requests since it connected.
     pub request_count: u64,
     /// Requests that wait or run.
     pub requests_in_flight: usize,
     /// Bytes of answers that it has not read yet.
     pub queued_bytes: usize,
+}
+
+/// The encryption of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFacts {
+    /// `TLSv1.2` or `TLSv1.3`.
+    pub protocol: String,
+    /// The name of the cipher suite, as in Java.
+    pub cipher_suite: String,
 }

@@ -14,7 +14,6 @@ use bytes::BytesMut;
 use ilion_env::Env;
 use ilion_protocol::{Frame, FrameDecoder, FrameError, Limits, Recovery, Role, Version};
 use ilion_query::StatementWeight;
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -25,6 +24,8 @@ use crate::metrics::ServerMetrics;
 use crate::overload;
 use crate::queues::{Queues, Task};
 use crate::session::{ConnectionStage, InFlight, SentBy, Session, Work};
+use crate::socket::Socket;
+use crate::tls::Encryption;
 
 /// Most requests of one task. Larger tasks would leave other workers idle.
 const TASK_REQUESTS_MAX: usize = 32;
@@ -63,11 +64,13 @@ pub(crate) struct Shared {
     pub queues: Queues,
     pub metrics: Arc<ServerMetrics>,
     pub logins: Arc<Logins>,
+    /// `None` without encryption.
+    pub encryption: Option<Arc<Encryption>>,
 }
 
 pub(crate) struct Connection {
     session: Arc<Session>,
-    stream: Arc<TcpStream>,
+    stream: Arc<Socket>,
     decoder: FrameDecoder,
     buffer: BytesMut,
     clock: Arc<dyn Env>,
@@ -107,7 +110,7 @@ enum End {
 impl Connection {
     pub fn new(
         session: Arc<Session>,
-        stream: Arc<TcpStream>,
+        stream: Arc<Socket>,
         shared: Shared,
         limits: ConnectionLimits,
         stopping: watch::Receiver<bool>,
@@ -144,6 +147,9 @@ impl Connection {
             match self.read_all().await {
                 Ok(End::AfterAnswers) => wait_until_idle(&self.session).await,
                 Ok(End::Now) => {}
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    tracing::info!(peer = %self.session.peer, %error, "a client is refused: TLS failed");
+                }
                 Err(error) => tracing::debug!(peer = %self.session.peer, %error, "a connection broke"),
             }
         };
@@ -343,7 +349,12 @@ impl Connection {
                 _ = self.stopping.changed() => return Ok(Some(End::AfterAnswers)),
             }
             self.buffer.reserve(READ_BYTES);
-            match self.stream.try_read_buf(&mut self.buffer) {
+            let received = self.stream.try_read(&mut self.buffer);
+            if self.stream.has_unsent() {
+                // Of a handshake: the client's side of the socket is full.
+                self.session.wake_sender.notify_one();
+            }
+            match received {
                 Ok(0) => return Ok(Some(End::Now)),
                 Ok(size) => {
                     self.received_nanos = self.clock.monotonic_nanos();
@@ -379,7 +390,7 @@ impl Silence {
 }
 
 /// Returns false if the client sent nothing for too long.
-async fn wait_readable(stream: &TcpStream, session: &Session, silence: &Silence) -> io::Result<bool> {
+async fn wait_readable(stream: &Socket, session: &Session, silence: &Silence) -> io::Result<bool> {
     loop {
         let stage = session.stage();
         let Some((deadline, is_for_all)) = silence.deadline(stage) else {
@@ -398,7 +409,7 @@ async fn wait_readable(stream: &TcpStream, session: &Session, silence: &Silence)
 }
 
 /// Returns false if the client read none of its answers for too long.
-async fn wait_writable(stream: &TcpStream, session: &Session, stall_timeout: Duration) -> io::Result<bool> {
+async fn wait_writable(stream: &Socket, session: &Session, stall_timeout: Duration) -> io::Result<bool> {
     let since = Instant::now();
     let never = stall_timeout.is_zero();
     let look_after = if never {
@@ -427,7 +438,7 @@ async fn wait_until_idle(session: &Session) {
 /// Sends the bytes that workers left in the outbox, and queues parked work again.
 async fn send_all(
     session: Arc<Session>,
-    stream: Arc<TcpStream>,
+    stream: Arc<Socket>,
     queues: Queues,
     metrics: Arc<ServerMetrics>,
     stall_timeout: Duration,

@@ -12,6 +12,7 @@
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
 //! | `logins` | AUTH_RESPONSE: threads that check passwords |
 //! | `client_memory`, `descriptors`, `overload` | limits for all clients together: memory; file descriptors; the answer beyond |
+//! | `socket`, `tls` | a client's socket: TCP, or TLS over it; certificates and keys |
 //! | `session` | the shared state of a connection; its limits; answers that are not sent yet |
 //! | `clients`, `client_facts` | who is connected, for operators |
 //! | `queues` | where requests wait for threads |
@@ -75,11 +76,13 @@ mod server;
 mod session;
 pub mod settings;
 mod signals;
+mod socket;
 mod statements;
 mod subject;
 mod superuser;
 mod system;
 mod ticker;
+mod tls;
 mod traces;
 mod weight;
 mod workers;
@@ -106,4 +109,5 @@ pub use superuser::{
 pub use system::{
     CQL_VERSION, LocalError, LocalNode, NoListener, NodeFacts, RELEASE_VERSION, SchemaListener,
 };
+pub use tls::{TlsError, TlsOptions};
 pub use traces::{Trace, TraceProbability, TraceStore};

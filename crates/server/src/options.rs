@@ -5,12 +5,15 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use crate::settings::{Settings, Size};
+use crate::tls::TlsOptions;
 
 /// Options of the CQL server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// Address to listen on; port 0 is any free port.
     pub address: SocketAddr,
+    /// Encryption; `None` without.
+    pub tls: Option<TlsOptions>,
     /// Longest request before v5.
     pub frame_bytes_max: u32,
     /// Longest body of a request in v5.
@@ -68,6 +71,7 @@ impl ServerOptions {
         ));
         Self {
             address: SocketAddr::new(settings.rpc_address, settings.native_transport_port),
+            tls: TlsOptions::of(settings),
             frame_bytes_max: of_protocol(settings.native_transport_max_frame_size.0),
             message_bytes_max: of_protocol(message_bytes_max.0),
             throws_on_overload: settings.native_transport_throw_on_overload,

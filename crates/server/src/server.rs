@@ -29,6 +29,7 @@ use crate::queues::PoolSizes;
 use crate::request::Requests;
 use crate::statements::Statements;
 use crate::system::SchemaListener;
+use crate::tls::{Encryption, TlsError};
 use crate::workers::Workers;
 
 /// What the server needs of the other layers.
@@ -53,6 +54,9 @@ pub enum StartError {
     /// Its port cannot be used.
     #[error(transparent)]
     Listen(#[from] PortError),
+    /// Encryption cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// Threads cannot be started.
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
@@ -76,6 +80,10 @@ impl Server {
     /// # Errors
     /// See [`StartError`].
     pub fn start(port: Port, options: &ServerOptions, services: Services) -> Result<Self, StartError> {
+        let encryption = options.tls.clone();
+        let encryption = encryption
+            .map(|options| Encryption::load(&services.env, options))
+            .transpose()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(options.network_threads)
             .thread_name("ilion-network")
@@ -121,6 +129,7 @@ impl Server {
                 queues: workers.queues.clone(),
                 metrics: metrics.clone(),
                 logins,
+                encryption: encryption.map(Arc::new),
             },
             events.clone(),
             memory,

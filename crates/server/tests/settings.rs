@@ -10,8 +10,10 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use ilion_server::TlsOptions;
 use ilion_server::settings::{
-    Authenticator, Authorizer, CommitLogSync, Loaded, SETTINGS, SSTableFormat, Settings, Size, document,
+    Authenticator, Authorizer, ClientCertificates, CommitLogSync, Loaded, SETTINGS, SSTableFormat, Settings,
+    Size, document,
 };
 
 fn from_text(text: &str) -> Result<Loaded, String> {
@@ -160,7 +162,6 @@ fn cassandras_settings_without_use_are_told_apart() {
         "ilion.yaml, line 1: cdc_enabled: true is refused: it asks for something that Ilion does not do"
     );
     for block in [
-        "client_encryption_options:\n  enabled: true\n",
         "server_encryption_options:\n  internode_encryption: all\n",
         "audit_logging_options:\n  enabled: true\n  logger:\n    - class_name: BinAuditLogger\n",
         "start_native_transport: false\n",
@@ -250,9 +251,16 @@ fn a_stock_file_of_cassandra_is_taken_and_names_what_is_passed_over_once() {
 #[test]
 fn every_name_of_cassandras_configuration_is_known() {
     for name in include_str!("../testdata/settings/names.txt").split_whitespace() {
-        if let Err(problem) = from_text(&format!("{name}: some value\n")) {
-            assert!(!problem.contains("unknown setting"), "{problem}");
-        }
+        let is_known = |text: &str| {
+            from_text(text)
+                .err()
+                .is_none_or(|problem| !problem.contains("unknown setting"))
+        };
+        let is_block_of_ours = is_known(&format!("{name}: {{enabled: false}}\n"));
+        assert!(
+            is_known(&format!("{name}: some value\n")) || is_block_of_ours,
+            "{name}"
+        );
     }
 }
 
@@ -343,4 +351,30 @@ fn the_document_is_up_to_date() {
         written == document(),
         "docs/settings.md is out of date: run this test with REWRITE=1"
     );
+}
+
+#[test]
+fn encryption_is_set_in_the_words_of_cassandra() {
+    let loaded = from_text(
+        "client_encryption_options:\n  enabled: true\n  optional: true\n  keystore: /etc/node.pem\n  keystore_password: secret\n  \
+         require_client_auth: optional\n  truststore: /etc/ca.pem\n  protocol: TLS\n  accepted_protocols: [TLSv1.2, TLSv1.3]\n",
+    )
+    .unwrap();
+    let told = loaded.warnings.join("\n");
+    assert!(
+        told.contains("PEM files without a password: client_encryption_options_keystore_password"),
+        "{told}"
+    );
+    assert!(!told.contains("secret"), "{told}");
+    let tls = TlsOptions::of(&loaded.settings).unwrap();
+    assert_eq!(
+        (tls.keystore, tls.truststore),
+        ("/etc/node.pem".into(), "/etc/ca.pem".into())
+    );
+    assert_eq!(tls.client_certificates, ClientCertificates::Optional);
+    assert_eq!(tls.protocols, ["TLSv1.2", "TLSv1.3"]);
+    assert!(tls.is_optional);
+    let off =
+        from_text("client_encryption_options:\n  enabled: false\n  keystore: conf/.keystore\n").unwrap();
+    assert_eq!(TlsOptions::of(&off.settings), None);
 }

@@ -70,7 +70,10 @@ impl Shared {
         let env = &*self.env;
         let parent = directory.parent().unwrap_or(Path::new("."));
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
-        let hidden = parent.join(format!(".{}{REMOVING}", name.trim_start_matches('.')));
+        if name.starts_with('.') {
+            return Ok(env.remove_dir_all(directory)?);
+        }
+        let hidden = parent.join(format!(".{name}{REMOVING}"));
         if env.exists(&hidden) {
             env.remove_dir_all(&hidden)?;
         }

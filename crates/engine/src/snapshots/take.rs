@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use ilion_env::Env;
 use ilion_schema::describe::{Internals, describe_table_elements, describe_type, sorted_types};
-use ilion_schema::{Schema, TableSchema};
+use ilion_schema::{Keyspace, Schema, TableSchema};
 use ilion_sstable::{Component, Descriptor, TableFiles};
+use ilion_types::{CqlType, UserType};
 
 use super::manifest::Manifest;
 use super::{MAKING, MANIFEST_FILE, SCHEMA_FILE, SnapshotMemtables, directory_of_snapshots, subdirectory_of};
@@ -288,12 +289,34 @@ pub(crate) fn statements_of(schema: &Schema, table: &Arc<TableSchema>) -> String
     let Some(keyspace) = schema.keyspace(&table.keyspace) else {
         return String::new();
     };
-    let types = sorted_types(keyspace).into_iter().map(|of| describe_type(of));
+    let types = types_of(keyspace, table);
+    let types = types.into_iter().map(|of| describe_type(of));
     let elements = describe_table_elements(keyspace, table, Internals::Shown);
     let statements = types.chain(elements.into_iter().map(|element| element.create_statement));
     statements
         .map(|statement| format!("{}\n", unless_it_exists(&statement)))
         .collect()
+}
+
+/// The user types that the table uses, also those that only dropped columns or other types use; each after those that it uses.
+fn types_of<'a>(keyspace: &'a Keyspace, table: &TableSchema) -> Vec<&'a Arc<UserType>> {
+    let dropped = table.dropped.values().map(|column| &column.ty);
+    let mut used: Vec<&CqlType> = table
+        .every_column()
+        .into_iter()
+        .map(|column| &column.ty)
+        .collect();
+    used.extend(dropped);
+    let mut types = Vec::new();
+    // A type comes after those that it uses: from the last one, all that use it are known.
+    for of in sorted_types(keyspace).into_iter().rev() {
+        if used.iter().any(|ty| ty.references_udt(&keyspace.name, &of.name)) {
+            used.extend(of.fields.iter().map(|(_, ty)| ty));
+            types.push(of);
+        }
+    }
+    types.reverse();
+    types
 }
 
 fn unless_it_exists(statement: &str) -> String {

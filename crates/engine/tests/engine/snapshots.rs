@@ -348,6 +348,7 @@ fn a_statement_is_refused_if_its_snapshot_fails_and_nothing_is_changed() {
         "fail create \"manifest.json*\"",
         "no_descriptors create \"schema.cql*\"",
         "fail rename \"*.making\"",
+        "no_space sync_dir \"*/snapshots\"",
         "fail list \"*/ks/t-*\"",
     ];
     for statement in ["truncate", "drop"] {
@@ -500,8 +501,9 @@ fn a_power_loss_at_any_sync_leaves_whole_snapshots_and_no_data_twice_or_lost() {
         if event.moment != Moment::BeforeSync {
             return;
         }
-        let rule = match event.number % 2 {
+        let rule = match event.number % 3 {
             0 => CrashRule::LoseUnsynced,
+            1 => CrashRule::KeepAll,
             _ => CrashRule::Seeded(event.number * 7919),
         };
         let crash = (env.crash(rule), now.lock().clone());
@@ -700,8 +702,22 @@ fn flushed_sstables_are_backed_up() {
     let store = store.restart(options);
     store.put("a", 3, "three", 10);
     store.flush();
-    let contents = restored(&store.env, &backups);
-    assert_eq!(contents["a"].keys().copied().collect::<Vec<_>>(), [1, 3]);
+    let in_backups = || {
+        restored(&store.env, &backups)["a"]
+            .keys()
+            .copied()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(in_backups(), [1, 3]);
+    // What is imported is new here, too.
+    let snapshots = store.engine.snapshots().unwrap();
+    let truncated = snapshots.first().unwrap();
+    let table = store.table().id;
+    store
+        .engine
+        .import(table, &truncated.directory, ImportSource::Copied)
+        .unwrap();
+    assert_eq!(in_backups(), [1, 2, 3]);
 }
 
 #[test]
@@ -748,7 +764,7 @@ fn directories_of_others_are_no_snapshots() {
     let store = new_store(19, small_options());
     snapshot(&store, "s");
     let snapshots = store.directory().join("snapshots");
-    for name in [".s.removing", ".x.making"] {
+    for name in [".s.remove", ".x.making"] {
         let directory = snapshots.join(name);
         store.env.create_dir_all(&directory).unwrap();
         store
@@ -804,4 +820,26 @@ fn a_write_beside_a_truncation_is_in_its_snapshot_or_in_the_table_and_never_in_b
     }
     found.sort_unstable();
     assert_eq!(found, (0..written).collect::<Vec<_>>());
+}
+
+#[test]
+fn expired_snapshots_are_removed_without_being_asked_for() {
+    let store = new_store(22, small_options());
+    let short = SnapshotOrder {
+        ttl_secs: Some(60),
+        ..order(&store, "short")
+    };
+    store.engine.snapshot(&short).unwrap();
+    snapshot(&store, "kept");
+    store.env.advance_micros(61_000_000);
+    while tags(&store.engine) != ["kept"] {
+        std::thread::yield_now();
+    }
+    assert_eq!(
+        names(&store.env, &store.directory().join("snapshots"))
+            .iter()
+            .filter(|name| !name.contains('/'))
+            .collect::<Vec<_>>(),
+        ["kept"]
+    );
 }

@@ -17,8 +17,8 @@ use tokio::runtime::Runtime;
 use super::listen::serve;
 use super::{
     Access, Admin, AdminError, AutoCompactionOrder, BackupOrder, BackupReport, CacheChoice, CacheOrder,
-    ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder, SSTablesOrder, SnapshotOrder, StopOrder,
-    TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
+    ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder, NodeTable, SSTablesOrder, SnapshotOrder,
+    StopOrder, TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
 };
 
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
@@ -106,6 +106,9 @@ fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
         .route("/admin/backup", get(backup).post(set_backup))
         .route("/admin/data-paths", get(data_paths))
         .route("/admin/sstables", get(sstables_with))
+        .route("/admin/compaction-history", get(compaction_history))
+        .route("/admin/thread-pools", get(thread_pools))
+        .route("/admin/clients", get(clients))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
         .route("/api/spectrogram", get(spectrogram))
@@ -279,6 +282,18 @@ async fn data_paths(State(admin): Shared, Query(order): Query<DataPathsOrder>) -
 
 async fn sstables_with(State(admin): Shared, Query(order): Query<SSTablesOrder>) -> Response {
     in_thread(move || Ok(Json(admin.sstables_with(&order)?).into_response())).await
+}
+
+async fn compaction_history(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.node_table(NodeTable::CompactionHistory)?).into_response())).await
+}
+
+async fn thread_pools(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.node_table(NodeTable::ThreadPools)?).into_response())).await
+}
+
+async fn clients(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.node_table(NodeTable::Clients)?).into_response())).await
 }
 
 async fn export(State(admin): Shared, Query(place): Query<TablePlace>) -> Response {

@@ -25,6 +25,7 @@
 //! | `GET`, `POST /admin/backup` | `?on=true` or `false`: incremental backups, until the next start; JSON: [`BackupReport`] |
 //! | `GET /admin/data-paths` | `?tables=`, optional, one `keyspace` or `keyspace.table` per line; JSON: [`DataPathsReport`] |
 //! | `GET /admin/sstables` | `?keyspace=k&table=t&key=x`, and optional `hex=true`; JSON: [`SSTablesReport`] |
+//! | `GET /admin/compaction-history`, `thread-pools`, `clients` | JSON: [`NodeTableReport`] |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
 //!
@@ -37,7 +38,9 @@ mod compaction;
 mod door;
 mod engine_metrics;
 mod indexes;
+mod layout;
 mod listen;
+mod node_tables;
 mod of_engine;
 mod paths;
 mod report;
@@ -61,6 +64,7 @@ pub use report::{
     TableReport,
 };
 
+pub use node_tables::{NodeTable, NodeTableReport};
 pub use paths::{DataPathsOrder, DataPathsReport, SSTablesOrder, SSTablesReport};
 pub use snapshots::{BackupOrder, BackupReport, ClearOrder, SnapshotOrder, SnapshotReport, SnapshotsReport};
 pub use statements::{StatementReport, StatementsReport, TraceProbabilityReport};
@@ -145,6 +149,11 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn sstables_with(&self, order: &SSTablesOrder) -> Result<SSTablesReport, AdminError>;
+    /// The rows of a table of the node.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn node_table(&self, table: NodeTable) -> Result<NodeTableReport, AdminError>;
     /// Exports the SSTables of a table to a directory.
     ///
     /// # Errors

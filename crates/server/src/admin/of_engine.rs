@@ -15,9 +15,9 @@ use super::table_times::TableTimes;
 use super::{
     Admin, AdminError, AutoCompactionOrder, CacheOrder, CacheReport, ClearOrder, CompactionOrder,
     CompactionReport, DataPathsOrder, DataPathsReport, ExportReport, ImportReport, ImportedFile,
-    ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile, LogLossReport, SSTablesOrder,
-    SSTablesReport, SnapshotOrder, SnapshotsReport, StatementsReport, StatusReport, StopOrder, TableChoice,
-    TablePlace, TableReport, TableStats, TableStatsReport, ThroughputOrder, TopPartitionsOrder,
+    ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile, LogLossReport, NodeTable, NodeTableReport,
+    SSTablesOrder, SSTablesReport, SnapshotOrder, SnapshotsReport, StatementsReport, StatusReport, StopOrder,
+    TableChoice, TablePlace, TableReport, TableStats, TableStatsReport, ThroughputOrder, TopPartitionsOrder,
     TopPartitionsReport,
 };
 use crate::clients::Clients;
@@ -338,6 +338,24 @@ impl Admin for EngineAdmin {
 
     fn sstables_with(&self, order: &SSTablesOrder) -> Result<SSTablesReport, AdminError> {
         order.report(self.engine())
+    }
+
+    fn node_table(&self, table: NodeTable) -> Result<NodeTableReport, AdminError> {
+        let mut report = NodeTableReport::default();
+        let mut order = QueryOrder {
+            cql: table.statement(),
+            ..QueryOrder::default()
+        };
+        loop {
+            let page = self.query(&order)?;
+            order.paging_state.clone_from(&page.paging_state);
+            let page = NodeTableReport::of(page);
+            report.columns = page.columns;
+            report.rows.extend(page.rows);
+            if order.paging_state.is_none() {
+                return Ok(report);
+            }
+        }
     }
 
     fn export(&self, place: &TablePlace) -> Result<ExportReport, AdminError> {

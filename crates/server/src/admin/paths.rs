@@ -36,7 +36,8 @@ impl DataPathsOrder {
             .map(|name| (name, false))
             .collect();
         let mut report = DataPathsReport::default();
-        for store in engine.tables() {
+        // Compat: the hidden table of an index is `table.index`.
+        for store in engine.all_tables() {
             let table = store.schema();
             let whole = format!("{}.{}", table.keyspace, table.name);
             let mut is_chosen = wanted.is_empty();
@@ -62,17 +63,14 @@ impl DataPathsOrder {
 /// Compat: the layout of `nodetool datapaths`.
 impl fmt::Display for DataPathsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut blocks = Vec::new();
+        let mut lines = Vec::new();
         for (keyspace, tables) in &self.keyspaces {
-            let tables = tables
-                .iter()
-                .map(|(table, path)| format!("\tTable: {table}\n\tPaths:\n\t\t{path}\n"));
-            blocks.push(format!(
-                "Keyspace: {keyspace}\n{}\n----------------",
-                tables.collect::<Vec<_>>().join("\n")
-            ));
+            lines.push(format!("Keyspace: {keyspace}"));
+            for (table, path) in tables {
+                lines.push(format!("\tTable: {table}\n\tPaths:\n\t\t{path}\n"));
+            }
         }
-        f.write_str(&blocks.join("\n"))
+        f.write_str(&lines.join("\n"))
     }
 }
 
@@ -159,7 +157,7 @@ mod tests {
         let report = DataPathsReport {
             keyspaces: [("ks".to_owned(), [table("a"), table("b")].into())].into(),
         };
-        let expected = "Keyspace: ks\n\tTable: a\n\tPaths:\n\t\t/data/ks/a-1\n\n\tTable: b\n\tPaths:\n\t\t/data/ks/b-1\n\n----------------";
+        let expected = "Keyspace: ks\n\tTable: a\n\tPaths:\n\t\t/data/ks/a-1\n\n\tTable: b\n\tPaths:\n\t\t/data/ks/b-1\n";
         assert_eq!(report.to_string(), expected);
     }
 }

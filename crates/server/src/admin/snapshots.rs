@@ -7,6 +7,7 @@ use ilion_schema::TableId;
 use serde::{Deserialize, Serialize};
 
 use super::AdminError;
+use super::layout::laid_out;
 use super::of_engine::failed;
 use crate::settings::parse_duration;
 
@@ -222,24 +223,17 @@ impl SnapshotsReport {
         if self.snapshots.is_empty() {
             return "Snapshot Details: \nThere are no snapshots".to_owned();
         }
-        let columns = if shows_ephemeral {
-            HEADERS.len()
-        } else {
-            HEADERS.len() - 1
+        let columns = match shows_ephemeral {
+            true => HEADERS.len(),
+            false => HEADERS.len() - 1,
         };
-        let mut rows = vec![HEADERS.map(str::to_owned)];
-        rows.extend(self.snapshots.iter().map(SnapshotReport::cells));
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-        let mut text = "Snapshot Details: \n".to_owned();
-        for row in &rows {
-            let cells = row.iter().zip(&widths);
-            let padded: Vec<String> = cells.map(|(cell, width)| format!("{cell:<width$}")).collect();
-            text.push_str(&padded.join(" "));
-            text.push('\n');
-        }
+        let rows = [HEADERS.map(str::to_owned)]
+            .into_iter()
+            .chain(self.snapshots.iter().map(SnapshotReport::cells));
+        let rows: Vec<Vec<String>> = rows.map(|row| row[..columns].to_vec()).collect();
         format!(
-            "{text}\nTotal TrueDiskSpaceUsed: {}\n",
+            "Snapshot Details: \n{}\nTotal TrueDiskSpaceUsed: {}\n",
+            laid_out(&rows),
             size(self.true_size_bytes)
         )
     }

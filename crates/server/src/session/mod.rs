@@ -17,12 +17,12 @@ use ilion_protocol::{
 };
 use ilion_query::{ClientState, Identity};
 use parking_lot::Mutex;
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use crate::answer_times::AnswerTimes;
 use crate::client_facts::ClientFacts;
 use crate::client_memory::Account;
+use crate::socket::Socket;
 use outbox::{Outbox, Remainder};
 use told::Told;
 
@@ -189,7 +189,7 @@ impl Session {
     pub fn new(
         id: u64,
         peer: SocketAddr,
-        stream: Arc<TcpStream>,
+        stream: Arc<Socket>,
         limits: SessionLimits,
         account: Account,
     ) -> Self {
@@ -420,6 +420,8 @@ impl Session {
 
     pub fn facts(&self) -> ClientFacts {
         let client = self.client();
+        // Apart, since the lock is held to the end of its statement.
+        let tls = self.outbox.lock().tls_facts();
         ClientFacts {
             peer: self.peer,
             stage: match self.stage() {
@@ -431,6 +433,7 @@ impl Session {
             protocol_version: client.wire.map(|wire| wire.version.number()),
             keyspace: client.state.keyspace,
             user: client.state.identity.role().map(str::to_owned),
+            tls,
             request_count: self.request_count.load(Relaxed),
             requests_in_flight: self.requests_in_flight(),
             queued_bytes: self.queued_bytes(),

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_codec::Rope;
-use tokio::net::TcpStream;
 
 use super::Work;
 use crate::answer_times::AnswerTimes;
+use crate::client_facts::TlsFacts;
+use crate::socket::Socket;
 
 /// Most chunks of one system call.
 const CHUNKS_PER_WRITE: usize = 64;
@@ -23,7 +24,7 @@ const CHUNKS_PER_WRITE: usize = 64;
 #[derive(Default)]
 pub(super) struct Outbox {
     /// `None` when the connection is closed.
-    stream: Option<Arc<TcpStream>>,
+    stream: Option<Arc<Socket>>,
     chunks: VecDeque<Chunk>,
     /// Bytes of the first chunk that are sent.
     sent: usize,
@@ -65,11 +66,15 @@ pub(super) enum Remainder {
 }
 
 impl Outbox {
-    pub fn new(stream: Arc<TcpStream>) -> Self {
+    pub fn new(stream: Arc<Socket>) -> Self {
         Self {
             stream: Some(stream),
             ..Self::default()
         }
+    }
+
+    pub fn tls_facts(&self) -> Option<TlsFacts> {
+        self.stream.as_ref()?.tls_facts()
     }
 
     pub fn queued_bytes(&self) -> usize {
@@ -84,6 +89,9 @@ impl Outbox {
     /// Drops the socket and all queued bytes.
     pub fn close(&mut self) {
         self.tell_leaving(u64::MAX);
+        if let Some(stream) = &self.stream {
+            stream.close();
+        }
         *self = Self::default();
     }
 
@@ -130,7 +138,14 @@ impl Outbox {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Remainder::Nothing)
+        match self.stream.as_ref().map_or(Ok(()), |stream| stream.flush()) {
+            Ok(()) => Ok(Remainder::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.is_stuck = true;
+                Ok(Remainder::Waiting)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Counts the times of answers whose first byte is before this offset.

@@ -64,6 +64,15 @@ choices!(RoleManager, "Where roles are kept (`role_manager`).", {
     Cassandra = "CassandraRoleManager",
 });
 
+choices!(ClientCertificates, "Whether clients show certificates (`client_encryption_options`: `require_client_auth`).", {
+    /// They are not asked for one.
+    NotAsked = "false",
+    /// Without one that the truststore vouches for, a client is refused.
+    Required = "true",
+    /// As `Required`, but clients without any are taken.
+    Optional = "optional",
+});
+
 impl Form for Partitioner {
     fn parse(text: &str) -> Result<Self, String> {
         Self::from_class(text)

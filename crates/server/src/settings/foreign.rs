@@ -42,6 +42,24 @@ pub const FOREIGN: &[Foreign] = &[
         reason: "it is not built yet",
     },
     Foreign {
+        names: &[
+            "client_encryption_options_keystore_password",
+            "client_encryption_options_truststore_password",
+            "client_encryption_options_store_type",
+            "client_encryption_options_algorithm",
+        ],
+        fate: Fate::PassedOver,
+        reason: "keys and certificates are read from PEM files without a password",
+    },
+    Foreign {
+        names: &[
+            "client_encryption_options_protocol",
+            "client_encryption_options_cipher_suites",
+        ],
+        fate: Fate::RefusedUnless(&["TLS", ""]),
+        reason: "accepted_protocols chooses, and all cipher suites of TLS 1.3 and the good ones of 1.2 are offered",
+    },
+    Foreign {
         names: &["cidr_authorizer"],
         fate: Fate::RefusedUnless(&[
             "AllowAllCIDRAuthorizer",
@@ -343,7 +361,6 @@ pub const FOREIGN: &[Foreign] = &[
     },
     Foreign {
         names: &[
-            "client_encryption_options",
             "server_encryption_options",
             "transparent_data_encryption_options",
             "audit_logging_options",

@@ -10,8 +10,8 @@ use std::time::Duration;
 use ilion_types::Partitioner;
 
 use super::choices::{
-    Authenticator, Authorizer, CommitLogSync, NetworkAuthorizer, RoleManager, SSTableFormat, SSTableLookup,
-    StorageCompatibility,
+    Authenticator, Authorizer, ClientCertificates, CommitLogSync, NetworkAuthorizer, RoleManager,
+    SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
@@ -141,6 +141,18 @@ settings! {
     admin_token_file: Option<PathBuf> = "auto";
     /// An HTTP request that is not complete after this time is refused, and a connection without a request is closed.
     admin_timeout: Duration = "30s";
+    /// Encrypts client connections with TLS. In the file, this and the next five are a block, `client_encryption_options: {enabled: true, ...}`.
+    client_encryption_options_enabled: bool = "false";
+    /// Clients may also connect without encryption, on the same port.
+    client_encryption_options_optional: bool = "false";
+    /// PEM file with the certificate of the node, those of its issuers, and its private key without a password. A changed file is read again when a client connects.
+    client_encryption_options_keystore: PathBuf = "conf/.keystore";
+    /// PEM file with the certificates of those who issue certificates to clients; for `require_client_auth`.
+    client_encryption_options_truststore: PathBuf = "conf/.truststore";
+    /// Whether clients must show a certificate: false, true, or optional (checked if there is one).
+    client_encryption_options_require_client_auth: ClientCertificates = "false";
+    /// TLSv1.2, TLSv1.3; none: both.
+    client_encryption_options_accepted_protocols: Names = "none";
     /// Who may connect: AllowAllAuthenticator (everybody, without a name) or PasswordAuthenticator (roles with their passwords; see [security.md](security.md)).
     authenticator: Authenticator = "AllowAllAuthenticator";
     /// Who may do what: AllowAllAuthorizer (everybody everything) or CassandraAuthorizer (roles what was granted to them).
@@ -221,7 +233,7 @@ settings! {
     auto_snapshot_ttl: Option<Duration> = "auto";
     /// Whether a snapshot of a table is taken before each compaction. They are never removed by themselves.
     snapshot_before_compaction: bool = "false";
-    /// Whether each flushed SSTable is linked into the directory `backups` of its table. A table can opt out (`incremental_backups`).
+    /// Whether each SSTable that is flushed or imported is linked into the directory `backups` of its table. A table can opt out (`incremental_backups`).
     incremental_backups: bool = "false";
     /// Files that snapshots link per second, at most; 0: no limit.
     snapshot_links_per_second: u32 = "0";

@@ -50,7 +50,12 @@ fn client(client: &ClientFacts) -> VirtualRow {
                 client.protocol_version.map(|version| int(i32::from(version))),
             ),
             cell("request_count", bigint(client.request_count)),
-            cell("ssl_enabled", boolean(false)),
+            optional(
+                "ssl_cipher_suite",
+                client.tls.as_ref().map(|tls| text(&tls.cipher_suite)),
+            ),
+            cell("ssl_enabled", boolean(client.tls.is_some())),
+            optional("ssl_protocol", client.tls.as_ref().map(|tls| text(&tls.protocol))),
             // Compat: Cassandra's name of a client without a login.
             cell("username", text(client.user.as_deref().unwrap_or("anonymous"))),
         ],

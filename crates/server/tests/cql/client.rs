@@ -14,8 +14,8 @@ use ilion_protocol::{
 /// A test that waits longer fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub struct Client {
-    pub stream: TcpStream,
+pub struct Client<S = TcpStream> {
+    pub stream: S,
     pub version: Version,
     compression: Option<Compression>,
     decoder: FrameDecoder,
@@ -45,22 +45,7 @@ impl Client {
     }
 
     fn over(stream: TcpStream, version: Version) -> Self {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Self {
-            stream,
-            version,
-            compression: None,
-            decoder: FrameDecoder::new(
-                Role::Client,
-                Limits {
-                    max_frame_bytes: 256 << 20,
-                },
-            ),
-            buffer: BytesMut::new(),
-            is_open: false,
-        }
+        Self::on(patient(stream), version)
     }
 
     /// Connected and ready for statements.
@@ -68,24 +53,6 @@ impl Client {
         let mut client = Self::connect(address, version);
         assert_eq!(client.startup(compression), Response::Ready);
         client
-    }
-
-    pub fn startup(&mut self, compression: Option<Compression>) -> Response {
-        self.start(Startup::new(compression))
-    }
-
-    pub fn start(&mut self, startup: Startup) -> Response {
-        let compression = startup.compression(self.version).unwrap_or_default();
-        let response = self.ask(Request::Startup(startup));
-        if matches!(response, Response::Ready | Response::Authenticate(_)) {
-            self.is_open = true;
-            self.compression = compression;
-            match self.version {
-                Version::V5 => self.decoder.use_segments(compression),
-                _ => self.decoder.use_compression(compression),
-            }
-        }
-        response
     }
 
     /// Connected and logged in.
@@ -104,6 +71,51 @@ impl Client {
             Response::AuthSuccess(None)
         );
         client
+    }
+}
+
+/// Reads and writes fail after some time.
+pub fn patient(stream: TcpStream) -> TcpStream {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+impl<S: Read + Write> Client<S> {
+    /// On a connection, STARTUP not sent.
+    pub fn on(stream: S, version: Version) -> Self {
+        Self {
+            stream,
+            version,
+            compression: None,
+            decoder: FrameDecoder::new(
+                Role::Client,
+                Limits {
+                    max_frame_bytes: 256 << 20,
+                },
+            ),
+            buffer: BytesMut::new(),
+            is_open: false,
+        }
+    }
+
+    pub fn startup(&mut self, compression: Option<Compression>) -> Response {
+        self.start(Startup::new(compression))
+    }
+
+    pub fn start(&mut self, startup: Startup) -> Response {
+        let compression = startup.compression(self.version).unwrap_or_default();
+        let response = self.ask(Request::Startup(startup));
+        if matches!(response, Response::Ready | Response::Authenticate(_)) {
+            self.is_open = true;
+            self.compression = compression;
+            match self.version {
+                Version::V5 => self.decoder.use_segments(compression),
+                _ => self.decoder.use_compression(compression),
+            }
+        }
+        response
     }
 
     pub fn encode(&self, stream: i16, request: Request) -> Vec<u8> {

@@ -18,6 +18,7 @@ mod metrics;
 mod prepared;
 mod snapshots;
 mod system;
+mod tls;
 mod traces;
 
 use std::sync::Arc;

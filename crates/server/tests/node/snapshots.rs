@@ -1,12 +1,16 @@
 //! Snapshots over the HTTP port, in the virtual table, and back in a table.
 
-use ilion_env::Env;
+use std::sync::Arc;
+
+use ilion_env::{Env, MemEnv};
 use ilion_protocol::{Rows, Version};
-use ilion_server::admin::{BackupReport, DataPathsReport, ImportReport, SSTablesReport, SnapshotsReport};
+use ilion_server::admin::{
+    BackupReport, DataPathsReport, ImportReport, NodeTableReport, SSTablesReport, SnapshotsReport,
+};
 
 use crate::admin::{open, posted};
 use crate::client::{Client, rows_of};
-use crate::{make_table, run, start};
+use crate::{make_table, run, start, start_with};
 
 fn rows(client: &mut Client, text: &str) -> Rows {
     rows_of(run(client, text))
@@ -201,4 +205,113 @@ fn backups_are_switched_and_files_are_found() {
             .get::<DataPathsReport>("/admin/data-paths?tables=ks.u")
             .is_err()
     );
+}
+
+#[test]
+fn compactions_threads_and_clients_are_listed() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let (_door, admin) = open(&setup);
+    for _ in 0..2 {
+        run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'x')");
+        admin.post("/admin/flush?keyspace=ks&table=t").unwrap();
+    }
+    admin.post("/admin/compact?keyspace=ks&table=t").unwrap();
+    let table = |name: &str| admin.get::<NodeTableReport>(&format!("/admin/{name}")).unwrap();
+    let history = table("compaction-history").compaction_history();
+    assert!(history.starts_with("Compaction History: \nid "), "{history}");
+    assert!(history.contains(" ks            t                 "), "{history}");
+    assert!(history.contains("{2:1}"), "{history}");
+    let pools = table("thread-pools").thread_pools();
+    assert!(
+        pools.starts_with("Pool Name") && pools.lines().count() > 2,
+        "{pools}"
+    );
+    let clients = table("clients");
+    assert!(
+        clients
+            .clients(false)
+            .starts_with("Total connected clients: 1\n\nUser")
+    );
+    assert!(
+        clients.clients(true).contains("/127.0.0.1:"),
+        "{}",
+        clients.clients(true)
+    );
+}
+
+#[test]
+fn the_statements_of_a_snapshot_have_the_types_of_the_table_and_an_import_does_without_index_files() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    for statement in [
+        "CREATE TYPE ks.inner_type (n int)",
+        "CREATE TYPE ks.outer_type (i frozen<inner_type>)",
+        "CREATE TYPE ks.unused (n int)",
+        "CREATE TABLE ks.typed (k int PRIMARY KEY, l list<frozen<outer_type>>)",
+        "INSERT INTO ks.typed (k, l) VALUES (1, [{i: {n: 1}}])",
+    ] {
+        run(&mut client, statement);
+    }
+    let (_door, admin) = open(&setup);
+    admin.post("/admin/snapshot?tag=s&keyspaces=ks").unwrap();
+    let report: SnapshotsReport = admin.get("/admin/snapshots").unwrap();
+    let directory = |table: &str| {
+        let found = report.snapshots.iter().find(|one| one.table == table).unwrap();
+        found.directory.clone()
+    };
+    let statements = |table: &str| {
+        let path = format!("{}/schema.cql", directory(table));
+        String::from_utf8(setup.env.read_all(path.as_ref(), 1 << 20).unwrap()).unwrap()
+    };
+    let typed = statements("typed");
+    let place = |name: &str| typed.find(&format!("IF NOT EXISTS ks.{name} ")).unwrap();
+    assert!(
+        place("inner_type") < place("outer_type") && place("outer_type") < place("typed"),
+        "{typed}"
+    );
+    assert!(
+        !typed.contains("unused") && !statements("t").contains("TYPE"),
+        "{typed}"
+    );
+    // A snapshot of Cassandra may lack files of its indexes that TOC.txt lists.
+    let toc = format!("{}/nb-1-big-TOC.txt", directory("typed"));
+    let mut lines = setup.env.read_all(toc.as_ref(), 1 << 20).unwrap();
+    lines.extend_from_slice(b"SAI+aa+i+Meta.db\n");
+    setup.env.write_atomically(toc.as_ref(), &lines).unwrap();
+    run(&mut client, "TRUNCATE ks.typed");
+    let escaped = directory("typed").replace('/', "%2F");
+    let place = format!("keyspace=ks&table=typed&directory={escaped}&source=copied");
+    let done: ImportReport = posted(&admin, &format!("/admin/import?{place}"));
+    assert_eq!((done.imported.len(), done.refused), (1, Vec::new()));
+    assert_eq!(count(&mut client, "SELECT * FROM ks.typed"), 1);
+}
+
+#[test]
+fn the_settings_say_which_snapshots_and_backups_are_made() {
+    let setup = start_with(Arc::new(MemEnv::new(1)), |settings| {
+        settings.auto_snapshot = false;
+        settings.incremental_backups = true;
+        settings.snapshot_before_compaction = true;
+        settings.snapshot_links_per_second = 10_000;
+    });
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let (_door, admin) = open(&setup);
+    for _ in 0..2 {
+        run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'x')");
+        admin.post("/admin/flush?keyspace=ks&table=t").unwrap();
+    }
+    admin.post("/admin/compact?keyspace=ks&table=t").unwrap();
+    run(&mut client, "TRUNCATE ks.t");
+    assert_eq!(
+        admin.get::<BackupReport>("/admin/backup").unwrap().to_string(),
+        "running"
+    );
+    let report: SnapshotsReport = admin.get("/admin/snapshots").unwrap();
+    let of_table: Vec<_> = report.snapshots.iter().filter(|one| one.table == "t").collect();
+    assert_eq!(of_table.len(), 1, "{of_table:?}");
+    assert!(of_table[0].tag.ends_with("-compact-t"), "{of_table:?}");
 }

@@ -1,7 +1,7 @@
 //! Snapshots of a table with indexes: put back by hand, a search gives what a scan gives.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use ilion_engine::{Engine, SnapshotOrder};
 use ilion_env::{CrashRule, Env, MemEnv};
@@ -40,13 +40,20 @@ fn snapshots_and_truncations_under_writes_have_every_entry_of_their_rows() {
     }
     engine.wait_idle();
     let id = table(&engine).id;
-    let is_done = AtomicBool::new(false);
+    let (is_done, written) = (AtomicBool::new(false), AtomicI32::new(0));
+    let wait_for = |count: i32| {
+        let until = written.load(Ordering::SeqCst) + count;
+        while written.load(Ordering::SeqCst) < until {
+            std::thread::yield_now();
+        }
+    };
     std::thread::scope(|scope| {
         scope.spawn(|| {
             // Rows get other values, so that entries become stale.
             for round in 0..i32::MAX {
                 let k = format!("k{}", round % 7);
                 write_row(&engine, key(&k, 0), round % 30, round % 5, i64::from(round) + 1);
+                written.store(round, Ordering::SeqCst);
                 if is_done.load(Ordering::SeqCst) {
                     return;
                 }
@@ -58,14 +65,16 @@ fn snapshots_and_truncations_under_writes_have_every_entry_of_their_rows() {
                 tables: vec![id],
                 ..SnapshotOrder::default()
             };
+            wait_for(20);
             engine.snapshot(&order).unwrap();
+            wait_for(20);
             engine.truncate(id).unwrap();
         }
         is_done.store(true, Ordering::SeqCst);
     });
     engine.drain().unwrap();
     let snapshots = engine.snapshots().unwrap();
-    assert!(snapshots.len() >= 6, "{snapshots:?}");
+    assert_eq!(snapshots.len(), 8, "{snapshots:?}");
     drop(engine);
     for facts in snapshots {
         let copy = env.crash(CrashRule::KeepAll);

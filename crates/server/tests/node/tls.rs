@@ -1,0 +1,292 @@
+//! Client connections over TLS, on a whole node.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+
+use ilion_env::{Env, MemEnv};
+use ilion_protocol::{Compression, Response, Version};
+use ilion_server::settings::{ClientCertificates, Settings};
+use ilion_server::{Node, ServerOptions};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
+
+use crate::client::{Client, patient, query, rows_of};
+use crate::{Setup, make_table, run, start_with};
+
+const CA: &[u8] = include_bytes!("../../testdata/tls/ca.pem");
+const NODE: &[u8] = include_bytes!("../../testdata/tls/node.pem");
+const OTHER_NODE: &[u8] = include_bytes!("../../testdata/tls/node2.pem");
+const CLIENT: &[u8] = include_bytes!("../../testdata/tls/client.pem");
+const PKCS12: &[u8] = include_bytes!("../../testdata/tls/node.p12");
+
+const KEYSTORE: &str = "/tls/node.pem";
+const TRUSTSTORE: &str = "/tls/ca.pem";
+
+type Encrypted = Client<StreamOwned<ClientConnection, TcpStream>>;
+
+fn env() -> Arc<MemEnv> {
+    let env = MemEnv::new(1);
+    env.create_dir_all(Path::new("/tls")).unwrap();
+    env.write_atomically(Path::new(KEYSTORE), NODE).unwrap();
+    env.write_atomically(Path::new(TRUSTSTORE), CA).unwrap();
+    Arc::new(env)
+}
+
+fn encrypts(settings: &mut Settings) {
+    settings.client_encryption_options_enabled = true;
+    settings.client_encryption_options_keystore = KEYSTORE.into();
+    settings.client_encryption_options_truststore = TRUSTSTORE.into();
+}
+
+fn start(adjust: impl FnOnce(&mut Settings)) -> Setup {
+    start_with(env(), |settings| {
+        encrypts(settings);
+        adjust(settings);
+    })
+}
+
+fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
+    CertificateDer::pem_slice_iter(pem).map(Result::unwrap).collect()
+}
+
+fn config(version: &'static SupportedProtocolVersion, shown: Option<&[u8]>) -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(certificates(CA));
+    let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_protocol_versions(&[version])
+        .unwrap()
+        .with_root_certificates(roots);
+    match shown {
+        None => builder.with_no_client_auth(),
+        Some(pem) => builder
+            .with_client_auth_cert(certificates(pem), PrivateKeyDer::from_pem_slice(pem).unwrap())
+            .unwrap(),
+    }
+}
+
+fn connect(address: SocketAddr, config: ClientConfig) -> Encrypted {
+    let tcp = patient(TcpStream::connect(address).unwrap());
+    let name = ServerName::try_from("localhost").unwrap();
+    let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+    Client::on(StreamOwned::new(connection, tcp), Version::V5)
+}
+
+/// Connected and ready for statements.
+fn open(setup: &Setup, version: &'static SupportedProtocolVersion) -> Encrypted {
+    let mut client = connect(setup.server.address(), config(version, None));
+    assert_eq!(client.startup(Some(Compression::Lz4)), Response::Ready);
+    client
+}
+
+/// False if the server ends the connection without an answer.
+fn is_answered(stream: &mut (impl Read + Write), request: &[u8]) -> bool {
+    let answered = stream
+        .write_all(request)
+        .and_then(|()| stream.flush())
+        .and_then(|()| stream.read(&mut [0; 64]));
+    match answered {
+        Ok(count) => count > 0,
+        Err(error) => {
+            let is_timeout = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+            assert!(!is_timeout, "{error}");
+            false
+        }
+    }
+}
+
+/// OPTIONS in v4.
+const OPTIONS: [u8; 9] = [4, 0, 0, 1, 5, 0, 0, 0, 0];
+
+#[test]
+fn statements_run_encrypted_and_operators_see_it() {
+    let setup = start(|_| ());
+    for (version, name) in [(&TLS13, "TLSv1.3"), (&TLS12, "TLSv1.2")] {
+        let mut client = open(&setup, version);
+        let port = client.stream.sock.local_addr().unwrap().port();
+        let answer = client.query(&format!(
+            "SELECT ssl_enabled, ssl_protocol, ssl_cipher_suite FROM system_views.clients WHERE address = '127.0.0.1' AND port = {port}"
+        ));
+        let rows = rows_of(answer);
+        let row = rows.rows().next().unwrap();
+        let text = |index: usize| String::from_utf8_lossy(row[index].unwrap()).into_owned();
+        assert_eq!(row[0], Some(&[1][..]));
+        assert_eq!(text(1), name);
+        assert!(text(2).starts_with("TLS_"), "{}", text(2));
+    }
+}
+
+#[test]
+fn answers_that_the_client_reads_late_arrive_whole() {
+    const ANSWERS: i16 = 40;
+    let setup = start(|_| ());
+    let mut plain = open(&setup, &TLS13);
+    for text in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE ks.t (k int PRIMARY KEY, v text)",
+    ] {
+        assert!(matches!(plain.query(text), Response::Result(_)));
+    }
+    let value = "x".repeat(700_000);
+    plain.query(&format!("INSERT INTO ks.t (k, v) VALUES (1, '{value}')"));
+    for version in [&TLS13, &TLS12] {
+        let mut config = config(version, None);
+        config.enable_sni = false;
+        let mut client = connect(setup.server.address(), config);
+        assert_eq!(client.startup(None), Response::Ready);
+        // All are under way before the first is read: 28 MB, more than sockets hold.
+        for stream in 0..ANSWERS {
+            client.send(stream, query("SELECT v FROM ks.t WHERE k = 1"));
+        }
+        let mut seen = [false; ANSWERS as usize];
+        for _ in 0..ANSWERS {
+            let answer = client.receive();
+            seen[usize::try_from(answer.stream).unwrap()] = true;
+            let rows = rows_of(answer.response);
+            assert_eq!(rows.rows().next().unwrap()[0], Some(value.as_bytes()));
+        }
+        assert!(seen.iter().all(|seen| *seen));
+    }
+}
+
+#[test]
+fn who_does_not_encrypt_is_refused_unless_that_is_optional() {
+    let setup = start(|_| ());
+    let mut plain = patient(TcpStream::connect(setup.server.address()).unwrap());
+    // The answer is an alert of TLS, and then the end.
+    plain.write_all(&OPTIONS).unwrap();
+    let mut answer = Vec::new();
+    let _ = plain.read_to_end(&mut answer);
+    assert!(answer.is_empty() || answer[0] == 0x15, "{answer:?}");
+
+    let setup = start(|settings| settings.client_encryption_options_optional = true);
+    make_table(&mut setup.client(Version::V4));
+    let mut client = open(&setup, &TLS13);
+    assert!(matches!(
+        client.query("INSERT INTO ks.t (k, v) VALUES (1, 'a')"),
+        Response::Result(_)
+    ));
+    run(&mut setup.client(Version::V5), "SELECT * FROM ks.t");
+    // The rest of the handshake never comes, or is none.
+    for bytes in [
+        &[0x16][..],
+        &[0x16, 3, 1, 0xFF, 0xFF, 0, 0],
+        &[0x16; 3000],
+        &[0x15, 3, 3, 0, 2, 1, 0],
+    ] {
+        let mut broken = patient(TcpStream::connect(setup.server.address()).unwrap());
+        broken.write_all(bytes).unwrap();
+        run(&mut setup.client(Version::V5), "SELECT * FROM ks.t");
+    }
+}
+
+#[test]
+fn clients_show_certificates_where_they_must() {
+    for (asked, is_taken_without) in [
+        (ClientCertificates::Required, false),
+        (ClientCertificates::Optional, true),
+        (ClientCertificates::NotAsked, true),
+    ] {
+        let setup = start(|settings| settings.client_encryption_options_require_client_auth = asked);
+        for version in [&TLS13, &TLS12] {
+            let mut without = connect(setup.server.address(), config(version, None));
+            assert_eq!(
+                is_answered(&mut without.stream, &OPTIONS),
+                is_taken_without,
+                "{asked:?}"
+            );
+            let mut with = connect(setup.server.address(), config(version, Some(CLIENT)));
+            assert!(is_answered(&mut with.stream, &OPTIONS), "{asked:?}");
+        }
+    }
+}
+
+#[test]
+fn protocols_that_are_not_accepted_are_refused() {
+    let setup = start(|settings| {
+        settings.client_encryption_options_accepted_protocols.0 = vec!["TLSv1.3".to_owned()];
+    });
+    let mut old = connect(setup.server.address(), config(&TLS12, None));
+    assert!(!is_answered(&mut old.stream, &OPTIONS));
+    open(&setup, &TLS13);
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named_at_the_start() {
+    let problem = |env: &Arc<MemEnv>, adjust: &dyn Fn(&mut Settings)| {
+        let mut settings = Settings {
+            directory: "/ilion".into(),
+            native_transport_port: 0,
+            ..Settings::default()
+        };
+        encrypts(&mut settings);
+        adjust(&mut settings);
+        let node = Node::open(env.clone(), &settings).unwrap();
+        let refused = node.serve(&ServerOptions::of(&settings));
+        refused.err().expect("it starts").to_string()
+    };
+    let with = |keystore: &[u8]| {
+        let env = env();
+        env.write_atomically(Path::new(KEYSTORE), keystore).unwrap();
+        env
+    };
+    let as_is = |_: &mut Settings| ();
+    let converted = problem(&with(PKCS12), &as_is);
+    assert!(
+        converted.contains("openssl pkcs12 -in /tls/node.pem -out node.pem -nodes"),
+        "{converted}"
+    );
+    let java = problem(&with(&[0xFE, 0xED, 0xFE, 0xED, 0, 0, 0, 2]), &as_is);
+    assert!(
+        java.contains("keytool -importkeystore -srckeystore /tls/node.pem"),
+        "{java}"
+    );
+    let without_key = problem(&with(CA), &as_is);
+    assert!(
+        without_key.contains("/tls/node.pem: no private key"),
+        "{without_key}"
+    );
+    let empty = problem(&with(b""), &as_is);
+    assert!(empty.contains("/tls/node.pem"), "{empty}");
+    let missing = problem(&env(), &|settings| {
+        settings.client_encryption_options_keystore = "/none.pem".into()
+    });
+    assert!(missing.contains("/none.pem"), "{missing}");
+    let missing = problem(&env(), &|settings| {
+        settings.client_encryption_options_truststore = "/none.pem".into();
+        settings.client_encryption_options_require_client_auth = ClientCertificates::Required;
+    });
+    assert!(missing.contains("/none.pem"), "{missing}");
+    let protocol = problem(&env(), &|settings| {
+        settings.client_encryption_options_accepted_protocols.0 = vec!["TLSv1".to_owned()];
+    });
+    assert!(
+        protocol.contains("TLSv1 is none of TLSv1.2, TLSv1.3"),
+        "{protocol}"
+    );
+}
+
+#[test]
+fn a_changed_certificate_is_shown_without_a_restart_and_a_broken_one_is_not() {
+    let env = env();
+    let setup = start_with(env.clone(), encrypts);
+    let shown = || {
+        let mut client = connect(setup.server.address(), config(&TLS13, None));
+        assert!(is_answered(&mut client.stream, &OPTIONS));
+        client.stream.conn.peer_certificates().unwrap()[0]
+            .clone()
+            .into_owned()
+    };
+    assert_eq!(shown(), certificates(NODE)[0]);
+    env.write_atomically(Path::new(KEYSTORE), OTHER_NODE).unwrap();
+    env.advance_micros(11_000_000);
+    assert_eq!(shown(), certificates(OTHER_NODE)[0]);
+    env.write_atomically(Path::new(KEYSTORE), b"no certificate")
+        .unwrap();
+    env.advance_micros(11_000_000);
+    assert_eq!(shown(), certificates(OTHER_NODE)[0]);
+}
