@@ -14,7 +14,7 @@
 //! page size=N                        one SELECT, page after page
 //! batch kind=logged [..as cql]       lines: `cql STATEMENT`, or `NAME VALUES` of a prepared statement
 //! clock secs=N                       moves the clock
-//! access                             passwords and permissions from here on, as the superuser `cassandra`
+//! access [network]                   passwords and permissions from here on, as the superuser `cassandra`
 //! as role=r                          logs in; every role has its name for a password (or prints why it cannot)
 //! anonymous                          as a client that has not logged in
 //! grants                             for each statement: the single grants with which `bob` may execute it

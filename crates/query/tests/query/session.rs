@@ -7,8 +7,8 @@ use std::time::Duration;
 use datadriven::TestCase;
 use ilion_query::{
     AccessOptions, Authenticator, Authorizer, BatchKind, BatchStatement, ClientState, Consistency, DiskUsage,
-    Error, ExecuteOptions, Executed, FirstSuperuser, Guardrails, Identity, Outcome, Prepared, QueryOptions,
-    QueryProcessor, Store, Values,
+    Error, ExecuteOptions, Executed, FirstSuperuser, Guardrails, Identity, NetworkAuthorizer, Outcome,
+    Prepared, QueryOptions, QueryProcessor, Store, Values,
 };
 use ilion_rows::{ClusteringFilter, KeyRange, TombstoneLimits};
 
@@ -42,6 +42,7 @@ pub struct Session {
     processor: QueryProcessor,
     options: QueryOptions,
     client: ClientState,
+    network_authorizer: NetworkAuthorizer,
     prepared: HashMap<String, Arc<Prepared>>,
 }
 
@@ -56,6 +57,7 @@ impl Session {
             store,
             options: QueryOptions::default(),
             client: ClientState::default(),
+            network_authorizer: NetworkAuthorizer::AllowAll,
             prepared: HashMap::new(),
         }
     }
@@ -81,6 +83,7 @@ impl Session {
         self.options.access = AccessOptions {
             authenticator: Authenticator::Password,
             authorizer: Authorizer::Cassandra,
+            network_authorizer: self.network_authorizer,
             bcrypt_cost: 4,
             ..AccessOptions::default()
         };
@@ -231,7 +234,12 @@ impl Session {
                 String::new()
             }
             "options" => self.set_options(case),
-            "access" => self.require_login(),
+            "access" => {
+                if case.take_flag("network").unwrap() {
+                    self.network_authorizer = NetworkAuthorizer::Cassandra;
+                }
+                self.require_login()
+            }
             "as" => self.log_in(&case.take_arg::<String>("role").unwrap()),
             "anonymous" => {
                 self.client.identity = Identity::Anonymous;
