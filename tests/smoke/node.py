@@ -66,6 +66,13 @@ class OwnNode(Node):
             assert time.monotonic() < deadline, f"no CQL on port {self.port}:\n{self.last_words()}"
             time.sleep(0.02)
 
+    def wait_for_words(self, words):
+        """Waits until the process has written these words."""
+        deadline = time.monotonic() + START_SECS
+        while words not in self.last_words():
+            assert time.monotonic() < deadline, f"no {words!r} in:\n{self.last_words()}"
+            time.sleep(0.02)
+
     def flush(self, *names):
         """Flushes the memtables of a keyspace, of a table, or all."""
         command = [self.binary, "flush", "--admin-port", str(self.admin_port), *names]

@@ -34,6 +34,8 @@ def refused(command):
 
 def test_three_lines_say_where_everything_is(own):
     own.start()
+    # They are written after the port has been opened.
+    own.wait_for_words("cqlsh")
     said = own.last_words()
     for part in (own.data, f"127.0.0.1:{own.port}", "cqlsh", "log"):
         assert part in said
