@@ -105,7 +105,7 @@ fn a_value_that_cannot_be_used_is_refused_with_what_was_expected() {
         ),
         (
             "authenticator: org.apache.cassandra.auth.MutualTlsAuthenticator",
-            "authenticator: MutualTlsAuthenticator is not built yet: Ilion has no TLS; use PasswordAuthenticator",
+            "authenticator: MutualTlsAuthenticator is not built yet: a certificate does not stand for a role; use PasswordAuthenticator",
         ),
         (
             "authorizer: TransitionalAuthorizer",

@@ -225,7 +225,7 @@ fn set_known(settings: &mut Settings, setting: &Setting, value: &str, unit: &str
     let simple = value.strip_prefix("org.apache.cassandra.auth.").unwrap_or(value);
     if name == "authenticator" && simple.starts_with("MutualTls") {
         return Err(format!(
-            "{name}: {simple} is not built yet: Ilion has no TLS; use PasswordAuthenticator"
+            "{name}: {simple} is not built yet: a certificate does not stand for a role; use PasswordAuthenticator"
         ));
     }
     // Compat: some names have accepted a bare number since before units existed.
