@@ -18,7 +18,7 @@
 //! | `job`, `small_rows`, `drive` | a statement executed many times; the experiments' rows; all clients at once |
 //! | `files`, `process` | files and page cache of a table; CPU, memory and reads of a process |
 //! | `dataset` | rows that are a function of a seed, and checks of them |
-//! | `connection`, `template`, `load`, `tally` | a socket; a request encoded once; the loop of one client; its counts |
+//! | `connection`, `encryption`, `template`, `load`, `tally` | a socket; TLS over it; a request encoded once; the loop of one client; its counts |
 //! | `table` | output: tables for people, JSON for programs |
 //!
 //! Every row of an answer is compared with the row that was written. A wrong or missing row is an error, and a run with errors
@@ -32,6 +32,7 @@ mod e2;
 mod e3;
 mod e4;
 mod e5;
+mod encryption;
 mod files;
 mod job;
 mod load;

@@ -12,6 +12,8 @@ use ilion_protocol::{
     ResponseFrame, ResultBody, Role, Rows, Startup, Version, encode_request,
 };
 
+use crate::bench::encryption::{Socket, Trust};
+
 /// The protocol version of the benchmark: the newest that every server of the last ten years supports.
 pub const VERSION: Version = Version::V4;
 
@@ -19,9 +21,12 @@ pub const VERSION: Version = Version::V4;
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const READ_BYTES: usize = 256 << 10;
 
-/// Who logs in, if the server wants that.
+/// Who logs in, if the server wants that, and whether the connection is encrypted.
 #[derive(Clone, Default, clap::Args)]
 pub struct LoginArgs {
+    /// Encrypts connections (TLS), and trusts servers whose certificate was issued by one in this PEM file.
+    #[arg(long, value_name = "FILE", value_parser = Trust::read)]
+    pub tls_ca: Option<Trust>,
     /// The role to log in as.
     #[arg(short = 'u', long = "user", value_name = "ROLE", requires = "password")]
     pub user: Option<String>,
@@ -40,6 +45,7 @@ impl fmt::Debug for LoginArgs {
 /// A server, and who logs in there.
 #[derive(Clone, Debug)]
 pub struct Target {
+    host: String,
     address: String,
     login: LoginArgs,
 }
@@ -48,6 +54,7 @@ impl Target {
     /// The server at this host and port.
     pub fn new(host: &str, port: u16, login: &LoginArgs) -> Self {
         Self {
+            host: host.to_owned(),
             address: format!("{host}:{port}"),
             login: login.clone(),
         }
@@ -62,7 +69,7 @@ impl Target {
 
 /// An open session.
 pub struct Connection {
-    socket: TcpStream,
+    socket: Box<dyn Socket>,
     decoder: FrameDecoder,
     /// Received bytes that are not decoded yet.
     input: BytesMut,
@@ -83,6 +90,10 @@ impl Connection {
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(SILENCE_MAX))?;
         socket.set_write_timeout(Some(SILENCE_MAX))?;
+        let socket: Box<dyn Socket> = match &target.login.tls_ca {
+            None => Box::new(socket),
+            Some(trust) => trust.encrypt(&target.host, socket)?,
+        };
         let limits = Limits {
             max_frame_bytes: 256 << 20,
         };
@@ -160,6 +171,7 @@ impl Connection {
     pub fn send(&mut self) -> anyhow::Result<()> {
         self.socket
             .write_all(&self.output)
+            .and_then(|()| self.socket.flush())
             .context("sending to the server")?;
         self.output.clear();
         Ok(())
