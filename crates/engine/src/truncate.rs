@@ -1,7 +1,7 @@
 //! Removing all data of a table: TRUNCATE, and DROP TABLE.
 //!
-//! If the settings ask for it, a snapshot is taken first (`snapshots`). A truncation is a record in the log with the names of the removed SSTables. A replay repeats it: memtables are emptied, and the
-//! named SSTables are removed if they still exist.
+//! If the settings ask for it, a snapshot is taken first (`snapshots`). A truncation is a record in the log with the names of the
+//! removed SSTables. A replay repeats it: memtables are emptied, and the named SSTables are removed if they still exist.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl Engine {
                         .map(|(hidden, active)| (&***hidden, &**active));
                     let tables: Vec<(&TableStore, &Active)> =
                         [(&*store, &*active)].into_iter().chain(tables).collect();
-                    shared.finish_truncated(snapshot, &tables)?
+                    shared.finish_truncated(&store, snapshot, &tables)?
                 }
                 None => None,
             };

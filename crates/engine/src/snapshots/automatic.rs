@@ -21,7 +21,11 @@ use crate::{Error, Result};
 pub(crate) struct AutoSnapshot(Vec<PathBuf>);
 
 /// The snapshot of a truncation.
-pub(crate) struct TruncatedSnapshot(Making);
+pub(crate) struct TruncatedSnapshot {
+    making: Making,
+    /// Not at once if the table was empty: it only gets a snapshot if something is written before it is emptied.
+    is_linked: bool,
+}
 
 /// `None` if the disk is full.
 fn unless_full<T>(result: Result<T>) -> Result<Option<T>> {
@@ -40,67 +44,88 @@ fn is_certainly_refused(error: &Error) -> bool {
 }
 
 impl Shared {
-    /// Flushes a table that is about to be emptied if its settings ask for a snapshot; returns whether there will be one.
+    /// Flushes a table that is about to be emptied if its settings ask for a snapshot; returns false if there will be none.
     pub(crate) fn prepare_truncated(&self, store: &Arc<TableStore>) -> Result<bool> {
         // A view is filled from its table again.
-        if store.schema().kind == TableKind::View || !self.is_auto_snapshot_due(store) {
+        if store.schema().kind == TableKind::View || !self.is_auto_snapshot_wanted(store) {
             return Ok(false);
         }
-        Ok(unless_full(self.flush_table(store))?.is_some())
+        Ok(store.is_empty() || unless_full(self.flush_table(store))?.is_some())
     }
 
-    /// Links the SSTables of a table that is about to be emptied. Requires: its files and those of its hidden tables are held alone
-    /// (`maintenance`), and so is `changing`.
+    /// Links the SSTables of a table that is about to be emptied. Returns `None` if the disk is full. Requires: its files and those of
+    /// its hidden tables are held alone (`maintenance`), and so is `changing`.
     pub(crate) fn begin_truncated(&self, store: &Arc<TableStore>) -> Result<Option<TruncatedSnapshot>> {
         let tag = self.free_tag(store, |millis, table| format!("truncated-{millis}-{table}"));
         let created_millis = self.env.now_micros().div_euclid(1000);
         let ttl_secs = self.options.snapshots.automatic_ttl_secs;
         let mut making = self.begin_snapshot(store, &tag, created_millis, ttl_secs);
-        let linked = self.link_now(store, &mut making);
-        if linked.is_err() {
-            self.unmake(&making);
+        let is_linked = !store.is_empty();
+        if is_linked {
+            let linked = self.link_now(store, &mut making);
+            if linked.is_err() {
+                self.unmake(&making);
+            }
+            if unless_full(linked)?.is_none() {
+                return Ok(None);
+            }
         }
-        Ok(unless_full(linked)?.map(|()| TruncatedSnapshot(making)))
+        Ok(Some(TruncatedSnapshot { making, is_linked }))
     }
 
     /// Writes what came since the flush into the snapshot, and shows it: it has everything then that the truncation removes. Returns
-    /// `None` if the disk is full.
+    /// `None` if the table is empty, or the disk is full.
     ///
-    /// Requires: as for [`Self::begin_truncated`]; `active` is the table's and held exclusively, and so are those of `hidden`.
+    /// Requires: as for [`Self::begin_truncated`]; `tables` are the table and its hidden tables, and `active` of each is held exclusively.
     pub(crate) fn finish_truncated(
         &self,
+        store: &Arc<TableStore>,
         snapshot: TruncatedSnapshot,
         tables: &[(&TableStore, &Active)],
     ) -> Result<Option<TruncatedSnapshot>> {
-        let TruncatedSnapshot(mut making) = snapshot;
+        let TruncatedSnapshot {
+            mut making,
+            is_linked,
+        } = snapshot;
+        if !is_linked && store.is_empty() {
+            return Ok(None);
+        }
         let upto = self.barrier();
-        let result = tables
-            .iter()
-            .try_for_each(|(store, active)| {
-                let view = store.view();
-                let active = Frozen {
-                    memtable: active.memtable.clone(),
-                    indexes: active.indexes.clone(),
-                    since: active.since,
-                    upto,
-                };
-                let mut rest = view.frozen.iter().map(|frozen| &**frozen).chain([&active]);
-                rest.try_for_each(|rest| match rest.memtable.is_empty() {
-                    true => Ok(()),
-                    false => self.write_rest(store, &mut making, rest),
+        let linked = match is_linked {
+            true => Ok(()),
+            false => self.link_now(store, &mut making),
+        };
+        let result = linked
+            .and_then(|()| {
+                tables.iter().try_for_each(|(store, active)| {
+                    let view = store.view();
+                    let active = Frozen {
+                        memtable: active.memtable.clone(),
+                        indexes: active.indexes.clone(),
+                        since: active.since,
+                        upto,
+                    };
+                    let mut rest = view.frozen.iter().map(|frozen| &**frozen).chain([&active]);
+                    rest.try_for_each(|rest| match rest.memtable.is_empty() {
+                        true => Ok(()),
+                        false => self.write_rest(store, &mut making, rest),
+                    })
                 })
             })
             .and_then(|()| self.show(&making));
         if result.is_err() {
             self.unmake(&making);
         }
-        Ok(unless_full(result)?.map(|()| TruncatedSnapshot(making)))
+        Ok(unless_full(result)?.map(|()| TruncatedSnapshot {
+            making,
+            is_linked: true,
+        }))
     }
 
     /// Removes the snapshot of a truncation that was refused, unless it may be in the log all the same.
     pub(crate) fn take_back_truncated(&self, snapshot: &TruncatedSnapshot, error: &Error) {
         if is_certainly_refused(error) {
-            self.unmake(&snapshot.0);
+            self.unmake(&snapshot.making);
         }
     }
 
@@ -137,7 +162,11 @@ impl Shared {
     /// Compat: a snapshot of an empty table would only have its statements, so there is none.
     fn is_auto_snapshot_due(&self, store: &TableStore) -> bool {
         let has_data = !store.is_empty() || store.set_aside_reason().is_some();
-        self.options.snapshots.is_automatic && store.schema().options.allow_auto_snapshot && has_data
+        self.is_auto_snapshot_wanted(store) && has_data
+    }
+
+    fn is_auto_snapshot_wanted(&self, store: &TableStore) -> bool {
+        self.options.snapshots.is_automatic && store.schema().options.allow_auto_snapshot
     }
 
     /// Removes automatic snapshots of a statement that was refused afterwards. They stay if the statement may be in the log all the same.
