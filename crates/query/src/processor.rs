@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ilion_auth::Resource;
 use ilion_env::patience::Patience;
 use ilion_env::{spectrogram, trace};
 use ilion_script::CallBudget;
@@ -16,7 +17,7 @@ use crate::BatchSizes;
 use crate::access::AccessControl;
 use crate::batch::{self, Member};
 use crate::bind::{BoundBy, bind};
-use crate::context::Execution;
+use crate::context::{Execution, Sight};
 use crate::invalidation::Invalidated;
 use crate::plan::Plan;
 use crate::planned::Planned;
@@ -263,6 +264,11 @@ impl QueryProcessor {
         planned
             .iter()
             .try_for_each(|planned| self.access.check(&client.identity, &planned.needs))?;
+        let masked: Vec<Resource> = planned
+            .iter()
+            .flat_map(|planned| planned.masked.clone())
+            .collect();
+        let sight = self.access.sight(&client.identity, &masked)?;
         let values = planned
             .iter()
             .zip(&statements)
@@ -275,7 +281,10 @@ impl QueryProcessor {
         batch::check(kind, plans.iter().copied(), batch::OwnTimestamp::Absent)?;
         let schema = self.store.schema();
         let (warnings, calls) = (RefCell::default(), call_budget(&self.options));
-        let base = self.execution(&schema, &[], options, &warnings, &calls);
+        let base = Execution {
+            sight,
+            ..self.execution(&schema, &[], options, &warnings, &calls)
+        };
         let members: Vec<Member<'_>> = plans
             .into_iter()
             .zip(&values)
@@ -361,7 +370,7 @@ impl QueryProcessor {
         let executed = match &planned.plan {
             Plan::Schema(_) => self.change_schema(client, planned, options),
             Plan::Access(plan) => plan.execute(&self.access, &client.identity, &self.store.schema()),
-            _ => self.run_now(planned, values, options),
+            _ => self.run_as(client, planned, values, options),
         };
         spectrogram::set_statement(before);
         executed
@@ -386,7 +395,7 @@ impl QueryProcessor {
             }
         };
         let Plan::Schema(change) = &planned.plan else {
-            return self.run_now(planned, &[], options);
+            return self.run_now(planned, &[], options, Sight::Clear);
         };
         // A change that is not possible is refused by its execution, after the guardrails.
         let applied = self
@@ -396,11 +405,11 @@ impl QueryProcessor {
         let diffs = applied.map_or_else(|_| Vec::new(), |applied| applied.diffs);
         let changed = Invalidated::by(&diffs);
         let mut executed = if changed.is_empty() {
-            self.run_now(planned, &[], options)?
+            self.run_now(planned, &[], options, Sight::Clear)?
         } else {
             let invalid = self.prepared.invalid(&changed);
             self.prepared.forget_before_change(&invalid);
-            let executed = self.run_now(planned, &[], options)?;
+            let executed = self.run_now(planned, &[], options, Sight::Clear)?;
             self.prepared.forget_after_change(&invalid);
             executed
         };
@@ -416,15 +425,30 @@ impl QueryProcessor {
         Ok(executed)
     }
 
+    fn run_as(
+        &self,
+        client: &ClientState,
+        planned: &Planned,
+        values: &[Value],
+        options: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
+        let sight = self.access.sight(&client.identity, &planned.masked)?;
+        self.run_now(planned, values, options, sight)
+    }
+
     fn run_now(
         &self,
         planned: &Planned,
         values: &[Value],
         options: &ExecuteOptions,
+        sight: Sight,
     ) -> Result<Executed, Error> {
         let schema = self.store.schema();
         let (warnings, calls) = (RefCell::default(), call_budget(&self.options));
-        let execution = self.execution(&schema, values, options, &warnings, &calls);
+        let execution = Execution {
+            sight,
+            ..self.execution(&schema, values, options, &warnings, &calls)
+        };
         let mut executed = planned.plan.execute(&execution)?;
         executed.warnings.extend(warnings.take());
         Ok(executed)
@@ -451,6 +475,7 @@ impl QueryProcessor {
                 .map_or_else(|| self.store.now_micros().div_euclid(1_000_000), i64::from),
             warnings,
             calls,
+            sight: Sight::Clear,
         }
     }
 }

@@ -18,8 +18,9 @@ pub(super) fn make(lookup: &Lookup<'_>) -> Result<Option<ScalarFunction>, Error>
         "mask_default" => {
             let ty = masked_type(lookup, 1..=1)?;
             let masked = Bytes::from(default_of(&ty));
-            ScalarFunction::new(lookup.name, [ty.clone()], ty, move |arguments, _| {
-                Ok(first(arguments).map(|_| masked.clone()))
+            // Compat: null is masked, too.
+            ScalarFunction::new(lookup.name, [ty.clone()], ty, move |_, _| {
+                Ok(Some(masked.clone()))
             })
         }
         "mask_replace" => {
