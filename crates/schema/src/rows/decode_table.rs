@@ -201,7 +201,7 @@ fn decode_mask(row: &SchemaRow, keyspace: &Keyspace) -> Result<ColumnMask, Error
 }
 
 fn decode_argument(row: &SchemaRow, text: &str, ty: &CqlType) -> Result<Bytes, Error> {
-    let decoded = ty.parse_printed(text).and_then(|value| {
+    let decoded = MaskArgument::text_type(ty).parse_printed(text).and_then(|value| {
         ty.validate(&value)?;
         Ok(value)
     });

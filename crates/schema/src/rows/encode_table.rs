@@ -91,7 +91,10 @@ fn mask_row(table: &TableSchema, column: &Column) -> Option<SchemaRow> {
         .collect();
     // Values are checked when a mask is made.
     let plain = |argument: &MaskArgument| match &argument.value {
-        Some(value) => argument.ty.print_plain(value).unwrap_or_default(),
+        Some(value) => {
+            let text = MaskArgument::text_type(&argument.ty).print_plain(value);
+            text.unwrap_or_default()
+        }
         None => String::new(),
     };
     Some(SchemaRow {

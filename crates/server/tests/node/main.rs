@@ -14,6 +14,7 @@ mod caches;
 mod costs;
 mod functions;
 mod logins;
+mod masks;
 mod metrics;
 mod prepared;
 mod snapshots;
