@@ -484,7 +484,9 @@ pub(crate) fn normalized(table: &TableSchema) -> Arc<TableSchema> {
     builder.columns.clear();
     builder.flags.sort();
     for column in table.every_column() {
-        builder = builder.add(column.name.clone(), column.kind, column.ty.clone(), column.order);
+        builder = builder
+            .add(column.name.clone(), column.kind, column.ty.clone(), column.order)
+            .mask(&column.name, column.mask.clone());
     }
     builder.build()
 }
