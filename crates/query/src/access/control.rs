@@ -33,7 +33,7 @@ pub struct AccessControl {
 }
 
 impl AccessControl {
-    /// The control over the tables of this store. With PasswordAuthenticator it makes one hash.
+    /// The control over the tables of this store. If clients must log in, it makes one hash.
     pub fn new(store: Arc<dyn Store>, query_options: &QueryOptions) -> Self {
         let options = query_options.access.clone();
         let dummy_hash = match options.requires_login() {
@@ -62,8 +62,6 @@ impl AccessControl {
     /// # Errors
     /// Role and password do not fit, the role may not log in, or `system_auth` cannot be read.
     pub fn log_in(&self, role: &str, given: &str) -> Result<Arc<Login>, Error> {
-        let unable =
-            |error: Error| Error::BadCredentials(format!("Unable to perform authentication: {error}"));
         let hash = self.hash(role).map_err(unable)?;
         let is_right = match &hash {
             Some(hash) => password::check(given, hash),
@@ -77,6 +75,23 @@ impl AccessControl {
                 "Provided username {role} and/or password are incorrect"
             )));
         }
+        self.permitted(role)
+    }
+
+    /// Logs in a client whose certificate, which must be checked already, has this identity.
+    ///
+    /// # Errors
+    /// No role has the identity, the role may not log in, or `system_auth` cannot be read.
+    pub fn log_in_by_identity(&self, identity: &str) -> Result<Arc<Login>, Error> {
+        let role = self.tables.role_of_identity(identity).map_err(unable)?;
+        let role = role.ok_or_else(|| {
+            Error::BadCredentials(format!("Certificate identity '{identity}' not authorized"))
+        })?;
+        self.permitted(&role)
+    }
+
+    /// The login of a role, if it may log in.
+    fn permitted(&self, role: &str) -> Result<Arc<Login>, Error> {
         let login = self.login(role);
         let rights = self.rights(&login).map_err(unable)?;
         match rights.roles.get(role) {
@@ -260,6 +275,10 @@ impl AccessControl {
     fn now_nanos(&self) -> u64 {
         self.tables.store().monotonic_nanos()
     }
+}
+
+fn unable(error: Error) -> Error {
+    Error::BadCredentials(format!("Unable to perform authentication: {error}"))
 }
 
 /// 16 bytes, of which 122 bits are random.

@@ -10,6 +10,10 @@ pub enum Authenticator {
     AllowAll,
     /// Roles with their passwords.
     Password,
+    /// Roles that identities of certificates stand for.
+    MutualTls,
+    /// The same; clients without a certificate log in with a password.
+    MutualTlsWithPasswordFallback,
 }
 
 /// Who may do what.
@@ -69,7 +73,7 @@ impl Default for AccessOptions {
 impl AccessOptions {
     /// True if clients must log in.
     pub fn requires_login(&self) -> bool {
-        self.authenticator == Authenticator::Password
+        self.authenticator != Authenticator::AllowAll
     }
 
     /// True if permissions are checked.

@@ -153,6 +153,9 @@ impl Actor<'_> {
             }
         }
         changes.drop_role(name, &role);
+        for identity in tables.identities(name)? {
+            changes.drop_identity(&identity);
+        }
         for granted in tables.granted(name)? {
             changes.revoke_all(name, &granted.resource);
         }

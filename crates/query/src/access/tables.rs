@@ -87,6 +87,23 @@ impl AuthTables {
         Ok(Some(hash).filter(|hash| !hash.is_empty()))
     }
 
+    /// The role that an identity of a certificate stands for.
+    pub fn role_of_identity(&self, identity: &str) -> Result<Option<String>, Error> {
+        let cells = self.read(
+            "SELECT role FROM system_auth.identity_to_role WHERE identity = ?",
+            &[text(identity)],
+        )?;
+        Ok(cells.first().map(|cell| text_of(Some(cell))))
+    }
+
+    /// The identities that stand for a role.
+    pub fn identities(&self, role: &str) -> Result<Vec<String>, Error> {
+        let cells = self.read("SELECT identity, role FROM system_auth.identity_to_role", &[])?;
+        let rows = cells.chunks_exact(2);
+        let of_role = rows.filter(|row| text_of(row.get(1)) == role);
+        Ok(of_role.map(|row| text_of(row.first())).collect())
+    }
+
     /// The members of a role.
     pub fn members(&self, role: &str) -> Result<Vec<String>, Error> {
         let cells = self.read(
@@ -212,6 +229,21 @@ impl Changes {
                 [text(role)],
             ),
         }
+    }
+
+    /// From now on an identity stands for a role.
+    pub fn add_identity(&mut self, identity: &str, role: &str) {
+        self.add(
+            "INSERT INTO system_auth.identity_to_role (identity, role) VALUES (?, ?)",
+            [text(identity), text(role)],
+        );
+    }
+
+    pub fn drop_identity(&mut self, identity: &str) {
+        self.add(
+            "DELETE FROM system_auth.identity_to_role WHERE identity = ?",
+            [text(identity)],
+        );
     }
 
     /// Grants `role` to `member`.

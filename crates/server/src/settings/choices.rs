@@ -43,6 +43,17 @@ choices!(Authenticator, "Who may connect (`authenticator`).", {
     AllowAll = "AllowAllAuthenticator",
     /// Roles with their passwords.
     Password = "PasswordAuthenticator",
+    /// Roles that certificates stand for.
+    MutualTls = "MutualTlsAuthenticator",
+    /// The same; clients without a certificate log in with a password.
+    MutualTlsWithPasswordFallback = "MutualTlsWithPasswordFallbackAuthenticator",
+});
+
+choices!(CertificateValidator, "What in a certificate is the identity of a client (`authenticator`: `validator_class_name`).", {
+    /// The first URI among its other names that starts with `spiffe://`.
+    Spiffe = "SpiffeCertificateValidator",
+    /// The common name of its subject.
+    CommonName = "CommonNameCertificateValidator",
 });
 
 choices!(Authorizer, "Who may do what (`authorizer`).", {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use ilion_types::Partitioner;
 
 use super::choices::{
-    Authenticator, Authorizer, ClientCertificates, CommitLogSync, NetworkAuthorizer, RoleManager,
-    SSTableFormat, SSTableLookup, StorageCompatibility,
+    Authenticator, Authorizer, CertificateValidator, ClientCertificates, CommitLogSync, NetworkAuthorizer,
+    RoleManager, SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
@@ -158,8 +158,10 @@ settings! {
     client_encryption_options_require_client_auth: ClientCertificates = "false";
     /// TLSv1.2, TLSv1.3; none: both.
     client_encryption_options_accepted_protocols: Names = "none";
-    /// Who may connect: AllowAllAuthenticator (everybody, without a name) or PasswordAuthenticator (roles with their passwords; see [security.md](security.md)).
+    /// Who may connect: AllowAllAuthenticator (everybody, without a name), PasswordAuthenticator (roles with their passwords), MutualTlsAuthenticator (roles that the clients' certificates stand for) or MutualTlsWithPasswordFallbackAuthenticator (clients without a certificate log in with a password); see [security.md](security.md).
     authenticator: Authenticator = "AllowAllAuthenticator";
+    /// The identity in a certificate: SpiffeCertificateValidator (a URI that starts with `spiffe://`) or CommonNameCertificateValidator (the common name of its subject). In the file: `authenticator: {class_name: MutualTlsAuthenticator, parameters: {validator_class_name: ...}}`.
+    authenticator_parameters_validator_class_name: CertificateValidator = "SpiffeCertificateValidator";
     /// Who may do what: AllowAllAuthorizer (everybody everything) or CassandraAuthorizer (roles what was granted to them).
     authorizer: Authorizer = "AllowAllAuthorizer";
     /// Where roles are kept: in `system_auth`.

@@ -10,7 +10,7 @@ use ilion_protocol::{
     Compression, ErrorDetail, EventKind, Prepare, Register, Request, Response, Startup, Version,
 };
 use ilion_query::{Error, Login};
-use ilion_server::PasswordCheck;
+use ilion_server::LoginCheck;
 
 use crate::client::{Client, credentials, error_of, query, rows_of};
 use crate::double::{Setup, start_with_logins};
@@ -21,7 +21,7 @@ struct Checks {
     gate: Receiver<()>,
 }
 
-impl PasswordCheck for Checks {
+impl LoginCheck for Checks {
     fn requires_login(&self) -> bool {
         true
     }
@@ -35,6 +35,10 @@ impl PasswordCheck for Checks {
             _ => return Err(Error::BadCredentials(format!("{role} is wrong"))),
         }
         Ok(Arc::new(Login::new(role)))
+    }
+
+    fn log_in_by_identity(&self, identity: &str) -> Result<Arc<Login>, Error> {
+        Err(Error::BadCredentials(format!("{identity} is wrong")))
     }
 }
 
