@@ -51,12 +51,12 @@ pub trait LoginCheck: Send + Sync {
     ///
     /// # Errors
     /// The answer to the client.
-    fn log_in(&self, role: &str, password: &str) -> Result<Arc<Login>, Error>;
+    fn log_in(&self, role: &str, password: &str, from: IpAddr) -> Result<Arc<Login>, Error>;
     /// Logs in a client whose certificate has this identity.
     ///
     /// # Errors
     /// The answer to the client.
-    fn log_in_by_identity(&self, identity: &str) -> Result<Arc<Login>, Error>;
+    fn log_in_by_identity(&self, identity: &str, from: IpAddr) -> Result<Arc<Login>, Error>;
 }
 
 impl LoginCheck for AccessControl {
@@ -64,12 +64,12 @@ impl LoginCheck for AccessControl {
         self.requires_login()
     }
 
-    fn log_in(&self, role: &str, password: &str) -> Result<Arc<Login>, Error> {
-        self.log_in(role, password)
+    fn log_in(&self, role: &str, password: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
+        self.log_in(role, password, from)
     }
 
-    fn log_in_by_identity(&self, identity: &str) -> Result<Arc<Login>, Error> {
-        self.log_in_by_identity(identity)
+    fn log_in_by_identity(&self, identity: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
+        self.log_in_by_identity(identity, from)
     }
 }
 
@@ -82,11 +82,11 @@ impl LoginCheck for NoLogins {
         false
     }
 
-    fn log_in(&self, _: &str, _: &str) -> Result<Arc<Login>, Error> {
+    fn log_in(&self, _: &str, _: &str, _: IpAddr) -> Result<Arc<Login>, Error> {
         Err(Error::BadCredentials("there are no logins".to_owned()))
     }
 
-    fn log_in_by_identity(&self, _: &str) -> Result<Arc<Login>, Error> {
+    fn log_in_by_identity(&self, _: &str, _: IpAddr) -> Result<Arc<Login>, Error> {
         Err(Error::BadCredentials("there are no logins".to_owned()))
     }
 }
@@ -271,9 +271,10 @@ impl Logins {
         if attempt.session.is_gone() {
             return;
         }
+        let from = attempt.session.peer.ip();
         let checked = catch_unwind(AssertUnwindSafe(|| match &attempt.proof {
-            Proof::Password(Credentials { name, password }) => self.checks.log_in(name, password),
-            Proof::Identity(identity) => self.checks.log_in_by_identity(identity),
+            Proof::Password(Credentials { name, password }) => self.checks.log_in(name, password, from),
+            Proof::Identity(identity) => self.checks.log_in_by_identity(identity, from),
         }));
         // The panic hook has logged the panic itself.
         let bug = || Error::ServerError("the login met a bug of the server; its log has more".to_owned());

@@ -250,6 +250,19 @@ fn access_options(settings: &Settings) -> AccessOptions {
             settings::NetworkAuthorizer::AllowAll => ilion_query::NetworkAuthorizer::AllowAll,
             settings::NetworkAuthorizer::Cassandra => ilion_query::NetworkAuthorizer::Cassandra,
         },
+        cidr_authorizer: match (
+            settings.cidr_authorizer,
+            settings.cidr_authorizer_parameters_cidr_authorizer_mode,
+        ) {
+            (settings::CidrAuthorizer::AllowAll, _) => ilion_query::CidrAuthorizer::AllowAll,
+            (settings::CidrAuthorizer::Cassandra, settings::CidrMode::Monitor) => {
+                ilion_query::CidrAuthorizer::Monitor
+            }
+            (settings::CidrAuthorizer::Cassandra, settings::CidrMode::Enforce) => {
+                ilion_query::CidrAuthorizer::Enforce
+            }
+        },
+        checks_addresses_of_superusers: settings.cidr_authorizer_parameters_cidr_checks_for_superusers,
         roles_validity: settings.roles_validity,
         permissions_validity: settings.permissions_validity,
         credentials_validity: settings.credentials_validity,
@@ -271,6 +284,12 @@ fn check_access(settings: &Settings) -> Result<(), OpenError> {
         return refuse(
             "network_authorizer: CassandraNetworkAuthorizer needs authenticator: PasswordAuthenticator, since clients \
              of AllowAllAuthenticator have no roles",
+        );
+    }
+    if !requires_login && settings.cidr_authorizer == settings::CidrAuthorizer::Cassandra {
+        return refuse(
+            "cidr_authorizer: CassandraCIDRAuthorizer needs authenticator: PasswordAuthenticator, since clients of \
+             AllowAllAuthenticator have no roles",
         );
     }
     let is_encrypted = settings.client_encryption_options_enabled;

@@ -112,8 +112,8 @@ fn a_value_that_cannot_be_used_is_refused_with_what_was_expected() {
             "role_manager: expected one of CassandraRoleManager, got \"LDAPRoleManager\"",
         ),
         (
-            "cidr_authorizer: CassandraCIDRAuthorizer",
-            "cidr_authorizer: CassandraCIDRAuthorizer is refused: access by groups of addresses is not built yet",
+            "cidr_authorizer: {class_name: CassandraCIDRAuthorizer, parameters: {cidr_authorizer_mode: SOMETIMES}}",
+            "cidr_authorizer_parameters_cidr_authorizer_mode: expected one of MONITOR, ENFORCE, got \"SOMETIMES\"",
         ),
     ] {
         assert_eq!(problem_of(text), format!("ilion.yaml, line 1: {problem}"));

@@ -41,7 +41,7 @@ mod tables;
 pub use control::AccessControl;
 pub use identity::{Identity, Login};
 pub(crate) use needs::Needs;
-pub use options::{AccessOptions, Authenticator, Authorizer, NetworkAuthorizer};
+pub use options::{AccessOptions, Authenticator, Authorizer, CidrAuthorizer, NetworkAuthorizer};
 pub(crate) use plan::AccessPlan;
 pub(crate) use resource::function_resource;
 pub use setup::{FirstSuperuser, SetupError};

@@ -70,6 +70,20 @@ choices!(NetworkAuthorizer, "Which data centers roles may use (`network_authoriz
     Cassandra = "CassandraNetworkAuthorizer",
 });
 
+choices!(CidrAuthorizer, "Which addresses roles may be used from (`cidr_authorizer`).", {
+    /// All.
+    AllowAll = "AllowAllCIDRAuthorizer",
+    /// Those of `ACCESS FROM CIDRS`.
+    Cassandra = "CassandraCIDRAuthorizer",
+});
+
+choices!(CidrMode, "What happens at other addresses (`cidr_authorizer_mode`).", {
+    /// The login is logged.
+    Monitor = "MONITOR",
+    /// Statements are refused.
+    Enforce = "ENFORCE",
+});
+
 choices!(RoleManager, "Where roles are kept (`role_manager`).", {
     /// In `system_auth`.
     Cassandra = "CassandraRoleManager",

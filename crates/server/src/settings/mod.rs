@@ -22,8 +22,8 @@ use ilion_env::Env;
 use crate::superuser;
 
 pub use choices::{
-    Authenticator, Authorizer, CertificateValidator, ClientCertificates, CommitLogSync, NetworkAuthorizer,
-    RoleManager, SSTableFormat, SSTableLookup, StorageCompatibility,
+    Authenticator, Authorizer, CertificateValidator, CidrAuthorizer, CidrMode, ClientCertificates,
+    CommitLogSync, NetworkAuthorizer, RoleManager, SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 pub use compaction::DefaultCompaction;
 pub use document::document;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use ilion_types::Partitioner;
 
 use super::choices::{
-    Authenticator, Authorizer, CertificateValidator, ClientCertificates, CommitLogSync, NetworkAuthorizer,
-    RoleManager, SSTableFormat, SSTableLookup, StorageCompatibility,
+    Authenticator, Authorizer, CertificateValidator, CidrAuthorizer, CidrMode, ClientCertificates,
+    CommitLogSync, NetworkAuthorizer, RoleManager, SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
@@ -168,6 +168,12 @@ settings! {
     role_manager: RoleManager = "CassandraRoleManager";
     /// Which data centers roles may use: all (AllowAllNetworkAuthorizer), or those of ACCESS TO DATACENTERS (CassandraNetworkAuthorizer).
     network_authorizer: NetworkAuthorizer = "AllowAllNetworkAuthorizer";
+    /// Which addresses roles may be used from: AllowAllCIDRAuthorizer (all) or CassandraCIDRAuthorizer (those of the groups in ACCESS FROM CIDRS; the groups are rows of `system_auth.cidr_groups`).
+    cidr_authorizer: CidrAuthorizer = "AllowAllCIDRAuthorizer";
+    /// With CassandraCIDRAuthorizer: MONITOR logs logins from other addresses, ENFORCE refuses their statements. In the file, this and the next are `parameters` of `cidr_authorizer`.
+    cidr_authorizer_parameters_cidr_authorizer_mode: CidrMode = "MONITOR";
+    /// Whether that holds for superusers, too.
+    cidr_authorizer_parameters_cidr_checks_for_superusers: bool = "false";
     /// How long what was read of a role is used. Statements that change roles or permissions are seen at once; this is for rows of `system_auth` that were written otherwise.
     roles_validity: Duration = "2s", was "roles_validity_in_ms" in "ms";
     /// How long permissions that were read are used; the shorter of this and `roles_validity` holds for both.

@@ -1,6 +1,7 @@
 //! AUTHENTICATE, AUTH_RESPONSE and AUTH_SUCCESS, with a double that checks passwords.
 
 use std::io::Write as _;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -26,7 +27,7 @@ impl LoginCheck for Checks {
         true
     }
 
-    fn log_in(&self, role: &str, password: &str) -> Result<Arc<Login>, Error> {
+    fn log_in(&self, role: &str, password: &str, _: IpAddr) -> Result<Arc<Login>, Error> {
         self.begun.fetch_add(1, SeqCst);
         match password {
             "panic" => panic!("the double panics as it was asked to"),
@@ -37,7 +38,7 @@ impl LoginCheck for Checks {
         Ok(Arc::new(Login::new(role)))
     }
 
-    fn log_in_by_identity(&self, identity: &str) -> Result<Arc<Login>, Error> {
+    fn log_in_by_identity(&self, identity: &str, _: IpAddr) -> Result<Arc<Login>, Error> {
         Err(Error::BadCredentials(format!("{identity} is wrong")))
     }
 }
