@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// A verb of nodetool, and the command with its first arguments.
-const VERBS: [(&str, &[&str]); 34] = [
+const VERBS: [(&str, &[&str]); 40] = [
     ("cfhistograms", &["table-histograms"]),
     ("cfstats", &["table-stats"]),
     ("clearsnapshot", &["clear-snapshot"]),
@@ -27,11 +27,20 @@ const VERBS: [(&str, &[&str]); 34] = [
     ("help", &["help"]),
     ("import", &["sstable", "import"]),
     ("info", &["info"]),
+    ("invalidatecidrpermissionscache", &["invalidate-caches", "roles"]),
     ("invalidatecountercache", &["invalidate-caches", "counters"]),
+    ("invalidatecredentialscache", &["invalidate-caches", "roles"]),
     ("invalidatekeycache", &["invalidate-caches", "keys"]),
+    (
+        "invalidatenetworkpermissionscache",
+        &["invalidate-caches", "roles"],
+    ),
+    ("invalidatepermissionscache", &["invalidate-caches", "roles"]),
+    ("invalidaterolescache", &["invalidate-caches", "roles"]),
     ("invalidaterowcache", &["invalidate-caches", "rows"]),
     ("listsnapshots", &["list-snapshots"]),
     ("rebuild_index", &["index", "rebuild"]),
+    ("reloadcidrgroupscache", &["invalidate-caches", "roles"]),
     ("setcompactionthroughput", &["compaction-throughput"]),
     ("settraceprobability", &["trace-probability"]),
     ("snapshot", &["snapshot"]),

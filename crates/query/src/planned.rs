@@ -38,6 +38,8 @@ pub(crate) struct Planned {
     pub needs: Needs,
     /// The tables whose values it masks for roles without UNMASK; empty if clients do not log in.
     pub masked: Vec<Resource>,
+    /// The error of clients that guardrails hold for.
+    pub forbidden: Option<Error>,
 }
 
 impl Planned {
@@ -79,6 +81,7 @@ impl Planned {
             functions: context.functions(),
             needs,
             masked,
+            forbidden: context.forbidden(),
         })
     }
 

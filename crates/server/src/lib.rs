@@ -11,7 +11,7 @@
 //! | `port` | [`Port`]: a port that is bound, and not yet listened on |
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
 //! | `logins` | AUTH_RESPONSE: threads that check passwords |
-//! | `client_memory`, `descriptors`, `overload` | limits for all clients together: memory; file descriptors; the answer beyond |
+//! | `client_memory`, `descriptors`, `request_rate`, `overload` | limits for all clients together: memory; file descriptors; requests per second; the answer beyond |
 //! | `socket`, `tls` | a client's socket: TCP, or TLS over it; certificates and keys |
 //! | `session` | the shared state of a connection; its limits; answers that are not sent yet |
 //! | `clients`, `client_facts` | who is connected, for operators |
@@ -41,6 +41,7 @@ pub mod admin;
 mod answer;
 mod answer_times;
 mod budgets;
+mod certificate;
 mod client_facts;
 mod client_memory;
 mod clients;
@@ -71,6 +72,7 @@ mod port;
 mod queues;
 mod recent_log;
 mod request;
+mod request_rate;
 mod request_times;
 mod server;
 mod session;
@@ -87,13 +89,14 @@ mod traces;
 mod weight;
 mod workers;
 
+pub use certificate::CertificateLogins;
 pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};
 pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
 pub use exposure::{Exposure, check_exposure};
 pub use log_file::start_logging;
-pub use logins::{NoLogins, PasswordCheck};
+pub use logins::{LoginCheck, NoLogins};
 pub use metrics::ServerMetrics;
 pub use node::Node;
 pub use observers::{COST_KEY, Observers};

@@ -19,7 +19,7 @@ use crate::connection::Shared;
 use crate::durability::Durability;
 use crate::events::Events;
 use crate::execute::Executor;
-use crate::logins::{LoginThreads, Logins, PasswordCheck};
+use crate::logins::{LoginCheck, LoginThreads, Logins};
 use crate::memory::machine_bytes;
 use crate::metrics::ServerMetrics;
 use crate::observers::Observers;
@@ -27,6 +27,7 @@ use crate::options::ServerOptions;
 use crate::port::{Port, PortError};
 use crate::queues::PoolSizes;
 use crate::request::Requests;
+use crate::request_rate::RequestRate;
 use crate::statements::Statements;
 use crate::system::SchemaListener;
 use crate::tls::{Encryption, TlsError};
@@ -39,7 +40,7 @@ pub struct Services {
     /// Executes statements.
     pub statements: Arc<dyn Statements>,
     /// Checks passwords.
-    pub logins: Arc<dyn PasswordCheck>,
+    pub logins: Arc<dyn LoginCheck>,
     /// Waits for the commit log.
     pub durability: Arc<dyn Durability>,
     /// Called after each change of the schema.
@@ -116,6 +117,7 @@ impl Server {
         let workers = Workers::start(pools, &executor).map_err(StartError::Threads)?;
         let (logins, login_threads) = Logins::start(
             services.logins,
+            options.certificate_logins,
             options.login_threads,
             clock.clone(),
             metrics.clone(),
@@ -130,6 +132,9 @@ impl Server {
                 metrics: metrics.clone(),
                 logins,
                 encryption: encryption.map(Arc::new),
+                rate: options
+                    .requests_per_sec_max
+                    .map(|rate| Arc::new(RequestRate::new(rate))),
             },
             events.clone(),
             memory,

@@ -60,15 +60,6 @@ pub const FOREIGN: &[Foreign] = &[
         reason: "accepted_protocols chooses, and all cipher suites of TLS 1.3 and the good ones of 1.2 are offered",
     },
     Foreign {
-        names: &["cidr_authorizer"],
-        fate: Fate::RefusedUnless(&[
-            "AllowAllCIDRAuthorizer",
-            "org.apache.cassandra.auth.AllowAllCIDRAuthorizer",
-            "",
-        ]),
-        reason: "access by groups of addresses is not built yet",
-    },
-    Foreign {
         names: &["start_native_transport"],
         fate: Fate::RefusedUnless(ON),
         reason: "CQL clients are all that Ilion serves",
@@ -264,7 +255,6 @@ pub const FOREIGN: &[Foreign] = &[
             "native_transport_max_concurrent_requests",
             "native_transport_max_concurrent_requests_in_bytes_per_ip",
             "native_transport_max_negotiable_protocol_version",
-            "native_transport_max_requests_per_second",
             "native_transport_min_backoff_on_queue_overload",
             "native_transport_queue_max_item_age_threshold",
             "native_transport_timeout",
@@ -283,6 +273,8 @@ pub const FOREIGN: &[Foreign] = &[
     },
     Foreign {
         names: &[
+            "cidr_authorizer_parameters_cidr_groups_cache_refresh_interval",
+            "cidr_authorizer_parameters_ip_cache_max_size",
             "crypto_provider",
             "permissions_update_interval",
             "permissions_cache_max_entries",
@@ -367,7 +359,6 @@ pub const FOREIGN: &[Foreign] = &[
             "cdc_enabled",
             "commitlog_archiving",
             "transient_replication_enabled",
-            "native_transport_rate_limiting_enabled",
             "native_transport_port_ssl",
             "local_system_data_file_directory",
             "partition_denylist_enabled",

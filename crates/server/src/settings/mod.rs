@@ -22,8 +22,8 @@ use ilion_env::Env;
 use crate::superuser;
 
 pub use choices::{
-    Authenticator, Authorizer, ClientCertificates, CommitLogSync, NetworkAuthorizer, RoleManager,
-    SSTableFormat, SSTableLookup, StorageCompatibility,
+    Authenticator, Authorizer, CertificateValidator, CidrAuthorizer, CidrMode, ClientCertificates,
+    CommitLogSync, NetworkAuthorizer, RoleManager, SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 pub use compaction::DefaultCompaction;
 pub use document::document;
@@ -223,11 +223,6 @@ fn set_known(settings: &mut Settings, setting: &Setting, value: &str, unit: &str
     }
     // Compat: class names may be qualified.
     let simple = value.strip_prefix("org.apache.cassandra.auth.").unwrap_or(value);
-    if name == "authenticator" && simple.starts_with("MutualTls") {
-        return Err(format!(
-            "{name}: {simple} is not built yet: a certificate does not stand for a role; use PasswordAuthenticator"
-        ));
-    }
     // Compat: some names have accepted a bare number since before units existed.
     let of_number = setting.legacy.iter().find(|(legacy, _)| *legacy == name);
     let unit = match of_number {

@@ -13,7 +13,7 @@ use crate::client::{Client, credentials, error_of, rows_of};
 use crate::{Setup, run, start_with};
 
 /// The superuser of these tests.
-const ROOT: (&str, &str) = ("cassandra", "root's");
+pub const ROOT: (&str, &str) = ("cassandra", "root's");
 
 fn with_logins(settings: &mut Settings) {
     settings.authenticator = Authenticator::Password;
@@ -21,7 +21,7 @@ fn with_logins(settings: &mut Settings) {
     settings.auth_bcrypt_work_factor = 4;
 }
 
-fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+pub fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     let pairs = pairs.iter();
     pairs.map(|(name, value)| (name.into(), value.into())).collect()
 }
@@ -52,7 +52,7 @@ impl Setup {
     }
 }
 
-fn refused(client: &mut Client, text: &str) -> String {
+pub fn refused(client: &mut Client, text: &str) -> String {
     let refused = error_of(client.query(text));
     assert_eq!(refused.detail, ErrorDetail::Unauthorized, "{}", refused.message);
     refused.message
@@ -148,6 +148,25 @@ fn rows_that_were_written_to_system_auth_hold_after_the_validity() {
         "DELETE FROM system_auth.role_permissions WHERE role = 'readers'",
     );
     setup.env.advance_micros(3_000_000);
+    refused(&mut bob, "SELECT * FROM ks.t");
+}
+
+#[test]
+fn rows_that_were_written_to_system_auth_hold_once_the_caches_are_emptied() {
+    let setup = start();
+    let mut root = setup.log_in(ROOT);
+    make_bob(&mut root);
+    let mut bob = setup.log_in(BOB);
+    run(&mut bob, "SELECT * FROM ks.t");
+    run(
+        &mut root,
+        "DELETE FROM system_auth.role_permissions WHERE role = 'readers'",
+    );
+    // The clock of the test stands still: what was read is valid.
+    run(&mut bob, "SELECT * FROM ks.t");
+    let (_door, admin) = crate::admin::open(&setup);
+    let done = admin.post("/admin/invalidate-caches?cache=roles").unwrap();
+    assert_eq!(done["caches"], 1);
     refused(&mut bob, "SELECT * FROM ks.t");
 }
 

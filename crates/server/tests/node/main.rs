@@ -11,6 +11,7 @@ mod client;
 
 mod admin;
 mod caches;
+mod certificates;
 mod costs;
 mod functions;
 mod logins;
