@@ -20,11 +20,13 @@ use ilion_auth::LoginPace;
 use ilion_auth::plain::{self, Credentials};
 use ilion_env::Env;
 use ilion_protocol::{
-    ErrorResponse, Frame, Request, RequestFrame, Response, ResponseHead, Version, encode_response,
+    ErrorDetail, ErrorResponse, Frame, Request, RequestFrame, Response, ResponseHead, Version,
+    encode_response,
 };
 use ilion_query::{AccessControl, Error, Identity, Login};
 use parking_lot::Mutex;
 
+use crate::auditor::Auditor;
 use crate::error_table::error_response;
 use crate::metrics::ServerMetrics;
 use crate::request::expect_in_stage;
@@ -89,6 +91,7 @@ pub(crate) struct Logins {
     pace: Mutex<LoginPace>,
     clock: Arc<dyn Env>,
     metrics: Arc<ServerMetrics>,
+    auditor: Arc<Auditor>,
 }
 
 /// The threads that check passwords.
@@ -101,6 +104,7 @@ impl Logins {
         thread_count: usize,
         clock: Arc<dyn Env>,
         metrics: Arc<ServerMetrics>,
+        auditor: Arc<Auditor>,
     ) -> std::io::Result<(Arc<Self>, LoginThreads)> {
         let requires_login = checks.requires_login();
         let (sender, receiver) = bounded(WAITING_MAX);
@@ -110,6 +114,7 @@ impl Logins {
             pace: Mutex::default(),
             clock,
             metrics,
+            auditor,
         });
         let mut threads = Vec::new();
         for index in 0..thread_count.max(1) * usize::from(requires_login) {
@@ -144,6 +149,9 @@ impl Logins {
         match self.attempt(session, frame) {
             Ok(attempt) => self.submit_in_time(attempt),
             Err(error) => {
+                if error.detail == ErrorDetail::BadCredentials {
+                    self.auditor.login_failed_now(session, &error.message);
+                }
                 let response = Response::Error(error);
                 answer(
                     session,
@@ -219,6 +227,7 @@ impl Logins {
         let response = match outcome {
             Ok(login) => {
                 self.metrics.logins.inc();
+                self.auditor.logged_in(session, &login.role);
                 session.change_client(|client| client.state.identity = Identity::User(login));
                 session.set_stage(ConnectionStage::Ready);
                 Response::AuthSuccess(None)
@@ -226,6 +235,7 @@ impl Logins {
             Err(error) => {
                 if matches!(error, Error::BadCredentials(_)) {
                     self.note_failure(session.peer.ip(), &attempt.credentials.name);
+                    self.auditor.login_failed(session, &error.to_string());
                 }
                 session.set_stage(ConnectionStage::Authenticating);
                 Response::Error(error_response(error, session.peer.ip()))

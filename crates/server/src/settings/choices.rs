@@ -1,8 +1,9 @@
 //! Settings with a few fixed values.
 
+use ilion_audit::Category;
 use ilion_types::Partitioner;
 
-use super::form::Form;
+use super::form::{Form, Names};
 
 choices!(CommitLogSync, "When a write is acknowledged (`commitlog_sync`).", {
     /// After the commit log is synced; writes that wait share a sync.
@@ -72,6 +73,56 @@ choices!(ClientCertificates, "Whether clients show certificates (`client_encrypt
     /// As `Required`, but clients without any are taken.
     Optional = "optional",
 });
+
+choices!(AuditLogger, "Where the audit log goes (`audit_logging_options`: `logger`).", {
+    /// To files, as JSON lines.
+    File = "FileAuditLogger",
+    /// To chronicle queues: not built.
+    Bin = "BinAuditLogger",
+    /// Nowhere.
+    NoOp = "NoOpAuditLogger",
+});
+
+choices!(RollCycle, "The period of a file of the audit log (`audit_logging_options`: `roll_cycle`).", {
+    /// An hour.
+    FastHourly = "FAST_HOURLY",
+    /// An hour.
+    Hourly = "HOURLY",
+    /// A minute.
+    Minutely = "MINUTELY",
+    /// A day.
+    Daily = "DAILY",
+    /// A day.
+    FastDaily = "FAST_DAILY",
+    /// A day.
+    LargeDaily = "LARGE_DAILY",
+    /// A day.
+    XLargeDaily = "XLARGE_DAILY",
+    /// A day.
+    HugeDaily = "HUGE_DAILY",
+});
+
+/// Categories of the audit log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Categories(pub Vec<Category>);
+
+impl Form for Categories {
+    fn parse(text: &str) -> Result<Self, String> {
+        let of_name = |name: &String| {
+            Category::of_name(name).ok_or_else(|| {
+                let names = Category::ALL.map(Category::name).join(", ");
+                format!("a list of {names}")
+            })
+        };
+        let Names(names) = Names::parse(text)?;
+        names.iter().map(of_name).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn print(&self) -> String {
+        let names = self.0.iter().map(|category| category.name().to_owned());
+        Names(names.collect()).print()
+    }
+}
 
 impl Form for Partitioner {
     fn parse(text: &str) -> Result<Self, String> {

@@ -22,8 +22,8 @@ use ilion_env::Env;
 use crate::superuser;
 
 pub use choices::{
-    Authenticator, Authorizer, ClientCertificates, CommitLogSync, NetworkAuthorizer, RoleManager,
-    SSTableFormat, SSTableLookup, StorageCompatibility,
+    AuditLogger, Authenticator, Authorizer, Categories, ClientCertificates, CommitLogSync, NetworkAuthorizer,
+    RoleManager, RollCycle, SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 pub use compaction::DefaultCompaction;
 pub use document::document;
@@ -222,7 +222,9 @@ fn set_known(settings: &mut Settings, setting: &Setting, value: &str, unit: &str
         ));
     }
     // Compat: class names may be qualified.
-    let simple = value.strip_prefix("org.apache.cassandra.auth.").unwrap_or(value);
+    let packages = ["org.apache.cassandra.auth.", "org.apache.cassandra.audit."];
+    let simple = packages.iter().find_map(|package| value.strip_prefix(package));
+    let simple = simple.unwrap_or(value);
     if name == "authenticator" && simple.starts_with("MutualTls") {
         return Err(format!(
             "{name}: {simple} is not built yet: a certificate does not stand for a role; use PasswordAuthenticator"

@@ -10,6 +10,7 @@
 mod client;
 
 mod admin;
+mod audit;
 mod caches;
 mod costs;
 mod functions;
