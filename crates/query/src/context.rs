@@ -30,6 +30,7 @@ pub(crate) struct PlanContext<'a> {
     pub resolutions: Cell<u32>,
     functions: RefCell<BTreeSet<(String, String)>>,
     executed: RefCell<BTreeSet<Resource>>,
+    forbidden: RefCell<Option<Error>>,
 }
 
 impl<'a> PlanContext<'a> {
@@ -51,7 +52,19 @@ impl<'a> PlanContext<'a> {
             resolutions: Cell::default(),
             functions: RefCell::default(),
             executed: RefCell::default(),
+            forbidden: RefCell::default(),
         }
+    }
+
+    /// Keeps the first error of a guardrail. Plans are shared by clients, and guardrails do not hold for superusers.
+    pub fn forbid(&self, checked: Result<(), Error>) {
+        let mut forbidden = self.forbidden.borrow_mut();
+        *forbidden = forbidden.take().or(checked.err());
+    }
+
+    /// The error of ordinary clients, if a guardrail forbids the statement.
+    pub fn forbidden(&self) -> Option<Error> {
+        self.forbidden.take()
     }
 
     /// Records that the statement may call a user-defined function or aggregate.

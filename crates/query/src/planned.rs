@@ -35,6 +35,8 @@ pub(crate) struct Planned {
     pub functions: Vec<(String, String)>,
     /// What its client needs.
     pub needs: Needs,
+    /// The error of clients that guardrails hold for.
+    pub forbidden: Option<Error>,
 }
 
 impl Planned {
@@ -71,6 +73,7 @@ impl Planned {
             is_qualified: is_qualified(&parsed.statement),
             functions: context.functions(),
             needs,
+            forbidden: context.forbidden(),
         })
     }
 

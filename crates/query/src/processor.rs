@@ -48,6 +48,8 @@ pub enum BatchStatement {
 pub struct QueryProcessor {
     store: Arc<dyn Store>,
     options: QueryOptions,
+    /// The options for superusers: guardrails do not hold for them.
+    options_of_superusers: QueryOptions,
     prepared: StatementCache,
     texts: Cache<TextKey, Arc<Planned>>,
     views: Arc<Views>,
@@ -92,6 +94,10 @@ impl QueryProcessor {
                 store,
                 is_stopping: options.is_stopping.clone(),
             }),
+            options_of_superusers: QueryOptions {
+                guardrails: options.guardrails.of_superusers(),
+                ..options.clone()
+            },
             options,
             schema_turn: RwLock::new(()),
         }
@@ -134,7 +140,7 @@ impl QueryProcessor {
     ) -> Result<Executed, Error> {
         let keyspace = options.keyspace.as_deref().or(client.keyspace.as_deref());
         let planned = self.planned(cql, keyspace)?;
-        self.access.check(&client.identity, &planned.needs)?;
+        self.admit(client, &planned)?;
         let values = bind(&planned.variables, &options.values, BoundBy::Query)?;
         let mut executed = self.run(client, &planned, &values, options)?;
         executed.shape = Some(planned.shape.clone());
@@ -162,11 +168,13 @@ impl QueryProcessor {
     ) -> Result<Arc<Prepared>, Error> {
         let keyspace = keyspace.or(client.keyspace.as_deref());
         if let Some(known) = self.known(cql, keyspace) {
+            self.check_guardrails(client, &known.planned)?;
             return Ok(known);
         }
         let _turn = self.schema_turn.read();
         self.prepared.check_size(cql)?;
         let planned = self.plan(cql, keyspace)?;
+        self.check_guardrails(client, &planned)?;
         let id_keyspace = keyspace.filter(|_| !planned.is_qualified);
         let is_about_access = matches!(planned.plan, Plan::Access(_));
         let prepared = Prepared::new(statement_id(cql, id_keyspace), Arc::new(planned));
@@ -229,7 +237,7 @@ impl QueryProcessor {
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
         let prepared = self.current(prepared)?;
-        self.access.check(&client.identity, &prepared.planned.needs)?;
+        self.admit(client, &prepared.planned)?;
         let values = bind(&prepared.variables, &options.values, BoundBy::Execute)?;
         let mut executed = self.run(client, &prepared.planned, &values, options)?;
         if let Outcome::Rows(rows) = &mut executed.outcome {
@@ -262,7 +270,7 @@ impl QueryProcessor {
             .collect::<Result<Vec<_>, _>>()?;
         planned
             .iter()
-            .try_for_each(|planned| self.access.check(&client.identity, &planned.needs))?;
+            .try_for_each(|planned| self.admit(client, planned))?;
         let values = planned
             .iter()
             .zip(&statements)
@@ -275,7 +283,7 @@ impl QueryProcessor {
         batch::check(kind, plans.iter().copied(), batch::OwnTimestamp::Absent)?;
         let schema = self.store.schema();
         let (warnings, calls) = (RefCell::default(), call_budget(&self.options));
-        let base = self.execution(&schema, &[], options, &warnings, &calls);
+        let base = self.execution(client, &schema, &[], options, &warnings, &calls);
         let members: Vec<Member<'_>> = plans
             .into_iter()
             .zip(&values)
@@ -361,7 +369,7 @@ impl QueryProcessor {
         let executed = match &planned.plan {
             Plan::Schema(_) => self.change_schema(client, planned, options),
             Plan::Access(plan) => plan.execute(&self.access, &client.identity, &self.store.schema()),
-            _ => self.run_now(planned, values, options),
+            _ => self.run_now(client, planned, values, options),
         };
         spectrogram::set_statement(before);
         executed
@@ -381,12 +389,12 @@ impl QueryProcessor {
             true => planned,
             false => {
                 renewed = self.plan(&planned.text, planned.keyspace.as_deref())?;
-                self.access.check(&client.identity, &renewed.needs)?;
+                self.admit(client, &renewed)?;
                 &renewed
             }
         };
         let Plan::Schema(change) = &planned.plan else {
-            return self.run_now(planned, &[], options);
+            return self.run_now(client, planned, &[], options);
         };
         // A change that is not possible is refused by its execution, after the guardrails.
         let applied = self
@@ -396,11 +404,11 @@ impl QueryProcessor {
         let diffs = applied.map_or_else(|_| Vec::new(), |applied| applied.diffs);
         let changed = Invalidated::by(&diffs);
         let mut executed = if changed.is_empty() {
-            self.run_now(planned, &[], options)?
+            self.run_now(client, planned, &[], options)?
         } else {
             let invalid = self.prepared.invalid(&changed);
             self.prepared.forget_before_change(&invalid);
-            let executed = self.run_now(planned, &[], options)?;
+            let executed = self.run_now(client, planned, &[], options)?;
             self.prepared.forget_after_change(&invalid);
             executed
         };
@@ -418,20 +426,42 @@ impl QueryProcessor {
 
     fn run_now(
         &self,
+        client: &ClientState,
         planned: &Planned,
         values: &[Value],
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
         let schema = self.store.schema();
         let (warnings, calls) = (RefCell::default(), call_budget(&self.options));
-        let execution = self.execution(&schema, values, options, &warnings, &calls);
+        let execution = self.execution(client, &schema, values, options, &warnings, &calls);
         let mut executed = planned.plan.execute(&execution)?;
         executed.warnings.extend(warnings.take());
         Ok(executed)
     }
 
+    /// Checks whether the client may execute a statement.
+    fn admit(&self, client: &ClientState, planned: &Planned) -> Result<(), Error> {
+        self.access.check(&client.identity, &planned.needs)?;
+        self.check_guardrails(client, planned)
+    }
+
+    fn check_guardrails(&self, client: &ClientState, planned: &Planned) -> Result<(), Error> {
+        match &planned.forbidden {
+            Some(error) if !client.identity.is_superuser() => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    fn options_for(&self, client: &ClientState) -> &QueryOptions {
+        match client.identity.is_superuser() {
+            true => &self.options_of_superusers,
+            false => &self.options,
+        }
+    }
+
     fn execution<'e>(
         &'e self,
+        client: &ClientState,
         schema: &'e Arc<ilion_schema::Schema>,
         values: &'e [Value],
         options: &'e ExecuteOptions,
@@ -443,7 +473,7 @@ impl QueryProcessor {
             schema,
             values,
             options,
-            query_options: &self.options,
+            query_options: self.options_for(client),
             views: Some(&self.views),
             patience: Some(&self.patience),
             now_secs: options

@@ -3,10 +3,12 @@
 //!
 //! While the memory for clients is used up, it stops reading for `MEMORY_PATIENCE`. If there is still no room then, requests are
 //! answered with 0x1001, and an incomplete request is dropped. Clients that sent THROW_ON_OVERLOAD get this answer at once.
+//! If there is a limit to requests per second, a request beyond it waits for its turn, or is answered with 0x1001 for those clients.
 //! A client that stops in the middle of a request, or reads none of its answers, is disconnected after a timeout, and
 //! earlier if memory is short.
 
 use std::io;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,14 +17,15 @@ use ilion_env::Env;
 use ilion_protocol::{Frame, FrameDecoder, FrameError, Limits, Recovery, Role, Version};
 use ilion_query::StatementWeight;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::client_memory::Account;
 use crate::handshake;
 use crate::logins::Logins;
 use crate::metrics::ServerMetrics;
-use crate::overload;
+use crate::overload::{self, Overload};
 use crate::queues::{Queues, Task};
+use crate::request_rate::RequestRate;
 use crate::session::{ConnectionStage, InFlight, SentBy, Session, Work};
 use crate::socket::Socket;
 use crate::tls::Encryption;
@@ -66,6 +69,8 @@ pub(crate) struct Shared {
     pub logins: Arc<Logins>,
     /// `None` without encryption.
     pub encryption: Option<Arc<Encryption>>,
+    /// `None` without a limit.
+    pub rate: Option<Arc<RequestRate>>,
 }
 
 pub(crate) struct Connection {
@@ -79,6 +84,7 @@ pub(crate) struct Connection {
     queues: Queues,
     metrics: Arc<ServerMetrics>,
     logins: Arc<Logins>,
+    rate: Option<Arc<RequestRate>>,
     limits: ConnectionLimits,
     /// Requests may be as long as the limits allow; before the login they may not.
     takes_long_requests: bool,
@@ -88,6 +94,8 @@ pub(crate) struct Connection {
     received: usize,
     /// The wait for memory timed out: requests that have arrived are refused.
     is_refusing: bool,
+    /// The next request may be executed, by the limit to requests per second.
+    has_turn: bool,
 }
 
 /// Why decoding stopped.
@@ -96,7 +104,17 @@ enum Stop {
     NeedsRoom,
     /// The memory for all clients is used up.
     NeedsMemory,
+    /// The next request has its turn after this time.
+    NeedsTurn(Duration),
     End(End),
+}
+
+/// When a request may be executed, by the limit to requests per second.
+enum Turn {
+    Now,
+    After(Duration),
+    /// There is no turn now, and the client wants no wait.
+    Never(NonZeroU32),
 }
 
 /// How a connection ends.
@@ -130,12 +148,14 @@ impl Connection {
             queues: shared.queues,
             metrics: shared.metrics,
             logins: shared.logins,
+            rate: shared.rate,
             limits,
             takes_long_requests: false,
             startup_deadline: Instant::now() + limits.startup_timeout,
             stopping,
             received: 0,
             is_refusing: false,
+            has_turn: false,
         }
     }
 
@@ -187,6 +207,10 @@ impl Connection {
                     let account = &self.session.account;
                     self.is_refusing = !account.wait_until(Account::has_room, MEMORY_PATIENCE).await;
                 }
+                Stop::NeedsTurn(wait) => tokio::select! {
+                    () = sleep(wait) => self.has_turn = true,
+                    _ = self.stopping.changed() => {}
+                },
                 Stop::NeedsBytes => {
                     self.is_refusing = false;
                     self.make_room_to_receive().await;
@@ -219,7 +243,7 @@ impl Connection {
             return;
         }
         if let Some((version, stream)) = self.decoder.give_up(&mut self.buffer) {
-            self.refuse_overloaded(version, stream);
+            self.refuse_overloaded(version, stream, Overload::NoMemory);
             if self.buffer.is_empty() {
                 self.buffer = BytesMut::new();
             }
@@ -227,8 +251,36 @@ impl Connection {
         }
     }
 
-    fn refuse_overloaded(&self, version: Version, stream: i16) {
-        overload::refuse(&self.session, &self.metrics, version, stream, InFlight::default());
+    fn refuse_overloaded(&self, version: Version, stream: i16, overload: Overload) {
+        overload::refuse(
+            &self.session,
+            &self.metrics,
+            version,
+            stream,
+            InFlight::default(),
+            overload,
+        );
+    }
+
+    /// The turn of the next request, by the limit to requests per second.
+    fn turn(&mut self) -> Turn {
+        let Some(rate) = self.rate.as_deref().filter(|_| !self.has_turn) else {
+            return Turn::Now;
+        };
+        let now = self.clock.monotonic_nanos();
+        if self.session.throws_on_overload() {
+            self.has_turn = rate.try_take(now);
+            return match self.has_turn {
+                true => Turn::Now,
+                false => Turn::Never(rate.per_sec),
+            };
+        }
+        let wait = rate.take(now);
+        self.has_turn = wait.is_zero();
+        match self.has_turn {
+            true => Turn::Now,
+            false => Turn::After(wait),
+        }
     }
 
     /// Decodes requests and queues them, as long as the limits of the session leave room.
@@ -248,12 +300,26 @@ impl Connection {
             if !has_memory && !is_refusing && self.has_bytes() {
                 break Stop::NeedsMemory;
             }
+            let turn = match is_ready && !is_refusing && self.has_bytes() {
+                true => self.turn(),
+                false => Turn::Now,
+            };
+            if let Turn::After(wait) = turn {
+                self.metrics.requests_delayed.inc();
+                break Stop::NeedsTurn(wait);
+            }
             match self.decoder.decode(&mut self.buffer) {
                 Ok(None) => break Stop::NeedsBytes,
                 Ok(Some(frame)) if stage == ConnectionStage::Established => self.shake_hands(&frame),
                 Ok(Some(frame)) if !is_ready => self.logins.take(&self.session, &frame),
-                Ok(Some(frame)) if is_refusing => self.refuse_overloaded(frame.version, frame.stream),
+                Ok(Some(frame)) if is_refusing => {
+                    self.refuse_overloaded(frame.version, frame.stream, Overload::NoMemory);
+                }
+                Ok(Some(frame)) if let Turn::Never(per_sec) = turn => {
+                    self.refuse_overloaded(frame.version, frame.stream, Overload::Rate(per_sec));
+                }
                 Ok(Some(frame)) => {
+                    self.has_turn = false;
                     self.session.begin(InFlight::of(&frame));
                     let received_nanos = self.received_nanos;
                     work.push(Work::Frame {
@@ -462,7 +528,7 @@ async fn send_all(
                 has_room = session.account.wait_until(Account::has_room, MEMORY_PATIENCE) => if !has_room {
                     for work in session.take_parked() {
                         let (version, stream, cost) = work.stream_and_size();
-                        overload::refuse(&session, &metrics, version, stream, cost);
+                        overload::refuse(&session, &metrics, version, stream, cost, Overload::NoMemory);
                     }
                 },
             }

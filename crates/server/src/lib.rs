@@ -11,7 +11,7 @@
 //! | `port` | [`Port`]: a port that is bound, and not yet listened on |
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
 //! | `logins` | AUTH_RESPONSE: threads that check passwords |
-//! | `client_memory`, `descriptors`, `overload` | limits for all clients together: memory; file descriptors; the answer beyond |
+//! | `client_memory`, `descriptors`, `request_rate`, `overload` | limits for all clients together: memory; file descriptors; requests per second; the answer beyond |
 //! | `socket`, `tls` | a client's socket: TCP, or TLS over it; certificates and keys |
 //! | `session` | the shared state of a connection; its limits; answers that are not sent yet |
 //! | `clients`, `client_facts` | who is connected, for operators |
@@ -74,6 +74,7 @@ mod port;
 mod queues;
 mod recent_log;
 mod request;
+mod request_rate;
 mod request_times;
 mod server;
 mod session;

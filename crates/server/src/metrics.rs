@@ -26,6 +26,7 @@ pub struct ServerMetrics {
     pub(crate) connections_total: Counter,
     pub(crate) connections_refused: Counter,
     pub(crate) connections_stalled: Counter,
+    pub(crate) requests_delayed: Counter,
     pub(crate) logins: Counter,
     pub(crate) logins_failed: Counter,
     memory: Arc<ClientMemory>,
@@ -41,6 +42,7 @@ impl ServerMetrics {
             connections_total: Counter::default(),
             connections_refused: Counter::default(),
             connections_stalled: Counter::default(),
+            requests_delayed: Counter::default(),
             logins: Counter::default(),
             logins_failed: Counter::default(),
             memory,
@@ -72,6 +74,11 @@ impl ServerMetrics {
             "connections_stalled",
             "Connections closed since their clients stopped amid a request, or took none of their answers",
             self.connections_stalled.clone(),
+        );
+        registry.register(
+            "requests_delayed",
+            "Requests that waited for native_transport_max_requests_per_second",
+            self.requests_delayed.clone(),
         );
         registry.register("logins", "Logins with the right password", self.logins.clone());
         registry.register(

@@ -1,6 +1,7 @@
 //! Options of the CQL server, from the settings and the machine.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ pub struct ServerOptions {
     pub message_bytes_max: u32,
     /// For clients of v5 whose STARTUP has no THROW_ON_OVERLOAD: refuse requests at once while memory is short, without a wait.
     pub throws_on_overload: bool,
+    /// Requests per second of all clients together; `None` is no limit.
+    pub requests_per_sec_max: Option<NonZeroU32>,
     /// Threads for network I/O.
     pub network_threads: usize,
     /// Threads for statements that touch a few rows.
@@ -75,6 +78,9 @@ impl ServerOptions {
             frame_bytes_max: of_protocol(settings.native_transport_max_frame_size.0),
             message_bytes_max: of_protocol(message_bytes_max.0),
             throws_on_overload: settings.native_transport_throw_on_overload,
+            requests_per_sec_max: settings
+                .native_transport_rate_limiting_enabled
+                .then_some(settings.native_transport_max_requests_per_second),
             network_threads: processors.div_ceil(2),
             request_threads: threads(settings.native_transport_max_threads, (2 * processors).max(4)),
             heavy_threads: threads(settings.native_transport_max_heavy_threads, processors.max(2)),

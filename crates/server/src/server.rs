@@ -28,6 +28,7 @@ use crate::options::ServerOptions;
 use crate::port::{Port, PortError};
 use crate::queues::PoolSizes;
 use crate::request::Requests;
+use crate::request_rate::RequestRate;
 use crate::statements::Statements;
 use crate::system::SchemaListener;
 use crate::tls::{Encryption, TlsError};
@@ -135,6 +136,9 @@ impl Server {
                 metrics: metrics.clone(),
                 logins,
                 encryption: encryption.map(Arc::new),
+                rate: options
+                    .requests_per_sec_max
+                    .map(|rate| Arc::new(RequestRate::new(rate))),
             },
             events.clone(),
             memory,

@@ -28,6 +28,15 @@ impl Identity {
             Self::Internal | Self::Anonymous => None,
         }
     }
+
+    /// True for a role that was a superuser when its rights were last read. Each statement is checked with
+    /// [`AccessControl::check`](super::AccessControl::check) first, which reads them.
+    pub(crate) fn is_superuser(&self) -> bool {
+        match self {
+            Self::User(login) => login.rights.load().is_superuser(),
+            Self::Internal | Self::Anonymous => false,
+        }
+    }
 }
 
 /// A role with which clients have logged in. All their sessions share it.

@@ -101,6 +101,21 @@ pub struct Guardrails {
     pub simplestrategy_enabled: bool,
 }
 
+impl Guardrails {
+    /// What holds for superusers: no guardrail, but the settings that Cassandra does not count among them.
+    #[must_use]
+    pub(crate) fn of_superusers(&self) -> Self {
+        Self {
+            sai_sstable_indexes_per_query: Threshold::default(),
+            unlogged_batch_across_partitions: self.unlogged_batch_across_partitions,
+            use_statements_enabled: self.use_statements_enabled,
+            drop_compact_storage_enabled: self.drop_compact_storage_enabled,
+            ..Self::default()
+        }
+    }
+}
+
+/// The defaults of Cassandra's settings.
 impl Default for Guardrails {
     fn default() -> Self {
         Self {

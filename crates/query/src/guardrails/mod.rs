@@ -1,7 +1,7 @@
 //! Guardrails: the operator's limits and switches, under Cassandra's names and with its messages.
 //!
 //! A limit has two thresholds: above the first the client is warned, above the second the statement is refused. Statements on
-//! the server's own keyspaces are exempt. Compat: `org.apache.cassandra.db.guardrails` of Cassandra 5.0.
+//! the server's own keyspaces are exempt, and so are superusers. Compat: `org.apache.cassandra.db.guardrails` of Cassandra 5.0.
 //!
 //! | module | what |
 //! | --- | --- |

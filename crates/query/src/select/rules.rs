@@ -5,26 +5,23 @@ use ilion_schema::{Column, ColumnKind, TableSchema};
 
 use super::group_by::GroupBy;
 use super::selection::Selection;
+use crate::Error;
+use crate::context::PlanContext;
 use crate::guardrails::ensure;
 use crate::restrictions::Restrictions;
-use crate::{Error, QueryOptions};
 
-/// Refuses ALLOW FILTERING if the operator has switched it off.
-pub(super) fn check_filtering(ast: &ast::Select, options: &QueryOptions) -> Result<(), Error> {
-    if ast.allow_filtering && !options.allow_filtering {
-        return Err(Error::invalid(
+/// Notes ALLOW FILTERING and GROUP BY if the operator has switched them off.
+pub(super) fn note_forbidden(ast: &ast::Select, context: &PlanContext<'_>) {
+    if ast.allow_filtering && !context.options.allow_filtering {
+        context.forbid(Err(Error::invalid(
             "Guardrail allow_filtering violated: Querying with ALLOW FILTERING is not allowed. ALLOW FILTERING can \
              potentially visit all the data in the table and have unpredictable performance.",
-        ));
+        )));
     }
     if !ast.group_by.is_empty() {
-        ensure(
-            "group_by",
-            options.guardrails.group_by_enabled,
-            "GROUP BY functionality",
-        )?;
+        let is_enabled = context.options.guardrails.group_by_enabled;
+        context.forbid(ensure("group_by", is_enabled, "GROUP BY functionality"));
     }
-    Ok(())
 }
 
 /// Refuses PER PARTITION LIMIT with DISTINCT, which has one row per partition.

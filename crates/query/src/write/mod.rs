@@ -108,16 +108,16 @@ impl ModifyPlan {
         };
         check_derived(&plan.table, context)?;
         let limits = &context.options.guardrails;
-        ensure(
+        context.forbid(ensure(
             "user_timestamps",
             limits.user_timestamps_enabled || !plan.has_timestamp(),
             "User provided timestamps (USING TIMESTAMP)",
-        )?;
-        ensure(
+        ));
+        context.forbid(ensure(
             "read_before_write_list_operations",
             limits.read_before_write_list_operations_enabled || !plan.reads(),
             "List operation requiring read before write",
-        )?;
+        ));
         plan.has_views = has_views(context.schema, &plan.table);
         Ok(plan)
     }

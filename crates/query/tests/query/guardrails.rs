@@ -555,3 +555,54 @@ fn the_own_default_compaction_is_no_property_that_a_client_gave() {
     let shown = session.query("CREATE TABLE m (k int PRIMARY KEY) WITH compression = {'enabled': 'false'}");
     assert!(!shown.contains("error"), "{shown}");
 }
+
+#[test]
+fn superusers_are_exempt_also_from_what_was_planned_for_others() {
+    let mut session = Session::in_memory();
+    session.require_login();
+    session.script(SCHEMA);
+    session.script("CREATE ROLE bob WITH LOGIN = true AND PASSWORD = 'bob'");
+    session.script("GRANT ALL ON ALL KEYSPACES TO bob");
+    session.limit(Guardrails {
+        group_by_enabled: false,
+        user_timestamps_enabled: false,
+        read_before_write_list_operations_enabled: false,
+        drop_truncate_table_enabled: false,
+        use_statements_enabled: false,
+        column_value_size: of(1, 4),
+        tables: of(0, 1),
+        ..Guardrails::default()
+    });
+    let guarded = [
+        "SELECT k, max(c) FROM ks.t GROUP BY k",
+        "INSERT INTO ks.t (k, c) VALUES (1, 1) USING TIMESTAMP 5",
+        "BEGIN BATCH INSERT INTO ks.t (k, c) VALUES (1, 1) USING TIMESTAMP 5; APPLY BATCH",
+        "UPDATE ks.t SET l[0] = 1 WHERE k = 1 AND c = 1",
+        "INSERT INTO ks.t (k, c, v) VALUES (1, 1, 'three')",
+        "CREATE TABLE ks.another (k int PRIMARY KEY)",
+        "TRUNCATE ks.t",
+    ];
+    // The list has an element to replace.
+    session.log_in("cassandra");
+    session.script("INSERT INTO ks.t (k, c, l) VALUES (1, 1, [7])");
+    for statement in guarded {
+        session.log_in("bob");
+        let refused = session.query(statement);
+        assert!(
+            refused.starts_with("error Invalid: Guardrail"),
+            "{statement}: {refused}"
+        );
+        session.log_in("cassandra");
+        let answer = session.query(statement);
+        assert!(
+            !answer.contains("error") && !answer.contains("Guardrail"),
+            "{statement}: {answer}"
+        );
+        session.script("DROP TABLE IF EXISTS ks.another");
+        session.log_in("bob");
+        assert_eq!(session.query(statement), refused, "{statement}");
+    }
+    session.log_in("cassandra");
+    let refused = session.query("USE ks");
+    assert!(refused.contains("USE statements prohibited"), "{refused}");
+}

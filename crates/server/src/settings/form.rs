@@ -6,6 +6,7 @@
 //! ```
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -268,7 +269,7 @@ macro_rules! number_form {
     )+};
 }
 
-number_form!(u16, u32, u64, usize);
+number_form!(u16, u32, u64, usize, NonZeroU32);
 
 /// `auto` is `None`: the value follows from the machine or from another setting.
 impl<T: Form> Form for Option<T> {

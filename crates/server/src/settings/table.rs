@@ -4,6 +4,7 @@
 //! among them.
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -126,6 +127,10 @@ settings! {
         was "native_transport_max_concurrent_requests_in_bytes_per_ip" in "B";
     /// Whether clients of v5 without THROW_ON_OVERLOAD in STARTUP get 0x1001 at once while memory for requests is short, instead of after 2s.
     native_transport_throw_on_overload: bool = "false";
+    /// Whether `native_transport_max_requests_per_second` holds.
+    native_transport_rate_limiting_enabled: bool = "false";
+    /// Requests per second of all clients together, if `native_transport_rate_limiting_enabled`. Further ones wait for their turn; of clients with THROW_ON_OVERLOAD they are refused (0x1001).
+    native_transport_max_requests_per_second: NonZeroU32 = "1000000";
     /// Requests of a connection that may wait or run at a time; beyond it, nothing is read from the connection.
     native_transport_max_requests_in_flight: u32 = "2048";
     /// Bytes of such requests; beyond it, nothing is read from the connection.

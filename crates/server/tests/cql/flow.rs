@@ -1,10 +1,11 @@
 //! Clients that read too slowly or send too fast.
 
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use ilion_protocol::{Query, QueryParams, Request, Value, Values, Version};
+use ilion_protocol::{ErrorDetail, Query, QueryParams, Request, Response, Startup, Value, Values, Version};
 use ilion_server::NoLog;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
@@ -144,4 +145,74 @@ fn a_client_that_leaves_amid_its_answers_is_forgotten() {
     }
     let mut next = Client::open(setup.server.address(), Version::V4, None);
     rows_of(next.query("SELECT keyspace where"));
+}
+
+/// Sends 50 requests at once to a server that takes so many per second; returns how many were answered, refused and delayed.
+fn hurry(per_sec: u32, options: &[(&str, &str)]) -> (usize, usize, String) {
+    let setup = start_with(
+        |options| options.requests_per_sec_max = NonZeroU32::new(per_sec),
+        Arc::new(NoLog),
+    );
+    let mut client = Client::connect(setup.server.address(), Version::V4);
+    let mut startup = Startup::new(None);
+    let options = options.iter();
+    startup
+        .options
+        .extend(options.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    assert_eq!(client.start(startup), Response::Ready);
+    let requests: Vec<u8> = (0..50)
+        .flat_map(|stream| client.encode(stream, query("SELECT keyspace where")))
+        .collect();
+    client.stream.write_all(&requests).unwrap();
+    let answers: Vec<Response> = (0..50).map(|_| client.receive().response).collect();
+    let (refused, answered): (Vec<Response>, Vec<Response>) = answers
+        .into_iter()
+        .partition(|answer| matches!(answer, Response::Error(_)));
+    for refused in &refused {
+        let Response::Error(error) = refused else { continue };
+        assert_eq!(error.detail, ErrorDetail::Overloaded);
+        let limit = format!("limit of {per_sec} requests/second");
+        assert!(error.message.contains(&limit), "{}", error.message);
+    }
+    let mut registry = Registry::default();
+    setup.server.register_metrics(&mut registry);
+    let mut metrics = String::new();
+    encode(&mut metrics, &registry).unwrap();
+    let delayed = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("cql_requests_delayed_total "));
+    (
+        answered.len(),
+        refused.len(),
+        delayed.unwrap_or_default().to_owned(),
+    )
+}
+
+#[test]
+fn requests_beyond_the_rate_wait_for_their_turn() {
+    let (answered, refused, delayed) = hurry(200, &[]);
+    assert_eq!((answered, refused), (50, 0));
+    assert_ne!(delayed, "0");
+}
+
+#[test]
+fn who_asks_for_it_is_refused_beyond_the_rate() {
+    let (answered, refused, delayed) = hurry(2, &[("THROW_ON_OVERLOAD", "1")]);
+    assert!(answered >= 1 && refused >= 1, "{answered}, {refused}");
+    assert_eq!(delayed, "0");
+}
+
+#[test]
+fn a_server_stops_while_requests_wait_for_their_turn() {
+    let setup = start_with(
+        |options| options.requests_per_sec_max = NonZeroU32::new(1),
+        Arc::new(NoLog),
+    );
+    let mut client = Client::open(setup.server.address(), Version::V4, None);
+    for stream in 0..5000 {
+        client.send_query(stream, "SELECT keyspace where");
+    }
+    rows_of(client.receive().response);
+    drop(setup);
+    while client.try_receive().is_some() {}
 }
