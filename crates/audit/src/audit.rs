@@ -1,25 +1,15 @@
 //! The audit log of a node, on or off.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
 use arc_swap::ArcSwapOption;
 use ilion_env::{Env, Result};
 use parking_lot::Mutex;
 
+use crate::counts::Counts;
 use crate::log::{AuditLog, Options};
-
-/// Counts of entries since the start of the node.
-#[derive(Debug, Default)]
-pub struct Counts {
-    /// Entries written.
-    pub written: AtomicU64,
-    /// Entries dropped while the queue was full.
-    pub dropped: AtomicU64,
-    /// Entries lost since the file could not be written.
-    pub failed: AtomicU64,
-}
 
 /// The audit log of a node, on or off.
 pub struct Audit {

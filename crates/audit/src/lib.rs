@@ -15,7 +15,8 @@
 //! | `roll` | when a file is complete, and which files are removed; pure |
 //! | `files` | the files |
 //! | `log` | [`AuditLog`]: filter, queue and thread |
-//! | `audit` | [`Audit`]: on or off; [`Counts`] |
+//! | `counts` | [`Counts`]: entries written, dropped, lost |
+//! | `audit` | [`Audit`]: on or off |
 //!
 //! Compat: types, categories, field names and filters are those of `org.apache.cassandra.audit` in Cassandra 5.0. The lines are
 //! JSON, and the files roll as those of `BinLog` do.
@@ -24,6 +25,7 @@
 //! `target`.
 
 mod audit;
+mod counts;
 mod entry;
 mod files;
 mod filter;
@@ -32,7 +34,8 @@ mod queue;
 mod roll;
 mod target;
 
-pub use audit::{Audit, Counts};
+pub use audit::Audit;
+pub use counts::Counts;
 pub use entry::{Category, Entry, EntryType};
 pub use filter::{Choice, Filter};
 pub use log::{AuditLog, Options, WhenFull};

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use arc_swap::ArcSwap;
 use ilion_env::{Env, Error, Result};
 
-use crate::audit::Counts;
+use crate::counts::Counts;
 use crate::entry::Entry;
 use crate::files::Files;
 use crate::filter::Filter;
