@@ -123,7 +123,6 @@ entry_types! {
     Grant = Dcl,
     Revoke = Dcl,
     ListRoles = Dcl,
-    ListUsers = Dcl,
     ListSuperusers = Dcl,
     ListPermissions = Dcl,
     CreateIdentity = Dcl,

@@ -47,10 +47,10 @@ impl Target {
             Statement::CreateType(create) => Self::named(T::CreateType, &create.name),
             Statement::AlterType(alter) => Self::named(T::AlterType, &alter.name),
             Statement::DropType(drop) => Self::named(T::DropType, &drop.name),
-            Statement::CreateIndex(create) => {
-                let name = create.name.as_ref().unwrap_or(&create.table.name);
-                Self::beside(T::CreateIndex, &create.table, name)
-            }
+            Statement::CreateIndex(create) => Self {
+                scope: create.name.clone(),
+                ..Self::named(T::CreateIndex, &create.table)
+            },
             Statement::DropIndex(drop) => Self::named(T::DropIndex, &drop.name),
             Statement::CreateView(create) => Self::named(T::CreateView, &create.view),
             Statement::AlterView(alter) => Self::named(T::AlterView, &alter.view),
@@ -68,8 +68,8 @@ impl Target {
             Statement::RevokePermissions(change) => Self::on_resource(T::Revoke, &change.resource),
             Statement::GrantRole(_) => Self::bare(T::Grant),
             Statement::RevokeRole(_) => Self::bare(T::Revoke),
-            Statement::ListRoles(_) => Self::bare(T::ListRoles),
-            Statement::ListUsers => Self::bare(T::ListUsers),
+            // Compat: LIST USERS is a LIST ROLES.
+            Statement::ListRoles(_) | Statement::ListUsers => Self::bare(T::ListRoles),
             Statement::ListSuperusers => Self::bare(T::ListSuperusers),
             Statement::ListPermissions(_) => Self::bare(T::ListPermissions),
             Statement::AddIdentity(_) => Self::bare(T::CreateIdentity),
@@ -148,7 +148,7 @@ mod tests {
             ("DROP KEYSPACE ks", T::DropKeyspace, "ks", ""),
             ("CREATE TABLE ks.t (k int PRIMARY KEY)", T::CreateTable, "ks", "t"),
             ("CREATE INDEX i ON ks.t (v)", T::CreateIndex, "ks", "i"),
-            ("CREATE INDEX ON ks.t (v)", T::CreateIndex, "ks", "t"),
+            ("CREATE INDEX ON ks.t (v)", T::CreateIndex, "ks", ""),
             ("DROP INDEX ks.i", T::DropIndex, "ks", "i"),
             ("DROP MATERIALIZED VIEW ks.v", T::DropView, "ks", "v"),
             ("DROP FUNCTION ks.f", T::DropFunction, "ks", "f"),
@@ -159,7 +159,7 @@ mod tests {
             ("GRANT readers TO bob", T::Grant, "", ""),
             ("REVOKE SELECT ON ks.t FROM bob", T::Revoke, "ks", "t"),
             ("LIST ROLES", T::ListRoles, "", ""),
-            ("LIST USERS", T::ListUsers, "", ""),
+            ("LIST USERS", T::ListRoles, "", ""),
             ("LIST ALL PERMISSIONS", T::ListPermissions, "", ""),
             ("DESCRIBE KEYSPACES", T::Describe, "", ""),
         ] {

@@ -2,7 +2,7 @@
 
 use ilion_audit::{Category, Choice, Filter, Limits, Options, WhenFull};
 
-use crate::settings::{AuditLogger, Categories, Names, RollCycle, Settings};
+use crate::settings::{AuditLogger, Categories, Names, Settings};
 
 /// Refuses a logger that is not built, if the log is enabled.
 ///
@@ -45,7 +45,7 @@ pub(crate) fn audit_options(settings: &Settings) -> Options {
         queue_bytes_max: usize::try_from(settings.audit_logging_options_max_queue_weight.0)
             .unwrap_or(usize::MAX),
         limits: Limits {
-            period_secs: period_secs(settings.audit_logging_options_roll_cycle),
+            period_secs: settings.audit_logging_options_roll_cycle.period_secs,
             log_bytes_max: settings.audit_logging_options_max_log_size.0,
         },
         filter: Filter {
@@ -72,16 +72,4 @@ fn choice(included: &Names, excluded: &Names) -> Choice {
 fn names_of(categories: &Categories) -> Names {
     let categories = categories.0.iter().copied();
     Names(categories.map(Category::name).map(str::to_owned).collect())
-}
-
-fn period_secs(cycle: RollCycle) -> u32 {
-    match cycle {
-        RollCycle::Minutely => 60,
-        RollCycle::Hourly | RollCycle::FastHourly => 3600,
-        RollCycle::Daily
-        | RollCycle::FastDaily
-        | RollCycle::LargeDaily
-        | RollCycle::XLargeDaily
-        | RollCycle::HugeDaily => 86_400,
-    }
 }

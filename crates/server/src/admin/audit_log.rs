@@ -47,7 +47,7 @@ pub struct AuditLogReport {
     pub options: Vec<(String, String)>,
 }
 
-/// Compat: what `nodetool getauditlog` prints.
+/// Compat: the names and columns that `nodetool getauditlog` prints.
 impl fmt::Display for AuditLogReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.options.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

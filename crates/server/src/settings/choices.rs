@@ -83,24 +83,55 @@ choices!(AuditLogger, "Where the audit log goes (`audit_logging_options`: `logge
     NoOp = "NoOpAuditLogger",
 });
 
-choices!(RollCycle, "The period of a file of the audit log (`audit_logging_options`: `roll_cycle`).", {
-    /// An hour.
-    FastHourly = "FAST_HOURLY",
-    /// An hour.
-    Hourly = "HOURLY",
-    /// A minute.
-    Minutely = "MINUTELY",
-    /// A day.
-    Daily = "DAILY",
-    /// A day.
-    FastDaily = "FAST_DAILY",
-    /// A day.
-    LargeDaily = "LARGE_DAILY",
-    /// A day.
-    XLargeDaily = "XLARGE_DAILY",
-    /// A day.
-    HugeDaily = "HUGE_DAILY",
-});
+/// The period of a file of the audit log (`audit_logging_options`: `roll_cycle`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RollCycle {
+    name: &'static str,
+    /// Its length.
+    pub period_secs: u32,
+}
+
+impl RollCycle {
+    /// Compat: names and lengths of `RollCycles` of Chronicle Queue, but for those of its tests. Names of one length differ there in
+    /// how many entries a file has room for.
+    const ALL: [Self; 20] = [
+        Self::new("MINUTELY", 60),
+        Self::new("FIVE_MINUTELY", 5 * 60),
+        Self::new("TEN_MINUTELY", 10 * 60),
+        Self::new("TWENTY_MINUTELY", 20 * 60),
+        Self::new("HALF_HOURLY", 30 * 60),
+        Self::new("HOURLY", 3600),
+        Self::new("FAST_HOURLY", 3600),
+        Self::new("LARGE_HOURLY", 3600),
+        Self::new("LARGE_HOURLY_SPARSE", 3600),
+        Self::new("LARGE_HOURLY_XSPARSE", 3600),
+        Self::new("TWO_HOURLY", 2 * 3600),
+        Self::new("FOUR_HOURLY", 4 * 3600),
+        Self::new("SIX_HOURLY", 6 * 3600),
+        Self::new("DAILY", 86_400),
+        Self::new("FAST_DAILY", 86_400),
+        Self::new("SMALL_DAILY", 86_400),
+        Self::new("LARGE_DAILY", 86_400),
+        Self::new("XLARGE_DAILY", 86_400),
+        Self::new("HUGE_DAILY", 86_400),
+        Self::new("HUGE_DAILY_XSPARSE", 86_400),
+    ];
+
+    const fn new(name: &'static str, period_secs: u32) -> Self {
+        Self { name, period_secs }
+    }
+}
+
+impl Form for RollCycle {
+    fn parse(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|cycle| cycle.name == text);
+        found.ok_or_else(|| format!("one of {}", Self::ALL.map(|cycle| cycle.name).join(", ")))
+    }
+
+    fn print(&self) -> String {
+        self.name.to_owned()
+    }
+}
 
 /// Categories of the audit log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -194,8 +194,8 @@ settings! {
     audit_logging_options_included_users: Names = "none";
     /// Roles whose requests are not logged.
     audit_logging_options_excluded_users: Names = "none";
-    /// How long a file of the audit log is written: MINUTELY; HOURLY, FAST_HOURLY; DAILY, FAST_DAILY, LARGE_DAILY, XLARGE_DAILY, HUGE_DAILY. It ends earlier at an eighth of `max_log_size`.
-    audit_logging_options_roll_cycle: RollCycle = "FAST_HOURLY";
+    /// How long a file of the audit log is written: MINUTELY, HALF_HOURLY, HOURLY, SIX_HOURLY, DAILY and the like; FAST_HOURLY and HOURLY are the same. It ends earlier at an eighth of `max_log_size`.
+    audit_logging_options_roll_cycle: RollCycle = "HOURLY";
     /// Whether requests wait while `max_queue_weight` is reached; otherwise their entries are dropped and counted.
     audit_logging_options_block: bool = "true";
     /// Bytes of entries that may wait to be written.

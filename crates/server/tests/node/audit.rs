@@ -15,7 +15,7 @@ use ilion_protocol::{
 use ilion_server::SuperuserChoice;
 use ilion_server::admin::{Admin as _, AuditLogReport, EngineAdmin};
 use ilion_server::settings::{
-    AuditLogger, Authenticator, Authorizer, Categories, Names, RollCycle, Settings, Size,
+    AuditLogger, Authenticator, Authorizer, Categories, Loaded, Names, RollCycle, Settings, Size,
 };
 use serde_json::Value;
 
@@ -28,6 +28,16 @@ const BOB: (&str, &str) = ("bob", "sEcReT");
 
 fn on(settings: &mut Settings) {
     settings.audit_logging_options_enabled = true;
+}
+
+/// Files end with each minute.
+fn minutely() -> RollCycle {
+    let mut loaded = Loaded::default();
+    let place = || String::new();
+    loaded
+        .set("audit_logging_options_roll_cycle", "MINUTELY", place)
+        .unwrap();
+    loaded.settings.audit_logging_options_roll_cycle
 }
 
 fn with_logins(settings: &mut Settings) {
@@ -438,7 +448,7 @@ fn keyspaces_categories_and_users_are_included_and_excluded() {
 #[test]
 fn files_roll_with_their_period_and_go_beyond_the_size() {
     let setup = start(|settings| {
-        settings.audit_logging_options_roll_cycle = RollCycle::Minutely;
+        settings.audit_logging_options_roll_cycle = minutely();
         settings.audit_logging_options_max_log_size = Size(1);
     });
     let mut client = setup.client(Version::V5);
@@ -449,7 +459,7 @@ fn files_roll_with_their_period_and_go_beyond_the_size() {
     // Each line is larger than the log may be.
     assert_eq!(at_first, ["audit.log"]);
     assert_eq!(entries(&setup.env).len(), 1);
-    let setup = start(|settings| settings.audit_logging_options_roll_cycle = RollCycle::Minutely);
+    let setup = start(|settings| settings.audit_logging_options_roll_cycle = minutely());
     let mut client = setup.client(Version::V5);
     setup.make_table_and_wait(&mut client);
     let (sender, receiver) = mpsc::channel();
@@ -480,7 +490,7 @@ fn files_roll_with_their_period_and_go_beyond_the_size() {
 /// A node whose thread of the audit log stands still at the end of a file, until the sender is dropped.
 fn start_and_stall(adjust: impl FnOnce(&mut Settings)) -> (Setup, Client, mpsc::Sender<()>) {
     let setup = start(|settings| {
-        settings.audit_logging_options_roll_cycle = RollCycle::Minutely;
+        settings.audit_logging_options_roll_cycle = minutely();
         settings.audit_logging_options_max_queue_weight = Size(1);
         adjust(settings);
     });
