@@ -16,6 +16,7 @@ use ilion_cql::hide_secrets;
 use ilion_env::Env;
 use ilion_protocol::{Batch, ErrorDetail, ErrorResponse, Request, StatementSource};
 use ilion_query::{ClientState, Consistency, Error, Identity, Prepared};
+use ilion_types::hex;
 use parking_lot::RwLock;
 use uuid::Uuid;
 
@@ -140,11 +141,16 @@ impl Auditor {
                 StatementSource::Text(text) => {
                     context.executed(text, Target::of_text(text).as_ref(), Some(id));
                 }
-                StatementSource::Prepared(prepared) => {
-                    if let Some(prepared) = statements.prepared(prepared) {
+                StatementSource::Prepared(member) => match statements.prepared(member) {
+                    Some(prepared) => {
                         context.executed(prepared.text(), self.target_of(&prepared).as_deref(), Some(id));
                     }
-                }
+                    // It was executed, and forgotten meanwhile.
+                    None => {
+                        let text = format!("prepared statement 0x{}", hex::print(member));
+                        context.record(EntryType::Batch, None, &text, Some(id));
+                    }
+                },
             }
         }
     }
