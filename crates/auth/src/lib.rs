@@ -12,11 +12,13 @@
 //! | `grants` | [`Grants`]: the permissions of a role and of the roles granted to it |
 //! | `password` | bcrypt hashes |
 //! | `plain` | the token of SASL PLAIN |
+//! | `cidr` | [`Cidr`], [`groups_of`]: which groups an address belongs to |
 //! | `pace` | [`LoginPace`]: how long an address waits after failed logins |
 //!
 //! Not here: the tables of `system_auth` and the statements (`ilion_query::access`), threads and sockets (`ilion_server`).
 //! When you add a permission, add it to `Permission::ALL` and to the resources that it applies to.
 
+mod cidr;
 mod grants;
 mod pace;
 pub mod password;
@@ -25,6 +27,7 @@ pub mod plain;
 mod resource;
 mod role;
 
+pub use cidr::{Cidr, groups_of};
 pub use grants::Grants;
 pub use pace::LoginPace;
 pub use permission::{Permission, Permissions};

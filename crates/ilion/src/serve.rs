@@ -171,8 +171,8 @@ fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path
     println!(
         "CQL clients connect to {address}, for instance: cqlsh {}{} {}",
         match settings.authenticator {
-            Authenticator::AllowAll => "",
-            Authenticator::Password => "-u ROLE ",
+            Authenticator::AllowAll | Authenticator::MutualTls => "",
+            Authenticator::Password | Authenticator::MutualTlsWithPasswordFallback => "-u ROLE ",
         },
         address.ip(),
         address.port()

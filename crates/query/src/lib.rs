@@ -70,7 +70,7 @@ mod views;
 mod write;
 
 pub use access::{
-    AccessControl, AccessOptions, Authenticator, Authorizer, FirstSuperuser, Identity, Login,
+    AccessControl, AccessOptions, Authenticator, Authorizer, CidrAuthorizer, FirstSuperuser, Identity, Login,
     NetworkAuthorizer, SetupError,
 };
 pub use batch_sizes::{BatchSizes, Sizes};

@@ -13,6 +13,7 @@
 #![expect(clippy::unwrap_used, reason = "a tool for developers")]
 
 use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use ilion_env::{MemEnv, cost};
@@ -23,6 +24,7 @@ use ilion_server::Node;
 use ilion_server::costs::{CostShard, Spent};
 use ilion_server::settings::{Authenticator, Authorizer, CommitLogSync, Settings};
 
+const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const KEYS: u64 = 2000;
 
 fn key(number: u64) -> Value {
@@ -83,7 +85,7 @@ fn logged_in(node: &Node) -> Identity {
     };
     access.create_superuser(&of("root")).unwrap();
     let mut root = ClientState {
-        identity: Identity::User(access.log_in("root", "root").unwrap()),
+        identity: Identity::User(access.log_in("root", "root", LOCALHOST).unwrap()),
         ..ClientState::default()
     };
     for text in [
@@ -94,7 +96,7 @@ fn logged_in(node: &Node) -> Identity {
         let options = ExecuteOptions::default();
         node.processor().query(&mut root, text, &options).unwrap();
     }
-    Identity::User(access.log_in("app", "app").unwrap())
+    Identity::User(access.log_in("app", "app", LOCALHOST).unwrap())
 }
 
 #[expect(clippy::print_stdout, reason = "this is what it is for")]

@@ -291,6 +291,9 @@ impl Connection {
                 break Stop::NeedsRoom;
             }
             let stage = self.session.stage();
+            if stage == ConnectionStage::Refused {
+                break Stop::End(End::AfterAnswers);
+            }
             let is_ready = stage == ConnectionStage::Ready;
             if is_ready && !self.takes_long_requests {
                 self.take_long_requests();
@@ -346,12 +349,15 @@ impl Connection {
     fn shake_hands(&mut self, frame: &Frame) {
         let answer = handshake::answer(
             &self.session,
+            &self.stream,
             &mut self.decoder,
             frame,
             self.limits.throws_on_overload,
             &self.logins,
         );
-        self.session.deliver(answer, InFlight::default(), SentBy::Caller);
+        if let Some(answer) = answer {
+            self.session.deliver(answer, InFlight::default(), SentBy::Caller);
+        }
     }
 
     /// Lifts the limit of requests before the login.
@@ -446,9 +452,10 @@ impl Silence {
     fn deadline(&self, stage: ConnectionStage) -> Option<(Instant, bool)> {
         let after = |timeout: Duration| (!timeout.is_zero()).then(|| Instant::now() + timeout);
         match stage {
-            ConnectionStage::Established | ConnectionStage::Authenticating | ConnectionStage::Checking => {
-                Some((self.startup_deadline, true))
-            }
+            ConnectionStage::Established
+            | ConnectionStage::Authenticating
+            | ConnectionStage::Checking
+            | ConnectionStage::Refused => Some((self.startup_deadline, true)),
             ConnectionStage::Ready if self.is_amid_request => Some((after(self.limits.stall_timeout)?, true)),
             ConnectionStage::Ready => Some((after(self.limits.idle_timeout)?, false)),
         }

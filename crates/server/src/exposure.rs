@@ -17,7 +17,7 @@ pub enum Exposure {
 /// What the operator can do, as a sentence.
 pub fn check_exposure(settings: &Settings, exposure: Exposure) -> Result<(), String> {
     let is_closed = settings.rpc_address.to_canonical().is_loopback()
-        || settings.authenticator == Authenticator::Password
+        || settings.authenticator != Authenticator::AllowAll
         || exposure == Exposure::Accepted;
     if is_closed {
         return Ok(());

@@ -1,5 +1,7 @@
 //! OPTIONS and STARTUP at the beginning of a session: answered by the task of the connection, never in segments.
 
+use std::sync::Arc;
+
 use ilion_protocol::{
     Compression, ErrorResponse, Frame, FrameDecoder, Request, RequestFrame, Response, ResponseHead, Startup,
     Version, encode_response,
@@ -9,43 +11,42 @@ use crate::answer::Reply;
 use crate::logins::Logins;
 use crate::request::{expect_in_stage, supported};
 use crate::session::{ConnectionStage, Session, Wire};
+use crate::socket::Socket;
 
-/// Answers a frame that came before STARTUP was accepted. A valid STARTUP opens the session; the client may have to log in.
+/// Answers a frame that came before STARTUP was accepted. A valid STARTUP opens the session; the client may have to log in. `None` if
+/// a thread of the logins answers.
 pub(crate) fn answer(
-    session: &Session,
+    session: &Arc<Session>,
+    socket: &Socket,
     decoder: &mut FrameDecoder,
     frame: &Frame,
     throws_by_default: bool,
     logins: &Logins,
-) -> Vec<u8> {
+) -> Option<Vec<u8>> {
     let response = RequestFrame::decode(frame)
         .map_err(ErrorResponse::from)
-        .and_then(|request| respond(session, decoder, &request, throws_by_default, logins))
-        .unwrap_or_else(Response::Error);
+        .and_then(|request| {
+            expect_in_stage(ConnectionStage::Established, &request.request)?;
+            let Request::Startup(startup) = &request.request else {
+                return Ok(Some(options()?));
+            };
+            open(session, decoder, startup, request.version)?;
+            session.throw_on_overload(startup.throws_on_overload(request.version, throws_by_default));
+            Ok(logins.begin(session, socket, frame))
+        })
+        .unwrap_or_else(|error| Some(Response::Error(error)))?;
+    Some(encode(frame.version, frame.stream, &response))
+}
+
+/// Encodes an answer to OPTIONS or STARTUP.
+pub(crate) fn encode(version: Version, stream: i16, response: &Response) -> Vec<u8> {
     let mut out = Vec::new();
     // These answers are far below the limit of an envelope.
-    let _ = encode_response(
-        &mut out,
-        &ResponseHead::new(frame.version, frame.stream),
-        &response,
-        None,
-    );
+    let _ = encode_response(&mut out, &ResponseHead::new(version, stream), response, None);
     out
 }
 
-fn respond(
-    session: &Session,
-    decoder: &mut FrameDecoder,
-    frame: &RequestFrame,
-    throws_by_default: bool,
-    logins: &Logins,
-) -> Result<Response, ErrorResponse> {
-    expect_in_stage(ConnectionStage::Established, &frame.request)?;
-    if let Request::Startup(startup) = &frame.request {
-        open(session, decoder, startup, frame.version)?;
-        session.throw_on_overload(startup.throws_on_overload(frame.version, throws_by_default));
-        return Ok(logins.begin(session));
-    }
+fn options() -> Result<Response, ErrorResponse> {
     match supported() {
         Reply::Response(response) => Ok(response),
         Reply::Rows(_) | Reply::PreparedRows { .. } => Err(ErrorResponse::server("SUPPORTED has no rows")),

@@ -1,14 +1,17 @@
-//! Logins: AUTHENTICATE, AUTH_RESPONSE and AUTH_SUCCESS.
+//! Logins: AUTHENTICATE, AUTH_RESPONSE and AUTH_SUCCESS; or a certificate.
 //!
 //! After STARTUP a client that must log in is answered with AUTHENTICATE; its session is then `Authenticating`. The task of
 //! the connection hands its AUTH_RESPONSE over to a thread of this module, and the session is `Checking` until that thread has
 //! answered: AUTH_SUCCESS, and the session is `Ready`; or an error, and the client may try again.
 //!
+//! With an authenticator of certificates, STARTUP itself is handed over with the identity in the certificate, and answered with READY; or
+//! with an error, and the session is `Refused`.
+//!
 //! Checking a password takes some 50 ms of a processor, on purpose. So the threads are few, have a low priority, and only
 //! this many checks wait for them; reads and writes of other clients go on. Logins of an address with failed ones wait before
 //! they are checked ([`LoginPace`]): they wait in a timer, which holds no thread.
 //!
-//! Compat: the rules are those of `AuthResponse` and `PasswordAuthenticator` of Cassandra 5.0.
+//! Compat: the rules are those of `AuthResponse`, `PasswordAuthenticator` and `MutualTlsAuthenticator` of Cassandra 5.0.
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,36 +30,48 @@ use ilion_query::{AccessControl, Error, Identity, Login};
 use parking_lot::Mutex;
 
 use crate::auditor::Auditor;
+use crate::certificate::CertificateLogins;
 use crate::error_table::error_response;
+use crate::handshake;
 use crate::metrics::ServerMetrics;
 use crate::request::expect_in_stage;
 use crate::session::{ConnectionStage, InFlight, SentBy, Session};
+use crate::socket::Socket;
 
 /// Most logins that wait for a thread. A hundred more of them would wait longer than clients do.
 const WAITING_MAX: usize = 1024;
-/// Characters of a role in the log.
-const ROLE_CHARS_MAX: usize = 64;
+/// Characters of a role or identity in the log.
+const NAME_CHARS_MAX: usize = 64;
 /// The class that clients are told. Compat: drivers know it.
 const AUTHENTICATOR_CLASS: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
 
-/// Checks passwords. See [`AccessControl`].
-pub trait PasswordCheck: Send + Sync {
+/// Checks logins. See [`AccessControl`].
+pub trait LoginCheck: Send + Sync {
     /// True if clients must log in.
     fn requires_login(&self) -> bool;
     /// Logs a client in; takes long.
     ///
     /// # Errors
     /// The answer to the client.
-    fn log_in(&self, role: &str, password: &str) -> Result<Arc<Login>, Error>;
+    fn log_in(&self, role: &str, password: &str, from: IpAddr) -> Result<Arc<Login>, Error>;
+    /// Logs in a client whose certificate has this identity.
+    ///
+    /// # Errors
+    /// The answer to the client.
+    fn log_in_by_identity(&self, identity: &str, from: IpAddr) -> Result<Arc<Login>, Error>;
 }
 
-impl PasswordCheck for AccessControl {
+impl LoginCheck for AccessControl {
     fn requires_login(&self) -> bool {
         self.requires_login()
     }
 
-    fn log_in(&self, role: &str, password: &str) -> Result<Arc<Login>, Error> {
-        self.log_in(role, password)
+    fn log_in(&self, role: &str, password: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
+        self.log_in(role, password, from)
+    }
+
+    fn log_in_by_identity(&self, identity: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
+        self.log_in_by_identity(identity, from)
     }
 }
 
@@ -64,20 +79,31 @@ impl PasswordCheck for AccessControl {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoLogins;
 
-impl PasswordCheck for NoLogins {
+impl LoginCheck for NoLogins {
     fn requires_login(&self) -> bool {
         false
     }
 
-    fn log_in(&self, _: &str, _: &str) -> Result<Arc<Login>, Error> {
+    fn log_in(&self, _: &str, _: &str, _: IpAddr) -> Result<Arc<Login>, Error> {
         Err(Error::BadCredentials("there are no logins".to_owned()))
     }
+
+    fn log_in_by_identity(&self, _: &str, _: IpAddr) -> Result<Arc<Login>, Error> {
+        Err(Error::BadCredentials("there are no logins".to_owned()))
+    }
+}
+
+/// What a client logs in with.
+enum Proof {
+    Password(Credentials),
+    /// The identity in its certificate.
+    Identity(String),
 }
 
 /// A login to check.
 struct Attempt {
     session: Arc<Session>,
-    credentials: Credentials,
+    proof: Proof,
     version: Version,
     stream: i16,
     cost: InFlight,
@@ -85,7 +111,9 @@ struct Attempt {
 
 /// The logins of a server.
 pub(crate) struct Logins {
-    checks: Arc<dyn PasswordCheck>,
+    checks: Arc<dyn LoginCheck>,
+    /// `None` if certificates are no logins.
+    by_certificate: Option<CertificateLogins>,
     /// `None` if nobody needs to log in.
     sender: Option<Sender<Attempt>>,
     pace: Mutex<LoginPace>,
@@ -100,7 +128,8 @@ pub(crate) struct LoginThreads(Vec<JoinHandle<()>>);
 impl Logins {
     /// Starts the threads, if clients must log in.
     pub fn start(
-        checks: Arc<dyn PasswordCheck>,
+        checks: Arc<dyn LoginCheck>,
+        by_certificate: Option<CertificateLogins>,
         thread_count: usize,
         clock: Arc<dyn Env>,
         metrics: Arc<ServerMetrics>,
@@ -110,6 +139,7 @@ impl Logins {
         let (sender, receiver) = bounded(WAITING_MAX);
         let logins = Arc::new(Self {
             checks,
+            by_certificate,
             sender: requires_login.then_some(sender),
             pace: Mutex::default(),
             clock,
@@ -134,14 +164,49 @@ impl Logins {
         Ok((logins, LoginThreads(threads)))
     }
 
-    /// The answer to a valid STARTUP, and the stage that follows.
-    pub fn begin(&self, session: &Session) -> Response {
+    /// Takes a valid STARTUP, and sets the stage that follows. Returns the answer, or `None` if a thread answers.
+    pub fn begin(&self, session: &Arc<Session>, socket: &Socket, frame: &Frame) -> Option<Response> {
         if self.sender.is_none() {
             session.set_stage(ConnectionStage::Ready);
-            return Response::Ready;
+            return Some(Response::Ready);
         }
-        session.set_stage(ConnectionStage::Authenticating);
-        Response::Authenticate(AUTHENTICATOR_CLASS.to_owned())
+        match self.identity(socket) {
+            None => {
+                session.set_stage(ConnectionStage::Authenticating);
+                Some(Response::Authenticate(AUTHENTICATOR_CLASS.to_owned()))
+            }
+            Some(Ok(identity)) => {
+                let cost = InFlight::of(frame);
+                session.set_stage(ConnectionStage::Checking);
+                session.begin(cost);
+                self.submit(Attempt {
+                    session: session.clone(),
+                    proof: Proof::Identity(identity),
+                    version: frame.version,
+                    stream: frame.stream,
+                    cost,
+                });
+                None
+            }
+            Some(Err(why)) => {
+                self.metrics.logins_failed.inc();
+                tracing::warn!(peer = %session.peer, why, "a certificate is no login");
+                self.auditor.login_failed_now(session, why);
+                session.set_stage(ConnectionStage::Refused);
+                let error = Error::BadCredentials(why.to_owned());
+                Some(Response::Error(error_response(error, session.peer.ip())))
+            }
+        }
+    }
+
+    /// The identity that the client logs in with; `None` if it logs in with a password.
+    fn identity(&self, socket: &Socket) -> Option<Result<String, &'static str>> {
+        let by_certificate = self.by_certificate?;
+        match socket.peer_certificate() {
+            Some(certificate) => Some(by_certificate.identity(&certificate)),
+            None if by_certificate.falls_back => None,
+            None => Some(Err("No certificate present on connection")),
+        }
     }
 
     /// Takes a frame of a session that has not logged in. Called by the task of its connection.
@@ -179,7 +244,7 @@ impl Logins {
         session.begin(cost);
         Ok(Attempt {
             session: session.clone(),
-            credentials,
+            proof: Proof::Password(credentials),
             version: frame.version,
             stream: frame.stream,
             cost,
@@ -215,8 +280,11 @@ impl Logins {
         if attempt.session.is_gone() {
             return;
         }
-        let Credentials { name, password } = &attempt.credentials;
-        let checked = catch_unwind(AssertUnwindSafe(|| self.checks.log_in(name, password)));
+        let from = attempt.session.peer.ip();
+        let checked = catch_unwind(AssertUnwindSafe(|| match &attempt.proof {
+            Proof::Password(Credentials { name, password }) => self.checks.log_in(name, password, from),
+            Proof::Identity(identity) => self.checks.log_in_by_identity(identity, from),
+        }));
         // The panic hook has logged the panic itself.
         let bug = || Error::ServerError("the login met a bug of the server; its log has more".to_owned());
         self.finish(attempt, checked.unwrap_or_else(|_| Err(bug())));
@@ -230,25 +298,54 @@ impl Logins {
                 self.auditor.logged_in(session, &login.role);
                 session.change_client(|client| client.state.identity = Identity::User(login));
                 session.set_stage(ConnectionStage::Ready);
-                Response::AuthSuccess(None)
+                match &attempt.proof {
+                    Proof::Password(_) => Response::AuthSuccess(None),
+                    Proof::Identity(_) => Response::Ready,
+                }
             }
             Err(error) => {
                 if matches!(error, Error::BadCredentials(_)) {
-                    self.note_failure(session.peer.ip(), &attempt.credentials.name);
+                    self.note_failure(session.peer.ip(), &attempt.proof);
                     self.auditor.login_failed(session, &error.to_string());
                 }
-                session.set_stage(ConnectionStage::Authenticating);
+                session.set_stage(match &attempt.proof {
+                    Proof::Password(_) => ConnectionStage::Authenticating,
+                    Proof::Identity(_) => ConnectionStage::Refused,
+                });
                 Response::Error(error_response(error, session.peer.ip()))
             }
         };
-        answer(session, attempt.version, attempt.stream, &response, attempt.cost);
+        let Attempt {
+            version,
+            stream,
+            cost,
+            ..
+        } = attempt;
+        match &attempt.proof {
+            Proof::Password(_) => answer(session, version, stream, &response, cost),
+            // The answer to STARTUP is in no segment, and not compressed.
+            Proof::Identity(_) => {
+                let packed = handshake::encode(version, stream, &response);
+                session.deliver(packed, cost, SentBy::Caller);
+            }
+        }
     }
 
-    fn note_failure(&self, address: IpAddr, role: &str) {
+    fn note_failure(&self, address: IpAddr, proof: &Proof) {
+        let cut = |name: &str| name.chars().take(NAME_CHARS_MAX).collect::<String>();
         self.metrics.logins_failed.inc();
-        self.pace.lock().failed(address, self.clock.monotonic_nanos());
-        let role: String = role.chars().take(ROLE_CHARS_MAX).collect();
-        tracing::warn!(%address, ?role, "a login failed");
+        match proof {
+            Proof::Password(credentials) => {
+                self.pace.lock().failed(address, self.clock.monotonic_nanos());
+                let role = cut(&credentials.name);
+                tracing::warn!(%address, ?role, "a login failed");
+            }
+            // Nobody guesses a certificate, so later logins of the address need not wait.
+            Proof::Identity(identity) => {
+                let identity = cut(identity);
+                tracing::warn!(%address, ?identity, "a login by certificate failed");
+            }
+        }
     }
 }
 

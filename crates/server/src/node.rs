@@ -32,7 +32,8 @@ use crate::open_error::OpenError;
 use crate::port::{Entrance, Port};
 use crate::server::{Server, Services, StartError};
 use crate::settings::{
-    self, AuditLogger, CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, StorageCompatibility,
+    self, AuditLogger, ClientCertificates, CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings,
+    StorageCompatibility,
 };
 use crate::system::{self, LocalNode, NodeFacts, StoredTraces};
 use crate::ticker::Ticker;
@@ -263,6 +264,10 @@ fn access_options(settings: &Settings) -> AccessOptions {
         authenticator: match settings.authenticator {
             settings::Authenticator::AllowAll => ilion_query::Authenticator::AllowAll,
             settings::Authenticator::Password => ilion_query::Authenticator::Password,
+            settings::Authenticator::MutualTls => ilion_query::Authenticator::MutualTls,
+            settings::Authenticator::MutualTlsWithPasswordFallback => {
+                ilion_query::Authenticator::MutualTlsWithPasswordFallback
+            }
         },
         authorizer: match settings.authorizer {
             settings::Authorizer::AllowAll => ilion_query::Authorizer::AllowAll,
@@ -272,6 +277,19 @@ fn access_options(settings: &Settings) -> AccessOptions {
             settings::NetworkAuthorizer::AllowAll => ilion_query::NetworkAuthorizer::AllowAll,
             settings::NetworkAuthorizer::Cassandra => ilion_query::NetworkAuthorizer::Cassandra,
         },
+        cidr_authorizer: match (
+            settings.cidr_authorizer,
+            settings.cidr_authorizer_parameters_cidr_authorizer_mode,
+        ) {
+            (settings::CidrAuthorizer::AllowAll, _) => ilion_query::CidrAuthorizer::AllowAll,
+            (settings::CidrAuthorizer::Cassandra, settings::CidrMode::Monitor) => {
+                ilion_query::CidrAuthorizer::Monitor
+            }
+            (settings::CidrAuthorizer::Cassandra, settings::CidrMode::Enforce) => {
+                ilion_query::CidrAuthorizer::Enforce
+            }
+        },
+        checks_addresses_of_superusers: settings.cidr_authorizer_parameters_cidr_checks_for_superusers,
         roles_validity: settings.roles_validity,
         permissions_validity: settings.permissions_validity,
         credentials_validity: settings.credentials_validity,
@@ -282,7 +300,7 @@ fn access_options(settings: &Settings) -> AccessOptions {
 /// Refuses settings that contradict each other.
 fn check_access(settings: &Settings) -> Result<(), OpenError> {
     let refuse = |problem: &str| Err(OpenError::Settings(problem.to_owned()));
-    let requires_login = settings.authenticator == settings::Authenticator::Password;
+    let requires_login = settings.authenticator != settings::Authenticator::AllowAll;
     if !requires_login && settings.authorizer == settings::Authorizer::Cassandra {
         return refuse(
             "authorizer: CassandraAuthorizer needs authenticator: PasswordAuthenticator, since clients of \
@@ -294,6 +312,34 @@ fn check_access(settings: &Settings) -> Result<(), OpenError> {
             "network_authorizer: CassandraNetworkAuthorizer needs authenticator: PasswordAuthenticator, since clients \
              of AllowAllAuthenticator have no roles",
         );
+    }
+    if !requires_login && settings.cidr_authorizer == settings::CidrAuthorizer::Cassandra {
+        return refuse(
+            "cidr_authorizer: CassandraCIDRAuthorizer needs authenticator: PasswordAuthenticator, since clients of \
+             AllowAllAuthenticator have no roles",
+        );
+    }
+    let is_encrypted = settings.client_encryption_options_enabled;
+    let certificates = settings.client_encryption_options_require_client_auth;
+    // Compat: `validateConfiguration` of both.
+    match settings.authenticator {
+        settings::Authenticator::MutualTls
+            if !is_encrypted || certificates != ClientCertificates::Required =>
+        {
+            return refuse(
+                "authenticator: MutualTlsAuthenticator requires client_encryption_options.enabled to be true & \
+                 client_encryption_options.require_client_auth to be true",
+            );
+        }
+        settings::Authenticator::MutualTlsWithPasswordFallback
+            if !is_encrypted || certificates == ClientCertificates::NotAsked =>
+        {
+            return refuse(
+                "authenticator: MutualTlsWithPasswordFallbackAuthenticator requires client_encryption_options.enabled \
+                 to be true & client_encryption_options.require_client_auth to be optional/true",
+            );
+        }
+        _ => {}
     }
     let cost = u32::from(settings.auth_bcrypt_work_factor);
     if !password::COST_RANGE.contains(&cost) {

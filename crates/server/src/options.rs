@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use crate::certificate::CertificateLogins;
 use crate::settings::{Settings, Size};
 use crate::tls::TlsOptions;
 
@@ -29,6 +30,8 @@ pub struct ServerOptions {
     pub request_threads: usize,
     /// Threads for statements that may take long.
     pub heavy_threads: usize,
+    /// Logins by certificate; `None` if there are none.
+    pub certificate_logins: Option<CertificateLogins>,
     /// Threads that check passwords.
     pub login_threads: usize,
     /// Connections at a time.
@@ -84,6 +87,7 @@ impl ServerOptions {
             network_threads: processors.div_ceil(2),
             request_threads: threads(settings.native_transport_max_threads, (2 * processors).max(4)),
             heavy_threads: threads(settings.native_transport_max_heavy_threads, processors.max(2)),
+            certificate_logins: CertificateLogins::of(settings),
             login_threads: usize::from(settings.native_transport_max_auth_threads).clamp(1, 64),
             connections_max: settings.native_transport_max_concurrent_connections.0,
             connections_per_address_max: settings.native_transport_max_concurrent_connections_per_ip.0,

@@ -289,7 +289,8 @@ pub(crate) fn expect_in_stage(stage: ConnectionStage, request: &Request) -> Resu
         (ConnectionStage::Established, _) => "STARTUP or OPTIONS",
         (ConnectionStage::Authenticating, Request::AuthResponse(_)) => return Ok(()),
         (ConnectionStage::Authenticating, _) => "SASL_RESPONSE",
-        (ConnectionStage::Checking, _) => "nothing before AUTH_RESPONSE is answered",
+        (ConnectionStage::Checking, _) => "nothing before the login is answered",
+        (ConnectionStage::Refused, _) => "nothing after a refused certificate",
         (ConnectionStage::Ready, Request::Startup(_)) => return Err(second_startup()),
         (ConnectionStage::Ready, _) => return Ok(()),
     };

@@ -20,7 +20,7 @@ use crate::connection::Shared;
 use crate::durability::Durability;
 use crate::events::Events;
 use crate::execute::Executor;
-use crate::logins::{LoginThreads, Logins, PasswordCheck};
+use crate::logins::{LoginCheck, LoginThreads, Logins};
 use crate::memory::machine_bytes;
 use crate::metrics::ServerMetrics;
 use crate::observers::Observers;
@@ -41,7 +41,7 @@ pub struct Services {
     /// Executes statements.
     pub statements: Arc<dyn Statements>,
     /// Checks passwords.
-    pub logins: Arc<dyn PasswordCheck>,
+    pub logins: Arc<dyn LoginCheck>,
     /// Waits for the commit log.
     pub durability: Arc<dyn Durability>,
     /// Called after each change of the schema.
@@ -121,6 +121,7 @@ impl Server {
         let workers = Workers::start(pools, &executor).map_err(StartError::Threads)?;
         let (logins, login_threads) = Logins::start(
             services.logins,
+            options.certificate_logins,
             options.login_threads,
             clock.clone(),
             metrics.clone(),

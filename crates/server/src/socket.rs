@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use parking_lot::Mutex;
+use rustls::pki_types::CertificateDer;
 use rustls::{ServerConfig, ServerConnection};
 use tokio::net::TcpStream;
 
@@ -138,6 +139,15 @@ impl Socket {
                 protocol,
                 cipher_suite,
             })
+        })
+        .flatten()
+    }
+
+    /// The certificate that the client showed, checked. Requires: the handshake is done, as after the first request.
+    pub fn peer_certificate(&self) -> Option<CertificateDer<'static>> {
+        self.with_tls(|tls| {
+            let chain = tls.connection.peer_certificates()?;
+            Some(chain.first()?.clone().into_owned())
         })
         .flatten()
     }

@@ -10,11 +10,11 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use ilion_server::TlsOptions;
 use ilion_server::settings::{
-    AuditLogger, Authenticator, Authorizer, ClientCertificates, CommitLogSync, Loaded, SETTINGS,
-    SSTableFormat, Settings, Size, document,
+    AuditLogger, Authenticator, Authorizer, CertificateValidator, ClientCertificates, CommitLogSync, Loaded,
+    SETTINGS, SSTableFormat, Settings, Size, document,
 };
+use ilion_server::{CertificateLogins, TlsOptions};
 
 fn from_text(text: &str) -> Result<Loaded, String> {
     let mut loaded = Loaded::default();
@@ -101,11 +101,7 @@ fn a_value_that_cannot_be_used_is_refused_with_what_was_expected() {
         ),
         (
             "authenticator: KerberosAuthenticator",
-            "authenticator: expected one of AllowAllAuthenticator, PasswordAuthenticator, got \"KerberosAuthenticator\"",
-        ),
-        (
-            "authenticator: org.apache.cassandra.auth.MutualTlsAuthenticator",
-            "authenticator: MutualTlsAuthenticator is not built yet: a certificate does not stand for a role; use PasswordAuthenticator",
+            "authenticator: expected one of AllowAllAuthenticator, PasswordAuthenticator, MutualTlsAuthenticator, MutualTlsWithPasswordFallbackAuthenticator, got \"KerberosAuthenticator\"",
         ),
         (
             "authorizer: TransitionalAuthorizer",
@@ -116,8 +112,8 @@ fn a_value_that_cannot_be_used_is_refused_with_what_was_expected() {
             "role_manager: expected one of CassandraRoleManager, got \"LDAPRoleManager\"",
         ),
         (
-            "cidr_authorizer: CassandraCIDRAuthorizer",
-            "cidr_authorizer: CassandraCIDRAuthorizer is refused: access by groups of addresses is not built yet",
+            "cidr_authorizer: {class_name: CassandraCIDRAuthorizer, parameters: {cidr_authorizer_mode: SOMETIMES}}",
+            "cidr_authorizer_parameters_cidr_authorizer_mode: expected one of MONITOR, ENFORCE, got \"SOMETIMES\"",
         ),
     ] {
         assert_eq!(problem_of(text), format!("ilion.yaml, line 1: {problem}"));
@@ -450,4 +446,39 @@ fn encryption_is_set_in_the_words_of_cassandra() {
     let off =
         from_text("client_encryption_options:\n  enabled: false\n  keystore: conf/.keystore\n").unwrap();
     assert_eq!(TlsOptions::of(&off.settings), None);
+}
+
+#[test]
+fn logins_by_certificate_are_set_in_the_words_of_cassandra() {
+    let loaded = from_text(
+        "authenticator:\n  class_name: org.apache.cassandra.auth.MutualTlsWithPasswordFallbackAuthenticator\n  parameters:\n    \
+         validator_class_name: org.apache.cassandra.auth.SpiffeCertificateValidator\n",
+    )
+    .unwrap();
+    assert_eq!(
+        CertificateLogins::of(&loaded.settings),
+        Some(CertificateLogins {
+            validator: CertificateValidator::Spiffe,
+            falls_back: true,
+        })
+    );
+    let by_name = from_text(
+        "authenticator:\n  class_name: MutualTlsAuthenticator\n  parameters: {validator_class_name: CommonNameCertificateValidator}\n",
+    )
+    .unwrap();
+    assert_eq!(
+        CertificateLogins::of(&by_name.settings),
+        Some(CertificateLogins {
+            validator: CertificateValidator::CommonName,
+            falls_back: false,
+        })
+    );
+    let other = from_text(
+        "authenticator: {class_name: MutualTlsAuthenticator, parameters: {validator_class_name: com.example.Own}}",
+    );
+    let refused = other.unwrap_err().to_string();
+    assert!(
+        refused.contains("expected one of SpiffeCertificateValidator, CommonNameCertificateValidator"),
+        "{refused}"
+    );
 }

@@ -1,27 +1,31 @@
 //! Logins and checks: [`AccessControl`].
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
-use ilion_auth::{Grants, Resource, closure, password};
+use ilion_auth::{Grants, Resource, closure, groups_of, password};
 use parking_lot::Mutex;
 
 use super::needs::Needs;
 use super::rights::Rights;
 use super::tables::{AuthTables, Changes};
-use super::{AccessOptions, Identity, Login, NetworkAuthorizer};
+use super::{AccessOptions, CidrAuthorizer, Identity, Login, NetworkAuthorizer};
 use crate::{Error, LogPosition, QueryOptions, Store};
 
 /// Most roles whose login or hash is kept in memory. Logins that sessions use stay valid beyond it.
 const KEPT_MAX: usize = 10_000;
+
+/// A role, and the address of its clients if that matters.
+type LoginKey = (String, Option<IpAddr>);
 
 /// Compares statements with what roles may do, and passwords with their hashes.
 pub struct AccessControl {
     pub(super) tables: AuthTables,
     pub(super) options: AccessOptions,
     data_center: String,
-    logins: Mutex<HashMap<String, Arc<Login>>>,
+    logins: Mutex<HashMap<LoginKey, Arc<Login>>>,
     /// Hashes of passwords, with the time when each was read.
     hashes: Mutex<HashMap<String, (u64, String)>>,
     /// The number of changes of roles and grants. Rights of an earlier one are read again.
@@ -33,7 +37,7 @@ pub struct AccessControl {
 }
 
 impl AccessControl {
-    /// The control over the tables of this store. With PasswordAuthenticator it makes one hash.
+    /// The control over the tables of this store. If clients must log in, it makes one hash.
     pub fn new(store: Arc<dyn Store>, query_options: &QueryOptions) -> Self {
         let options = query_options.access.clone();
         let dummy_hash = match options.requires_login() {
@@ -61,9 +65,7 @@ impl AccessControl {
     ///
     /// # Errors
     /// Role and password do not fit, the role may not log in, or `system_auth` cannot be read.
-    pub fn log_in(&self, role: &str, given: &str) -> Result<Arc<Login>, Error> {
-        let unable =
-            |error: Error| Error::BadCredentials(format!("Unable to perform authentication: {error}"));
+    pub fn log_in(&self, role: &str, given: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
         let hash = self.hash(role).map_err(unable)?;
         let is_right = match &hash {
             Some(hash) => password::check(given, hash),
@@ -77,27 +79,52 @@ impl AccessControl {
                 "Provided username {role} and/or password are incorrect"
             )));
         }
-        let login = self.login(role);
+        self.permitted(role, from)
+    }
+
+    /// Logs in a client whose certificate, which must be checked already, has this identity.
+    ///
+    /// # Errors
+    /// No role has the identity, the role may not log in, or `system_auth` cannot be read.
+    pub fn log_in_by_identity(&self, identity: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
+        let role = self.tables.role_of_identity(identity).map_err(unable)?;
+        let role = role.ok_or_else(|| {
+            Error::BadCredentials(format!("Certificate identity '{identity}' not authorized"))
+        })?;
+        self.permitted(&role, from)
+    }
+
+    /// The login of a role, if it may log in.
+    fn permitted(&self, role: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
+        let login = self.login(role, from);
         let rights = self.rights(&login).map_err(unable)?;
         match rights.roles.get(role) {
-            Some(found) if found.can_login => Ok(login),
+            Some(found) if found.can_login => {
+                if rights.is_from_elsewhere {
+                    tracing::warn!(role, address = %from, "a role is used from an address outside of its CIDR groups");
+                }
+                Ok(login)
+            }
             _ => Err(Error::BadCredentials(format!(
                 "{role} is not permitted to log in"
             ))),
         }
     }
 
-    /// The login of a role; one for all its sessions.
-    pub(super) fn login(&self, role: &str) -> Arc<Login> {
+    /// The login of a role; one for all its sessions, or for those of an address.
+    fn login(&self, role: &str, from: IpAddr) -> Arc<Login> {
+        let is_bound = self.options.cidr_authorizer != CidrAuthorizer::AllowAll;
+        let address = is_bound.then(|| from.to_canonical());
+        let key = (role.to_owned(), address);
         let mut logins = self.logins.lock();
-        if let Some(known) = logins.get(role) {
+        if let Some(known) = logins.get(&key) {
             return known.clone();
         }
         if logins.len() >= KEPT_MAX {
             logins.retain(|_, login| Arc::strong_count(login) > 1);
         }
-        let login = Arc::new(Login::new(role));
-        logins.insert(role.to_owned(), login.clone());
+        let login = Arc::new(Login::from_address(role, address));
+        logins.insert(key, login.clone());
         login
     }
 
@@ -162,6 +189,14 @@ impl AccessControl {
                 self.data_center
             )));
         }
+        if let Some(address) = login.address
+            && rights.is_from_elsewhere
+            && self.options.cidr_authorizer == CidrAuthorizer::Enforce
+        {
+            return Err(Error::Unauthorized(format!(
+                "You do not have access from this IP {address}"
+            )));
+        }
         rights.check(needs, &login.role)
     }
 
@@ -184,6 +219,10 @@ impl AccessControl {
         let change = self.changes.load(Ordering::Acquire);
         let now = self.now_nanos();
         let mut rights = self.read_rights(&login.role)?;
+        rights.is_from_elsewhere = match login.address {
+            Some(address) => self.is_elsewhere(address, &login.role, &rights)?,
+            None => false,
+        };
         rights.change = change;
         rights.valid_until_nanos = now.saturating_add(self.options.rights_validity_nanos());
         let rights = Arc::new(rights);
@@ -224,6 +263,20 @@ impl AccessControl {
         })
     }
 
+    /// Whether an address is outside of the groups that a role is bound to. Compat: `CIDRPermissionsManager`.
+    fn is_elsewhere(&self, address: IpAddr, role: &str, rights: &Rights) -> Result<bool, Error> {
+        if rights.is_superuser() && !self.options.checks_addresses_of_superusers {
+            return Ok(false);
+        }
+        let bound_to = self.tables.cidr_groups_of(role)?;
+        if bound_to.is_empty() {
+            return Ok(false);
+        }
+        let groups = self.tables.cidr_groups()?;
+        let found = groups_of(address, &groups);
+        Ok(!bound_to.iter().any(|name| found.contains(name.as_str())))
+    }
+
     /// Writes to `system_auth`; rights and hashes that were read before are read again.
     pub(super) fn write(&self, changes: Changes) -> Result<Option<LogPosition>, Error> {
         if changes.is_empty() {
@@ -260,6 +313,10 @@ impl AccessControl {
     fn now_nanos(&self) -> u64 {
         self.tables.store().monotonic_nanos()
     }
+}
+
+fn unable(error: Error) -> Error {
+    Error::BadCredentials(format!("Unable to perform authentication: {error}"))
 }
 
 /// 16 bytes, of which 122 bits are random.

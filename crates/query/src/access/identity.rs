@@ -1,6 +1,7 @@
 //! Who sends a statement.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -39,10 +40,12 @@ impl Identity {
     }
 }
 
-/// A role with which clients have logged in. All their sessions share it.
+/// A role with which clients have logged in. All their sessions share it, or those of one address if roles are bound to addresses.
 pub struct Login {
     /// Name of the role.
     pub role: String,
+    /// The address of the clients, if it matters.
+    pub(super) address: Option<IpAddr>,
     /// Swapped whole, so that sessions on many threads do not write to one place.
     pub(super) rights: ArcSwap<Rights>,
     /// Held while rights are read anew, so that this is done once.
@@ -50,10 +53,15 @@ pub struct Login {
 }
 
 impl Login {
-    /// The login of a role, whose rights are not read yet.
+    /// The login of a role, whose rights are not read yet; from any address.
     pub fn new(role: &str) -> Self {
+        Self::from_address(role, None)
+    }
+
+    pub(super) fn from_address(role: &str, address: Option<IpAddr>) -> Self {
         Self {
             role: role.to_owned(),
+            address,
             rights: ArcSwap::default(),
             renewal: Mutex::default(),
         }

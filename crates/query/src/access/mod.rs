@@ -1,7 +1,8 @@
 //! Who may log in, and who may do what.
 //!
-//! A login: [`AccessControl::log_in`] compares a password with the hash in `system_auth.roles` and returns the [`Login`] of
-//! the role, which its session keeps. A statement: planning it finds its [`Needs`]; before each execution
+//! A login: [`AccessControl::log_in`] compares a password with the hash in `system_auth.roles`, or
+//! [`AccessControl::log_in_by_identity`] looks up the identity of a certificate. Either returns the [`Login`] of the role, which its
+//! session keeps. A statement: planning it finds its [`Needs`]; before each execution
 //! [`AccessControl::check`] compares them with the [`Rights`] of the login. Rights are read from `system_auth` when they are
 //! first needed and again after their validity, or at once after a statement changed roles or grants.
 //!
@@ -14,16 +15,17 @@
 //! | `control` | [`AccessControl`]: logins and checks |
 //! | `tables` | `system_auth`: the only module that knows its columns |
 //! | `plan` | [`AccessPlan`]: statements about roles and permissions |
-//! | `roles`, `grants`, `lists` | CREATE ROLE and its kind; GRANT and REVOKE; LIST |
+//! | `roles`, `identities`, `grants`, `lists` | CREATE ROLE and its kind; ADD and DROP IDENTITY; GRANT and REVOKE; LIST |
 //! | `resource` | resources of statements |
 //! | `schema` | grants to who created an object, and the end of grants on a dropped one |
 //! | `setup` | the first superuser; a new password on a stopped node |
 //!
 //! Compat: rules, codes and messages are those of Cassandra 5.0 (`org.apache.cassandra.auth`, `ClientState` and the statements).
-//! Without PasswordAuthenticator there are no logins: sessions are anonymous, and statements about roles are refused.
+//! With AllowAllAuthenticator there are no logins: sessions are anonymous, and statements about roles are refused.
 
 mod control;
 mod grants;
+mod identities;
 mod identity;
 mod lists;
 mod needs;
@@ -39,7 +41,7 @@ mod tables;
 pub use control::AccessControl;
 pub use identity::{Identity, Login};
 pub(crate) use needs::Needs;
-pub use options::{AccessOptions, Authenticator, Authorizer, NetworkAuthorizer};
+pub use options::{AccessOptions, Authenticator, Authorizer, CidrAuthorizer, NetworkAuthorizer};
 pub(crate) use plan::AccessPlan;
 pub(crate) use resource::function_resource;
 pub use setup::{FirstSuperuser, SetupError};

@@ -10,6 +10,10 @@ pub enum Authenticator {
     AllowAll,
     /// Roles with their passwords.
     Password,
+    /// Roles that identities of certificates stand for.
+    MutualTls,
+    /// The same; clients without a certificate log in with a password.
+    MutualTlsWithPasswordFallback,
 }
 
 /// Who may do what.
@@ -32,6 +36,18 @@ pub enum NetworkAuthorizer {
     Cassandra,
 }
 
+/// Which addresses roles may be used from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CidrAuthorizer {
+    /// All.
+    #[default]
+    AllowAll,
+    /// All; a login from another group than those of `ACCESS FROM CIDRS` is logged.
+    Monitor,
+    /// Those of `ACCESS FROM CIDRS`.
+    Enforce,
+}
+
 /// The settings of logins and permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessOptions {
@@ -41,6 +57,10 @@ pub struct AccessOptions {
     pub authorizer: Authorizer,
     /// Which data centers roles may use.
     pub network_authorizer: NetworkAuthorizer,
+    /// Which addresses roles may be used from.
+    pub cidr_authorizer: CidrAuthorizer,
+    /// Whether that holds for superusers, too.
+    pub checks_addresses_of_superusers: bool,
     /// How long what was read of a role is used.
     pub roles_validity: Duration,
     /// How long permissions that were read are used.
@@ -58,6 +78,8 @@ impl Default for AccessOptions {
             authenticator: Authenticator::default(),
             authorizer: Authorizer::default(),
             network_authorizer: NetworkAuthorizer::default(),
+            cidr_authorizer: CidrAuthorizer::default(),
+            checks_addresses_of_superusers: false,
             roles_validity: validity,
             permissions_validity: validity,
             credentials_validity: validity,
@@ -69,7 +91,7 @@ impl Default for AccessOptions {
 impl AccessOptions {
     /// True if clients must log in.
     pub fn requires_login(&self) -> bool {
-        self.authenticator == Authenticator::Password
+        self.authenticator != Authenticator::AllowAll
     }
 
     /// True if permissions are checked.

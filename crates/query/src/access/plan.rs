@@ -89,9 +89,9 @@ impl AccessPlan {
             Statement::ListUsers => actor.list_users(),
             Statement::ListSuperusers => actor.list_superusers(),
             Statement::ListPermissions(list) => actor.list_permissions(list),
-            _ => Err(Error::invalid(
-                "Identities of certificates are not supported: Ilion has no MutualTlsAuthenticator yet",
-            )),
+            Statement::AddIdentity(add) => actor.add_identity(add),
+            Statement::DropIdentity(drop) => actor.drop_identity(drop),
+            _ => Err(Error::ServerError("a statement is not about roles".to_owned())),
         }
     }
 }

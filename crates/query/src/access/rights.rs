@@ -28,6 +28,8 @@ pub(super) struct Rights {
     pub is_open: bool,
     /// It may use this data center.
     pub has_access_here: bool,
+    /// It may not be used from the address of the login.
+    pub is_from_elsewhere: bool,
     /// Differs between any two values of this process; 0 if they were never read.
     pub stamp: u64,
     /// The ids of needs that were found to be met.

@@ -43,6 +43,7 @@ impl Actor<'_> {
         if self.access.options.network_authorizer == NetworkAuthorizer::Cassandra {
             set_datacenters(&mut changes, name, options);
         }
+        set_cidr_groups(&mut changes, name, options);
         self.access
             .grant_to_creator(self.name(), &[Resource::Role(name.to_owned())], &mut changes)?;
         Ok(warned(done(self.access.write(changes)?), options))
@@ -81,6 +82,7 @@ impl Actor<'_> {
             ));
         }
         set_datacenters(&mut changes, name, options);
+        set_cidr_groups(&mut changes, name, options);
         Ok(warned(done(self.access.write(changes)?), options))
     }
 
@@ -101,6 +103,11 @@ impl Actor<'_> {
         if options.datacenters.is_some() {
             return Err(unauthorized(
                 "Only superusers are allowed to alter access to datacenters",
+            ));
+        }
+        if options.cidr_groups.is_some() {
+            return Err(unauthorized(
+                "Only superusers are allowed to alter CIDR access permissions",
             ));
         }
         if name == self.name() {
@@ -153,6 +160,9 @@ impl Actor<'_> {
             }
         }
         changes.drop_role(name, &role);
+        for identity in tables.identities(name)? {
+            changes.drop_identity(&identity);
+        }
         for granted in tables.granted(name)? {
             changes.revoke_all(name, &granted.resource);
         }
@@ -218,13 +228,19 @@ impl Actor<'_> {
                 names.join(", ")
             )));
         }
-        match &options.cidr_groups {
-            Some(Access::Only(names)) => Err(Error::Invalid(format!(
-                "Invalid CIDR group(s): [{}]. Available CIDR Groups are: []",
-                names.join(", ")
-            ))),
-            _ => Ok(()),
+        let Some(Access::Only(names)) = &options.cidr_groups else {
+            return Ok(());
+        };
+        let known = self.access.tables.cidr_groups()?;
+        let known: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+        if names.iter().all(|name| known.contains(&name.as_str())) {
+            return Ok(());
         }
+        Err(Error::Invalid(format!(
+            "Invalid CIDR group(s): [{}]. Available CIDR Groups are: [{}]",
+            names.join(", "),
+            known.join(", ")
+        )))
     }
 
     /// The hash of the password in the options: a new one, or the given one.
@@ -263,6 +279,14 @@ fn set_datacenters(changes: &mut Changes, role: &str, options: &RoleOptions) {
     match &options.datacenters {
         Some(Access::Only(names)) => changes.set_datacenters(role, Some(names)),
         Some(Access::All) => changes.set_datacenters(role, None),
+        None => {}
+    }
+}
+
+fn set_cidr_groups(changes: &mut Changes, role: &str, options: &RoleOptions) {
+    match &options.cidr_groups {
+        Some(Access::Only(names)) => changes.set_cidr_groups(role, Some(names)),
+        Some(Access::All) => changes.set_cidr_groups(role, None),
         None => {}
     }
 }

@@ -3,10 +3,11 @@
 //! Compat: rows and columns are those of Cassandra 5.0, so that either server goes on with what the other one wrote. All rows
 //! that one statement writes are one record of the commit log.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_auth::{Permission, Permissions, Resource, Role};
+use ilion_auth::{Cidr, Permission, Permissions, Resource, Role};
 
 use crate::internal::{self, text};
 use crate::{Error, LogPosition, QueryOptions, Store, Value};
@@ -87,6 +88,23 @@ impl AuthTables {
         Ok(Some(hash).filter(|hash| !hash.is_empty()))
     }
 
+    /// The role that an identity of a certificate stands for.
+    pub fn role_of_identity(&self, identity: &str) -> Result<Option<String>, Error> {
+        let cells = self.read(
+            "SELECT role FROM system_auth.identity_to_role WHERE identity = ?",
+            &[text(identity)],
+        )?;
+        Ok(cells.first().map(|cell| text_of(Some(cell))))
+    }
+
+    /// The identities that stand for a role.
+    pub fn identities(&self, role: &str) -> Result<Vec<String>, Error> {
+        let cells = self.read("SELECT identity, role FROM system_auth.identity_to_role", &[])?;
+        let rows = cells.chunks_exact(2);
+        let of_role = rows.filter(|row| text_of(row.get(1)) == role);
+        Ok(of_role.map(|row| text_of(row.first())).collect())
+    }
+
     /// The members of a role.
     pub fn members(&self, role: &str) -> Result<Vec<String>, Error> {
         let cells = self.read(
@@ -103,6 +121,26 @@ impl AuthTables {
             &[text(role)],
         )?;
         Ok(cells.first().map(|cell| texts_of(Some(cell))))
+    }
+
+    /// The groups of addresses that a role may be used from; empty: all addresses.
+    pub fn cidr_groups_of(&self, role: &str) -> Result<Vec<String>, Error> {
+        let cells = self.read(
+            "SELECT cidr_groups FROM system_auth.cidr_permissions WHERE role = ?",
+            &[text(role)],
+        )?;
+        Ok(texts_of(cells.first()))
+    }
+
+    /// All groups of addresses, by name.
+    pub fn cidr_groups(&self) -> Result<Vec<(String, Vec<Cidr>)>, Error> {
+        let cells = self.read("SELECT cidr_group, cidrs FROM system_auth.cidr_groups", &[])?;
+        let rows = cells.chunks_exact(2);
+        let mut groups: Vec<_> = rows
+            .map(|row| (text_of(row.first()), cidrs_of(row.get(1))))
+            .collect();
+        groups.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(groups)
     }
 
     /// What was granted to a role.
@@ -214,6 +252,35 @@ impl Changes {
         }
     }
 
+    /// `None` are all addresses.
+    pub fn set_cidr_groups(&mut self, role: &str, groups: Option<&[String]>) {
+        match groups {
+            Some(names) => self.add(
+                "UPDATE system_auth.cidr_permissions SET cidr_groups = ? WHERE role = ?",
+                [texts(names.iter().map(String::as_str)), text(role)],
+            ),
+            None => self.add(
+                "DELETE FROM system_auth.cidr_permissions WHERE role = ?",
+                [text(role)],
+            ),
+        }
+    }
+
+    /// From now on an identity stands for a role.
+    pub fn add_identity(&mut self, identity: &str, role: &str) {
+        self.add(
+            "INSERT INTO system_auth.identity_to_role (identity, role) VALUES (?, ?)",
+            [text(identity), text(role)],
+        );
+    }
+
+    pub fn drop_identity(&mut self, identity: &str) {
+        self.add(
+            "DELETE FROM system_auth.identity_to_role WHERE identity = ?",
+            [text(identity)],
+        );
+    }
+
     /// Grants `role` to `member`.
     pub fn add_member(&mut self, role: &str, member: &str) {
         self.add(
@@ -251,6 +318,7 @@ impl Changes {
             );
         }
         self.set_datacenters(name, None);
+        self.set_cidr_groups(name, None);
     }
 
     pub fn grant(&mut self, role: &str, resource: &Resource, permissions: Permissions) {
@@ -315,20 +383,44 @@ fn text_of(cell: Cell<'_>) -> String {
 }
 
 fn texts_of(cell: Cell<'_>) -> Vec<String> {
-    let mut found = Vec::new();
     let Some(Some(bytes)) = cell else {
-        return found;
+        return Vec::new();
     };
-    let mut rest = bytes.get(4..).unwrap_or_default();
-    while let Some((len, after)) = rest.split_first_chunk::<4>() {
-        let len = usize::try_from(i32::from_be_bytes(*len)).unwrap_or(usize::MAX);
-        let Some((item, after)) = after.split_at_checked(len) else {
-            break;
-        };
-        found.push(String::from_utf8_lossy(item).into_owned());
+    let items = sized_items(bytes.get(4..).unwrap_or_default());
+    items
+        .map(|item| String::from_utf8_lossy(item).into_owned())
+        .collect()
+}
+
+/// A set of tuples of an address and the length of a prefix. Those that are none are passed over.
+fn cidrs_of(cell: Cell<'_>) -> Vec<Cidr> {
+    let Some(Some(bytes)) = cell else {
+        return Vec::new();
+    };
+    let items = sized_items(bytes.get(4..).unwrap_or_default());
+    items.filter_map(cidr_of).collect()
+}
+
+fn cidr_of(tuple: &[u8]) -> Option<Cidr> {
+    let mut fields = sized_items(tuple);
+    let (address, prefix_bits) = (fields.next()?, fields.next()?);
+    let address = match address.len() {
+        4 => IpAddr::from(<[u8; 4]>::try_from(address).ok()?),
+        _ => IpAddr::from(<[u8; 16]>::try_from(address).ok()?),
+    };
+    Cidr::new(address, i16::from_be_bytes(prefix_bits.try_into().ok()?))
+}
+
+/// Items with their lengths in front, up to the first that is not whole.
+fn sized_items(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let (len, after) = rest.split_first_chunk::<4>()?;
+        let len = usize::try_from(i32::from_be_bytes(*len)).ok()?;
+        let (item, after) = after.split_at_checked(len)?;
         rest = after;
-    }
-    found
+        Some(item)
+    })
 }
 
 /// Permissions of other versions are passed over.

@@ -1,14 +1,15 @@
 //! The directives of the test files.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use datadriven::TestCase;
 use ilion_query::{
-    AccessOptions, Authenticator, Authorizer, BatchKind, BatchStatement, ClientState, Consistency, DiskUsage,
-    Error, ExecuteOptions, Executed, FirstSuperuser, Guardrails, Identity, NetworkAuthorizer, Outcome,
-    Prepared, QueryOptions, QueryProcessor, Store, Values,
+    AccessOptions, Authenticator, Authorizer, BatchKind, BatchStatement, CidrAuthorizer, ClientState,
+    Consistency, DiskUsage, Error, ExecuteOptions, Executed, FirstSuperuser, Guardrails, Identity,
+    NetworkAuthorizer, Outcome, Prepared, QueryOptions, QueryProcessor, Store, Values,
 };
 use ilion_rows::{ClusteringFilter, KeyRange, TombstoneLimits};
 
@@ -43,6 +44,8 @@ pub struct Session {
     options: QueryOptions,
     client: ClientState,
     network_authorizer: NetworkAuthorizer,
+    cidr_authorizer: CidrAuthorizer,
+    address: IpAddr,
     prepared: HashMap<String, Arc<Prepared>>,
 }
 
@@ -58,6 +61,8 @@ impl Session {
             options: QueryOptions::default(),
             client: ClientState::default(),
             network_authorizer: NetworkAuthorizer::AllowAll,
+            cidr_authorizer: CidrAuthorizer::AllowAll,
+            address: IpAddr::from([127, 0, 0, 1]),
             prepared: HashMap::new(),
         }
     }
@@ -84,6 +89,7 @@ impl Session {
             authenticator: Authenticator::Password,
             authorizer: Authorizer::Cassandra,
             network_authorizer: self.network_authorizer,
+            cidr_authorizer: self.cidr_authorizer,
             bcrypt_cost: 4,
             ..AccessOptions::default()
         };
@@ -109,7 +115,7 @@ impl Session {
 
     /// Continues as a role, whose password is its name; prints why it cannot.
     pub fn log_in(&mut self, role: &str) -> String {
-        match self.processor.access().log_in(role, role) {
+        match self.processor.access().log_in(role, role, self.address) {
             Ok(login) => {
                 self.client.identity = Identity::User(login);
                 String::new()
@@ -238,9 +244,18 @@ impl Session {
                 if case.take_flag("network").unwrap() {
                     self.network_authorizer = NetworkAuthorizer::Cassandra;
                 }
+                if case.take_flag("cidrs").unwrap() {
+                    self.cidr_authorizer = CidrAuthorizer::Enforce;
+                }
                 self.require_login()
             }
-            "as" => self.log_in(&case.take_arg::<String>("role").unwrap()),
+            "as" => {
+                // From this address.
+                if !input.is_empty() {
+                    self.address = input.trim().parse().unwrap();
+                }
+                self.log_in(&case.take_arg::<String>("role").unwrap())
+            }
             "anonymous" => {
                 self.client.identity = Identity::Anonymous;
                 String::new()

@@ -120,10 +120,12 @@ pub(crate) enum ConnectionStage {
     Established = 0,
     /// The client must authenticate.
     Authenticating = 1,
-    /// A password is being checked.
+    /// A password or certificate is being checked.
     Checking = 2,
     /// The client may send statements.
     Ready = 3,
+    /// The certificate of the client is no login; the connection ends.
+    Refused = 4,
 }
 
 /// The client's STARTUP and its state.
@@ -219,7 +221,8 @@ impl Session {
             0 => ConnectionStage::Established,
             1 => ConnectionStage::Authenticating,
             2 => ConnectionStage::Checking,
-            _ => ConnectionStage::Ready,
+            3 => ConnectionStage::Ready,
+            _ => ConnectionStage::Refused,
         }
     }
 
@@ -426,7 +429,9 @@ impl Session {
             peer: self.peer,
             stage: match self.stage() {
                 ConnectionStage::Established => "ESTABLISHED",
-                ConnectionStage::Authenticating | ConnectionStage::Checking => "AUTHENTICATING",
+                ConnectionStage::Authenticating | ConnectionStage::Checking | ConnectionStage::Refused => {
+                    "AUTHENTICATING"
+                }
                 ConnectionStage::Ready => "READY",
             },
             options: client.options,

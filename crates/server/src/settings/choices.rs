@@ -44,6 +44,17 @@ choices!(Authenticator, "Who may connect (`authenticator`).", {
     AllowAll = "AllowAllAuthenticator",
     /// Roles with their passwords.
     Password = "PasswordAuthenticator",
+    /// Roles that certificates stand for.
+    MutualTls = "MutualTlsAuthenticator",
+    /// The same; clients without a certificate log in with a password.
+    MutualTlsWithPasswordFallback = "MutualTlsWithPasswordFallbackAuthenticator",
+});
+
+choices!(CertificateValidator, "What in a certificate is the identity of a client (`authenticator`: `validator_class_name`).", {
+    /// The first URI among its other names that starts with `spiffe://`.
+    Spiffe = "SpiffeCertificateValidator",
+    /// The common name of its subject.
+    CommonName = "CommonNameCertificateValidator",
 });
 
 choices!(Authorizer, "Who may do what (`authorizer`).", {
@@ -58,6 +69,20 @@ choices!(NetworkAuthorizer, "Which data centers roles may use (`network_authoriz
     AllowAll = "AllowAllNetworkAuthorizer",
     /// Those of `ACCESS TO DATACENTERS`.
     Cassandra = "CassandraNetworkAuthorizer",
+});
+
+choices!(CidrAuthorizer, "Which addresses roles may be used from (`cidr_authorizer`).", {
+    /// All.
+    AllowAll = "AllowAllCIDRAuthorizer",
+    /// Those of `ACCESS FROM CIDRS`.
+    Cassandra = "CassandraCIDRAuthorizer",
+});
+
+choices!(CidrMode, "What happens at other addresses (`cidr_authorizer_mode`).", {
+    /// The login is logged.
+    Monitor = "MONITOR",
+    /// Statements are refused.
+    Enforce = "ENFORCE",
 });
 
 choices!(RoleManager, "Where roles are kept (`role_manager`).", {

@@ -60,15 +60,6 @@ pub const FOREIGN: &[Foreign] = &[
         reason: "accepted_protocols chooses, and all cipher suites of TLS 1.3 and the good ones of 1.2 are offered",
     },
     Foreign {
-        names: &["cidr_authorizer"],
-        fate: Fate::RefusedUnless(&[
-            "AllowAllCIDRAuthorizer",
-            "org.apache.cassandra.auth.AllowAllCIDRAuthorizer",
-            "",
-        ]),
-        reason: "access by groups of addresses is not built yet",
-    },
-    Foreign {
         names: &["start_native_transport"],
         fate: Fate::RefusedUnless(ON),
         reason: "CQL clients are all that Ilion serves",
@@ -282,6 +273,8 @@ pub const FOREIGN: &[Foreign] = &[
     },
     Foreign {
         names: &[
+            "cidr_authorizer_parameters_cidr_groups_cache_refresh_interval",
+            "cidr_authorizer_parameters_ip_cache_max_size",
             "crypto_provider",
             "permissions_update_interval",
             "permissions_cache_max_entries",

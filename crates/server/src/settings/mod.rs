@@ -22,8 +22,9 @@ use ilion_env::Env;
 use crate::superuser;
 
 pub use choices::{
-    AuditLogger, Authenticator, Authorizer, Categories, ClientCertificates, CommitLogSync, NetworkAuthorizer,
-    RoleManager, RollCycle, SSTableFormat, SSTableLookup, StorageCompatibility,
+    AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
+    ClientCertificates, CommitLogSync, NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat,
+    SSTableLookup, StorageCompatibility,
 };
 pub use compaction::DefaultCompaction;
 pub use document::document;
@@ -225,11 +226,6 @@ fn set_known(settings: &mut Settings, setting: &Setting, value: &str, unit: &str
     let packages = ["org.apache.cassandra.auth.", "org.apache.cassandra.audit."];
     let simple = packages.iter().find_map(|package| value.strip_prefix(package));
     let simple = simple.unwrap_or(value);
-    if name == "authenticator" && simple.starts_with("MutualTls") {
-        return Err(format!(
-            "{name}: {simple} is not built yet: a certificate does not stand for a role; use PasswordAuthenticator"
-        ));
-    }
     // Compat: some names have accepted a bare number since before units existed.
     let of_number = setting.legacy.iter().find(|(legacy, _)| *legacy == name);
     let unit = match of_number {

@@ -11,8 +11,9 @@ use std::time::Duration;
 use ilion_types::Partitioner;
 
 use super::choices::{
-    AuditLogger, Authenticator, Authorizer, Categories, ClientCertificates, CommitLogSync, NetworkAuthorizer,
-    RoleManager, RollCycle, SSTableFormat, SSTableLookup, StorageCompatibility,
+    AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
+    ClientCertificates, CommitLogSync, NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat,
+    SSTableLookup, StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
@@ -158,14 +159,22 @@ settings! {
     client_encryption_options_require_client_auth: ClientCertificates = "false";
     /// TLSv1.2, TLSv1.3; none: both.
     client_encryption_options_accepted_protocols: Names = "none";
-    /// Who may connect: AllowAllAuthenticator (everybody, without a name) or PasswordAuthenticator (roles with their passwords; see [security.md](security.md)).
+    /// Who may connect: AllowAllAuthenticator (everybody, without a name), PasswordAuthenticator (roles with their passwords), MutualTlsAuthenticator (roles that the clients' certificates stand for) or MutualTlsWithPasswordFallbackAuthenticator (clients without a certificate log in with a password); see [security.md](security.md).
     authenticator: Authenticator = "AllowAllAuthenticator";
+    /// The identity in a certificate: SpiffeCertificateValidator (a URI that starts with `spiffe://`) or CommonNameCertificateValidator (the common name of its subject). In the file: `authenticator: {class_name: MutualTlsAuthenticator, parameters: {validator_class_name: ...}}`.
+    authenticator_parameters_validator_class_name: CertificateValidator = "SpiffeCertificateValidator";
     /// Who may do what: AllowAllAuthorizer (everybody everything) or CassandraAuthorizer (roles what was granted to them).
     authorizer: Authorizer = "AllowAllAuthorizer";
     /// Where roles are kept: in `system_auth`.
     role_manager: RoleManager = "CassandraRoleManager";
     /// Which data centers roles may use: all (AllowAllNetworkAuthorizer), or those of ACCESS TO DATACENTERS (CassandraNetworkAuthorizer).
     network_authorizer: NetworkAuthorizer = "AllowAllNetworkAuthorizer";
+    /// Which addresses roles may be used from: AllowAllCIDRAuthorizer (all) or CassandraCIDRAuthorizer (those of the groups in ACCESS FROM CIDRS; the groups are rows of `system_auth.cidr_groups`).
+    cidr_authorizer: CidrAuthorizer = "AllowAllCIDRAuthorizer";
+    /// With CassandraCIDRAuthorizer: MONITOR logs logins from other addresses, ENFORCE refuses their statements. In the file, this and the next are `parameters` of `cidr_authorizer`.
+    cidr_authorizer_parameters_cidr_authorizer_mode: CidrMode = "MONITOR";
+    /// Whether that holds for superusers, too.
+    cidr_authorizer_parameters_cidr_checks_for_superusers: bool = "false";
     /// How long what was read of a role is used. Statements that change roles or permissions are seen at once; this is for rows of `system_auth` that were written otherwise.
     roles_validity: Duration = "2s", was "roles_validity_in_ms" in "ms";
     /// How long permissions that were read are used; the shorter of this and `roles_validity` holds for both.

@@ -14,7 +14,7 @@ use ilion_query::{
 use ilion_schema::{ChangeKind, EventTarget, SchemaEvent};
 use ilion_server::settings::Settings;
 use ilion_server::{
-    Auditor, Durability, DurableCallback, Entrance, NoListener, NoLog, NoLogins, PasswordCheck, Port, Server,
+    Auditor, Durability, DurableCallback, Entrance, LoginCheck, NoListener, NoLog, NoLogins, Port, Server,
     ServerOptions, Services, Statements,
 };
 use ilion_types::CqlType;
@@ -45,14 +45,14 @@ pub fn start_with(adjust: impl FnOnce(&mut ServerOptions), durability: Arc<dyn D
 }
 
 /// A server whose clients must log in.
-pub fn start_with_logins(adjust: impl FnOnce(&mut ServerOptions), logins: Arc<dyn PasswordCheck>) -> Setup {
+pub fn start_with_logins(adjust: impl FnOnce(&mut ServerOptions), logins: Arc<dyn LoginCheck>) -> Setup {
     start_over(adjust, Arc::new(NoLog), logins)
 }
 
 fn start_over(
     adjust: impl FnOnce(&mut ServerOptions),
     durability: Arc<dyn Durability>,
-    logins: Arc<dyn PasswordCheck>,
+    logins: Arc<dyn LoginCheck>,
 ) -> Setup {
     let settings = Settings {
         native_transport_port: 0,

@@ -1,6 +1,7 @@
 //! AUTHENTICATE, AUTH_RESPONSE and AUTH_SUCCESS, with a double that checks passwords.
 
 use std::io::Write as _;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use ilion_protocol::{
     Compression, ErrorDetail, EventKind, Prepare, Register, Request, Response, Startup, Version,
 };
 use ilion_query::{Error, Login};
-use ilion_server::PasswordCheck;
+use ilion_server::LoginCheck;
 
 use crate::client::{Client, credentials, error_of, query, rows_of};
 use crate::double::{Setup, start_with_logins};
@@ -21,12 +22,12 @@ struct Checks {
     gate: Receiver<()>,
 }
 
-impl PasswordCheck for Checks {
+impl LoginCheck for Checks {
     fn requires_login(&self) -> bool {
         true
     }
 
-    fn log_in(&self, role: &str, password: &str) -> Result<Arc<Login>, Error> {
+    fn log_in(&self, role: &str, password: &str, _: IpAddr) -> Result<Arc<Login>, Error> {
         self.begun.fetch_add(1, SeqCst);
         match password {
             "panic" => panic!("the double panics as it was asked to"),
@@ -35,6 +36,10 @@ impl PasswordCheck for Checks {
             _ => return Err(Error::BadCredentials(format!("{role} is wrong"))),
         }
         Ok(Arc::new(Login::new(role)))
+    }
+
+    fn log_in_by_identity(&self, identity: &str, _: IpAddr) -> Result<Arc<Login>, Error> {
+        Err(Error::BadCredentials(format!("{identity} is wrong")))
     }
 }
 

@@ -1,6 +1,5 @@
 //! The audit log of a whole node: what requests over a socket leave in its files.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -20,10 +19,10 @@ use ilion_server::settings::{
 use serde_json::Value;
 
 use crate::client::{Client, credentials, error_of};
+use crate::logins::{ROOT, variables};
 use crate::{Setup, make_table, run, start_with};
 
 const DIRECTORY: &str = "/ilion/logs/audit";
-const ROOT: (&str, &str) = ("cassandra", "root's");
 const BOB: (&str, &str) = ("bob", "sEcReT");
 
 fn on(settings: &mut Settings) {
@@ -58,7 +57,7 @@ fn start_with_logins(adjust: impl FnOnce(&mut Settings)) -> Setup {
         with_logins(settings);
         adjust(settings);
     });
-    let given = vec![(OsString::from("ILION_SUPERUSER_PASSWORD"), OsString::from(ROOT.1))];
+    let given = variables(&[("ILION_SUPERUSER_PASSWORD", ROOT.1)]);
     let choice = SuperuserChoice::of(&*setup.env, given).unwrap();
     setup.node.ensure_superuser(&choice, Path::new("/ilion")).unwrap();
     setup
@@ -70,7 +69,7 @@ impl Setup {
     }
 
     /// Switches the log off, so that all of it is written, and returns its entries.
-    fn audited(&self) -> Vec<Value> {
+    pub fn audited(&self) -> Vec<Value> {
         self.node.auditor().audit().switch_off();
         entries(&self.env)
     }
@@ -127,7 +126,7 @@ fn text<'e>(entry: &'e Value, field: &str) -> &'e str {
 }
 
 /// `TYPE CATEGORY ks.scope` of each entry.
-fn summary(entries: &[Value]) -> Vec<String> {
+pub fn summary(entries: &[Value]) -> Vec<String> {
     let of = |entry: &Value| {
         let [entry_type, category, keyspace, scope] =
             ["type", "category", "ks", "scope"].map(|field| text(entry, field));

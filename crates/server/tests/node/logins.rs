@@ -13,7 +13,7 @@ use crate::client::{Client, credentials, error_of, rows_of};
 use crate::{Setup, run, start_with};
 
 /// The superuser of these tests.
-const ROOT: (&str, &str) = ("cassandra", "root's");
+pub const ROOT: (&str, &str) = ("cassandra", "root's");
 
 fn with_logins(settings: &mut Settings) {
     settings.authenticator = Authenticator::Password;
@@ -21,7 +21,7 @@ fn with_logins(settings: &mut Settings) {
     settings.auth_bcrypt_work_factor = 4;
 }
 
-fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+pub fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     let pairs = pairs.iter();
     pairs.map(|(name, value)| (name.into(), value.into())).collect()
 }
@@ -52,7 +52,7 @@ impl Setup {
     }
 }
 
-fn refused(client: &mut Client, text: &str) -> String {
+pub fn refused(client: &mut Client, text: &str) -> String {
     let refused = error_of(client.query(text));
     assert_eq!(refused.detail, ErrorDetail::Unauthorized, "{}", refused.message);
     refused.message

@@ -12,6 +12,7 @@ mod client;
 mod admin;
 mod audit;
 mod caches;
+mod certificates;
 mod costs;
 mod functions;
 mod logins;

@@ -18,18 +18,18 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, Support
 use crate::client::{Client, patient, query, rows_of};
 use crate::{Setup, make_table, run, start_with};
 
-const CA: &[u8] = include_bytes!("../../testdata/tls/ca.pem");
+pub const CA: &[u8] = include_bytes!("../../testdata/tls/ca.pem");
 const NODE: &[u8] = include_bytes!("../../testdata/tls/node.pem");
 const OTHER_NODE: &[u8] = include_bytes!("../../testdata/tls/node2.pem");
 const CLIENT: &[u8] = include_bytes!("../../testdata/tls/client.pem");
 const PKCS12: &[u8] = include_bytes!("../../testdata/tls/node.p12");
 
 const KEYSTORE: &str = "/tls/node.pem";
-const TRUSTSTORE: &str = "/tls/ca.pem";
+pub const TRUSTSTORE: &str = "/tls/ca.pem";
 
-type Encrypted = Client<StreamOwned<ClientConnection, TcpStream>>;
+pub type Encrypted = Client<StreamOwned<ClientConnection, TcpStream>>;
 
-fn env() -> Arc<MemEnv> {
+pub fn env() -> Arc<MemEnv> {
     let env = MemEnv::new(1);
     env.create_dir_all(Path::new("/tls")).unwrap();
     env.write_atomically(Path::new(KEYSTORE), NODE).unwrap();
@@ -37,7 +37,7 @@ fn env() -> Arc<MemEnv> {
     Arc::new(env)
 }
 
-fn encrypts(settings: &mut Settings) {
+pub fn encrypts(settings: &mut Settings) {
     settings.client_encryption_options_enabled = true;
     settings.client_encryption_options_keystore = KEYSTORE.into();
     settings.client_encryption_options_truststore = TRUSTSTORE.into();
@@ -54,7 +54,7 @@ fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(pem).map(Result::unwrap).collect()
 }
 
-fn config(version: &'static SupportedProtocolVersion, shown: Option<&[u8]>) -> ClientConfig {
+pub fn config(version: &'static SupportedProtocolVersion, shown: Option<&[u8]>) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificates(CA));
     let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -69,7 +69,7 @@ fn config(version: &'static SupportedProtocolVersion, shown: Option<&[u8]>) -> C
     }
 }
 
-fn connect(address: SocketAddr, config: ClientConfig) -> Encrypted {
+pub fn connect(address: SocketAddr, config: ClientConfig) -> Encrypted {
     let tcp = patient(TcpStream::connect(address).unwrap());
     let name = ServerName::try_from("localhost").unwrap();
     let connection = ClientConnection::new(Arc::new(config), name).unwrap();
