@@ -27,17 +27,15 @@ impl Files {
     /// Creates the directory, if it is absent. Directory and files are for their owner only.
     ///
     /// # Errors
-    /// The directory cannot be created or listed.
+    /// The directory or the file cannot be created or read.
     pub fn open(env: Arc<dyn Env>, directory: &Path, limits: Limits) -> Result<Self> {
-        env.create_private_dir_all(directory)?;
         let mut files = Self {
             env,
             directory: directory.to_path_buf(),
             limits,
             current: None,
         };
-        files.remove_old()?;
-        match files.current() {
+        match files.current().map(drop).and_then(|()| files.remove_old()) {
             // A node starts on a full disk; the first entry tries again.
             Err(error) if !error.is_shortage() => Err(error),
             _ => Ok(files),
@@ -98,6 +96,7 @@ impl Files {
     }
 
     fn open_current(&self) -> Result<Current> {
+        self.env.create_private_dir_all(&self.directory)?;
         let path = self.directory.join(CURRENT_NAME);
         let mut file = self.env.open_append_private(&path)?;
         let size = file.position();
@@ -118,10 +117,17 @@ impl Files {
 
     fn roll(&mut self) -> Result<()> {
         let synced = self.sync();
+        if !self.env.exists(&self.directory) {
+            self.current = None;
+        }
         let number = self.complete()?.last().map_or(1, |(number, _)| number + 1);
         let from = self.directory.join(CURRENT_NAME);
-        self.env.rename(&from, &self.directory.join(name_of(number)))?;
-        self.current = None;
+        let renamed = self.env.rename(&from, &self.directory.join(name_of(number)));
+        // A file that somebody else has moved or removed is not written further.
+        if renamed.is_ok() || !self.env.exists(&from) {
+            self.current = None;
+        }
+        renamed?;
         self.env.sync_dir(&self.directory)?;
         self.remove_old()?;
         synced
@@ -264,10 +270,27 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_somebody_removed_is_made_again_at_its_end() {
+        let disk = MemEnv::new(1);
+        let env = disk.shared();
+        let mut files = open(&env);
+        write(&mut files, "a\n");
+        for remove in [
+            |env: &dyn Env| env.remove_file(Path::new("/audit/audit.log")),
+            |env: &dyn Env| env.remove_dir_all(Path::new("/audit")),
+        ] {
+            remove(&*env).unwrap();
+            disk.advance_micros(60_000_000);
+            assert!(files.roll_before(2).is_err());
+            files.append(b"b\n").unwrap();
+            assert_eq!(content(&*env), pairs(&[("audit.log", "b\n")]));
+        }
+    }
+
+    #[test]
     fn a_full_disk_is_no_reason_not_to_open_but_a_wrong_path_is() {
         let disk = MemEnv::new(1);
         let env = disk.shared();
-        env.create_dir_all(Path::new("/audit")).unwrap();
         disk.set_capacity_bytes(0);
         let mut files = open(&env);
         assert!(files.append(b"a\n").is_err());

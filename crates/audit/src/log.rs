@@ -126,7 +126,7 @@ struct Writer {
     files: Files,
     queue: Arc<Queue>,
     counts: Arc<Counts>,
-    /// When a failure was last logged; `None` if the last write succeeded.
+    /// When a failure was last logged.
     told_nanos: Option<u64>,
 }
 
