@@ -217,7 +217,7 @@ pub struct AdminArguments {
 pub struct CacheArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// rows, counters, keys or chunks [default: all].
+    /// rows, counters, keys, chunks or roles (with permissions and passwords) [default: all].
     pub cache: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// A verb of nodetool, and the command with its first arguments.
-const VERBS: [(&str, &[&str]); 37] = [
+const VERBS: [(&str, &[&str]); 43] = [
     ("cfhistograms", &["table-histograms"]),
     ("cfstats", &["table-stats"]),
     ("clearsnapshot", &["clear-snapshot"]),
@@ -30,11 +30,20 @@ const VERBS: [(&str, &[&str]); 37] = [
     ("help", &["help"]),
     ("import", &["sstable", "import"]),
     ("info", &["info"]),
+    ("invalidatecidrpermissionscache", &["invalidate-caches", "roles"]),
     ("invalidatecountercache", &["invalidate-caches", "counters"]),
+    ("invalidatecredentialscache", &["invalidate-caches", "roles"]),
     ("invalidatekeycache", &["invalidate-caches", "keys"]),
+    (
+        "invalidatenetworkpermissionscache",
+        &["invalidate-caches", "roles"],
+    ),
+    ("invalidatepermissionscache", &["invalidate-caches", "roles"]),
+    ("invalidaterolescache", &["invalidate-caches", "roles"]),
     ("invalidaterowcache", &["invalidate-caches", "rows"]),
     ("listsnapshots", &["list-snapshots"]),
     ("rebuild_index", &["index", "rebuild"]),
+    ("reloadcidrgroupscache", &["invalidate-caches", "roles"]),
     ("setcompactionthroughput", &["compaction-throughput"]),
     ("settraceprobability", &["trace-probability"]),
     ("snapshot", &["snapshot"]),

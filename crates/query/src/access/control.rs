@@ -263,6 +263,12 @@ impl AccessControl {
         })
     }
 
+    /// Forgets what was read of roles, permissions and hashes, so that it is read again.
+    pub fn forget(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+        self.hashes.lock().clear();
+    }
+
     /// Whether an address is outside of the groups that a role is bound to. Compat: `CIDRPermissionsManager`.
     fn is_elsewhere(&self, address: IpAddr, role: &str, rights: &Rights) -> Result<bool, Error> {
         if rights.is_superuser() && !self.options.checks_addresses_of_superusers {
@@ -283,8 +289,7 @@ impl AccessControl {
             return Ok(None);
         }
         let written = self.tables.write(changes);
-        self.changes.fetch_add(1, Ordering::AcqRel);
-        self.hashes.lock().clear();
+        self.forget();
         written
     }
 

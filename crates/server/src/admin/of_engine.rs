@@ -32,6 +32,9 @@ use crate::system::RELEASE_VERSION;
 /// Longest sampling of partitions.
 const SAMPLING_MILLIS_MAX: u64 = 3_600_000;
 
+/// The cache of roles, permissions and hashes of passwords.
+const ROLES: &str = "roles";
+
 fn name_of(table: &TableSchema) -> (&str, &str) {
     (&table.keyspace, &table.name)
 }
@@ -285,13 +288,16 @@ impl Admin for EngineAdmin {
 
     fn invalidate_caches(&self, cache: Option<&str>) -> Result<u64, AdminError> {
         let caches = self.engine().facts().caches;
-        let named = caches.iter().map(|facts| facts.name);
+        let named = caches.iter().map(|facts| facts.name).chain([ROLES]);
         let chosen: Vec<&str> = match cache {
             Some(cache) => vec![cache],
             None => named.collect(),
         };
         for cache in &chosen {
-            self.engine().invalidate_cache(cache).map_err(failed)?;
+            match *cache {
+                ROLES => self.node.processor().access().forget(),
+                cache => self.engine().invalidate_cache(cache).map_err(failed)?,
+            }
         }
         Ok(chosen.len() as u64)
     }

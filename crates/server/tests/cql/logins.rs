@@ -257,3 +257,77 @@ fn the_time_for_the_login_ends_with_it() {
     assert!(idle.try_receive().is_none());
     works(&mut ready);
 }
+
+/// A small generator: the test must not depend on more.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % bound as u64).unwrap()
+    }
+
+    fn request(&mut self) -> Request {
+        match self.below(8) {
+            0 => Request::Options,
+            1 | 2 => Request::Startup(Startup::new(None)),
+            3 => query("SELECT zeros where 3"),
+            4 => Request::Prepare(Prepare {
+                text: "SELECT".to_owned(),
+                keyspace: None,
+            }),
+            5 => Request::Register(Register {
+                events: vec![EventKind::SchemaChange],
+            }),
+            6 => Request::AuthResponse(Some(b"no token".as_slice().into())),
+            _ => credentials("bob", "right"),
+        }
+    }
+}
+
+/// Prints its seed; `SEED=n` runs another one.
+#[test]
+fn requests_in_any_order_get_nothing_without_a_login() {
+    let seed = std::env::var("SEED").map_or(7, |seed| seed.parse().unwrap());
+    println!("SEED={seed}");
+    let mut random = Random(seed);
+    let door = start();
+    let (mut with_login, mut without) = (0, 0);
+    for round in 0..600 {
+        let mut client = Client::connect(door.setup.server.address(), Version::V4);
+        let mut bytes = Vec::new();
+        for stream in 0..=i16::try_from(random.below(9)).unwrap() {
+            let mut request = client.encode(stream, random.request());
+            if random.below(12) == 0 {
+                let at = random.below(request.len());
+                request[at] ^= 1 << random.below(8);
+            }
+            bytes.extend(request);
+        }
+        // The server may have ended the connection already.
+        let _ = client.stream.write_all(&bytes);
+        let _ = client.stream.shutdown(std::net::Shutdown::Write);
+        let mut has_login = false;
+        let mut answers = Vec::new();
+        while let Some(answer) = client.try_receive() {
+            has_login |= matches!(answer.response, Response::AuthSuccess(_));
+            answers.push(answer.response);
+        }
+        match has_login {
+            true => with_login += 1,
+            false => {
+                without += 1;
+                let is_harmless = |answer: &Response| {
+                    matches!(
+                        answer,
+                        Response::Error(_) | Response::Supported(_) | Response::Authenticate(_)
+                    )
+                };
+                assert!(answers.iter().all(is_harmless), "round {round}: {answers:?}");
+            }
+        }
+    }
+    assert!(with_login > 10 && without > 10, "{with_login} {without}");
+}

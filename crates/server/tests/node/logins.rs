@@ -152,6 +152,25 @@ fn rows_that_were_written_to_system_auth_hold_after_the_validity() {
 }
 
 #[test]
+fn rows_that_were_written_to_system_auth_hold_once_the_caches_are_emptied() {
+    let setup = start();
+    let mut root = setup.log_in(ROOT);
+    make_bob(&mut root);
+    let mut bob = setup.log_in(BOB);
+    run(&mut bob, "SELECT * FROM ks.t");
+    run(
+        &mut root,
+        "DELETE FROM system_auth.role_permissions WHERE role = 'readers'",
+    );
+    // The clock of the test stands still: what was read is valid.
+    run(&mut bob, "SELECT * FROM ks.t");
+    let (_door, admin) = crate::admin::open(&setup);
+    let done = admin.post("/admin/invalidate-caches?cache=roles").unwrap();
+    assert_eq!(done["caches"], 1);
+    refused(&mut bob, "SELECT * FROM ks.t");
+}
+
+#[test]
 fn a_role_without_login_does_not_get_in() {
     let setup = start();
     let mut root = setup.log_in(ROOT);
