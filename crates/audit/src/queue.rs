@@ -1,6 +1,15 @@
 //! Lines that wait to be written: bounded in bytes, with one thread that takes them.
+//!
+//! Waking that thread costs more than a line, so after the first line it waits a moment for more of them.
+
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+
+/// How long the thread waits for more lines.
+const MOMENT: Duration = Duration::from_millis(5);
+/// So many bytes are taken at once.
+const MUCH_BYTES: usize = 64 << 10;
 
 /// A buffer of this capacity or less is used again.
 const KEPT_CAPACITY: usize = 1 << 20;
@@ -34,6 +43,8 @@ struct State {
     waiting: Lines,
     /// Bytes that were taken and are not written yet. They count, since they are in memory.
     taken_bytes: usize,
+    /// The thread waits for the first line.
+    is_idle: bool,
     is_closed: bool,
 }
 
@@ -68,10 +79,10 @@ impl Queue {
     pub fn put_now(&self, line: &[u8]) -> Put {
         let mut state = self.state.lock();
         if state.is_closed || !state.has_room(line.len(), self.bytes_max) {
+            self.has_lines.notify_one();
             return Put::Refused;
         }
-        state.push(line);
-        self.has_lines.notify_one();
+        self.push(&mut state, line);
         Put::Queued
     }
 
@@ -79,17 +90,28 @@ impl Queue {
     pub fn put(&self, line: &[u8]) -> Put {
         let mut state = self.state.lock();
         while !state.is_closed && !state.has_room(line.len(), self.bytes_max) {
+            self.has_lines.notify_one();
             self.has_room.wait(&mut state);
         }
         if state.is_closed {
             return Put::Refused;
         }
-        state.push(line);
-        self.has_lines.notify_one();
+        self.push(&mut state, line);
         Put::Queued
     }
 
-    /// Takes all lines, into a buffer that was used before; waits for the first. False if the queue is closed and empty.
+    fn push(&self, state: &mut State, line: &[u8]) {
+        state.push(line);
+        if state.is_idle || self.is_much(state) {
+            self.has_lines.notify_one();
+        }
+    }
+
+    fn is_much(&self, state: &State) -> bool {
+        state.waiting.bytes.len() >= MUCH_BYTES.min(self.bytes_max)
+    }
+
+    /// Takes all lines, into a buffer that was used before; waits for the first, and a moment for more. False if the queue is closed and empty.
     pub fn take(&self, lines: &mut Lines) -> bool {
         lines.bytes.clear();
         lines.count = 0;
@@ -101,7 +123,13 @@ impl Queue {
             if state.is_closed {
                 return false;
             }
+            state.is_idle = true;
             self.has_lines.wait(&mut state);
+            state.is_idle = false;
+        }
+        if !state.is_closed && !self.is_much(&state) {
+            // Whether it was woken or not, there are lines.
+            let _ = self.has_lines.wait_for(&mut state, MOMENT);
         }
         std::mem::swap(&mut state.waiting, lines);
         state.taken_bytes = lines.bytes.len();
