@@ -452,7 +452,7 @@ fn files_roll_with_their_period_and_go_beyond_the_size() {
     });
     let mut client = setup.client(Version::V5);
     let audit = setup.node.auditor().audit();
-    make_table(&mut client);
+    setup.make_table_and_wait(&mut client);
     audit.switch_off();
     let at_first: Vec<String> = files(&setup.env).into_iter().map(|(name, _)| name).collect();
     // Each line is larger than the log may be.
