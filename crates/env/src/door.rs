@@ -122,6 +122,16 @@ pub trait Env: Send + Sync + 'static {
         self.write_atomically(path, content)
     }
 
+    /// As [`Env::open_append`]; a new file is for its owner only, whatever the umask is.
+    fn open_append_private(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        self.open_append(path)
+    }
+
+    /// As [`Env::create_dir_all`]; a new directory is for its owner only, whatever the umask is. Its new parents are not.
+    fn create_private_dir_all(&self, path: &Path) -> Result<()> {
+        self.create_dir_all(path)
+    }
+
     /// Replaces a small file. A crash leaves the old or the new content; the new one is durable when it returns.
     fn write_atomically(&self, path: &Path, content: &[u8]) -> Result<()> {
         let mut name = path.file_name().unwrap_or_default().to_os_string();

@@ -122,6 +122,11 @@ impl Env for FaultEnv {
         Ok(self.wrap(self.inner.open_append(path)?))
     }
 
+    fn open_append_private(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        self.pass(Operation::Open, "open", path)?;
+        Ok(self.wrap(self.inner.open_append_private(path)?))
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         self.pass(Operation::Rename, "rename", from)?;
         self.inner.rename(from, to)
@@ -150,6 +155,11 @@ impl Env for FaultEnv {
     fn create_dir_all(&self, path: &Path) -> Result<()> {
         self.pass(Operation::Create, "create directory", path)?;
         self.inner.create_dir_all(path)
+    }
+
+    fn create_private_dir_all(&self, path: &Path) -> Result<()> {
+        self.pass(Operation::Create, "create directory", path)?;
+        self.inner.create_private_dir_all(path)
     }
 
     fn list(&self, path: &Path) -> Result<Vec<DirEntry>> {

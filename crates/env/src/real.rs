@@ -87,6 +87,12 @@ impl Env for RealEnv {
         writer(file, "open", path)
     }
 
+    fn open_append_private(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        let mut options = self.to_write();
+        options.mode(0o600);
+        writer(options.create(true).truncate(false).open(path), "open", path)
+    }
+
     fn write_private(&self, path: &Path, content: &[u8]) -> Result<()> {
         let mut name = path.file_name().unwrap_or_default().to_os_string();
         name.push(".tmp");
@@ -130,6 +136,16 @@ impl Env for RealEnv {
         made.create(path)
             .map_err(|source| Error::new("create directory", path, source))?;
         missing.iter().try_for_each(|dir| self.sync_dir(parent_of(dir)))
+    }
+
+    fn create_private_dir_all(&self, path: &Path) -> Result<()> {
+        let parent = parent_of(path);
+        self.create_dir_all(parent)?;
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => self.sync_dir(parent),
+            Err(_) if path.is_dir() => Ok(()),
+            Err(source) => Err(Error::new("create directory", path, source)),
+        }
     }
 
     fn list(&self, path: &Path) -> Result<Vec<DirEntry>> {

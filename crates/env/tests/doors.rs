@@ -269,5 +269,15 @@ fn what_is_made_is_its_owners_alone_unless_the_umask_says_otherwise() {
         for path in [a, b, c, d] {
             assert_eq!(mode(&path), of_files, "{}", path.display());
         }
+        let private = made.join("above/private");
+        env.create_private_dir_all(&private).unwrap();
+        env.create_private_dir_all(&private).unwrap();
+        assert_eq!(
+            [mode(private.parent().unwrap()), mode(&private)],
+            [of_dirs, 0o700]
+        );
+        drop(env.open_append_private(&private.join("e")).unwrap());
+        assert_eq!(mode(&private.join("e")), 0o600);
+        assert!(env.create_private_dir_all(&made.join("a")).is_err());
     }
 }

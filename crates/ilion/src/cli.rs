@@ -58,6 +58,8 @@ pub enum Command {
     TopPartitions(TopPartitionsArguments),
     /// Switches incremental backups on or off, until the next start; or tells whether they are on.
     Backup(BackupArguments),
+    /// Switches the audit log on or off, until the next start; or prints its state.
+    AuditLog(AuditLogArguments),
     /// Lists the compactions of the last week, the last one first.
     CompactionHistory(AdminArguments),
     /// Prints the threads of the node and their queues.
@@ -321,6 +323,37 @@ pub struct BackupArguments {
     /// on or off; without it, prints the current state.
     #[arg(value_enum)]
     pub switch: Option<Switch>,
+}
+
+/// Arguments of `audit-log`. What is not given is as the settings say.
+#[derive(Args)]
+pub struct AuditLogArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// on or off; without it, prints the current state.
+    #[arg(value_enum)]
+    pub switch: Option<Switch>,
+    /// FileAuditLogger.
+    #[arg(long)]
+    pub logger: Option<String>,
+    /// Only statements in these keyspaces, with commas.
+    #[arg(long)]
+    pub included_keyspaces: Option<String>,
+    /// No statements in these keyspaces.
+    #[arg(long)]
+    pub excluded_keyspaces: Option<String>,
+    /// Only these categories, of QUERY, DML, DDL, DCL, OTHER, AUTH, ERROR, PREPARE.
+    #[arg(long)]
+    pub included_categories: Option<String>,
+    /// Not these categories.
+    #[arg(long)]
+    pub excluded_categories: Option<String>,
+    /// Only requests of these roles.
+    #[arg(long)]
+    pub included_users: Option<String>,
+    /// No requests of these roles.
+    #[arg(long)]
+    pub excluded_users: Option<String>,
 }
 
 /// Arguments of `clients`.

@@ -3,6 +3,7 @@
 //! Exit codes: 0 success; 1 failure, with the reason on stderr; 2 wrong arguments or settings; 130 ended by a second signal.
 
 mod ask;
+mod audit_log;
 mod auth;
 mod bench;
 mod cli;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Index(command) => indexes::run(&command),
         Command::TopPartitions(arguments) => statements::top_partitions(&arguments),
         Command::Backup(arguments) => snapshots::backup(&arguments),
+        Command::AuditLog(arguments) => audit_log::run(&arguments),
         Command::CompactionHistory(arguments) => tables::compaction_history(&arguments),
         Command::ThreadPools(arguments) => tables::thread_pools(&arguments),
         Command::Clients(arguments) => tables::clients(&arguments),

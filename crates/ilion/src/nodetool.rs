@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// A verb of nodetool, and the command with its first arguments.
-const VERBS: [(&str, &[&str]); 40] = [
+const VERBS: [(&str, &[&str]); 43] = [
     ("cfhistograms", &["table-histograms"]),
     ("cfstats", &["table-stats"]),
     ("clearsnapshot", &["clear-snapshot"]),
@@ -16,12 +16,15 @@ const VERBS: [(&str, &[&str]); 40] = [
     ("compactionhistory", &["compaction-history"]),
     ("compactionstats", &["compactions"]),
     ("datapaths", &["data-paths"]),
+    ("disableauditlog", &["audit-log", "off"]),
     ("disableautocompaction", &["autocompaction", "off"]),
     ("disablebackup", &["backup", "off"]),
     ("drain", &["drain"]),
+    ("enableauditlog", &["audit-log", "on"]),
     ("enableautocompaction", &["autocompaction", "on"]),
     ("enablebackup", &["backup", "on"]),
     ("flush", &["flush"]),
+    ("getauditlog", &["audit-log"]),
     ("getsstables", &["get-sstables"]),
     ("gettraceprobability", &["trace-probability"]),
     ("help", &["help"]),

@@ -47,12 +47,17 @@ impl Reply {
         matches!(self, Self::Response(Response::Result(ResultBody::SetKeyspace(_))))
     }
 
-    /// The error code, if it is an error.
-    pub fn error_code(&self) -> Option<ErrorCode> {
+    /// The error, if it is one.
+    pub fn refusal(&self) -> Option<&ErrorResponse> {
         match self {
-            Self::Response(Response::Error(error)) => Some(error.detail.code()),
+            Self::Response(Response::Error(error)) => Some(error),
             _ => None,
         }
+    }
+
+    /// The error code, if it is an error.
+    pub fn error_code(&self) -> Option<ErrorCode> {
+        self.refusal().map(|error| error.detail.code())
     }
 }
 

@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 
 use crate::answer::{Columns, Reply, encode, encode_shared};
 use crate::answer_times::{AnswerTimes, Counters, Timed};
+use crate::auditor::{Auditor, Done};
 use crate::costs::Spent;
 use crate::described::task_text;
 use crate::durability::Durability;
@@ -40,6 +41,7 @@ pub(crate) struct Executor {
     pub events: Arc<Events>,
     pub metrics: Arc<ServerMetrics>,
     pub observers: Arc<Observers>,
+    pub auditor: Arc<Auditor>,
 }
 
 /// One thread of a pool.
@@ -234,6 +236,14 @@ impl Worker {
                 &answered.subject,
             );
         }
+        executor.auditor.request(Done {
+            session,
+            client,
+            request: &request.request,
+            answered: &answered,
+            statements: &*executor.requests.statements,
+            started_nanos: observed.started_nanos(),
+        });
         answered.payload = payload(request, &observed);
         let stream = request.stream;
         let shared = shared_envelope(wire, stream, &answered, &mut self.columns);

@@ -20,6 +20,7 @@
 //! | `request`, `answer`, `error_table` | requests to statements, results to answers |
 //! | `observers`, `subject` | [`Observers`]: costs, slow-query log and traces; the statement that a request is about |
 //! | [`costs`], `traces`, `described` | costs by shape and the slow-query log; traces; requests as text |
+//! | `audit_options`, `auditor` | [`Auditor`]: requests and logins to entries of the audit log (`ilion_audit`) |
 //! | `counted` | counts statements that came through no session |
 //! | `answer_times`, `request_times` | the stages of a request; times of requests, by worker |
 //! | `events` | SCHEMA_CHANGE and other events, for the clients that registered |
@@ -40,6 +41,8 @@ mod acceptor;
 pub mod admin;
 mod answer;
 mod answer_times;
+mod audit_options;
+mod auditor;
 mod budgets;
 mod certificate;
 mod client_facts;
@@ -89,6 +92,7 @@ mod traces;
 mod weight;
 mod workers;
 
+pub use auditor::Auditor;
 pub use certificate::CertificateLogins;
 pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};

@@ -23,11 +23,13 @@ use ilion_auth::LoginPace;
 use ilion_auth::plain::{self, Credentials};
 use ilion_env::Env;
 use ilion_protocol::{
-    ErrorResponse, Frame, Request, RequestFrame, Response, ResponseHead, Version, encode_response,
+    ErrorDetail, ErrorResponse, Frame, Request, RequestFrame, Response, ResponseHead, Version,
+    encode_response,
 };
 use ilion_query::{AccessControl, Error, Identity, Login};
 use parking_lot::Mutex;
 
+use crate::auditor::Auditor;
 use crate::certificate::CertificateLogins;
 use crate::error_table::error_response;
 use crate::handshake;
@@ -117,6 +119,7 @@ pub(crate) struct Logins {
     pace: Mutex<LoginPace>,
     clock: Arc<dyn Env>,
     metrics: Arc<ServerMetrics>,
+    auditor: Arc<Auditor>,
 }
 
 /// The threads that check passwords.
@@ -130,6 +133,7 @@ impl Logins {
         thread_count: usize,
         clock: Arc<dyn Env>,
         metrics: Arc<ServerMetrics>,
+        auditor: Arc<Auditor>,
     ) -> std::io::Result<(Arc<Self>, LoginThreads)> {
         let requires_login = checks.requires_login();
         let (sender, receiver) = bounded(WAITING_MAX);
@@ -140,6 +144,7 @@ impl Logins {
             pace: Mutex::default(),
             clock,
             metrics,
+            auditor,
         });
         let mut threads = Vec::new();
         for index in 0..thread_count.max(1) * usize::from(requires_login) {
@@ -186,6 +191,7 @@ impl Logins {
             Some(Err(why)) => {
                 self.metrics.logins_failed.inc();
                 tracing::warn!(peer = %session.peer, why, "a certificate is no login");
+                self.auditor.login_failed_now(session, why);
                 session.set_stage(ConnectionStage::Refused);
                 let error = Error::BadCredentials(why.to_owned());
                 Some(Response::Error(error_response(error, session.peer.ip())))
@@ -208,6 +214,9 @@ impl Logins {
         match self.attempt(session, frame) {
             Ok(attempt) => self.submit_in_time(attempt),
             Err(error) => {
+                if error.detail == ErrorDetail::BadCredentials {
+                    self.auditor.login_failed_now(session, &error.message);
+                }
                 let response = Response::Error(error);
                 answer(
                     session,
@@ -286,6 +295,7 @@ impl Logins {
         let response = match outcome {
             Ok(login) => {
                 self.metrics.logins.inc();
+                self.auditor.logged_in(session, &login.role);
                 session.change_client(|client| client.state.identity = Identity::User(login));
                 session.set_stage(ConnectionStage::Ready);
                 match &attempt.proof {
@@ -296,6 +306,7 @@ impl Logins {
             Err(error) => {
                 if matches!(error, Error::BadCredentials(_)) {
                     self.note_failure(session.peer.ip(), &attempt.proof);
+                    self.auditor.login_failed(session, &error.to_string());
                 }
                 session.set_stage(match &attempt.proof {
                     Proof::Password(_) => ConnectionStage::Authenticating,

@@ -19,6 +19,8 @@ use ilion_query::{
 use ilion_rows::TombstoneLimits;
 use ilion_schema::TableId;
 
+use crate::audit_options::{audit_options, check_audit_logger};
+use crate::auditor::Auditor;
 use crate::budgets::Budgets;
 use crate::costs::{RecentRates, SlowLog};
 use crate::disk_watch::watch_disk;
@@ -30,7 +32,7 @@ use crate::open_error::OpenError;
 use crate::port::{Entrance, Port};
 use crate::server::{Server, Services, StartError};
 use crate::settings::{
-    self, ClientCertificates, CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings,
+    self, AuditLogger, ClientCertificates, CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings,
     StorageCompatibility,
 };
 use crate::system::{self, LocalNode, NodeFacts, StoredTraces};
@@ -45,6 +47,7 @@ pub struct Node {
     processor: Arc<QueryProcessor>,
     local: Arc<LocalNode>,
     observers: Arc<Observers>,
+    auditor: Arc<Auditor>,
     /// Threads that end with the node.
     _tickers: Arc<[Ticker]>,
 }
@@ -68,6 +71,7 @@ impl Node {
         index_classes: IndexClasses,
     ) -> Result<Self, OpenError> {
         check_access(settings)?;
+        check_audit_logger(settings).map_err(OpenError::Settings)?;
         let options = EngineOptions {
             index_classes,
             ..engine_options(&*env, settings)?
@@ -106,11 +110,13 @@ impl Node {
             // What was granted on objects that are gone is tidied up at a later start; serving matters more.
             tracing::warn!(%error, "grants on dropped objects cannot be removed");
         }
+        let auditor = Arc::new(auditor(&engine, settings)?);
         Ok(Self {
             engine,
             processor,
             local,
             observers,
+            auditor,
             _tickers: disk_watch.into_iter().chain([rate_updates]).collect(),
         })
     }
@@ -159,6 +165,11 @@ impl Node {
         &self.observers
     }
 
+    /// The audit log.
+    pub fn auditor(&self) -> &Arc<Auditor> {
+        &self.auditor
+    }
+
     /// Starts the CQL server.
     ///
     /// # Errors
@@ -179,6 +190,7 @@ impl Node {
             durability: Arc::new(EngineLog(self.engine.clone())),
             schema_listener: self.local.clone(),
             observers: self.observers.clone(),
+            auditor: self.auditor.clone(),
         };
         let server = Server::start(port, options, services)?;
         system::register_clients(&self.engine, &self.processor, &server.clients());
@@ -217,6 +229,21 @@ fn observers(
         traces: Some(Arc::new(traces)),
         trace_probability: TraceProbability::default(),
     })
+}
+
+/// The audit log, on if the settings say so.
+fn auditor(engine: &Engine, settings: &Settings) -> Result<Auditor, OpenError> {
+    let host = node_facts(settings, engine).listen_address;
+    let auditor = Auditor::new(engine.env().clone(), host);
+    if settings.audit_logging_options_enabled && settings.audit_logging_options_logger == AuditLogger::File {
+        let options = audit_options(settings);
+        let opened = auditor.audit().switch_on(&options);
+        opened.map_err(|error| {
+            OpenError::Settings(format!("audit_logging_options: audit_logs_dir: {error}"))
+        })?;
+        tracing::info!(directory = %options.directory.display(), "the audit log is on");
+    }
+    Ok(auditor)
 }
 
 fn node_facts(settings: &Settings, engine: &Engine) -> NodeFacts {

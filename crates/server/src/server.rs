@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::acceptor::Acceptor;
+use crate::auditor::Auditor;
 use crate::client_memory::ClientMemory;
 use crate::clients::Clients;
 use crate::connection::Shared;
@@ -47,6 +48,8 @@ pub struct Services {
     pub schema_listener: Arc<dyn SchemaListener>,
     /// Costs, slow-query log and traces.
     pub observers: Arc<Observers>,
+    /// The audit log.
+    pub auditor: Arc<Auditor>,
 }
 
 /// Why a server does not start; the operator must act.
@@ -109,6 +112,7 @@ impl Server {
             events: events.clone(),
             metrics: metrics.clone(),
             observers: services.observers,
+            auditor: services.auditor.clone(),
         });
         let pools = PoolSizes {
             point: options.request_threads,
@@ -121,6 +125,7 @@ impl Server {
             options.login_threads,
             clock.clone(),
             metrics.clone(),
+            services.auditor,
         )
         .map_err(StartError::Threads)?;
         let (stopping, stopped) = watch::channel(false);

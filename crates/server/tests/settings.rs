@@ -11,8 +11,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use ilion_server::settings::{
-    Authenticator, Authorizer, CertificateValidator, ClientCertificates, CommitLogSync, Loaded, SETTINGS,
-    SSTableFormat, Settings, Size, document,
+    AuditLogger, Authenticator, Authorizer, CertificateValidator, ClientCertificates, CommitLogSync, Loaded,
+    SETTINGS, SSTableFormat, Settings, Size, document,
 };
 use ilion_server::{CertificateLogins, TlsOptions};
 
@@ -159,7 +159,6 @@ fn cassandras_settings_without_use_are_told_apart() {
     );
     for block in [
         "server_encryption_options:\n  internode_encryption: all\n",
-        "audit_logging_options:\n  enabled: true\n  logger:\n    - class_name: BinAuditLogger\n",
         "start_native_transport: false\n",
     ] {
         let told = problem_of(block);
@@ -172,6 +171,80 @@ fn cassandras_settings_without_use_are_told_apart() {
         loaded.warnings,
         ["--set: num_tokens is passed over, since it is about other nodes, and Ilion is one node"]
     );
+}
+
+#[test]
+fn the_audit_log_is_set_in_the_words_of_all_releases() {
+    let settings = from_text(
+        "audit_logging_options:\n  enabled: true\n  logger:\n    - class_name: org.apache.cassandra.audit.FileAuditLogger\n\
+         \x20 audit_logs_dir: /var/log/audit\n  included_keyspaces:\n  excluded_keyspaces: \"a,b\"\n\
+         \x20 included_categories: \"\"\n  excluded_categories: QUERY, dml\n  included_users: [bob, 'alice']\n\
+         \x20 roll_cycle: DAILY\n  block: false\n  max_queue_weight: 268435456\n  max_log_size: 17179869184 # 16 GiB\n",
+    )
+    .unwrap()
+    .settings;
+    assert!(settings.audit_logging_options_enabled);
+    assert_eq!(settings.audit_logging_options_logger, AuditLogger::File);
+    assert_eq!(settings.audit_path(), Path::new("/var/log/audit"));
+    assert_eq!(settings.audit_logging_options_excluded_keyspaces.0, ["a", "b"]);
+    assert!(settings.audit_logging_options_included_categories.0.is_empty());
+    let printed: Vec<(&str, String)> = settings.printed().collect();
+    let printed = |name: &str| &printed.iter().find(|(printed, _)| *printed == name).unwrap().1;
+    assert_eq!(printed("audit_logging_options_excluded_categories"), "QUERY, DML");
+    assert_eq!(printed("audit_logging_options_included_users"), "bob, alice");
+    assert_eq!(printed("audit_logging_options_roll_cycle"), "DAILY");
+    assert_eq!(printed("audit_logging_options_block"), "false");
+    assert_eq!(printed("audit_logging_options_max_queue_weight"), "256MiB");
+    assert_eq!(printed("audit_logging_options_max_log_size"), "16GiB");
+    // As in cassandra.yaml of 4.0.
+    let older = from_text("audit_logging_options:\n  enabled: true\n  logger: NoOpAuditLogger\n").unwrap();
+    assert_eq!(older.settings.audit_logging_options_logger, AuditLogger::NoOp);
+    let defaults = Settings::default();
+    assert!(!defaults.audit_logging_options_enabled);
+    assert_eq!(defaults.audit_path(), defaults.log_path().join("audit"));
+    assert_eq!(
+        defaults.audit_logging_options_excluded_keyspaces.0,
+        ["system", "system_schema", "system_virtual_schema"]
+    );
+}
+
+#[test]
+fn what_the_audit_log_does_not_do_is_refused_by_name() {
+    let of = |option: &str| problem_of(&format!("audit_logging_options:\n  {option}\n"));
+    for (option, told) in [
+        (
+            "archive_command: \"/bin/mv %path /x\"",
+            "audit_logging_options_archive_command: ",
+        ),
+        (
+            "allow_nodetool_archive_command: true",
+            "audit_logging_options_allow_nodetool_archive_command: ",
+        ),
+        (
+            "logger:\n    - class_name: FileAuditLogger\n      parameters:\n        - field_separator: \"|\"",
+            "audit_logging_options_logger_parameters: ",
+        ),
+        (
+            "roll_cycle: YEARLY",
+            "audit_logging_options_roll_cycle: expected one of ",
+        ),
+        (
+            "included_categories: JMX",
+            "audit_logging_options_included_categories: expected a list of QUERY, ",
+        ),
+        (
+            "logger: SomeLogger",
+            "audit_logging_options_logger: expected one of FileAuditLogger, ",
+        ),
+        (
+            "max_log_siez: 1",
+            "did you mean audit_logging_options_max_log_size?",
+        ),
+    ] {
+        let problem = of(option);
+        assert!(problem.contains(told), "{option}: {problem}");
+    }
+    assert!(from_text("audit_logging_options:\n  archive_command:\n  max_archive_retries: 10\n").is_ok());
 }
 
 #[test]

@@ -48,6 +48,13 @@ func connect(host string, port int, d dialect, keyspace string) *gocql.Session {
 	case "snappy":
 		cluster.Compressor = snappy.SnappyCompressor{}
 	}
+	if user := os.Getenv("CHECK_USER"); user != "" {
+		cluster.Authenticator = gocql.PasswordAuthenticator{Username: user, Password: os.Getenv("CHECK_PASSWORD")}
+	}
+	if issuers := os.Getenv("CHECK_CA"); issuers != "" {
+		shown := os.Getenv("CHECK_CERTIFICATE")
+		cluster.SslOpts = &gocql.SslOptions{CaPath: issuers, CertPath: shown, KeyPath: shown, EnableHostVerification: true}
+	}
 	session, err := cluster.CreateSession()
 	must(err)
 	return session

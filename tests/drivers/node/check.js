@@ -2,6 +2,7 @@
 'use strict';
 
 const assert = require('node:assert');
+const fs = require('node:fs');
 const cassandra = require('cassandra-driver');
 
 const { types } = cassandra;
@@ -14,6 +15,7 @@ async function run(host, port, version) {
     localDataCenter: 'datacenter1',
     protocolOptions: { maxVersion: version },
     socketOptions: { readTimeout: 60000, connectTimeout: 60000 },
+    ...access(),
   });
   await client.connect();
   await connect(client);
@@ -25,6 +27,19 @@ async function run(host, port, version) {
   await errors(client);
   await client.execute(`DROP KEYSPACE ${KEYSPACE}`);
   await client.shutdown();
+}
+
+// How to log in and encrypt.
+function access() {
+  const { CHECK_USER, CHECK_PASSWORD, CHECK_CA, CHECK_CERTIFICATE } = process.env;
+  const options = {};
+  if (CHECK_USER) options.authProvider = new cassandra.auth.PlainTextAuthProvider(CHECK_USER, CHECK_PASSWORD);
+  if (CHECK_CA) options.sslOptions = { ca: [fs.readFileSync(CHECK_CA)], rejectUnauthorized: true };
+  if (CHECK_CERTIFICATE) {
+    const pem = fs.readFileSync(CHECK_CERTIFICATE);
+    Object.assign(options.sslOptions, { cert: pem, key: pem });
+  }
+  return options;
 }
 
 async function connect(client) {

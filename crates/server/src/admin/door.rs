@@ -16,9 +16,10 @@ use tokio::runtime::Runtime;
 
 use super::listen::serve;
 use super::{
-    Access, Admin, AdminError, AutoCompactionOrder, BackupOrder, BackupReport, CacheChoice, CacheOrder,
-    ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder, NodeTable, SSTablesOrder, SnapshotOrder,
-    StopOrder, TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
+    Access, Admin, AdminError, AuditLogOrder, AutoCompactionOrder, BackupOrder, BackupReport, CacheChoice,
+    CacheOrder, ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder, NodeTable, SSTablesOrder,
+    SnapshotOrder, StopOrder, TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder,
+    TraceProbabilityReport,
 };
 
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
@@ -104,6 +105,7 @@ fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
         .route("/admin/snapshots", get(snapshots))
         .route("/admin/clear-snapshot", post(clear_snapshot))
         .route("/admin/backup", get(backup).post(set_backup))
+        .route("/admin/audit-log", get(audit_log).post(set_audit_log))
         .route("/admin/data-paths", get(data_paths))
         .route("/admin/sstables", get(sstables_with))
         .route("/admin/compaction-history", get(compaction_history))
@@ -274,6 +276,18 @@ async fn backup(State(admin): Shared) -> Response {
 async fn set_backup(State(admin): Shared, Query(order): Query<BackupOrder>) -> Response {
     admin.set_backing_up(order.on);
     Json(json!({})).into_response()
+}
+
+async fn audit_log(State(admin): Shared) -> Response {
+    Json(admin.audit_log()).into_response()
+}
+
+async fn set_audit_log(State(admin): Shared, Query(order): Query<AuditLogOrder>) -> Response {
+    in_thread(move || {
+        admin.set_audit_log(&order)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
 }
 
 async fn data_paths(State(admin): Shared, Query(order): Query<DataPathsOrder>) -> Response {

@@ -23,6 +23,7 @@
 //! | `GET /admin/snapshots` | JSON: [`SnapshotsReport`] |
 //! | `POST /admin/clear-snapshot` | `?tag=t`, `keyspaces=`, `older_than=1d`, `older_than_timestamp=..`, all optional: [`ClearOrder`] |
 //! | `GET`, `POST /admin/backup` | `?on=true` or `false`: incremental backups, until the next start; JSON: [`BackupReport`] |
+//! | `GET`, `POST /admin/audit-log` | `?on=true` or `false`, and optional `logger=` and filters: the audit log, until the next start: [`AuditLogOrder`]; JSON: [`AuditLogReport`] |
 //! | `GET /admin/data-paths` | `?tables=`, optional, one `keyspace` or `keyspace.table` per line; JSON: [`DataPathsReport`] |
 //! | `GET /admin/sstables` | `?keyspace=k&table=t&key=x`, and optional `hex=true`; JSON: [`SSTablesReport`] |
 //! | `GET /admin/compaction-history`, `thread-pools`, `clients` | JSON: [`NodeTableReport`] |
@@ -33,6 +34,7 @@
 //! (failed), 401 or 403 (no access, see [`Access`]).
 
 mod access;
+mod audit_log;
 mod client;
 mod compaction;
 mod door;
@@ -51,6 +53,7 @@ mod table_times;
 mod top_partitions;
 
 pub use access::{Access, AccessError, read_token};
+pub use audit_log::{AuditLogOrder, AuditLogReport};
 pub use client::{AdminClient, ClientError};
 pub use compaction::{
     AutoCompactionOrder, CompactionOrder, CompactionReport, PendingCompactions, RunningCompaction, StopOrder,
@@ -139,6 +142,13 @@ pub trait Admin: Send + Sync {
     fn is_backing_up(&self) -> bool;
     /// Switches these links on or off, until the next start.
     fn set_backing_up(&self, is_on: bool);
+    /// The state of the audit log.
+    fn audit_log(&self) -> AuditLogReport;
+    /// Switches the audit log on or off.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn set_audit_log(&self, order: &AuditLogOrder) -> Result<(), AdminError>;
     /// The directories of tables.
     ///
     /// # Errors

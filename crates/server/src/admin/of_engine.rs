@@ -10,15 +10,16 @@ use ilion_schema::{TableId, TableSchema};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
+use super::audit_log::AuditMetrics;
 use super::engine_metrics::EngineMetrics;
 use super::table_times::TableTimes;
 use super::{
-    Admin, AdminError, AutoCompactionOrder, CacheOrder, CacheReport, ClearOrder, CompactionOrder,
-    CompactionReport, DataPathsOrder, DataPathsReport, ExportReport, ImportReport, ImportedFile,
-    ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile, LogLossReport, NodeTable, NodeTableReport,
-    SSTablesOrder, SSTablesReport, SnapshotOrder, SnapshotsReport, StatementsReport, StatusReport, StopOrder,
-    TableChoice, TablePlace, TableReport, TableStats, TableStatsReport, ThroughputOrder, TopPartitionsOrder,
-    TopPartitionsReport,
+    Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, CacheOrder, CacheReport,
+    ClearOrder, CompactionOrder, CompactionReport, DataPathsOrder, DataPathsReport, ExportReport,
+    ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile, LogLossReport,
+    NodeTable, NodeTableReport, SSTablesOrder, SSTablesReport, SnapshotOrder, SnapshotsReport,
+    StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats,
+    TableStatsReport, ThroughputOrder, TopPartitionsOrder, TopPartitionsReport,
 };
 use crate::clients::Clients;
 use crate::costs::TableCosts;
@@ -44,6 +45,7 @@ pub struct EngineAdmin {
     clients: Clients,
     registry: Registry,
     info: InfoReport,
+    settings: Settings,
     started_nanos: u64,
 }
 
@@ -53,6 +55,7 @@ impl EngineAdmin {
         let mut registry = Registry::with_prefix("ilion");
         server.register_metrics(&mut registry);
         registry.register_collector(Box::new(EngineMetrics(node.engine().clone())));
+        registry.register_collector(Box::new(AuditMetrics(node.auditor().clone())));
         registry.register_collector(Box::new(TableTimes(node.observers().costs.clone())));
         let info = InfoReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -71,6 +74,7 @@ impl EngineAdmin {
             clients: server.clients(),
             registry,
             info,
+            settings: settings.clone(),
             started_nanos: node.engine().env().monotonic_nanos(),
         }
     }
@@ -336,6 +340,14 @@ impl Admin for EngineAdmin {
 
     fn set_backing_up(&self, is_on: bool) {
         self.engine().set_backing_up(is_on);
+    }
+
+    fn audit_log(&self) -> AuditLogReport {
+        AuditLogReport::of(self.node.auditor().audit(), &self.settings)
+    }
+
+    fn set_audit_log(&self, order: &AuditLogOrder) -> Result<(), AdminError> {
+        order.execute(self.node.auditor().audit(), &self.settings)
     }
 
     fn data_paths(&self, order: &DataPathsOrder) -> Result<DataPathsReport, AdminError> {

@@ -149,10 +149,11 @@ fn execute_durably(
     cql: &str,
     options: &ExecuteOptions,
 ) -> Result<Executed, AdminError> {
-    let executed = node
-        .processor()
-        .query(client, cql, options)
-        .map_err(|error| AdminError::Refused(error.to_string()))?;
+    let executed = node.processor().query(client, cql, options);
+    let keyspace = options.keyspace.as_deref();
+    node.auditor()
+        .of_dashboard(client, cql, keyspace, executed.as_ref().err());
+    let executed = executed.map_err(|error| AdminError::Refused(error.to_string()))?;
     if executed.durable_at.is_some() {
         node.wait_durable(&executed)
             .map_err(|error| AdminError::Failed(error.to_string()))?;

@@ -1,8 +1,9 @@
 //! Settings with a few fixed values.
 
+use ilion_audit::Category;
 use ilion_types::Partitioner;
 
-use super::form::Form;
+use super::form::{Form, Names};
 
 choices!(CommitLogSync, "When a write is acknowledged (`commitlog_sync`).", {
     /// After the commit log is synced; writes that wait share a sync.
@@ -97,6 +98,87 @@ choices!(ClientCertificates, "Whether clients show certificates (`client_encrypt
     /// As `Required`, but clients without any are taken.
     Optional = "optional",
 });
+
+choices!(AuditLogger, "Where the audit log goes (`audit_logging_options`: `logger`).", {
+    /// To files, as JSON lines.
+    File = "FileAuditLogger",
+    /// To chronicle queues: not built.
+    Bin = "BinAuditLogger",
+    /// Nowhere.
+    NoOp = "NoOpAuditLogger",
+});
+
+/// The period of a file of the audit log (`audit_logging_options`: `roll_cycle`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RollCycle {
+    name: &'static str,
+    /// Its length.
+    pub period_secs: u32,
+}
+
+impl RollCycle {
+    /// Compat: names and lengths of `RollCycles` of Chronicle Queue, but for those of its tests. Names of one length differ there in
+    /// how many entries a file has room for.
+    const ALL: [Self; 20] = [
+        Self::new("MINUTELY", 60),
+        Self::new("FIVE_MINUTELY", 5 * 60),
+        Self::new("TEN_MINUTELY", 10 * 60),
+        Self::new("TWENTY_MINUTELY", 20 * 60),
+        Self::new("HALF_HOURLY", 30 * 60),
+        Self::new("HOURLY", 3600),
+        Self::new("FAST_HOURLY", 3600),
+        Self::new("LARGE_HOURLY", 3600),
+        Self::new("LARGE_HOURLY_SPARSE", 3600),
+        Self::new("LARGE_HOURLY_XSPARSE", 3600),
+        Self::new("TWO_HOURLY", 2 * 3600),
+        Self::new("FOUR_HOURLY", 4 * 3600),
+        Self::new("SIX_HOURLY", 6 * 3600),
+        Self::new("DAILY", 86_400),
+        Self::new("FAST_DAILY", 86_400),
+        Self::new("SMALL_DAILY", 86_400),
+        Self::new("LARGE_DAILY", 86_400),
+        Self::new("XLARGE_DAILY", 86_400),
+        Self::new("HUGE_DAILY", 86_400),
+        Self::new("HUGE_DAILY_XSPARSE", 86_400),
+    ];
+
+    const fn new(name: &'static str, period_secs: u32) -> Self {
+        Self { name, period_secs }
+    }
+}
+
+impl Form for RollCycle {
+    fn parse(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|cycle| cycle.name == text);
+        found.ok_or_else(|| format!("one of {}", Self::ALL.map(|cycle| cycle.name).join(", ")))
+    }
+
+    fn print(&self) -> String {
+        self.name.to_owned()
+    }
+}
+
+/// Categories of the audit log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Categories(pub Vec<Category>);
+
+impl Form for Categories {
+    fn parse(text: &str) -> Result<Self, String> {
+        let of_name = |name: &String| {
+            Category::of_name(name).ok_or_else(|| {
+                let names = Category::ALL.map(Category::name).join(", ");
+                format!("a list of {names}")
+            })
+        };
+        let Names(names) = Names::parse(text)?;
+        names.iter().map(of_name).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn print(&self) -> String {
+        let names = self.0.iter().map(|category| category.name().to_owned());
+        Names(names.collect()).print()
+    }
+}
 
 impl Form for Partitioner {
     fn parse(text: &str) -> Result<Self, String> {

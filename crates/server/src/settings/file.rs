@@ -61,6 +61,14 @@ fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, YamlValue)>, entries: &mut
             // Compat: a name without a value has no effect.
             YamlValue::Null => {}
             YamlValue::Scalar(value) => entries.push(Entry { name, value, line }),
+            // A list of one class, as `audit_logging_options: {logger: [{class_name: X}]}` has it.
+            YamlValue::List(mut items)
+                if items.len() == 1 && name == "audit_logging_options_logger" && is_block(&items[0]) =>
+            {
+                if let Some(YamlValue::Map(pairs)) = items.pop() {
+                    flatten(&name, pairs, entries);
+                }
+            }
             YamlValue::List(items) => entries.push(Entry {
                 name,
                 value: list(items),
@@ -86,6 +94,10 @@ fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, YamlValue)>, entries: &mut
             YamlValue::Map(pairs) => flatten(&name, pairs, entries),
         }
     }
+}
+
+fn is_block(value: &YamlValue) -> bool {
+    matches!(value, YamlValue::Map(_))
 }
 
 /// The value that switches a block of Cassandra's on; empty if it has none, which means off.

@@ -352,10 +352,29 @@ pub const FOREIGN: &[Foreign] = &[
         reason: "Ilion has no such limit or report",
     },
     Foreign {
+        names: &["audit_logging_options_logger_parameters"],
+        fate: Fate::RefusedUnless(OFF),
+        reason: "the lines of the audit log are JSON, so they have no separators to choose",
+    },
+    Foreign {
+        names: &["audit_logging_options_archive_command"],
+        fate: Fate::RefusedUnless(OFF),
+        reason: "complete files of the audit log are not given to a command; the oldest go beyond max_log_size",
+    },
+    Foreign {
+        names: &["audit_logging_options_allow_nodetool_archive_command"],
+        fate: Fate::RefusedUnless(OFF),
+        reason: "complete files of the audit log are not given to a command",
+    },
+    Foreign {
+        names: &["audit_logging_options_max_archive_retries"],
+        fate: Fate::PassedOver,
+        reason: "it has a meaning only for an archive_command",
+    },
+    Foreign {
         names: &[
             "server_encryption_options",
             "transparent_data_encryption_options",
-            "audit_logging_options",
             "cdc_enabled",
             "commitlog_archiving",
             "transient_replication_enabled",

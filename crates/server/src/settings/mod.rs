@@ -22,8 +22,9 @@ use ilion_env::Env;
 use crate::superuser;
 
 pub use choices::{
-    Authenticator, Authorizer, CertificateValidator, CidrAuthorizer, CidrMode, ClientCertificates,
-    CommitLogSync, NetworkAuthorizer, RoleManager, SSTableFormat, SSTableLookup, StorageCompatibility,
+    AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
+    ClientCertificates, CommitLogSync, NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat,
+    SSTableLookup, StorageCompatibility,
 };
 pub use compaction::DefaultCompaction;
 pub use document::document;
@@ -222,7 +223,9 @@ fn set_known(settings: &mut Settings, setting: &Setting, value: &str, unit: &str
         ));
     }
     // Compat: class names may be qualified.
-    let simple = value.strip_prefix("org.apache.cassandra.auth.").unwrap_or(value);
+    let packages = ["org.apache.cassandra.auth.", "org.apache.cassandra.audit."];
+    let simple = packages.iter().find_map(|package| value.strip_prefix(package));
+    let simple = simple.unwrap_or(value);
     // Compat: some names have accepted a bare number since before units existed.
     let of_number = setting.legacy.iter().find(|(legacy, _)| *legacy == name);
     let unit = match of_number {

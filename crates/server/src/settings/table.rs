@@ -11,8 +11,9 @@ use std::time::Duration;
 use ilion_types::Partitioner;
 
 use super::choices::{
-    Authenticator, Authorizer, CertificateValidator, CidrAuthorizer, CidrMode, ClientCertificates,
-    CommitLogSync, NetworkAuthorizer, RoleManager, SSTableFormat, SSTableLookup, StorageCompatibility,
+    AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
+    ClientCertificates, CommitLogSync, NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat,
+    SSTableLookup, StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
@@ -184,6 +185,32 @@ settings! {
     auth_bcrypt_work_factor: u16 = "10";
     /// Threads that check passwords.
     native_transport_max_auth_threads: u16 = "4";
+    /// Writes the audit log: who did what (see [security.md](security.md)). In the file, this and the next twelve are a block, `audit_logging_options: {enabled: true, ...}`.
+    audit_logging_options_enabled: bool = "false";
+    /// FileAuditLogger (JSON lines in `audit.log`) or NoOpAuditLogger (no log). BinAuditLogger, which Cassandra's file has, is refused if the log is enabled.
+    audit_logging_options_logger: AuditLogger = "FileAuditLogger";
+    /// Directory of the audit log, for nothing else. auto: `audit` in `log_directory`.
+    audit_logging_options_audit_logs_dir: Option<PathBuf> = "auto";
+    /// Keyspaces whose statements are logged; none: all but the next. If there are some, requests without a keyspace, logins among them, are not logged.
+    audit_logging_options_included_keyspaces: Names = "none";
+    /// Keyspaces whose statements are not logged.
+    audit_logging_options_excluded_keyspaces: Names = "system, system_schema, system_virtual_schema";
+    /// Categories that are logged, of QUERY, DML, DDL, DCL, OTHER, AUTH, ERROR, PREPARE; none: all but the next.
+    audit_logging_options_included_categories: Categories = "none";
+    /// Categories that are not logged.
+    audit_logging_options_excluded_categories: Categories = "none";
+    /// Roles whose requests are logged; none: all but the next. Clients without a login are anonymous.
+    audit_logging_options_included_users: Names = "none";
+    /// Roles whose requests are not logged.
+    audit_logging_options_excluded_users: Names = "none";
+    /// How long a file of the audit log is written: MINUTELY, HALF_HOURLY, HOURLY, SIX_HOURLY, DAILY and the like; FAST_HOURLY and HOURLY are the same. It ends earlier at an eighth of `max_log_size`.
+    audit_logging_options_roll_cycle: RollCycle = "HOURLY";
+    /// Whether requests wait while `max_queue_weight` is reached; otherwise their entries are dropped and counted.
+    audit_logging_options_block: bool = "true";
+    /// Bytes of entries that may wait to be written.
+    audit_logging_options_max_queue_weight: Size = "256MiB", was "audit_logging_options_max_queue_weight" in "B";
+    /// Bytes of complete files of the audit log beyond which the oldest are removed.
+    audit_logging_options_max_log_size: Size = "16GiB", was "audit_logging_options_max_log_size" in "B";
 
     /// When writes are acknowledged: batch (after a sync), group (after the next sync of a fixed rhythm) or periodic (at once).
     commitlog_sync: CommitLogSync = "batch";
@@ -466,6 +493,12 @@ impl Settings {
     /// Directory of the log files.
     pub fn log_path(&self) -> PathBuf {
         self.below_directory(self.log_directory.as_ref(), "logs")
+    }
+
+    /// Directory of the audit log.
+    pub fn audit_path(&self) -> PathBuf {
+        let given = self.audit_logging_options_audit_logs_dir.clone();
+        given.unwrap_or_else(|| self.log_path().join("audit"))
     }
 
     fn below_directory(&self, given: Option<&PathBuf>, name: &str) -> PathBuf {

@@ -14,7 +14,7 @@ use ilion_query::{
 use ilion_schema::{ChangeKind, EventTarget, SchemaEvent};
 use ilion_server::settings::Settings;
 use ilion_server::{
-    Durability, DurableCallback, Entrance, LoginCheck, NoListener, NoLog, NoLogins, Port, Server,
+    Auditor, Durability, DurableCallback, Entrance, LoginCheck, NoListener, NoLog, NoLogins, Port, Server,
     ServerOptions, Services, Statements,
 };
 use ilion_types::CqlType;
@@ -73,6 +73,7 @@ fn start_over(
         schema_listener: Arc::new(NoListener),
         logins,
         observers: Default::default(),
+        auditor: Arc::new(Auditor::new(env.shared(), options.address.ip())),
     };
     let port = Port::take(Entrance::Clients, options.address).unwrap();
     let server = Server::start(port, &options, services).unwrap();

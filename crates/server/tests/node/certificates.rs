@@ -8,6 +8,7 @@ use ilion_server::settings::{Authenticator, Authorizer, CertificateValidator, Cl
 use ilion_server::{Node, SuperuserChoice};
 use rustls::version::{TLS12, TLS13};
 
+use crate::audit::summary;
 use crate::client::{Client, credentials, error_of, rows_of};
 use crate::logins::{ROOT, variables};
 use crate::tls::{CA, Encrypted, TRUSTSTORE, config, connect, encrypts, env};
@@ -160,4 +161,40 @@ fn settings_that_would_let_nobody_in_are_refused() {
     assert!(not_asked.contains("to be optional/true"), "{not_asked}");
     let plain = problem(&|settings| settings.client_encryption_options_enabled = false);
     assert!(plain.contains("client_encryption_options.enabled"), "{plain}");
+}
+
+#[test]
+fn logins_by_certificate_are_in_the_audit_log() {
+    let setup = start(|settings| settings.audit_logging_options_enabled = true);
+    let mut root = root(&setup);
+    refused(with_certificate(&setup, ALICE));
+    refused(with_certificate(&setup, ROBOT));
+    run(&mut root, "CREATE ROLE alice WITH LOGIN = true");
+    run(
+        &mut root,
+        "ADD IDENTITY 'spiffe://ilion.example/alice' TO ROLE 'alice'",
+    );
+    assert_eq!(with_certificate(&setup, ALICE).startup(None), Response::Ready);
+    let entries = setup.audited();
+    assert_eq!(
+        summary(&entries),
+        [
+            "LOGIN_SUCCESS AUTH .",
+            "LOGIN_ERROR AUTH .",
+            "LOGIN_ERROR AUTH .",
+            "CREATE_ROLE DCL .",
+            "CREATE_IDENTITY DCL .",
+            "LOGIN_SUCCESS AUTH .",
+        ]
+    );
+    let told = |place: usize, field: &str| entries[place][field].as_str().map(str::to_owned);
+    assert_eq!(
+        told(1, "operation").unwrap(),
+        "LOGIN FAILURE; Certificate identity 'spiffe://ilion.example/alice' not authorized"
+    );
+    assert_eq!(
+        told(2, "operation").unwrap(),
+        "LOGIN FAILURE; Unable to extract Spiffe from the certificate"
+    );
+    assert_eq!(told(5, "user").unwrap(), "alice");
 }

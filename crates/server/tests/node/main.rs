@@ -10,6 +10,7 @@
 mod client;
 
 mod admin;
+mod audit;
 mod caches;
 mod certificates;
 mod costs;

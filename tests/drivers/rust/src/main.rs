@@ -1,13 +1,18 @@
 //! The scylla driver against a server: connect, metadata, prepared statements, paging, batches, all types, errors.
 
+use std::env::var;
 use std::fmt::Debug;
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bigdecimal::BigDecimal;
 use futures::TryStreamExt;
 use num_bigint::BigInt;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
 use scylla::client::Compression;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
@@ -41,13 +46,36 @@ async fn main() -> Outcome {
     Ok(())
 }
 
+/// The encryption that the variables ask for.
+fn encryption() -> Outcome<Option<Arc<ClientConfig>>> {
+    let Ok(issuers) = var("CHECK_CA") else {
+        return Ok(None);
+    };
+    let mut trusted = RootCertStore::empty();
+    for issuer in CertificateDer::pem_file_iter(issuers)? {
+        trusted.add(issuer?)?;
+    }
+    let config = ClientConfig::builder().with_root_certificates(trusted);
+    let config = match var("CHECK_CERTIFICATE") {
+        Err(_) => config.with_no_client_auth(),
+        Ok(shown) => {
+            let chain = CertificateDer::pem_file_iter(&shown)?.collect::<Result<_, _>>()?;
+            config.with_client_auth_cert(chain, PrivateKeyDer::from_pem_file(shown)?)?
+        }
+    };
+    Ok(Some(Arc::new(config)))
+}
+
 async fn run(address: &str, compression: Option<Compression>) -> Outcome {
-    let session = SessionBuilder::new()
+    let mut builder = SessionBuilder::new()
         .known_node(address)
         .compression(compression)
-        .connection_timeout(Duration::from_secs(60))
-        .build()
-        .await?;
+        .tls_context(encryption()?)
+        .connection_timeout(Duration::from_secs(60));
+    if let (Ok(user), Ok(password)) = (var("CHECK_USER"), var("CHECK_PASSWORD")) {
+        builder = builder.user(user, password);
+    }
+    let session = builder.build().await?;
     connect(&session).await?;
     metadata(&session).await?;
     prepared(&session).await?;

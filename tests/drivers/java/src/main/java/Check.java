@@ -1,4 +1,5 @@
 import com.datastax.oss.driver.api.core.CqlSession;
+import com.datastax.oss.driver.api.core.CqlSessionBuilder;
 import com.datastax.oss.driver.api.core.ProtocolVersion;
 import com.datastax.oss.driver.api.core.config.DefaultDriverOption;
 import com.datastax.oss.driver.api.core.config.DriverConfigLoader;
@@ -20,19 +21,35 @@ import com.datastax.oss.driver.api.core.servererrors.SyntaxError;
 import com.datastax.oss.driver.api.core.type.DataTypes;
 import com.datastax.oss.driver.api.core.type.TupleType;
 import com.datastax.oss.driver.api.core.type.UserDefinedType;
+import java.io.ByteArrayInputStream;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.KeyFactory;
+import java.security.KeyStore;
+import java.security.PrivateKey;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateFactory;
+import java.security.spec.PKCS8EncodedKeySpec;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalTime;
+import java.util.Base64;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import javax.net.ssl.KeyManager;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
 
 /** The Java driver against a server: connect, metadata, prepared statements, paging, batches, all types, errors. */
 public final class Check {
@@ -41,6 +58,59 @@ public final class Check {
 
   private Check(CqlSession session) {
     this.session = session;
+  }
+
+  /** Logs in and encrypts as the environment says. */
+  private static CqlSessionBuilder access(CqlSessionBuilder builder) throws Exception {
+    String user = System.getenv("CHECK_USER");
+    if (user != null) {
+      builder.withAuthCredentials(user, System.getenv("CHECK_PASSWORD"));
+    }
+    String issuers = System.getenv("CHECK_CA");
+    if (issuers != null) {
+      builder.withSslContext(encryption(issuers, System.getenv("CHECK_CERTIFICATE")));
+    }
+    return builder;
+  }
+
+  private static SSLContext encryption(String issuers, String shown) throws Exception {
+    KeyStore trusted = KeyStore.getInstance("PKCS12");
+    trusted.load(null, null);
+    int count = 0;
+    for (Certificate issuer : certificates(issuers)) {
+      trusted.setCertificateEntry("issuer" + count++, issuer);
+    }
+    TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+    trust.init(trusted);
+    KeyManager[] keys = null;
+    if (shown != null) {
+      KeyStore own = KeyStore.getInstance("PKCS12");
+      own.load(null, null);
+      Certificate[] chain = certificates(shown).toArray(new Certificate[0]);
+      own.setKeyEntry("own", key(shown), new char[0], chain);
+      KeyManagerFactory factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+      factory.init(own, new char[0]);
+      keys = factory.getKeyManagers();
+    }
+    SSLContext context = SSLContext.getInstance("TLS");
+    context.init(keys, trust.getTrustManagers(), null);
+    return context;
+  }
+
+  private static Collection<? extends Certificate> certificates(String pem) throws Exception {
+    // Keys are left out: the factory refuses them.
+    String text = Files.readString(Path.of(pem)).replaceAll("(?s)-----BEGIN PRIVATE KEY.*?END PRIVATE KEY-----", "");
+    CertificateFactory factory = CertificateFactory.getInstance("X.509");
+    return factory.generateCertificates(new ByteArrayInputStream(text.getBytes(StandardCharsets.US_ASCII)));
+  }
+
+  private static PrivateKey key(String pem) throws Exception {
+    String text = Files.readString(Path.of(pem));
+    String begin = "-----BEGIN PRIVATE KEY-----";
+    int from = text.indexOf(begin) + begin.length();
+    String base64 = text.substring(from, text.indexOf("-----END PRIVATE KEY-----"));
+    byte[] bytes = Base64.getMimeDecoder().decode(base64);
+    return KeyFactory.getInstance("EC").generatePrivate(new PKCS8EncodedKeySpec(bytes));
   }
 
   public static void main(String[] args) throws Exception {
@@ -64,10 +134,11 @@ public final class Check {
             .withDuration(DefaultDriverOption.CONTROL_CONNECTION_TIMEOUT, Duration.ofSeconds(60))
             .build();
     try (CqlSession session =
-        CqlSession.builder()
-            .addContactPoint(address)
-            .withLocalDatacenter("datacenter1")
-            .withConfigLoader(config)
+        access(
+                CqlSession.builder()
+                    .addContactPoint(address)
+                    .withLocalDatacenter("datacenter1")
+                    .withConfigLoader(config))
             .build()) {
       Check check = new Check(session);
       check.connect(version);
