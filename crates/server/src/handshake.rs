@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use ilion_protocol::{
-    Compression, ErrorResponse, Frame, FrameDecoder, Request, RequestFrame, Response, ResponseHead, Startup,
-    Version, encode_response,
+    Compression, ErrorResponse, Frame, FrameDecoder, Request, RequestFrame, Response, Startup, Version,
 };
 
 use crate::answer::Reply;
-use crate::logins::Logins;
+use crate::logins::{Logins, encode_unpacked};
 use crate::request::{expect_in_stage, supported};
 use crate::session::{ConnectionStage, Session, Wire};
 use crate::socket::Socket;
@@ -35,15 +34,7 @@ pub(crate) fn answer(
             Ok(logins.begin(session, socket, frame))
         })
         .unwrap_or_else(|error| Some(Response::Error(error)))?;
-    Some(encode(frame.version, frame.stream, &response))
-}
-
-/// Encodes an answer to OPTIONS or STARTUP.
-pub(crate) fn encode(version: Version, stream: i16, response: &Response) -> Vec<u8> {
-    let mut out = Vec::new();
-    // These answers are far below the limit of an envelope.
-    let _ = encode_response(&mut out, &ResponseHead::new(version, stream), response, None);
-    out
+    Some(encode_unpacked(frame.version, frame.stream, &response))
 }
 
 fn options() -> Result<Response, ErrorResponse> {

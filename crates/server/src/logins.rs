@@ -32,7 +32,6 @@ use parking_lot::Mutex;
 use crate::auditor::Auditor;
 use crate::certificate::CertificateLogins;
 use crate::error_table::error_response;
-use crate::handshake;
 use crate::metrics::ServerMetrics;
 use crate::request::expect_in_stage;
 use crate::session::{ConnectionStage, InFlight, SentBy, Session};
@@ -325,7 +324,7 @@ impl Logins {
             Proof::Password(_) => answer(session, version, stream, &response, cost),
             // The answer to STARTUP is in no segment, and not compressed.
             Proof::Identity(_) => {
-                let packed = handshake::encode(version, stream, &response);
+                let packed = encode_unpacked(version, stream, &response);
                 session.deliver(packed, cost, SentBy::Caller);
             }
         }
@@ -358,6 +357,14 @@ impl LoginThreads {
             }
         }
     }
+}
+
+/// Encodes an answer to OPTIONS or STARTUP, which is neither in segments nor compressed.
+pub(crate) fn encode_unpacked(version: Version, stream: i16, response: &Response) -> Vec<u8> {
+    let mut out = Vec::new();
+    // These answers are far below the limit of an envelope.
+    let _ = encode_response(&mut out, &ResponseHead::new(version, stream), response, None);
+    out
 }
 
 /// Sends an answer to a session that has not logged in, or has just done.
