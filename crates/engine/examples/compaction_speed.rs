@@ -65,6 +65,7 @@ fn create(engine: &Engine, spread: Spread) {
         name: name.to_owned(),
         ty,
         is_static: false,
+        mask: None,
     };
     let mut columns = vec![column("k", CqlType::Blob)];
     let clustering = match spread {

@@ -33,6 +33,7 @@ fn create(engine: &Engine) -> Arc<TableSchema> {
         name: name.to_owned(),
         ty: CqlType::Blob,
         is_static: false,
+        mask: None,
     };
     let table = CreateTable {
         keyspace: "ks".to_owned(),

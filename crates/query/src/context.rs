@@ -185,6 +185,15 @@ pub(crate) trait KeepViews {
 /// The result of a schema change; `None` if there was nothing to change.
 pub(crate) type Altered = Result<Option<Applied>, Error>;
 
+/// Whether an execution shows values as they are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// As they are stored.
+    Clear,
+    /// Those of masked columns are masked.
+    Masked,
+}
+
 /// The inputs of executing a statement, beside its plan.
 #[derive(Clone, Copy)]
 pub(crate) struct Execution<'a> {
@@ -204,6 +213,8 @@ pub(crate) struct Execution<'a> {
     pub warnings: &'a RefCell<Vec<String>>,
     /// The budget for calls of user-defined functions.
     pub calls: &'a CallBudget,
+    /// Whether masked columns are shown as they are stored.
+    pub sight: Sight,
 }
 
 impl Execution<'_> {

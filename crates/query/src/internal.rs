@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use bytes::Bytes;
 
-use crate::context::Execution;
+use crate::context::{Execution, Sight};
 use crate::planned::Planned;
 use crate::term::functions::call_budget;
 use crate::{Error, ExecuteOptions, Executed, Outcome, QueryOptions, ResultSet, Store, Value};
@@ -62,6 +62,7 @@ pub(crate) fn execute(
         calls: &calls,
         patience: None,
         views: None,
+        sight: Sight::Clear,
     };
     planned.plan.execute(&execution)
 }

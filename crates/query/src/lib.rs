@@ -33,6 +33,7 @@
 //! | `aggregate` | native aggregates over values |
 //! | `write` | INSERT, UPDATE, DELETE |
 //! | `views` | materialized views |
+//! | `masking` | dynamic data masking |
 
 mod access;
 mod aggregate;
@@ -49,6 +50,7 @@ mod explain;
 mod guardrails;
 mod internal;
 mod invalidation;
+mod masking;
 mod merge;
 mod partitions;
 mod plan;

@@ -112,6 +112,25 @@ impl Plan {
         }
     }
 
+    /// The tables whose values it masks for roles without UNMASK.
+    pub fn masked_tables(&self) -> impl Iterator<Item = &Arc<TableSchema>> {
+        let select = match self {
+            Self::Select(select) => Some(&**select),
+            Self::Explain(explain) => Some(explain.select()),
+            _ => None,
+        };
+        let changes = match self {
+            Self::Modify(modify) => std::slice::from_ref(&**modify),
+            Self::Batch(batch) => batch.members(),
+            _ => &[],
+        };
+        let selected = select.into_iter().filter(|select| select.has_masks());
+        let changed = changes.iter().filter(|modify| modify.has_masks());
+        selected
+            .map(SelectPlan::table)
+            .chain(changed.map(ModifyPlan::table))
+    }
+
     /// All tables: of a batch, those of its members.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableSchema>> {
         let members = match self {

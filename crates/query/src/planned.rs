@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ilion_auth::Resource;
 use ilion_cql::ast::{Batch, Modification, QualifiedName, Statement};
 use ilion_env::trace;
 
@@ -35,6 +36,8 @@ pub(crate) struct Planned {
     pub functions: Vec<(String, String)>,
     /// What its client needs.
     pub needs: Needs,
+    /// The tables whose values it masks for roles without UNMASK; empty if clients do not log in.
+    pub masked: Vec<Resource>,
     /// The error of clients that guardrails hold for.
     pub forbidden: Option<Error>,
 }
@@ -62,6 +65,10 @@ impl Planned {
             true => Needs::of(&plan, context.executed(), &schema),
             false => Needs::none(),
         };
+        let masked = match options.access.requires_login() {
+            true => masked_tables(&plan),
+            false => Vec::new(),
+        };
         Ok(Self {
             result_columns: plan.result_columns(),
             variables: context.variables()?,
@@ -73,6 +80,7 @@ impl Planned {
             is_qualified: is_qualified(&parsed.statement),
             functions: context.functions(),
             needs,
+            masked,
             forbidden: context.forbidden(),
         })
     }
@@ -85,6 +93,13 @@ impl Planned {
             _ => false,
         }
     }
+}
+
+fn masked_tables(plan: &Plan) -> Vec<Resource> {
+    let masked = plan.masked_tables();
+    masked
+        .map(|table| Resource::table(&table.keyspace, &table.name))
+        .collect()
 }
 
 fn shape_of(text: &str, plan: &Plan, keyspace: Option<&str>) -> Shape {

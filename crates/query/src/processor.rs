@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ilion_auth::Resource;
 use ilion_env::patience::Patience;
 use ilion_env::{spectrogram, trace};
 use ilion_script::CallBudget;
@@ -16,7 +17,7 @@ use crate::BatchSizes;
 use crate::access::AccessControl;
 use crate::batch::{self, Member};
 use crate::bind::{BoundBy, bind};
-use crate::context::Execution;
+use crate::context::{Execution, Sight};
 use crate::invalidation::Invalidated;
 use crate::plan::Plan;
 use crate::planned::Planned;
@@ -271,6 +272,11 @@ impl QueryProcessor {
         planned
             .iter()
             .try_for_each(|planned| self.admit(client, planned))?;
+        let masked: Vec<Resource> = planned
+            .iter()
+            .flat_map(|planned| planned.masked.clone())
+            .collect();
+        let sight = self.access.sight(&client.identity, &masked)?;
         let values = planned
             .iter()
             .zip(&statements)
@@ -283,7 +289,10 @@ impl QueryProcessor {
         batch::check(kind, plans.iter().copied(), batch::OwnTimestamp::Absent)?;
         let schema = self.store.schema();
         let (warnings, calls) = (RefCell::default(), call_budget(&self.options));
-        let base = self.execution(client, &schema, &[], options, &warnings, &calls);
+        let base = Execution {
+            sight,
+            ..self.execution(client, &schema, &[], options, &warnings, &calls)
+        };
         let members: Vec<Member<'_>> = plans
             .into_iter()
             .zip(&values)
@@ -431,9 +440,13 @@ impl QueryProcessor {
         values: &[Value],
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
+        let sight = self.access.sight(&client.identity, &planned.masked)?;
         let schema = self.store.schema();
         let (warnings, calls) = (RefCell::default(), call_budget(&self.options));
-        let execution = self.execution(client, &schema, values, options, &warnings, &calls);
+        let execution = Execution {
+            sight,
+            ..self.execution(client, &schema, values, options, &warnings, &calls)
+        };
         let mut executed = planned.plan.execute(&execution)?;
         executed.warnings.extend(warnings.take());
         Ok(executed)
@@ -481,6 +494,7 @@ impl QueryProcessor {
                 .map_or_else(|| self.store.now_micros().div_euclid(1_000_000), i64::from),
             warnings,
             calls,
+            sight: Sight::Clear,
         }
     }
 }

@@ -168,6 +168,8 @@ pub struct QueryOptions {
     pub sasi_indexes_enabled: bool,
     /// Whether user-defined functions and aggregates may be created and called.
     pub user_functions_enabled: bool,
+    /// Whether columns may be masked, and masks apply.
+    pub dynamic_data_masking_enabled: bool,
     /// How long one call of a user-defined function may run.
     pub user_function_time_max: Duration,
     /// Numbers of tombstones at which a query gets a warning or fails.
@@ -205,6 +207,7 @@ impl Default for QueryOptions {
             default_secondary_index: "legacy_local_table".to_owned(),
             sasi_indexes_enabled: true,
             user_functions_enabled: true,
+            dynamic_data_masking_enabled: false,
             user_function_time_max: Duration::from_millis(1500),
             tombstone_limits: TombstoneLimits {
                 warn: 1000,

@@ -6,6 +6,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `table` | [`TableSchema`], its columns and their order |
+//! | `mask` | [`ColumnMask`]: the function that masks the values of a column |
 //! | `column_ids` | column ids of a schema that is read again |
 //! | `keyspace` | [`Schema`], [`Keyspace`], replication |
 //! | `options` | table options with Cassandra's defaults; parsing them from properties |
@@ -29,6 +30,7 @@ mod error;
 mod event;
 mod index_target;
 mod keyspace;
+mod mask;
 mod names;
 mod options;
 mod properties;
@@ -51,6 +53,7 @@ pub use keyspace::{
     AggregateSchema, FunctionSchema, IndexKind, IndexSchema, Keyspace, Replication, Schema, TriggerSchema,
     ViewSchema,
 };
+pub use mask::{ColumnMask, MaskArgument};
 pub use names::{LOCAL_KEYSPACES, is_system_keyspace};
 pub use options::compression::CHUNK_LENGTH_KIB_MAX;
 pub use options::{CachingOptions, TableOptions};

@@ -77,6 +77,9 @@ impl Release {
 
     fn check_table(self, table: &TableSchema) -> Result<(), Error> {
         self.check_types(table.every_column().into_iter().map(|column| &column.ty))?;
+        if table.has_masks() {
+            return self.lacks("masks of columns");
+        }
         self.check_options(&table.options)
     }
 

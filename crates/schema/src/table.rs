@@ -12,7 +12,7 @@ use std::sync::Arc;
 use ilion_types::{CqlType, KeyOrder, Partitioner};
 use uuid::Uuid;
 
-use crate::TableOptions;
+use crate::{ColumnMask, TableOptions};
 
 /// The id of a table; the suffix of its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,12 +64,22 @@ pub struct Column {
     pub ty: CqlType,
     /// Direction; `Asc` for all but clustering columns.
     pub order: ClusteringOrder,
+    /// What roles without UNMASK see instead of its values.
+    pub mask: Option<Arc<ColumnMask>>,
 }
 
 impl Column {
     /// True if it is stored as several cells.
     pub fn is_complex(&self) -> bool {
         self.ty.is_multi_cell()
+    }
+
+    /// Its type, and those of the arguments of its mask.
+    pub(crate) fn types(&self) -> impl Iterator<Item = &CqlType> {
+        let arguments = self.mask.iter().flat_map(|mask| &mask.arguments);
+        [&self.ty]
+            .into_iter()
+            .chain(arguments.map(|argument| &argument.ty))
     }
 
     /// True for columns of the primary key.
@@ -124,6 +134,7 @@ pub struct TableSchema {
     regulars: Vec<ColumnId>,
     by_name: BTreeMap<String, ColumnId>,
     has_complex: bool,
+    has_masks: bool,
     is_local: bool,
     /// The order of keys, for hidden tables.
     pub key_order: Option<KeyOrder>,
@@ -212,6 +223,11 @@ impl TableSchema {
     /// True if a column is stored as several cells.
     pub fn has_complex(&self) -> bool {
         self.has_complex
+    }
+
+    /// True if a column is masked.
+    pub fn has_masks(&self) -> bool {
+        self.has_masks
     }
 
     /// True if it has static columns.
@@ -355,8 +371,14 @@ impl TableBuilder {
             position,
             ty,
             order,
+            mask: None,
         }));
         self
+    }
+
+    /// True if it has a column of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.columns.iter().flatten().any(|column| column.name == name)
     }
 
     /// Removes a static or regular column; its id is not reused. The caller adds it to `dropped`.
@@ -378,6 +400,19 @@ impl TableBuilder {
             .filter(|column| column.name == from)
         {
             to.clone_into(&mut column.name);
+        }
+        self
+    }
+
+    /// Sets or removes the mask of a column.
+    pub fn mask(mut self, name: &str, mask: Option<Arc<ColumnMask>>) -> Self {
+        for column in self
+            .columns
+            .iter_mut()
+            .flatten()
+            .filter(|column| column.name == name)
+        {
+            column.mask.clone_from(&mask);
         }
         self
     }
@@ -426,6 +461,7 @@ impl TableBuilder {
             regulars: ids_of(ColumnKind::Regular),
             by_name,
             has_complex: self.columns.iter().flatten().any(Column::is_complex),
+            has_masks: self.columns.iter().flatten().any(|column| column.mask.is_some()),
             is_local: self.kind == TableKind::Virtual
                 || (self.keyspace == "system" && self.name == "batches"),
             id: self.id,
@@ -448,7 +484,9 @@ pub(crate) fn normalized(table: &TableSchema) -> Arc<TableSchema> {
     builder.columns.clear();
     builder.flags.sort();
     for column in table.every_column() {
-        builder = builder.add(column.name.clone(), column.kind, column.ty.clone(), column.order);
+        builder = builder
+            .add(column.name.clone(), column.kind, column.ty.clone(), column.order)
+            .mask(&column.name, column.mask.clone());
     }
     builder.build()
 }

@@ -215,6 +215,7 @@ impl Parts<'_> {
                     name: name.to_owned(),
                     ty,
                     is_static: role == " static",
+                    mask: None,
                 },
                 role,
             )

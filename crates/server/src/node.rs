@@ -367,6 +367,7 @@ fn query_options(settings: &Settings, machine_bytes: u64) -> QueryOptions {
         sasi_indexes_enabled: settings.sasi_indexes_enabled,
         default_compaction: Some(settings.default_compaction.0.clone()),
         user_functions_enabled: settings.user_defined_functions_enabled,
+        dynamic_data_masking_enabled: settings.dynamic_data_masking_enabled,
         user_function_time_max: settings.user_defined_functions_fail_timeout,
         tombstone_limits: TombstoneLimits {
             warn: settings.tombstone_warn_threshold.0.unwrap_or(u64::MAX),

@@ -153,6 +153,23 @@ impl CqlType {
         }
     }
 
+    /// The serialized value of a text of [`Self::print_plain`] (`AbstractType.fromString`), also of types that contain others.
+    ///
+    /// # Errors
+    /// The text is not a value of this type.
+    pub fn parse_printed(&self, text: &str) -> Result<Vec<u8>, Error> {
+        match self {
+            Self::Udt { definition, .. } if !text.is_empty() => {
+                let types: Vec<CqlType> = definition.fields.iter().map(|(_, ty)| ty.clone()).collect();
+                tuple_text::parse(text, self, &types)
+            }
+            Self::Tuple(_) => self.parse_plain(text),
+            // Compat: `CollectionType.fromString`, `VectorType.fromString`.
+            _ if self.is_compound() => parse_blob(text),
+            _ => self.parse_plain(text),
+        }
+    }
+
     fn parse_uuid(&self, text: &str) -> Result<Vec<u8>, Error> {
         let uuid = Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
         let uuid = uuid.ok_or_else(|| unable("UUID", text))?;

@@ -20,7 +20,7 @@ pub(crate) fn parse(text: &str, tuple: &CqlType, types: &[CqlType]) -> Result<Ve
         "@" => Ok(None),
         part => {
             let plain = part.replace("\\:", ":").replace("\\@", "@");
-            ty.parse_plain(&plain).map(Some)
+            ty.parse_printed(&plain).map(Some)
         }
     });
     let values = values.collect::<Result<Vec<_>, Error>>()?;

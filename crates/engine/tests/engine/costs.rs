@@ -169,6 +169,7 @@ fn plain_table(store: &Store) -> Arc<TableSchema> {
         name: name.to_owned(),
         ty,
         is_static: false,
+        mask: None,
     };
     store.alter(&SchemaChange::CreateTable(Box::new(CreateTable {
         keyspace: "ks".to_owned(),

@@ -79,6 +79,7 @@ impl Script {
                     name: column.name.clone(),
                     ty: column.ty.clone(),
                     is_static: column.kind == ilion_schema::ColumnKind::Static,
+                    mask: None,
                 })
                 .collect(),
             partition_key: names(&mut table.partition_key()),

@@ -30,6 +30,7 @@ fn create_table(is_wide: bool) -> SchemaChange {
         name: name.to_owned(),
         ty,
         is_static,
+        mask: None,
     };
     let mut columns = vec![
         column("k", CqlType::Text, false),

@@ -82,6 +82,7 @@ pub fn create_table(keyspace: &str, name: &str) -> SchemaChange {
         name: name.to_owned(),
         ty,
         is_static,
+        mask: None,
     };
     SchemaChange::CreateTable(Box::new(CreateTable {
         keyspace: keyspace.to_owned(),
@@ -137,6 +138,7 @@ pub fn add_column(name: &str) -> SchemaChange {
         name: name.to_owned(),
         ty: CqlType::Text,
         is_static: false,
+        mask: None,
     };
     SchemaChange::AlterTable {
         keyspace: "ks".to_owned(),

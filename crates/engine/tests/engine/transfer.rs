@@ -152,6 +152,7 @@ fn files_of_another_table_are_refused() {
         name: "c".to_owned(),
         ty: CqlType::Text,
         is_static: false,
+        mask: None,
     };
     other.alter(&create);
     let narrow = other.engine.schema().table("ks", "narrow").unwrap().id;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
-use ilion_auth::{Grants, Resource, closure, groups_of, password};
+use ilion_auth::{Grants, Permission, Resource, closure, groups_of, password};
 use parking_lot::Mutex;
 
 use super::needs::Needs;
 use super::rights::Rights;
 use super::tables::{AuthTables, Changes};
 use super::{AccessOptions, CidrAuthorizer, Identity, Login, NetworkAuthorizer};
+use crate::context::Sight;
 use crate::{Error, LogPosition, QueryOptions, Store};
 
 /// Most roles whose login or hash is kept in memory. Logins that sessions use stay valid beyond it.
@@ -169,6 +170,26 @@ impl AccessControl {
                 self.check_anew(login, needs)
             }
         }
+    }
+
+    /// Whether the client sees the values of these tables as they are stored. `masked` are tables to which masks apply.
+    ///
+    /// # Errors
+    /// The permissions of the role cannot be read.
+    #[inline]
+    pub(crate) fn sight(&self, client: &Identity, masked: &[Resource]) -> Result<Sight, Error> {
+        match client {
+            Identity::User(login) if !masked.is_empty() => self.sight_of(login, masked),
+            _ => Ok(Sight::Clear),
+        }
+    }
+
+    fn sight_of(&self, login: &Login, masked: &[Resource]) -> Result<Sight, Error> {
+        let rights = self.rights(login).map_err(|error| {
+            Error::Unauthorized(format!("Unable to perform authorization of permissions: {error}"))
+        })?;
+        let is_clear = masked.iter().all(|table| rights.allow(Permission::Unmask, table));
+        Ok(if is_clear { Sight::Clear } else { Sight::Masked })
     }
 
     fn check_anonymous(&self) -> Result<(), Error> {

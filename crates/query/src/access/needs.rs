@@ -11,12 +11,15 @@ use smallvec::SmallVec;
 
 use super::resource::stored_function;
 use crate::plan::Plan;
+use crate::select::SelectPlan;
 
 /// One need of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// A permission on a resource or on one that contains it.
     Permission(Permission, Resource),
+    /// UNMASK or SELECT_MASKED on a table, to restrict these masked columns of it.
+    MaskedColumns(Resource, Vec<String>),
     /// The role must be a superuser; the text says what for.
     Superuser(&'static str),
 }
@@ -72,6 +75,11 @@ impl Needs {
         for function in functions {
             found.add(Permission::Execute, function);
         }
+        match plan {
+            Plan::Select(select) => found.restrict(select),
+            Plan::Explain(explain) => found.restrict(explain.select()),
+            _ => {}
+        }
         Self::new(found.list)
     }
 }
@@ -123,6 +131,15 @@ impl Finder<'_> {
         };
         let name = base.unwrap_or_else(|| table.name.clone());
         self.on_table(Permission::Select, &table.keyspace, &name);
+    }
+
+    /// Compat: a view has its own UNMASK and SELECT_MASKED.
+    fn restrict(&mut self, select: &SelectPlan) {
+        let (table, columns) = (select.table(), select.masked_restricted());
+        if !columns.is_empty() {
+            let resource = Resource::table(&table.keyspace, &table.name);
+            self.list.push(Need::MaskedColumns(resource, columns.to_vec()));
+        }
     }
 
     fn base_of(&self, keyspace: &str, view: &str) -> Option<String> {

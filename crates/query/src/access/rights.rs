@@ -74,6 +74,7 @@ impl Rights {
     fn meet_one(&self, need: &Need, user: &str) -> Result<(), Error> {
         match need {
             Need::Permission(permission, resource) => self.ensure(*permission, resource, user),
+            Need::MaskedColumns(table, columns) => self.ensure_masked(table, columns, user),
             Need::Superuser(_) if self.is_superuser() => Ok(()),
             Need::Superuser(action) => Err(Error::Unauthorized(format!(
                 "Only superusers are allowed to perform {action} queries"
@@ -88,6 +89,21 @@ impl Rights {
         }
         Err(Error::Unauthorized(format!(
             "User {user} has no {permission} permission on {resource} or any of its parents"
+        )))
+    }
+
+    /// Compat: `SelectStatement.authorize`.
+    fn ensure_masked(&self, table: &Resource, columns: &[String], user: &str) -> Result<(), Error> {
+        if self.allow(Permission::Unmask, table) || self.allow(Permission::SelectMasked, table) {
+            return Ok(());
+        }
+        let name = match table {
+            Resource::Table(keyspace, table) => format!("{keyspace}.{table}"),
+            other => other.to_string(),
+        };
+        Err(Error::Unauthorized(format!(
+            "User {user} has no UNMASK nor SELECT_MASKED permission on table {name}, cannot query masked columns [{}]",
+            columns.join(", ")
         )))
     }
 

@@ -3,20 +3,26 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use ilion_cql::ast::{AlterTable, ColumnDefinition, CreateTable, CreateTableLike, Direction, TableChange};
-use ilion_schema::{ClusteringOrder, CopyTable, NewColumn, PropertyValue, SchemaChange, TableAlteration};
+use ilion_cql::ast::{
+    self, AlterTable, ColumnDefinition, CreateTable, CreateTableLike, Direction, TableChange,
+};
+use ilion_schema::{
+    ClusteringOrder, CopyTable, NewColumn, PropertyValue, SchemaChange, TableAlteration, TableKind,
+};
 
 use super::{keyspace, properties};
 use crate::Error;
 use crate::context::{Execution, PlanContext};
+use crate::masking::{MaskedColumn, check_enabled, define};
 use crate::type_name::column_type;
 
 pub(super) fn create(create: &CreateTable, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
     let keyspace = keyspace(&create.table, context)?;
+    check_masks(&create.columns, context)?;
     // Compat: whether the table exists is checked before its columns.
     let columns = match context.schema.table(&keyspace, &create.table.name) {
         Some(_) => Vec::new(),
-        None => columns(&create.columns, &keyspace, context)?,
+        None => columns(&create.columns, &keyspace, &create.table.name, context)?,
     };
     check_order_once(&create.clustering_order, &create.table.name)?;
     let (partition_key, clustering) = match &create.primary_key {
@@ -111,6 +117,9 @@ pub(super) fn copy(copy: &CreateTableLike, context: &PlanContext<'_>) -> Result<
 
 pub(super) fn alter(alter: &AlterTable, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
     let keyspace = keyspace(&alter.table, context)?;
+    if let TableChange::AddColumns { columns, .. } = &alter.change {
+        check_masks(columns, context)?;
+    }
     let alteration = match &alter.change {
         TableChange::AddColumns {
             if_not_exists,
@@ -118,7 +127,7 @@ pub(super) fn alter(alter: &AlterTable, context: &PlanContext<'_>) -> Result<Sch
         } => TableAlteration::AddColumns {
             // Compat: whether the table exists is checked before the columns.
             columns: match context.schema.table(&keyspace, &alter.table.name) {
-                Some(_) => columns(added, &keyspace, context)?,
+                Some(_) => columns(added, &keyspace, &alter.table.name, context)?,
                 None => Vec::new(),
             },
             if_not_exists: *if_not_exists,
@@ -137,7 +146,15 @@ pub(super) fn alter(alter: &AlterTable, context: &PlanContext<'_>) -> Result<Sch
             if_exists: *if_exists,
         },
         TableChange::AlterColumnType { .. } => TableAlteration::AlterColumnType,
-        TableChange::AlterColumnMask { .. } => return Err(no_masks()),
+        TableChange::AlterColumnMask {
+            if_exists,
+            column,
+            mask,
+        } => TableAlteration::MaskColumn {
+            mask: altered_mask(mask.as_ref(), column, &keyspace, &alter.table.name, context)?,
+            column: column.clone(),
+            if_exists: *if_exists,
+        },
         TableChange::DropCompactStorage => TableAlteration::DropCompactStorage,
         TableChange::Properties(given) => TableAlteration::Options(properties(given)),
     };
@@ -152,18 +169,25 @@ pub(super) fn alter(alter: &AlterTable, context: &PlanContext<'_>) -> Result<Sch
 fn columns(
     definitions: &[ColumnDefinition],
     keyspace: &str,
+    table: &str,
     context: &PlanContext<'_>,
 ) -> Result<Vec<NewColumn>, Error> {
     definitions
         .iter()
         .map(|definition| {
-            if definition.mask.is_some() {
-                return Err(no_masks());
-            }
+            let ty = column_type(&definition.type_name, Some(keyspace), context.schema)?;
+            let column = MaskedColumn {
+                keyspace,
+                table,
+                name: &definition.name,
+                ty: &ty,
+            };
+            let mask = definition.mask.as_ref();
             Ok(NewColumn {
+                mask: mask.map(|mask| define(mask, &column, context)).transpose()?,
                 name: definition.name.clone(),
-                ty: column_type(&definition.type_name, Some(keyspace), context.schema)?,
                 is_static: definition.is_static,
+                ty,
             })
         })
         .collect()
@@ -175,9 +199,36 @@ fn timestamp(digits: &str) -> Result<i64, Error> {
         .map_err(|_| Error::Syntax(format!("Invalid timestamp {digits}: it has to fit in 64 bits")))
 }
 
-/// Compat: `ColumnMask.ensureEnabled`; masking is off by default in Cassandra.
-fn no_masks() -> Error {
-    Error::invalid(
-        "Cannot mask columns because dynamic data masking is not enabled. Ilion does not support it yet",
-    )
+/// Compat: `ColumnMask.ensureEnabled`; Cassandra 5.0 forgets it for ALTER TABLE ADD.
+fn check_masks(columns: &[ColumnDefinition], context: &PlanContext<'_>) -> Result<(), Error> {
+    match columns.iter().any(|column| column.mask.is_some()) {
+        true => check_enabled(context),
+        false => Ok(()),
+    }
+}
+
+/// The new mask of a column; `None` to drop it, and for tables and columns that cannot be altered, which is refused later.
+fn altered_mask(
+    given: Option<&ast::ColumnMask>,
+    column: &str,
+    keyspace: &str,
+    table: &str,
+    context: &PlanContext<'_>,
+) -> Result<Option<ilion_schema::ColumnMask>, Error> {
+    let Some(given) = given else {
+        return Ok(None);
+    };
+    check_enabled(context)?;
+    let found = context.schema.table(keyspace, table);
+    let found = found.filter(|table| table.kind == TableKind::Regular);
+    let Some(found) = found.and_then(|table| table.shown_named(column)) else {
+        return Ok(None);
+    };
+    let column = MaskedColumn {
+        keyspace,
+        table,
+        name: column,
+        ty: &found.ty,
+    };
+    define(given, &column, context).map(Some)
 }

@@ -10,7 +10,7 @@ use ilion_schema::{SchemaChange, TableKind, TableSchema};
 
 use super::table::clustering_order;
 use super::{keyspace, properties};
-use crate::context::{Execution, PlanContext};
+use crate::context::{Execution, PlanContext, Sight};
 use crate::restrictions::row_filter;
 use crate::term::functions::call_budget;
 use crate::views::restricting;
@@ -115,6 +115,7 @@ fn check_relations(
         calls: &calls,
         patience: None,
         views: None,
+        sight: Sight::Clear,
     };
     row_filter(base, &restricting(&create.relations), context, &execution).map(|_| ())
 }

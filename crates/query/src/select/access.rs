@@ -8,6 +8,7 @@ use super::cell_facts::{Fact, FactTarget};
 use super::compile::{Compiled, Compiler};
 use super::expression::Expr;
 use crate::Error;
+use crate::restrictions::relation::existing;
 use crate::term::Term;
 
 impl Compiler<'_> {
@@ -119,14 +120,13 @@ impl Compiler<'_> {
             }
             _ => return Err(not_a_column(fact)),
         };
-        let column = self.column(column_name)?;
+        let whole = self.column(column_name)?;
         let part = match (part, of) {
-            (Some(()), of) => self.part(&column, of)?,
+            (Some(()), of) => self.part(&whole, of)?,
             (None, _) => FactTarget::Whole,
         };
-        let Expr::Column(column) = column.expr else {
-            return Err(not_a_column(fact));
-        };
+        // Compat: times of masked columns are not masked.
+        let column = existing(self.table, column_name)?.clone();
         if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
             return Err(Error::invalid(format!(
                 "Cannot use selection function {} on PRIMARY KEY part {}",

@@ -15,6 +15,7 @@ use super::expression::Expr;
 use super::selector_term::as_term;
 use crate::aggregate::Kind;
 use crate::context::PlanContext;
+use crate::masking::Masks;
 use crate::restrictions::relation::existing;
 use crate::term::functions::{self, Argument, ScalarFunction};
 use crate::term::{Assignment, Term, print_name, test_type_assignment};
@@ -61,6 +62,8 @@ pub(super) struct Compiler<'a> {
     pub context: &'a PlanContext<'a>,
     /// The aggregates found so far.
     pub aggregates: Vec<AggregatePlan>,
+    /// The masks to put around columns.
+    masks: Option<&'a Masks>,
 }
 
 impl<'a> Compiler<'a> {
@@ -69,6 +72,15 @@ impl<'a> Compiler<'a> {
             table,
             context,
             aggregates: Vec::new(),
+            masks: None,
+        }
+    }
+
+    /// A compiler that puts these masks around columns.
+    pub fn masking(masks: Option<&'a Masks>, table: &'a TableSchema, context: &'a PlanContext<'a>) -> Self {
+        Self {
+            masks,
+            ..Self::new(table, context)
         }
     }
 }
@@ -163,7 +175,7 @@ impl Compiler<'_> {
         Ok(Compiled {
             ty: column.ty.clone(),
             text: name.to_owned(),
-            expr: Expr::Column(column),
+            expr: Expr::of_column(column, self.masks),
             is_aggregate: false,
             has_column: true,
         })

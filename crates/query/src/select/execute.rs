@@ -27,7 +27,7 @@ use super::scan::{Scan, Step, Taken, end_read, read_law, tell_partition};
 use super::segments::ScanPlan;
 use super::selection::Group;
 use super::wanted_elements::wanted_elements;
-use super::{RowView, SelectPlan};
+use super::{Answer, RowView, SelectPlan};
 use crate::context::Execution;
 use crate::guardrails::check_page;
 use crate::read_patience;
@@ -71,12 +71,12 @@ impl SelectPlan {
             return Ok(self.result(self.point(execution)?, None));
         }
         let _patience = begin();
-        if self.group_by.is_some() || self.selection.is_aggregate() {
+        if self.group_by.is_some() || self.is_aggregate() {
             self.warn_of_aggregation(execution);
         }
         let (out, position) = match &self.group_by {
             Some(group_by) => self.groups(group_by, &page, execution)?,
-            None if self.selection.is_aggregate() => (self.aggregate(execution)?, None),
+            None if self.is_aggregate() => (self.aggregate(execution)?, None),
             None => self.rows(&page, execution)?,
         };
         Ok(self.result(out, position))
@@ -143,7 +143,7 @@ impl SelectPlan {
         self.restrictions.is_one_row()
             && self.nearest.is_none()
             && !self.restrictions.is_filtering()
-            && !self.selection.is_aggregate()
+            && !self.is_aggregate()
             && self.group_by.is_none()
     }
 
@@ -179,20 +179,23 @@ impl SelectPlan {
             out.cells
                 .end()
                 .reserve(self.columns.len() * 4 + key.key.len() + size_of(&row));
-            self.selection.write(view, execution, &mut out)?;
+            self.answer(execution)
+                .selection
+                .write(view, execution, &mut out)?;
         }
         Ok(out)
     }
 
     /// A page of rows.
     fn rows(&self, page: &Page, execution: &Execution<'_>) -> Result<(RowsOut, Option<PagePosition>), Error> {
+        let answer = self.answer(execution);
         let mut scan = Scan::start(self.scan_plan(), execution, page.resume.as_ref())?;
         let mut sink = Sink::new(&self.order);
         let is_sorting = self.order.is_sorting();
         let mut left = page.rows_left();
         let mut page_end = None;
         while is_sorting || left != Some(0) {
-            let mut taken = self.plain_rows(&mut scan, page, left, &mut sink.out)?;
+            let mut taken = answer.plain_rows(&mut scan, page, left, &mut sink.out)?;
             if taken.rows == 0 {
                 let row = match scan.advance()? {
                     Step::End => break,
@@ -200,7 +203,7 @@ impl SelectPlan {
                     Step::StaticRow => None,
                 };
                 let view = scan.view(row.as_ref());
-                self.selection.write(view, execution, &mut sink.out)?;
+                answer.selection.write(view, execution, &mut sink.out)?;
                 sink.took(|| self.order.keys(view));
                 scan.mark(row);
                 taken = Taken {
@@ -223,33 +226,14 @@ impl SelectPlan {
         Ok((sink.finish(page.limits.rows), position))
     }
 
-    /// Appends the plain rows that come next; maybe none.
-    fn plain_rows(
-        &self,
-        scan: &mut Scan<'_>,
-        page: &Page,
-        left: Option<u32>,
-        out: &mut RowsOut,
-    ) -> Result<Taken, Error> {
-        let Some(selection) = &self.plain else {
-            return Ok(Taken::default());
-        };
-        let rows_left = left.map_or(u32::MAX, |left| out.row_count.saturating_add(left));
-        let end = PageEnd {
-            rows_max: page.size.map_or(rows_left, |size| size.min(rows_left)),
-            per_partition: page.limits.per_partition,
-            bytes_max: page.bytes_max.unwrap_or(usize::MAX),
-        };
-        scan.take_plain(&mut PlainPage::new(selection, out, end))
-    }
-
     /// Aggregates all rows into one.
     fn aggregate(&self, execution: &Execution<'_>) -> Result<RowsOut, Error> {
+        let answer = self.answer(execution);
         let mut scan = Scan::start(self.scan_plan(), execution, None)?;
         let mut group: Option<Group<'_>> = None;
         loop {
             if let Some(group) = &mut group
-                && self.add_plain_rows(&mut scan, group)?
+                && answer.add_plain_rows(&mut scan, group)?
             {
                 continue;
             }
@@ -261,7 +245,7 @@ impl SelectPlan {
             let view = scan.view(row.as_ref());
             let running = match &mut group {
                 Some(group) => group,
-                None => group.insert(self.selection.start_group(Some(view), execution)?),
+                None => group.insert(answer.selection.start_group(Some(view), execution)?),
             };
             running.add(view, execution)?;
             scan.mark(row);
@@ -269,22 +253,11 @@ impl SelectPlan {
         }
         let group = match group {
             Some(group) => group,
-            None => self.selection.start_group(None, execution)?,
+            None => answer.selection.start_group(None, execution)?,
         };
         let mut out = RowsOut::default();
         group.write(execution, &mut out)?;
         Ok(out)
-    }
-
-    /// Adds the plain rows that come next to the current group. False if there are none.
-    fn add_plain_rows(&self, scan: &mut Scan<'_>, group: &mut Group<'_>) -> Result<bool, Error> {
-        let arguments = self.plain_arguments.as_ref();
-        let Some(mut taker) = arguments.and_then(|arguments| group.plain(arguments)) else {
-            return Ok(false);
-        };
-        let taken = scan.take_plain(&mut taker);
-        taker.finish()?;
-        Ok(taken?.rows > 0)
     }
 
     /// Aggregates rows with the same group key into one.
@@ -294,6 +267,7 @@ impl SelectPlan {
         page: &Page,
         execution: &Execution<'_>,
     ) -> Result<(RowsOut, Option<PagePosition>), Error> {
+        let answer = self.answer(execution);
         let mut scan = Scan::start(self.scan_plan(), execution, page.resume.as_ref())?;
         let mut sink = Sink::new(&self.order);
         let is_sorting = self.order.is_sorting();
@@ -302,7 +276,7 @@ impl SelectPlan {
         let mut page_end = None;
         loop {
             if let Some(open) = &mut current
-                && self.add_plain_rows(&mut scan, &mut open.group)?
+                && answer.add_plain_rows(&mut scan, &mut open.group)?
             {
                 continue;
             }
@@ -332,7 +306,7 @@ impl SelectPlan {
                 current = Some(OpenGroup {
                     key,
                     sort_keys: self.order.keys(view),
-                    group: self.selection.start_group(Some(view), execution)?,
+                    group: answer.selection.start_group(Some(view), execution)?,
                 });
                 if let Some(open) = &mut current {
                     open.group.add(view, execution)?;
@@ -354,6 +328,39 @@ impl SelectPlan {
         }
         let is_full = page.size == Some(sink.out.row_count) && left != Some(0);
         Ok((sink.finish(page.limits.rows), page_end.filter(|_| is_full)))
+    }
+}
+
+impl Answer {
+    /// Appends the plain rows that come next; maybe none.
+    fn plain_rows(
+        &self,
+        scan: &mut Scan<'_>,
+        page: &Page,
+        left: Option<u32>,
+        out: &mut RowsOut,
+    ) -> Result<Taken, Error> {
+        let Some(selection) = &self.plain else {
+            return Ok(Taken::default());
+        };
+        let rows_left = left.map_or(u32::MAX, |left| out.row_count.saturating_add(left));
+        let end = PageEnd {
+            rows_max: page.size.map_or(rows_left, |size| size.min(rows_left)),
+            per_partition: page.limits.per_partition,
+            bytes_max: page.bytes_max.unwrap_or(usize::MAX),
+        };
+        scan.take_plain(&mut PlainPage::new(selection, out, end))
+    }
+
+    /// Adds the plain rows that come next to the current group. False if there are none.
+    fn add_plain_rows(&self, scan: &mut Scan<'_>, group: &mut Group<'_>) -> Result<bool, Error> {
+        let arguments = self.plain_arguments.as_ref();
+        let Some(mut taker) = arguments.and_then(|arguments| group.plain(arguments)) else {
+            return Ok(false);
+        };
+        let taken = scan.take_plain(&mut taker);
+        taker.finish()?;
+        Ok(taken?.rows > 0)
     }
 }
 

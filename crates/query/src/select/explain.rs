@@ -240,7 +240,7 @@ impl SelectPlan {
         }
         if self.group_by.is_some() {
             steps.say("groups", "rows of a group are made one");
-        } else if self.selection.is_aggregate() {
+        } else if self.is_aggregate() {
             steps.say("groups", "all rows are made one");
         }
         let limits = self.limits.evaluate(execution)?;

@@ -12,6 +12,7 @@ use super::RowView;
 use super::cell_facts::{Fact, FactTarget};
 use super::collection_parts::{element_key, is_within, list_with_nulls, slice_end};
 use crate::context::Execution;
+use crate::masking::{Masker, Masks};
 use crate::term::Term;
 use crate::term::functions::ScalarFunction;
 use crate::{Error, Value};
@@ -20,6 +21,11 @@ use crate::{Error, Value};
 #[derive(Debug)]
 pub(super) enum Expr {
     Column(Column),
+    /// A masked column.
+    Masked {
+        column: Column,
+        masker: Arc<Masker>,
+    },
     /// A term without columns.
     Term(Term),
     /// `writetime`, `maxwritetime` or `ttl` of a column or a part of it.
@@ -79,10 +85,25 @@ pub(super) struct Scope<'a> {
 }
 
 impl Expr {
+    /// A column, with its mask if it has one.
+    pub fn of_column(column: Column, masks: Option<&Masks>) -> Self {
+        match masks.and_then(|masks| masks.of_column(column.id)) {
+            Some(masker) => Self::Masked {
+                masker: masker.clone(),
+                column,
+            },
+            None => Self::Column(column),
+        }
+    }
+
     /// The serialized value; `None` is null.
     pub fn evaluate(&self, scope: Scope<'_>) -> Result<Option<Bytes>, Error> {
         Ok(match self {
             Self::Column(column) => scope.row.and_then(|row| row.value(column)),
+            Self::Masked { column, masker } => match scope.row {
+                Some(row) => masker.mask(row.value(column), scope.execution)?,
+                None => None,
+            },
             Self::Term(term) => constant(term, scope.execution)?,
             Self::Fact { column, part, fact } => match scope.row {
                 Some(row) => fact.of(row, column, part, scope.execution)?,

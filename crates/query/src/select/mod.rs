@@ -55,7 +55,8 @@ use self::order::Order;
 use self::plain::{PlainArguments, PlainSelection};
 use self::selection::Selection;
 use self::wanted_elements::ElementKeys;
-use crate::context::PlanContext;
+use crate::context::{Execution, PlanContext, Sight};
+use crate::masking::{Masks, masked_in};
 use crate::restrictions::relation::existing;
 use crate::restrictions::{RestrictionUse, Restrictions};
 use crate::{ColumnSpec, Error, StatementWeight};
@@ -101,7 +102,11 @@ fn is_all(columns: &[ColumnId], table: &TableSchema) -> bool {
 pub(crate) struct SelectPlan {
     table: Arc<TableSchema>,
     columns: Arc<[ColumnSpec]>,
-    selection: Selection,
+    answer: Answer,
+    /// The answer for roles without UNMASK; `None` if no masks apply.
+    masked: Option<Box<Answer>>,
+    /// The names of masked columns in WHERE.
+    masked_restricted: Vec<String>,
     restrictions: Restrictions,
     order: Order,
     nearest: Option<Nearest>,
@@ -112,10 +117,40 @@ pub(crate) struct SelectPlan {
     all_rows: ClusteringFilter,
     /// Columns that are read in part.
     element_keys: Vec<ElementKeys>,
+}
+
+/// What rows are answered with.
+#[derive(Debug)]
+struct Answer {
+    selection: Selection,
     /// How plain rows are answered; `None` if the plan cannot use them.
     plain: Option<PlainSelection>,
     /// How plain rows after the first of a group are added to it; `None` if the plan cannot use them.
     plain_arguments: Option<PlainArguments>,
+}
+
+impl Answer {
+    fn of(
+        selection: Selection,
+        table: &TableSchema,
+        group_by: Option<&GroupBy>,
+        order: &Order,
+        ast: &ast::Select,
+    ) -> Self {
+        let is_plain = !ast.distinct && !order.is_sorting();
+        let as_they_are = selection.columns_as_they_are().filter(|_| is_plain);
+        let may_add_plain = match group_by {
+            None => selection.is_aggregate(),
+            // Without clustering, each row is a group.
+            Some(group_by) => group_by.is_by_partition() && table.clustering().next().is_some(),
+        };
+        let arguments = selection.plain_arguments().filter(|_| is_plain && may_add_plain);
+        Self {
+            plain_arguments: arguments.and_then(|arguments| PlainArguments::of(&arguments, table)),
+            plain: as_they_are.and_then(|columns| PlainSelection::of(columns, table)),
+            selection,
+        }
+    }
 }
 
 impl SelectPlan {
@@ -134,7 +169,10 @@ impl SelectPlan {
         let nearest = Nearest::plan(&ast.order_by, &table, context)?;
         let ordered_by = nearest.as_ref().map(|nearest| &nearest.column);
         let restrictions = Restrictions::plan_ordered(&table, &ast.relations, use_for, ordered_by, context)?;
-        let (selection, columns) = Selection::plan(ast, &table, context)?;
+        let (selection, columns) = Selection::plan(ast, &table, None, context)?;
+        let masks = Masks::of(&table, context);
+        let masked = masks.map(|masks| Selection::plan(ast, &table, Some(&masks), context));
+        let masked = masked.transpose()?;
         rules::check_distinct_limit(ast)?;
         if ast.distinct {
             rules::check_distinct_order(nearest.is_some())?;
@@ -155,17 +193,11 @@ impl SelectPlan {
         };
         let element_keys = wanted_elements::element_keys(&ast.selection, &table, is_needed, context)?;
         let columns_wanted = data_columns(ast, &selected, &restrictions, nearest.as_ref());
-        let is_plain = !ast.distinct && !order.is_sorting();
-        let as_they_are = selection.columns_as_they_are().filter(|_| is_plain);
-        let may_add_plain = match &group_by {
-            None => selection.is_aggregate(),
-            // Without clustering, each row is a group.
-            Some(group_by) => group_by.is_by_partition() && table.clustering().next().is_some(),
-        };
-        let arguments = selection.plain_arguments().filter(|_| is_plain && may_add_plain);
+        let answer = |selection| Answer::of(selection, &table, group_by.as_ref(), &order, ast);
         Ok(Self {
-            plain_arguments: arguments.and_then(|arguments| PlainArguments::of(&arguments, &table)),
-            plain: as_they_are.and_then(|columns| PlainSelection::of(columns, &table)),
+            answer: answer(selection),
+            masked: masked.map(|(selection, _)| Box::new(answer(selection))),
+            masked_restricted: masked_in(&table, &ast.relations, ordered_by),
             limits: LimitTerms::plan(ast, &Compiler::new(&table, context), context)?,
             is_distinct: ast.distinct,
             all_rows: ClusteringFilter {
@@ -176,7 +208,6 @@ impl SelectPlan {
             order,
             table,
             columns,
-            selection,
             restrictions,
             group_by,
             nearest,
@@ -186,6 +217,29 @@ impl SelectPlan {
     /// The table.
     pub fn table(&self) -> &Arc<TableSchema> {
         &self.table
+    }
+
+    /// True if masks apply for roles without UNMASK.
+    pub fn has_masks(&self) -> bool {
+        self.masked.is_some()
+    }
+
+    /// The names of masked columns in WHERE, in order.
+    pub fn masked_restricted(&self) -> &[String] {
+        &self.masked_restricted
+    }
+
+    /// What rows are answered with.
+    fn answer(&self, execution: &Execution<'_>) -> &Answer {
+        match (&self.masked, execution.sight) {
+            (Some(masked), Sight::Masked) => masked,
+            _ => &self.answer,
+        }
+    }
+
+    /// True if rows are aggregated.
+    fn is_aggregate(&self) -> bool {
+        self.answer.selection.is_aggregate()
     }
 
     /// The columns of the result.

@@ -235,16 +235,17 @@ impl SelectPlan {
                 .map_err(|refused| refused.of_read(execution.options.consistency))?;
             self.measure_ranked(ranked, &measure, &mut best, execution)?;
         }
+        let answer = self.answer(execution);
         let mut out = RowsOut::default();
         for scored in best.finish(&ClusteringComparator::of(&self.table)) {
-            self.selection.write(scored.row.view(), execution, &mut out)?;
+            answer.selection.write(scored.row.view(), execution, &mut out)?;
         }
         Ok(out)
     }
 
     /// The limit, after checking that the statement may be ordered by nearness.
     fn check_nearest(&self, execution: &Execution<'_>) -> Result<u32, Error> {
-        if self.selection.is_aggregate() || self.group_by.is_some() {
+        if self.is_aggregate() || self.group_by.is_some() {
             return Err(Error::invalid("Top-K queries can not be run with aggregation"));
         }
         let limits = self.limits.evaluate(execution)?;

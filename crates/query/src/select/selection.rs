@@ -16,6 +16,7 @@ use super::plain::{PlainAggregates, PlainArguments};
 use super::row_view::{OwnedRow, cell_value, complex_value};
 use super::rows_out::RowsOut;
 use crate::context::{Execution, PlanContext};
+use crate::masking::Masks;
 use crate::{ColumnSpec, Error};
 
 /// A planned selection.
@@ -47,15 +48,16 @@ struct Selected {
 }
 
 impl Selection {
-    /// Resolves the selection and the columns of the result.
+    /// Resolves the selection and the columns of the result. `masks` are put around columns.
     pub fn plan(
         ast: &ast::Select,
         table: &TableSchema,
+        masks: Option<&Masks>,
         context: &PlanContext<'_>,
     ) -> Result<(Self, Arc<[ColumnSpec]>), Error> {
         let (mut selection, specs) = match &ast.selection {
-            ast::Selection::All => Self::all(table),
-            ast::Selection::Items(items) => Self::items(items, table, context)?,
+            ast::Selection::All => Self::all(table, masks),
+            ast::Selection::Items(items) => Self::items(items, table, masks, context)?,
         };
         if !ast.json {
             return Ok((selection, specs.into()));
@@ -66,7 +68,7 @@ impl Selection {
         Ok((selection, Arc::from([text])))
     }
 
-    fn all(table: &TableSchema) -> (Self, Vec<ColumnSpec>) {
+    fn all(table: &TableSchema, masks: Option<&Masks>) -> (Self, Vec<ColumnSpec>) {
         let columns: Vec<Column> = table.select_order().into_iter().cloned().collect();
         let (keyspace, name): (Arc<str>, Arc<str>) =
             (Arc::from(table.keyspace.as_str()), Arc::from(table.name.as_str()));
@@ -77,8 +79,13 @@ impl Selection {
             ty: column.ty.clone(),
         };
         let specs = columns.iter().map(spec).collect();
+        let selected = columns.into_iter().map(|column| Selected {
+            expr: Expr::of_column(column, masks),
+            is_aggregate: false,
+            is_mixed: false,
+        });
         let selection = Self {
-            kind: SelectionKind::Columns(columns),
+            kind: kind_of(selected.collect(), Vec::new()),
             json: None,
         };
         (selection, specs)
@@ -87,9 +94,10 @@ impl Selection {
     fn items(
         items: &[ast::SelectItem],
         table: &TableSchema,
+        masks: Option<&Masks>,
         context: &PlanContext<'_>,
     ) -> Result<(Self, Vec<ColumnSpec>), Error> {
-        let mut compiler = Compiler::new(table, context);
+        let mut compiler = Compiler::masking(masks, table, context);
         let mut specs = Vec::with_capacity(items.len());
         let mut expressions = Vec::with_capacity(items.len());
         for item in items {

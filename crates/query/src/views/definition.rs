@@ -8,7 +8,7 @@ use ilion_schema::{Column, ColumnId, ColumnKind, Keyspace, Schema, TableSchema, 
 use ilion_types::Partitioner;
 
 use super::Views;
-use crate::context::{Execution, PlanContext};
+use crate::context::{Execution, PlanContext, Sight};
 use crate::restrictions::{RowFilter, row_filter};
 use crate::term::functions::call_budget;
 use crate::{Error, ExecuteOptions, QueryOptions, Store};
@@ -149,6 +149,7 @@ fn filter_of(
         calls: &calls,
         patience: None,
         views: None,
+        sight: Sight::Clear,
     };
     row_filter(base, &restricting(&relations), &context, &execution)
 }

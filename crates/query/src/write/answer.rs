@@ -4,14 +4,25 @@
 //! columns, after other conditions the columns that they name (in a batch after the primary key). It has no further columns if
 //! no row is stored.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use ilion_rows::DecoratedKey;
 use ilion_schema::{Column, TableSchema};
 use ilion_types::CqlType;
 
 use super::current::Current;
+use crate::context::Execution;
+use crate::masking::Masker;
 use crate::select::{RowView, key_components};
 use crate::{ColumnSpec, Error, ResultSet};
+
+/// A column of the answer.
+pub(super) struct Shown<'p> {
+    pub column: &'p Column,
+    /// Masks its values.
+    pub masker: Option<&'p Arc<Masker>>,
+}
 
 /// The answer if everything was written.
 pub(super) fn applied(table: &TableSchema) -> ResultSet {
@@ -28,8 +39,9 @@ pub(super) fn applied(table: &TableSchema) -> ResultSet {
 pub(super) fn refused(
     table: &TableSchema,
     key: &DecoratedKey,
-    columns: &[&Column],
+    columns: &[Shown<'_>],
     current: &Current,
+    execution: &Execution<'_>,
 ) -> Result<ResultSet, Error> {
     let key = key_components(table, &key.key)?;
     let static_row = current.static_row();
@@ -57,13 +69,18 @@ pub(super) fn refused(
         specs.extend(
             columns
                 .iter()
-                .map(|column| ColumnSpec::of(table, &column.name, column.ty.clone())),
+                .map(|Shown { column, .. }| ColumnSpec::of(table, &column.name, column.ty.clone())),
         );
     }
     for view in &views {
         cells.extend(applied_cell(false));
-        for column in columns {
-            append_cell(view.value(column), &mut cells)?;
+        for Shown { column, masker } in columns {
+            let stored = view.value(column);
+            let value = match masker {
+                Some(masker) => masker.mask(stored, execution)?,
+                None => stored,
+            };
+            append_cell(value, &mut cells)?;
         }
     }
     Ok(ResultSet {

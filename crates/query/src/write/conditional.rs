@@ -8,12 +8,12 @@ use std::sync::Arc;
 use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, Mutation, NO_TIMESTAMP, Slice};
 use ilion_schema::{Column, ColumnId, TableSchema};
 
-use super::answer::{applied, refused};
+use super::answer::{Shown, applied, refused};
 use super::condition::{ColumnCondition, Condition};
 use super::current::{Current, Rows};
 use super::mutate;
 use super::{BatchMember, ModifyPlan, Target, apply, json};
-use crate::context::Execution;
+use crate::context::{Execution, Sight};
 use crate::partitions::merge_partitions;
 use crate::{Error, Executed, Outcome, WriteType};
 
@@ -124,8 +124,10 @@ fn decide(
     let wanted = columns_to_read(bound, table);
     current.keep_columns(|id| wanted.contains(&id));
     if !request.holds(&current)? {
+        // Masks may call functions of users, which take time.
+        drop(guard);
         let columns = shown_columns(bound, table, origin);
-        return refused(table, key, &columns, &current)
+        return refused(table, key, &shown(bound, &columns), &current, execution)
             .map(Outcome::Rows)
             .map(Executed::of);
     }
@@ -135,6 +137,20 @@ fn decide(
     drop(guard);
     executed.outcome = Outcome::Rows(applied(table));
     Ok(executed)
+}
+
+/// The columns of a refusal, each with the mask that applies.
+fn shown<'p>(bound: &[Bound<'p>], columns: &[&'p Column]) -> Vec<Shown<'p>> {
+    let sight = bound.first().map_or(Sight::Masked, |first| first.execution.sight);
+    let masks = bound.iter().find_map(|member| member.plan.masks.as_ref());
+    let masks = masks.filter(|_| sight == Sight::Masked);
+    columns
+        .iter()
+        .map(|&column| Shown {
+            column,
+            masker: masks.and_then(|masks| masks.of_column(column.id)),
+        })
+        .collect()
 }
 
 /// Makes the mutations, all with one new timestamp; deletions come before other writes.

@@ -83,6 +83,7 @@ pub(super) fn bind(
         timing: plan.timing.clone(),
         condition,
         has_views: plan.has_views,
+        masks: plan.masks.clone(),
     })
 }
 

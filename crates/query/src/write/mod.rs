@@ -38,6 +38,7 @@ use ilion_schema::{TableId, TableSchema, is_system_keyspace};
 
 use crate::context::{Execution, PlanContext};
 use crate::guardrails::{self, ensure};
+use crate::masking::Masks;
 use crate::protect::check_derived;
 use crate::restrictions::Restrictions;
 use crate::term::Term;
@@ -62,6 +63,8 @@ pub(crate) struct ModifyPlan {
     condition: Condition,
     /// True if the table has materialized views.
     has_views: bool,
+    /// The masks that apply to its answer, if it has one.
+    masks: Option<Masks>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +122,9 @@ impl ModifyPlan {
             "List operation requiring read before write",
         ));
         plan.has_views = has_views(context.schema, &plan.table);
+        if plan.is_conditional() {
+            plan.masks = Masks::of(&plan.table, context);
+        }
         Ok(plan)
     }
 
@@ -143,6 +149,11 @@ impl ModifyPlan {
     /// True if it has an IF.
     pub fn is_conditional(&self) -> bool {
         !self.condition.is_none()
+    }
+
+    /// True if its answer is masked for roles without UNMASK.
+    pub fn has_masks(&self) -> bool {
+        self.masks.is_some()
     }
 
     /// True if it changes counters.

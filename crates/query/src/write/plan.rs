@@ -50,6 +50,7 @@ pub(super) fn insert(ast: &ast::Insert, context: &PlanContext<'_>) -> Result<Mod
         timing,
         condition,
         has_views: false,
+        masks: None,
     })
 }
 
@@ -131,6 +132,7 @@ pub(super) fn update(ast: &ast::Update, context: &PlanContext<'_>) -> Result<Mod
         timing,
         condition,
         has_views: false,
+        masks: None,
     })
 }
 
@@ -161,6 +163,7 @@ pub(super) fn delete(ast: &ast::Delete, context: &PlanContext<'_>) -> Result<Mod
         timing,
         condition,
         has_views: false,
+        masks: None,
     })
 }
 

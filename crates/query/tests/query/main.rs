@@ -18,7 +18,8 @@
 //! as role=r                          logs in; every role has its name for a password (or prints why it cannot)
 //! anonymous                          as a client that has not logged in
 //! grants                             for each statement: the single grants with which `bob` may execute it
-//! options batch_warn=N batch_fail=N  a new processor with these limits (also in_partitions, in_slices, page_bytes)
+//! options batch_warn=N batch_fail=N  a new processor with these limits (also in_partitions, in_slices, page_bytes,
+//!                                    masking=true)
 //! dump table=ks.t                    everything that is stored, including tombstones
 //! ```
 //!

@@ -417,6 +417,10 @@ impl Session {
         if let Some(limit) = case.try_take_arg("page_bytes").unwrap() {
             options.page_bytes_max = limit;
         }
+        if let Some(is_enabled) = case.try_take_arg("masking").unwrap() {
+            options.dynamic_data_masking_enabled = is_enabled;
+        }
+        options.access = self.options.access.clone();
         self.options = options.clone();
         self.processor = QueryProcessor::new(self.store.clone(), options);
         String::new()

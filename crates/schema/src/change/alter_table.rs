@@ -9,7 +9,10 @@ use super::tables::{absent, table_missing, views_of};
 use super::{NewColumn, TableAlteration};
 use crate::compatible::{expand_user_types, is_serialization_compatible};
 use crate::error::{config, invalid};
-use crate::{Column, ColumnKind, DroppedColumn, Error, Keyspace, Properties, Schema, TableKind, TableSchema};
+use crate::{
+    Column, ColumnKind, ColumnMask, DroppedColumn, Error, Keyspace, Properties, Schema, TableKind,
+    TableSchema,
+};
 
 impl Schema {
     pub(super) fn alter_table(
@@ -66,6 +69,11 @@ impl Schema {
             TableAlteration::AlterColumnType => {
                 return invalid("Altering column types is no longer supported");
             }
+            TableAlteration::MaskColumn {
+                column,
+                if_exists,
+                mask,
+            } => altered.mask(column, *if_exists, mask.as_ref())?,
             TableAlteration::DropCompactStorage => altered.drop_compact_storage()?,
             TableAlteration::Options(properties) => altered.set_options(properties)?,
         }
@@ -132,7 +140,9 @@ impl Altered {
 
     /// Refuses to add a dropped column again with a type that cannot read its old cells.
     fn check_dropped(&self, column: &NewColumn) -> Result<(), Error> {
-        let NewColumn { name, ty, is_static } = column;
+        let NewColumn {
+            name, ty, is_static, ..
+        } = column;
         let Some(dropped) = self.table.dropped.get(name) else {
             return Ok(());
         };
@@ -205,6 +215,30 @@ impl Altered {
         let mut builder = self.table.to_builder().remove(name);
         builder.dropped.insert(name.to_owned(), record);
         self.table = builder.build();
+        Ok(())
+    }
+
+    /// Masks a column of the table, and of its views.
+    fn mask(&mut self, name: &str, if_exists: bool, mask: Option<&ColumnMask>) -> Result<(), Error> {
+        if self.table.shown_named(name).is_none() {
+            return match if_exists {
+                true => Ok(()),
+                false => invalid(format!(
+                    "Column with name '{name}' doesn't exist on table '{}'",
+                    self.table.name
+                )),
+            };
+        }
+        let mask = mask.cloned().map(Arc::new);
+        let views: Vec<String> = views_of(&self.keyspace, &self.table.name)
+            .map(str::to_owned)
+            .collect();
+        for view in views {
+            if let Some(view) = self.keyspace.tables.get_mut(&view) {
+                *view = view.to_builder().mask(name, mask.clone()).build();
+            }
+        }
+        self.table = self.table.to_builder().mask(name, mask).build();
         Ok(())
     }
 
@@ -294,6 +328,7 @@ fn with_column(table: &TableSchema, column: &NewColumn, kind: ColumnKind) -> Arc
     table
         .to_builder()
         .add(column.name.clone(), kind, column.ty.clone(), order)
+        .mask(&column.name, column.mask.clone().map(Arc::new))
         .build()
 }
 

@@ -10,7 +10,7 @@ use super::tables::{new_table_id, table_id_of};
 use super::{CopyTable, CreateTable, NewColumn};
 use crate::error::invalid;
 use crate::names::check_table_name;
-use crate::{ClusteringOrder, Error, Schema, TableBuilder, TableOptions, TableSchema};
+use crate::{ClusteringOrder, Column, Error, Schema, TableBuilder, TableOptions, TableSchema};
 
 /// Largest number of columns that a table may have over time: ids have 16 bits and are never reused.
 pub(super) const COLUMN_COUNT_MAX: usize = 60_000;
@@ -76,6 +76,16 @@ impl Schema {
                 "Cannot use CREATE TABLE LIKE across different keyspaces when source table have UDTs",
             );
         }
+        let is_masked_by_user = |column: &&Column| {
+            let mask = column.mask.as_ref();
+            mask.is_some_and(|mask| mask.keyspace == copy.source_keyspace)
+        };
+        if copy.keyspace != copy.source_keyspace && source.select_order().iter().any(is_masked_by_user) {
+            return invalid(
+                "Cannot use CREATE TABLE LIKE across different keyspaces when source table has masks that call \
+                 user-defined functions",
+            );
+        }
         check_table_name(&copy.keyspace, &copy.name)?;
         let id = copy
             .id
@@ -84,7 +94,9 @@ impl Schema {
         builder.options = source.options.altered(&copy.properties)?;
         builder.flags = source.flags.clone();
         for column in source.every_column() {
-            builder = builder.add(column.name.clone(), column.kind, column.ty.clone(), column.order);
+            builder = builder
+                .add(column.name.clone(), column.kind, column.ty.clone(), column.order)
+                .mask(&column.name, column.mask.clone());
         }
         let table = builder.build();
         Ok(Some(self.with_changed(keyspace, |keyspace| {
@@ -147,7 +159,7 @@ impl<'a> Draft<'a> {
         if self.check_counters(&builder.options)? {
             builder.flags.push("counter".to_owned());
         }
-        Ok(self.add_columns(builder).build())
+        Ok(self.add_masks(self.add_columns(builder)).build())
     }
 
     fn build_compact(&self, mut builder: TableBuilder) -> Result<Arc<TableSchema>, Error> {
@@ -162,7 +174,7 @@ impl<'a> Draft<'a> {
         draft.check()?;
         draft.is_counter = self.check_counters(&builder.options)?;
         builder.flags = draft.flags();
-        Ok(draft.add_columns(self.add_key(builder)).build())
+        Ok(self.add_masks(draft.add_columns(self.add_key(builder))).build())
     }
 
     fn check_primary_key(&self) -> Result<(), Error> {
@@ -234,6 +246,13 @@ impl<'a> Draft<'a> {
         }
         for name in &self.create.clustering {
             builder = builder.clustering(name, ty(name), order_of(name, &self.create.clustering_order));
+        }
+        builder
+    }
+
+    fn add_masks(&self, mut builder: TableBuilder) -> TableBuilder {
+        for column in self.columns.values() {
+            builder = builder.mask(&column.name, column.mask.clone().map(Arc::new));
         }
         builder
     }

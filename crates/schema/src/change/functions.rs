@@ -7,7 +7,7 @@ use ilion_types::CqlType;
 use super::tables::absent;
 use super::{CreateAggregate, CreateFunction, DropFunction};
 use crate::error::invalid;
-use crate::{AggregateSchema, Error, FunctionSchema, Keyspace, Schema};
+use crate::{AggregateSchema, Error, FunctionSchema, Keyspace, Schema, TableKind, TableSchema};
 
 const BOTH_MODES: &str = "Cannot use both 'OR REPLACE' and 'IF NOT EXISTS' directives";
 
@@ -90,6 +90,19 @@ impl Schema {
                 "Function '{}' is still referenced by aggregates {}",
                 drop.printed(),
                 dependent.join(", ")
+            ));
+        }
+        let masked: Vec<&str> = keyspace
+            .tables
+            .values()
+            .filter(|table| table.kind != TableKind::View && table.is_masked_by(&keyspace.name, function))
+            .map(|table| table.name.as_str())
+            .collect();
+        if !masked.is_empty() {
+            return invalid(format!(
+                "Function '{}' is still referenced by column masks in tables {}",
+                drop.printed(),
+                masked.join(", ")
             ));
         }
         Ok(Some(self.with_changed(keyspace, |keyspace| {
@@ -295,8 +308,18 @@ impl FunctionSchema {
         self.arguments.iter().map(|(_, ty)| ty)
     }
 
-    fn has_signature(&self, name: &str, types: &[CqlType]) -> bool {
+    pub(crate) fn has_signature(&self, name: &str, types: &[CqlType]) -> bool {
         self.name == name && same_types(self.argument_types(), types)
+    }
+}
+
+impl TableSchema {
+    /// True if a mask calls this function of a keyspace.
+    fn is_masked_by(&self, keyspace: &str, function: &FunctionSchema) -> bool {
+        self.every_column().into_iter().any(|column| {
+            let mask = column.mask.as_ref();
+            mask.is_some_and(|mask| mask.calls(keyspace, function, &column.ty))
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use super::Applied;
 use crate::error::{config, invalid};
 use crate::rows::{decode_schema, encode_keyspace};
 use crate::table::normalized;
-use crate::{Diff, Error, Keyspace, TableSchema, Transition};
+use crate::{Column, Diff, Error, Keyspace, TableSchema, Transition};
 
 /// Longest name in the schema: names are keys in `system_schema`, and a component of a clustering has a 16-bit length.
 const NAME_LEN_MAX: usize = 65_535;
@@ -84,7 +84,7 @@ fn add(part: &mut Keyspace, owner: &Keyspace, diff: &Diff) {
 
 fn add_table(part: &mut Keyspace, owner: &Keyspace, name: &str) {
     if let Some(table) = owner.tables.get(name) {
-        let columns = table.every_column().into_iter().map(|column| &column.ty);
+        let columns = table.every_column().into_iter().flat_map(Column::types);
         let dropped = table.dropped.values().map(|column| &column.ty);
         columns
             .chain(dropped)

@@ -2,7 +2,7 @@
 
 use ilion_types::CqlType;
 
-use crate::{ClusteringOrder, Properties, TableId};
+use crate::{ClusteringOrder, ColumnMask, Properties, TableId};
 
 /// A statement that changes the schema. Types are resolved by the caller (see [`crate::Keyspace::parse_type`]).
 #[derive(Clone, Debug, PartialEq)]
@@ -160,6 +160,8 @@ pub struct NewColumn {
     pub ty: CqlType,
     /// `STATIC`
     pub is_static: bool,
+    /// `MASKED WITH`
+    pub mask: Option<ColumnMask>,
 }
 
 /// `CREATE TABLE name LIKE source`
@@ -209,6 +211,15 @@ pub enum TableAlteration {
     },
     /// `ALTER column TYPE`, which is always refused.
     AlterColumnType,
+    /// `ALTER column MASKED WITH` and `ALTER column DROP MASKED`
+    MaskColumn {
+        /// The column.
+        column: String,
+        /// `ALTER IF EXISTS`
+        if_exists: bool,
+        /// The new mask; `None` removes it.
+        mask: Option<ColumnMask>,
+    },
     /// `DROP COMPACT STORAGE`
     DropCompactStorage,
     /// `WITH`

@@ -280,7 +280,7 @@ impl Keyspace {
             }
         }
         for table in self.tables.values_mut() {
-            if table.select_order().iter().any(|column| uses(&column.ty)) {
+            if table.select_order().iter().any(|column| column.types().any(uses)) {
                 *table = retyped(table, new);
             }
         }
@@ -300,7 +300,10 @@ impl Keyspace {
 fn retyped(table: &TableSchema, new: &Arc<UserType>) -> Arc<TableSchema> {
     let mut builder = table.to_builder();
     for column in table.select_order() {
-        builder = builder.retype(&column.name, column.ty.with_udt(new));
+        let mask = column.mask.as_ref().map(|mask| Arc::new(mask.with_udt(new)));
+        builder = builder
+            .retype(&column.name, column.ty.with_udt(new))
+            .mask(&column.name, mask);
     }
     builder.build()
 }

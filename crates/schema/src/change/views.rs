@@ -292,7 +292,9 @@ fn build(
             ColumnKind::Clustering => given.map_or(column.order, |(_, order)| *order),
             _ => crate::ClusteringOrder::Asc,
         };
-        builder = builder.add(column.name.clone(), kind, column.ty.clone(), order);
+        builder = builder
+            .add(column.name.clone(), kind, column.ty.clone(), order)
+            .mask(&column.name, column.mask.clone());
     }
     Ok(builder.build())
 }

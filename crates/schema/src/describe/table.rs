@@ -69,7 +69,7 @@ fn create_statement(table: &TableSchema, internals: Internals) -> String {
             let _ = write!(
                 out,
                 "\nALTER TABLE {name} ADD {};",
-                definition(&again.name, &again.ty, again.kind)
+                masked_definition(again, again.kind)
             );
         }
     }
@@ -111,11 +111,20 @@ fn column_definition(table: &TableSchema, column: &Column) -> String {
     } else {
         column.kind
     };
-    let mut text = definition(&column.name, &column.ty, kind);
+    let mut text = masked_definition(column, kind);
     if column.kind == ColumnKind::PartitionKey && has_simple_key(table) {
         text.push_str(" PRIMARY KEY");
     }
     text
+}
+
+/// Compat: `ColumnMetadata.appendCqlTo`.
+fn masked_definition(column: &Column, kind: ColumnKind) -> String {
+    let text = definition(&column.name, &column.ty, kind);
+    match &column.mask {
+        Some(mask) => format!("{text} MASKED WITH {mask}"),
+        None => text,
+    }
 }
 
 fn definition(name: &str, ty: &CqlType, kind: ColumnKind) -> String {

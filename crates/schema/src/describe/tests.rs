@@ -79,6 +79,7 @@ fn create(
             name: name.to_owned(),
             ty: keyspace.parse_type(ty).unwrap(),
             is_static,
+            mask: None,
         }
     };
     let order = |name: String| match name.strip_suffix('-') {

@@ -127,6 +127,19 @@ impl SchemaRow {
         self.cell(name).map(|bytes| self.text_list(bytes)).transpose()
     }
 
+    /// A list of booleans.
+    pub(super) fn booleans(&self, name: &str) -> Result<Option<Vec<bool>>, Error> {
+        let Some(bytes) = self.cell(name) else {
+            return Ok(None);
+        };
+        let bad = |_| self.corrupt(format!("a list of booleans in {name}"));
+        let mut booleans = Vec::new();
+        for element in collection_elements(bytes).map_err(bad)? {
+            booleans.push(element.map_err(bad)?.first().is_some_and(|byte| *byte != 0));
+        }
+        Ok(Some(booleans))
+    }
+
     /// A serialized list or set of texts.
     pub(super) fn text_list(&self, bytes: &[u8]) -> Result<Vec<String>, Error> {
         let bad = |_| self.corrupt("a list of texts");

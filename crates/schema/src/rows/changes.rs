@@ -11,6 +11,8 @@ use super::encode_table::table_rows;
 use super::{SCHEMA_TABLES, SchemaRow, encode_keyspace};
 use crate::{ChangeKind, Diff, Keyspace, Schema, TableKind, Transition};
 
+const MASKS: &str = "column_masks";
+
 /// One write to `system_schema`. All writes of a change have the same timestamp; none of its deletions covers one of its puts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowChange {
@@ -118,7 +120,21 @@ impl ChangedRows {
             keyspace: keyspace.clone(),
             clustering: clustering.clone(),
         });
-        let mut changes: Vec<RowChange> = whole.chain(gone).collect();
+        let unmasked = after.keys().filter(|key| {
+            let mask = (key.0.clone(), MASKS, key.2.clone());
+            let is_new = key.1 == "columns" && !before.contains_key(*key);
+            is_new
+                && !after.contains_key(&mask)
+                && !before.contains_key(&mask)
+                && !is_virtual.contains(&key.0)
+        });
+        // Compat: Cassandra leaves the masks of columns that were dropped or renamed. A new column must not get one of these.
+        let unmasked = unmasked.map(|(keyspace, _, clustering)| RowChange::Delete {
+            table: MASKS,
+            keyspace: keyspace.clone(),
+            clustering: clustering.clone(),
+        });
+        let mut changes: Vec<RowChange> = whole.chain(gone).chain(unmasked).collect();
         let put = after
             .into_iter()
             .filter(|(key, row)| before.get(key) != Some(row) && !is_virtual.contains(&key.0));

@@ -1,18 +1,22 @@
-//! Rows of `tables`, `views`, `columns` and `dropped_columns` to tables.
+//! Rows of `tables`, `views`, `columns`, `column_masks` and `dropped_columns` to tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
+use ilion_types::CqlType;
+
 use super::SchemaRow;
 use crate::options::caching;
 use crate::{
-    ClusteringOrder, ColumnKind, DroppedColumn, Error, Keyspace, TableBuilder, TableId, TableKind,
-    TableOptions, TableSchema, ViewSchema,
+    ClusteringOrder, ColumnKind, ColumnMask, DroppedColumn, Error, Keyspace, MaskArgument, TableBuilder,
+    TableId, TableKind, TableOptions, TableSchema, ViewSchema,
 };
 
-/// The rows of columns, present and dropped, by table.
+/// The rows of columns, present and dropped, and of masks, by table.
 pub(super) struct Columns<'a> {
     present: BTreeMap<String, Vec<&'a SchemaRow>>,
+    masks: BTreeMap<String, Vec<&'a SchemaRow>>,
     dropped: BTreeMap<String, Vec<&'a SchemaRow>>,
 }
 
@@ -20,11 +24,13 @@ impl<'a> Columns<'a> {
     pub(super) fn of(rows: &'a [SchemaRow]) -> Result<Self, Error> {
         let mut columns = Self {
             present: BTreeMap::new(),
+            masks: BTreeMap::new(),
             dropped: BTreeMap::new(),
         };
         for row in rows {
             let map = match row.table {
                 "columns" => &mut columns.present,
+                "column_masks" => &mut columns.masks,
                 "dropped_columns" => &mut columns.dropped,
                 _ => continue,
             };
@@ -84,6 +90,7 @@ fn finish(
             .collect::<Vec<_>>()
     };
     let (present, dropped) = (rows_of(&columns.present), rows_of(&columns.dropped));
+    let masks = rows_of(&columns.masks);
     if present.len() > usize::from(u16::MAX) {
         return Err(row.corrupt("fewer than 65536 columns"));
     }
@@ -104,6 +111,14 @@ fn finish(
         };
         let kind = place.kind();
         builder = builder.add(place.name, kind, row.parse_type(&text, keyspace)?, order);
+    }
+    for row in &masks {
+        let column = row.key_text(1)?;
+        // Compat: Cassandra leaves the rows of columns that were dropped or renamed.
+        if builder.has(&column) {
+            let mask = decode_mask(row, keyspace)?;
+            builder = builder.mask(&column, Some(Arc::new(mask)));
+        }
     }
     let table = builder.build();
     if table.partition_key().len() == 0 {
@@ -159,6 +174,40 @@ fn decode_kind(row: &SchemaRow) -> Result<ColumnKind, Error> {
         Some("static") => Ok(ColumnKind::Static),
         Some("regular") => Ok(ColumnKind::Regular),
         _ => Err(row.corrupt("partition_key, clustering, static or regular in kind")),
+    }
+}
+
+fn decode_mask(row: &SchemaRow, keyspace: &Keyspace) -> Result<ColumnMask, Error> {
+    let types = row.texts("function_argument_types")?.unwrap_or_default();
+    let values = row.texts("function_argument_values")?.unwrap_or_default();
+    let nulls = row.booleans("function_argument_nulls")?.unwrap_or_default();
+    if types.len() != values.len() || types.len() != nulls.len() {
+        return Err(row.corrupt("as many types as values and nulls of arguments"));
+    }
+    let given = types.iter().zip(values.iter().zip(&nulls));
+    let arguments = given.map(|(ty, (value, is_null))| {
+        let ty = row.parse_type(ty, keyspace)?;
+        let value = match is_null {
+            true => None,
+            false => Some(decode_argument(row, value, &ty)?),
+        };
+        Ok(MaskArgument { ty, value })
+    });
+    Ok(ColumnMask {
+        keyspace: row.required("function_keyspace", row.text("function_keyspace")?)?,
+        function: row.required("function_name", row.text("function_name")?)?,
+        arguments: arguments.collect::<Result<_, Error>>()?,
+    })
+}
+
+fn decode_argument(row: &SchemaRow, text: &str, ty: &CqlType) -> Result<Bytes, Error> {
+    let decoded = MaskArgument::text_type(ty).parse_printed(text).and_then(|value| {
+        ty.validate(&value)?;
+        Ok(value)
+    });
+    match decoded {
+        Ok(value) => Ok(value.into()),
+        Err(refused) => Err(row.corrupt(format!("a value of type {ty}, not {text} ({refused})"))),
     }
 }
 

@@ -1,15 +1,16 @@
-//! Tables and views to rows: one of `tables` or `views`, one of `columns` for each column, one of `dropped_columns` for each
-//! dropped column.
+//! Tables and views to rows: one of `tables` or `views`, one of `columns` for each column, one of `column_masks` for each mask,
+//! one of `dropped_columns` for each dropped column.
 
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use ilion_types::encode_map;
+use ilion_types::{encode_list, encode_map};
 
 use super::SchemaRow;
-use super::values::{boolean, key, text, text_list, text_map};
+use super::values::{boolean, key, text, text_list, text_map, type_list};
 use crate::{
-    ClusteringOrder, Column, ColumnKind, DroppedColumn, TableId, TableOptions, TableSchema, ViewSchema,
+    ClusteringOrder, Column, ColumnKind, DroppedColumn, MaskArgument, TableId, TableOptions, TableSchema,
+    ViewSchema,
 };
 
 type Cells = Vec<(&'static str, Option<Bytes>)>;
@@ -49,7 +50,8 @@ pub(super) fn table_rows(table: &TableSchema) -> impl Iterator<Item = SchemaRow>
     let columns = table
         .every_column()
         .into_iter()
-        .map(|column| column_row(table, column));
+        .flat_map(|column| [Some(column_row(table, column)), mask_row(table, column)])
+        .flatten();
     columns.chain(table.dropped.values().map(|dropped| dropped_row(table, dropped)))
 }
 
@@ -76,6 +78,43 @@ fn column_row(table: &TableSchema, column: &Column) -> SchemaRow {
             ("type", text(&column.ty.to_string())),
         ],
     }
+}
+
+/// The row of the mask of a column, if it has one.
+///
+/// Compat: lists have no null elements, so another list tells which arguments are null.
+fn mask_row(table: &TableSchema, column: &Column) -> Option<SchemaRow> {
+    let mask = column.mask.as_ref()?;
+    let arguments = || mask.arguments.iter();
+    let nulls: Vec<[u8; 1]> = arguments()
+        .map(|argument| [u8::from(argument.value.is_none())])
+        .collect();
+    // Values are checked when a mask is made.
+    let plain = |argument: &MaskArgument| match &argument.value {
+        Some(value) => {
+            let text = MaskArgument::text_type(&argument.ty).print_plain(value);
+            text.unwrap_or_default()
+        }
+        None => String::new(),
+    };
+    Some(SchemaRow {
+        table: "column_masks",
+        keyspace: table.keyspace.clone(),
+        clustering: vec![key(&table.name), key(&column.name)],
+        cells: vec![
+            (
+                "function_argument_nulls",
+                Some(encode_list(nulls.iter().map(|null| &null[..])).into()),
+            ),
+            (
+                "function_argument_types",
+                Some(type_list(arguments().map(|argument| &argument.ty))),
+            ),
+            ("function_argument_values", text_list(arguments().map(plain))),
+            ("function_keyspace", text(&mask.keyspace)),
+            ("function_name", text(&mask.function)),
+        ],
+    })
 }
 
 fn dropped_row(table: &TableSchema, dropped: &DroppedColumn) -> SchemaRow {

@@ -28,6 +28,7 @@ fn column(schema: &Schema, name: &str, ty: &str) -> NewColumn {
         name: name.to_owned(),
         ty,
         is_static: name.starts_with("s_"),
+        mask: None,
     }
 }
 

@@ -378,7 +378,6 @@ pub const FOREIGN: &[Foreign] = &[
             "cdc_enabled",
             "commitlog_archiving",
             "transient_replication_enabled",
-            "dynamic_data_masking_enabled",
             "native_transport_port_ssl",
             "local_system_data_file_directory",
             "partition_denylist_enabled",

@@ -301,6 +301,8 @@ settings! {
     user_defined_functions_enabled: bool = "true", was "enable_user_defined_functions" in "";
     /// How long one call of such a function may run before it fails.
     user_defined_functions_fail_timeout: Duration = "1500ms", was "user_defined_function_fail_timeout" in "ms";
+    /// Whether columns may be masked (MASKED WITH), and whether masks apply.
+    dynamic_data_masking_enabled: bool = "false";
     /// A SELECT of given partitions that takes longer, pages of an aggregate included, ends with 0x1200; 0s: never. Checked every few thousand rows.
     read_request_timeout: Duration = "5s", was "read_request_timeout_in_ms" in "ms";
     /// The same for a SELECT of other partitions.

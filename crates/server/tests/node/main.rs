@@ -16,6 +16,7 @@ mod certificates;
 mod costs;
 mod functions;
 mod logins;
+mod masks;
 mod metrics;
 mod prepared;
 mod snapshots;

@@ -97,6 +97,7 @@ proptest! {
             prop_assert_eq!(back.to_bytes(&ty).unwrap(), bytes.clone());
             let json = Json::parse(&ty.print_json(&bytes).unwrap()).unwrap();
             prop_assert_eq!(ty.parse_json(&json).unwrap().unwrap(), bytes.clone());
+            prop_assert_eq!(ty.parse_printed(&ty.print_plain(&bytes).unwrap()).unwrap(), bytes.clone());
             prop_assert!(ty.compare(&bytes, &bytes).is_eq());
         }
     }

@@ -30,6 +30,7 @@ fn open(seed: u64) -> Engine {
         name: name.to_owned(),
         ty: CqlType::Int,
         is_static: false,
+        mask: None,
     };
     let create = CreateTable {
         keyspace: "ks".to_owned(),

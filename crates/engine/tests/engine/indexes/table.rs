@@ -71,6 +71,7 @@ pub fn create_table() -> SchemaChange {
         name: name.to_owned(),
         ty,
         is_static,
+        mask: None,
     };
     SchemaChange::CreateTable(Box::new(CreateTable {
         keyspace: "ks".to_owned(),

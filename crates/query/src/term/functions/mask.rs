@@ -1,6 +1,6 @@
-//! Masking functions: `mask_null`, `mask_default`, `mask_replace`, `mask_inner`, `mask_outer`.
-//!
-//! Not here: `mask_hash`.
+//! Masking functions: `mask_null`, `mask_default`, `mask_replace`, `mask_inner`, `mask_outer`; `mask_hash` in `hash`.
+
+mod hash;
 
 use bytes::Bytes;
 use ilion_types::{CqlType, encode_list, encode_tuple, encode_vector, min_time_uuid};
@@ -18,8 +18,9 @@ pub(super) fn make(lookup: &Lookup<'_>) -> Result<Option<ScalarFunction>, Error>
         "mask_default" => {
             let ty = masked_type(lookup, 1..=1)?;
             let masked = Bytes::from(default_of(&ty));
-            ScalarFunction::new(lookup.name, [ty.clone()], ty, move |arguments, _| {
-                Ok(first(arguments).map(|_| masked.clone()))
+            // Compat: null is masked, too.
+            ScalarFunction::new(lookup.name, [ty.clone()], ty, move |_, _| {
+                Ok(Some(masked.clone()))
             })
         }
         "mask_replace" => {
@@ -32,6 +33,7 @@ pub(super) fn make(lookup: &Lookup<'_>) -> Result<Option<ScalarFunction>, Error>
             position >= begin && position <= end
         })?,
         "mask_outer" => partial(lookup, |position, begin, end| position < begin || position > end)?,
+        "mask_hash" => hash::make(lookup)?,
         _ => return Ok(None),
     }))
 }
@@ -42,22 +44,30 @@ fn first<'a>(arguments: Arguments<'a>) -> Option<&'a Bytes> {
 
 /// The type of the masked value.
 fn masked_type(lookup: &Lookup<'_>, counts: std::ops::RangeInclusive<usize>) -> Result<CqlType, Error> {
-    let given = lookup.arguments.len();
-    if !counts.contains(&given) {
-        return Err(Error::Invalid(format!(
-            "Invalid number of arguments for function system.{}: {given} given",
-            lookup.name
-        )));
-    }
+    check_count(lookup, counts)?;
     let known = lookup.arguments[0]
         .known_type(lookup.context)
         .or(lookup.receiver.cloned());
-    known.ok_or_else(|| {
-        Error::Invalid(format!(
-            "Cannot infer type of argument {} in call to function system.{}: use type casts to disambiguate",
-            lookup.arguments[0], lookup.name
-        ))
-    })
+    known.ok_or_else(|| untyped(lookup))
+}
+
+fn check_count(lookup: &Lookup<'_>, counts: std::ops::RangeInclusive<usize>) -> Result<(), Error> {
+    let given = lookup.arguments.len();
+    if counts.contains(&given) {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "Invalid number of arguments for function system.{}: {given} given",
+        lookup.name
+    )))
+}
+
+/// The error for a masked value whose type is not known. Requires: there is an argument.
+fn untyped(lookup: &Lookup<'_>) -> Error {
+    Error::Invalid(format!(
+        "Cannot infer type of argument {} in call to function system.{}: use type casts to disambiguate",
+        lookup.arguments[0], lookup.name
+    ))
 }
 
 /// The value that masks all values of a type (`AbstractType.getMaskedValue`).

@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_cql::ast::{self, ArithmeticOperator, QualifiedName};
-use ilion_schema::Keyspace;
+use ilion_schema::{ColumnMask, Keyspace};
 use ilion_types::CqlType;
 
 use super::assignment::{Assignment, test_type_assignment};
@@ -94,6 +94,11 @@ impl ScalarFunction {
                 _ => Ok(None),
             }
         })
+    }
+
+    /// Its keyspace; `system` for native functions.
+    pub(crate) fn keyspace(&self) -> &str {
+        &self.keyspace
     }
 
     /// Its name, without a keyspace.
@@ -189,6 +194,62 @@ pub(crate) fn scalar_function(
     table: Option<(&str, &str)>,
     context: &PlanContext<'_>,
 ) -> Result<Option<Arc<ScalarFunction>>, Error> {
+    let found = find_scalar(name, arguments, receiver, table, context)?;
+    if let Some(function) = &found
+        && function.keyspace != "system"
+    {
+        context.executes(&function.keyspace, &function.name, &function.arguments);
+    }
+    Ok(found.map(Arc::new))
+}
+
+/// The function that masks a column of type `masked`, which is the type of its first argument; `None` if no scalar function
+/// has the name. Who sets a mask or reads a masked column needs no permission on its function.
+///
+/// # Errors
+/// As [`scalar_function`].
+pub(crate) fn masking_function(
+    name: &QualifiedName,
+    arguments: &[Argument<'_>],
+    masked: &CqlType,
+    table: (&str, &str),
+    context: &PlanContext<'_>,
+) -> Result<Option<ScalarFunction>, Error> {
+    find_scalar(name, arguments, Some(masked), Some(table), context)
+}
+
+/// The function of a mask in the schema; `None` if it does not exist.
+pub(crate) fn stored_masking_function(
+    mask: &ColumnMask,
+    masked: &CqlType,
+    context: &PlanContext<'_>,
+) -> Option<ScalarFunction> {
+    let types = mask.argument_types(masked);
+    if mask.keyspace != "system" {
+        let keyspace = context.schema.keyspace(&mask.keyspace)?;
+        let function = keyspace.find_function(&mask.function, &types)?;
+        return Some(user::make(keyspace, function, context));
+    }
+    let arguments: Vec<Argument<'_>> = types.iter().map(|ty| Argument::Typed(ty, "")).collect();
+    let lookup = Lookup {
+        name: &mask.function,
+        keyspace: Some("system"),
+        arguments: &arguments,
+        receiver: Some(masked),
+        table: None,
+        context,
+    };
+    let made = mask::make(&lookup).ok()??;
+    (made.arguments == types).then_some(made)
+}
+
+fn find_scalar(
+    name: &QualifiedName,
+    arguments: &[Argument<'_>],
+    receiver: Option<&CqlType>,
+    table: Option<(&str, &str)>,
+    context: &PlanContext<'_>,
+) -> Result<Option<ScalarFunction>, Error> {
     let of_table = table
         .map(|(keyspace, _)| keyspace)
         .filter(|name| !name.is_empty());
@@ -205,13 +266,7 @@ pub(crate) fn scalar_function(
     };
     let of_user = keyspace.map_or_else(Vec::new, |keyspace| lookup.of_user(keyspace));
     let may_be_native = name.keyspace.as_deref().is_none_or(|name| name == "system");
-    let found = lookup.find(may_be_native, of_user)?;
-    if let Some(function) = &found
-        && function.keyspace != "system"
-    {
-        context.executes(&function.keyspace, &function.name, &function.arguments);
-    }
-    Ok(found.map(Arc::new))
+    lookup.find(may_be_native, of_user)
 }
 
 /// The user-defined function with exactly this signature, for aggregates.
