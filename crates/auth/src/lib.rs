@@ -11,6 +11,7 @@
 //! | `role` | [`Role`]; [`closure`]: all roles that a role has |
 //! | `grants` | [`Grants`]: the permissions of a role and of the roles granted to it |
 //! | `password` | bcrypt hashes |
+//! | `right_passwords` | [`RightPasswords`]: those that need not be hashed slowly again |
 //! | `plain` | the token of SASL PLAIN |
 //! | `cidr` | [`Cidr`], [`groups_of`]: which groups an address belongs to |
 //! | `pace` | [`LoginPace`]: how long an address waits after failed logins |
@@ -25,6 +26,7 @@ pub mod password;
 mod permission;
 pub mod plain;
 mod resource;
+mod right_passwords;
 mod role;
 
 pub use cidr::{Cidr, groups_of};
@@ -32,4 +34,5 @@ pub use grants::Grants;
 pub use pace::LoginPace;
 pub use permission::{Permission, Permissions};
 pub use resource::Resource;
+pub use right_passwords::RightPasswords;
 pub use role::{Role, closure};

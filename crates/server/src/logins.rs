@@ -7,9 +7,9 @@
 //! With an authenticator of certificates, STARTUP itself is handed over with the identity in the certificate, and answered with READY; or
 //! with an error, and the session is `Refused`.
 //!
-//! Checking a password takes some 50 ms of a processor, on purpose. So the threads are few, have a low priority, and only
-//! this many checks wait for them; reads and writes of other clients go on. Logins of an address with failed ones wait before
-//! they are checked ([`LoginPace`]): they wait in a timer, which holds no thread.
+//! Checking a password that was not right before takes some 50 ms of a processor, on purpose. So the threads are few and have a low
+//! priority, and only [`WAITING_MAX`] checks wait for them. Logins of an address with failed ones wait before they are checked
+//! ([`LoginPace`]): they wait in a timer, which holds no thread.
 //!
 //! Compat: the rules are those of `AuthResponse`, `PasswordAuthenticator` and `MutualTlsAuthenticator` of Cassandra 5.0.
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
-use ilion_auth::{Grants, Permission, Resource, closure, groups_of, password};
+use ilion_auth::{Grants, Permission, Resource, RightPasswords, closure, groups_of, password};
 use parking_lot::Mutex;
 
 use super::needs::Needs;
@@ -29,6 +29,7 @@ pub struct AccessControl {
     logins: Mutex<HashMap<LoginKey, Arc<Login>>>,
     /// Hashes of passwords, with the time when each was read.
     hashes: Mutex<HashMap<String, (u64, String)>>,
+    right_passwords: Mutex<RightPasswords>,
     /// The number of changes of roles and grants. Rights of an earlier one are read again.
     changes: AtomicU64,
     /// Held while a statement checks and changes roles or grants.
@@ -45,12 +46,16 @@ impl AccessControl {
             true => password::hash("", options.bcrypt_cost, salt(&*store)).unwrap_or_default(),
             false => String::new(),
         };
+        let mut key = [0; 32];
+        key[..16].copy_from_slice(&salt(&*store));
+        key[16..].copy_from_slice(&salt(&*store));
         Self {
             tables: AuthTables::new(store, query_options.clone()),
             data_center: query_options.data_center.clone(),
             options,
             logins: Mutex::default(),
             hashes: Mutex::default(),
+            right_passwords: Mutex::new(RightPasswords::new(key)),
             changes: AtomicU64::new(1),
             turn: Mutex::default(),
             dummy_hash,
@@ -62,14 +67,15 @@ impl AccessControl {
         self.options.requires_login()
     }
 
-    /// Logs a client in. It takes as long as hashing a password, on purpose, whether the role exists or not.
+    /// Logs a client in. It takes as long as hashing a password, on purpose, whether the role exists or not; unless this password was right
+    /// before.
     ///
     /// # Errors
     /// Role and password do not fit, the role may not log in, or `system_auth` cannot be read.
     pub fn log_in(&self, role: &str, given: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
         let hash = self.hash(role).map_err(unable)?;
         let is_right = match &hash {
-            Some(hash) => password::check(given, hash),
+            Some(hash) => self.is_right(role, hash, given),
             None => {
                 let _ = password::check(given, &self.dummy_hash);
                 false
@@ -81,6 +87,18 @@ impl AccessControl {
             )));
         }
         self.permitted(role, from)
+    }
+
+    /// Whether a password has this hash.
+    fn is_right(&self, role: &str, hash: &str, given: &str) -> bool {
+        if self.right_passwords.lock().contain(role, hash, given) {
+            return true;
+        }
+        let is_right = password::check(given, hash);
+        if is_right {
+            self.right_passwords.lock().add(role, hash, given);
+        }
+        is_right
     }
 
     /// Logs in a client whose certificate, which must be checked already, has this identity.

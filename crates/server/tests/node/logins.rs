@@ -171,6 +171,21 @@ fn rows_that_were_written_to_system_auth_hold_once_the_caches_are_emptied() {
 }
 
 #[test]
+fn a_password_that_was_right_is_wrong_once_it_was_changed() {
+    let setup = start();
+    let mut root = setup.log_in(ROOT);
+    make_bob(&mut root);
+    setup.log_in(BOB);
+    setup.log_in(BOB);
+    run(&mut root, "ALTER ROLE bob WITH PASSWORD = 'new'");
+    setup.refused_login(BOB);
+    setup.log_in(("bob", "new"));
+    setup.refused_login(("readers", "new"));
+    run(&mut root, "DROP ROLE bob");
+    setup.refused_login(("bob", "new"));
+}
+
+#[test]
 fn a_role_without_login_does_not_get_in() {
     let setup = start();
     let mut root = setup.log_in(ROOT);
