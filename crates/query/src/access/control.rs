@@ -265,6 +265,7 @@ impl AccessControl {
         rights.change = change;
         rights.valid_until_nanos = now.saturating_add(self.options.rights_validity_nanos());
         let rights = Arc::new(rights);
+        login.is_superuser.store(rights.is_superuser(), Ordering::Relaxed);
         login.rights.store(rights.clone());
         Ok(rights)
     }

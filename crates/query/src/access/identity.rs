@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -34,7 +35,7 @@ impl Identity {
     /// [`AccessControl::check`](super::AccessControl::check) first, which reads them.
     pub(crate) fn is_superuser(&self) -> bool {
         match self {
-            Self::User(login) => login.rights.load().is_superuser(),
+            Self::User(login) => login.is_superuser.load(Relaxed),
             Self::Internal | Self::Anonymous => false,
         }
     }
@@ -48,6 +49,8 @@ pub struct Login {
     pub(super) address: Option<IpAddr>,
     /// Swapped whole, so that sessions on many threads do not write to one place.
     pub(super) rights: ArcSwap<Rights>,
+    /// Whether the rights are those of a superuser; beside them, since each statement asks for it.
+    pub(super) is_superuser: AtomicBool,
     /// Held while rights are read anew, so that this is done once.
     pub(super) renewal: Mutex<()>,
 }
@@ -63,6 +66,7 @@ impl Login {
             role: role.to_owned(),
             address,
             rights: ArcSwap::default(),
+            is_superuser: AtomicBool::new(false),
             renewal: Mutex::default(),
         }
     }
