@@ -44,12 +44,14 @@ class OwnNode(Node):
 
     is_ours = True
 
-    def __init__(self, binary, data, settings=()):
+    def __init__(self, binary, data, settings=(), variables=None):
         super().__init__("127.0.0.1", free_port())
         self.admin_port = free_port()
         self.binary = binary
         self.data = data
         self.settings = settings
+        # Of its environment.
+        self.variables = variables or {}
         self.process = None
         self.log = os.path.join(os.path.dirname(data), os.path.basename(data) + ".log")
 
@@ -59,7 +61,10 @@ class OwnNode(Node):
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            environment = {**os.environ, **self.variables}
+            self.process = subprocess.Popen(
+                self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment
+            )
         deadline = time.monotonic() + START_SECS
         while not answers(self.host, self.port):
             assert self.process.poll() is None, f"the node ended with {self.process.returncode}:\n{self.last_words()}"

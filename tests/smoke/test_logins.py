@@ -24,12 +24,9 @@ def guarded(request, tmp_path_factory):
     """A node that wants passwords."""
     if request.config.getoption("--against"):
         pytest.skip("it starts its own node")
-    node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path_factory.mktemp("guarded") / "data"), SETTINGS)
-    os.environ["ILION_SUPERUSER_PASSWORD"] = ROOT[1]
-    try:
-        node.start()
-    finally:
-        del os.environ["ILION_SUPERUSER_PASSWORD"]
+    data = str(tmp_path_factory.mktemp("guarded") / "data")
+    node = OwnNode(os.environ["SMOKE_ILION"], data, SETTINGS, {"ILION_SUPERUSER_PASSWORD": ROOT[1]})
+    node.start()
     cluster, session = log_in(node, ROOT)
     session.execute("CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
     session.execute("CREATE TABLE shop.orders (k int PRIMARY KEY, v text)")

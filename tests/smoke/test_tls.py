@@ -100,12 +100,9 @@ def by_certificate(request, tmp_path_factory):
     """A node that knows the certificate of alice."""
     if request.config.getoption("--against"):
         pytest.skip("it starts its own node")
-    node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path_factory.mktemp("certificates") / "data"), LOGINS)
-    os.environ["ILION_SUPERUSER_PASSWORD"] = ROOT[1]
-    try:
-        node.start()
-    finally:
-        del os.environ["ILION_SUPERUSER_PASSWORD"]
+    data = str(tmp_path_factory.mktemp("certificates") / "data")
+    node = OwnNode(os.environ["SMOKE_ILION"], data, LOGINS, {"ILION_SUPERUSER_PASSWORD": ROOT[1]})
+    node.start()
     cluster = connect(node, ssl_context=context(), auth_provider=PlainTextAuthProvider(*ROOT))
     session = cluster.connect()
     session.execute("CREATE ROLE alice WITH LOGIN = true")

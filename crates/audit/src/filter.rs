@@ -1,6 +1,6 @@
 //! Which entries are recorded. Pure.
 
-use crate::entry::{Category, Entry};
+use crate::entry::Entry;
 
 /// Names that are included or excluded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,20 +50,11 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// True if entries of this category may be recorded. To be asked before an entry is made.
-    pub fn admits_category(&self, category: Category) -> bool {
-        self.categories.admits(Some(category.name()))
-    }
-
-    /// True if entries of this user may be recorded.
-    pub fn admits_user(&self, user: Option<&str>) -> bool {
-        self.users.admits(user)
-    }
-
     /// True if the entry is recorded.
     pub fn admits(&self, entry: &Entry<'_>) -> bool {
-        self.admits_category(entry.entry_type.category())
-            && self.admits_user(entry.user)
+        let category = entry.entry_type.category().name();
+        self.categories.admits(Some(category))
+            && self.users.admits(entry.user)
             && self.keyspaces.admits(entry.keyspace)
     }
 }

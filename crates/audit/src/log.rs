@@ -12,7 +12,7 @@ use crate::counts::Counts;
 use crate::entry::Entry;
 use crate::files::Files;
 use crate::filter::Filter;
-use crate::queue::{Lines, Put, Queue};
+use crate::queue::{Put, Queue};
 use crate::roll::Limits;
 
 /// Lines are written in pieces of about this size, so that a large queue does not become one large file.
@@ -139,9 +139,9 @@ impl Drop for Writer {
 
 impl Writer {
     fn run(mut self) {
-        let mut lines = Lines::default();
+        let mut lines = Vec::new();
         while self.queue.take(&mut lines) {
-            let mut rest = lines.bytes.as_slice();
+            let mut rest = lines.as_slice();
             while !rest.is_empty() {
                 let (piece, more) = rest.split_at(piece_end(rest));
                 self.write(piece);

@@ -22,13 +22,6 @@ pub(crate) enum Put {
     Refused,
 }
 
-/// Whole lines, one after another.
-#[derive(Debug, Default)]
-pub(crate) struct Lines {
-    pub bytes: Vec<u8>,
-    pub count: u64,
-}
-
 /// The queue.
 pub(crate) struct Queue {
     bytes_max: usize,
@@ -40,7 +33,8 @@ pub(crate) struct Queue {
 
 #[derive(Default)]
 struct State {
-    waiting: Lines,
+    /// Whole lines, one after another.
+    waiting: Vec<u8>,
     /// Bytes that were taken and are not written yet. They count, since they are in memory.
     taken_bytes: usize,
     /// The thread waits for the first line.
@@ -50,7 +44,7 @@ struct State {
 
 impl State {
     fn bytes(&self) -> usize {
-        self.waiting.bytes.len() + self.taken_bytes
+        self.waiting.len() + self.taken_bytes
     }
 
     /// A line that is larger than the whole queue has room in an empty one.
@@ -60,8 +54,7 @@ impl State {
     }
 
     fn push(&mut self, line: &[u8]) {
-        self.waiting.bytes.extend_from_slice(line);
-        self.waiting.count += 1;
+        self.waiting.extend_from_slice(line);
     }
 }
 
@@ -108,18 +101,17 @@ impl Queue {
     }
 
     fn is_much(&self, state: &State) -> bool {
-        state.waiting.bytes.len() >= MUCH_BYTES.min(self.bytes_max)
+        state.waiting.len() >= MUCH_BYTES.min(self.bytes_max)
     }
 
     /// Takes all lines, into a buffer that was used before; waits for the first, and a moment for more. False if the queue is closed and empty.
-    pub fn take(&self, lines: &mut Lines) -> bool {
-        lines.bytes.clear();
-        lines.count = 0;
-        lines.bytes.shrink_to(KEPT_CAPACITY);
+    pub fn take(&self, lines: &mut Vec<u8>) -> bool {
+        lines.clear();
+        lines.shrink_to(KEPT_CAPACITY);
         let mut state = self.state.lock();
         state.taken_bytes = 0;
         self.has_room.notify_all();
-        while state.waiting.count == 0 {
+        while state.waiting.is_empty() {
             if state.is_closed {
                 return false;
             }
@@ -132,7 +124,7 @@ impl Queue {
             let _ = self.has_lines.wait_for(&mut state, MOMENT);
         }
         std::mem::swap(&mut state.waiting, lines);
-        state.taken_bytes = lines.bytes.len();
+        state.taken_bytes = lines.len();
         true
     }
 
@@ -157,20 +149,20 @@ mod tests {
 
     use super::*;
 
-    fn taken(queue: &Queue, lines: &mut Lines) -> String {
+    fn taken(queue: &Queue, lines: &mut Vec<u8>) -> String {
         assert!(queue.take(lines));
-        String::from_utf8(lines.bytes.clone()).unwrap()
+        String::from_utf8(lines.clone()).unwrap()
     }
 
     #[test]
     fn a_full_queue_refuses_until_what_was_taken_is_written() {
         let queue = Queue::new(5);
-        let mut lines = Lines::default();
+        let mut lines = Vec::new();
         assert_eq!(queue.put_now(b"ab\n"), Put::Queued);
         assert_eq!(queue.put_now(b"c\n"), Put::Queued);
         assert_eq!(queue.put_now(b"d\n"), Put::Refused);
         assert_eq!(taken(&queue, &mut lines), "ab\nc\n");
-        assert_eq!(lines.count, 2);
+        assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 2);
         // It is not written yet.
         assert_eq!(queue.put_now(b"d\n"), Put::Refused);
         assert_eq!(queue.bytes(), 5);
@@ -193,7 +185,7 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         let second = queue.clone();
         let waiting = thread::spawn(move || sender.send(second.put(b"e\n")).unwrap());
-        let mut lines = Lines::default();
+        let mut lines = Vec::new();
         assert_eq!(taken(&queue, &mut lines), "abcd\n");
         assert_eq!(receiver.try_recv(), Err(mpsc::TryRecvError::Empty));
         // The next turn of the writer makes room, and waits for the line.
@@ -211,7 +203,7 @@ mod tests {
         queue.close();
         assert_eq!(waiting.join().unwrap(), Put::Refused);
         assert_eq!(queue.put(b"f\n"), Put::Refused);
-        let mut lines = Lines::default();
+        let mut lines = Vec::new();
         assert_eq!(taken(&queue, &mut lines), "abcd\n");
         assert!(!queue.take(&mut lines));
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-/// Most roles of which a password is recognised.
+/// How many roles have a digest here. One role more, and all digests are dropped.
 const ROLES_MAX: usize = 10_000;
 
 /// Passwords that were right, by role.

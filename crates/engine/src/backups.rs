@@ -41,20 +41,8 @@ impl Shared {
         }
     }
 
-    /// Makes sure that no new SSTable gets the name of one in `backups/`. `directories` are those in the table's directory.
-    pub(crate) fn reserve_names_of_backups(&self, store: &TableStore, directories: &[String]) -> Result<()> {
-        if !directories.iter().any(|name| name == BACKUPS_DIRECTORY) {
-            return Ok(());
-        }
-        self.reserve_names_in(store)
-    }
-
-    /// As [`Self::reserve_names_of_backups`], for the hidden table of an index.
-    pub(crate) fn reserve_names_of_hidden(&self, hidden: &TableStore) -> Result<()> {
-        self.reserve_names_in(hidden)
-    }
-
-    fn reserve_names_in(&self, store: &TableStore) -> Result<()> {
+    /// Makes sure that no new SSTable gets the name of one in `backups/`.
+    pub(crate) fn reserve_names_of_backups(&self, store: &TableStore) -> Result<()> {
         let files = TableFiles::list(&*self.env, &directory_of(&store.directory))?.unwrap_or_default();
         for found in files.sstables {
             store.reserve_generation(found.descriptor.id);

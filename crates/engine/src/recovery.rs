@@ -23,6 +23,7 @@ use crate::parallel::in_parallel;
 use crate::reached::Reached;
 use crate::replay::replay;
 use crate::shared::{Shared, TableMap};
+use crate::snapshots::BACKUPS_DIRECTORY;
 use crate::table_store::{Left, TableStore};
 use crate::work::Work;
 use crate::write::record_bytes_max;
@@ -248,7 +249,9 @@ impl Shared {
                 found: listed,
             });
         }
-        self.reserve_names_of_backups(store, &files.directories)?;
+        if files.directories.iter().any(|name| name == BACKUPS_DIRECTORY) {
+            self.reserve_names_of_backups(store)?;
+        }
         *store.left.lock() = Left {
             has_transactions: files.has_transactions,
             directories: files.directories,

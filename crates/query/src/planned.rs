@@ -61,13 +61,12 @@ impl Planned {
         let schema = store.schema();
         let context = PlanContext::new(store, &schema, options, keyspace, &parsed.markers);
         let plan = Plan::of(&parsed.statement, &context)?;
-        let needs = match options.access.requires_login() {
-            true => Needs::of(&plan, context.executed(), &schema),
-            false => Needs::none(),
-        };
-        let masked = match options.access.requires_login() {
-            true => masked_tables(&plan),
-            false => Vec::new(),
+        let (needs, masked) = match options.access.requires_login() {
+            true => (
+                Needs::of(&plan, context.executed(), &schema),
+                masked_tables(&plan),
+            ),
+            false => (Needs::none(), Vec::new()),
         };
         Ok(Self {
             result_columns: plan.result_columns(),

@@ -268,19 +268,16 @@ impl Connection {
             return Turn::Now;
         };
         let now = self.clock.monotonic_nanos();
-        if self.session.throws_on_overload() {
-            self.has_turn = rate.try_take(now);
-            return match self.has_turn {
-                true => Turn::Now,
-                false => Turn::Never(rate.per_sec),
-            };
-        }
-        let wait = rate.take(now);
-        self.has_turn = wait.is_zero();
-        match self.has_turn {
-            true => Turn::Now,
-            false => Turn::After(wait),
-        }
+        let turn = match self.session.throws_on_overload() {
+            true if rate.try_take(now) => Turn::Now,
+            true => Turn::Never(rate.per_sec),
+            false => match rate.take(now) {
+                Duration::ZERO => Turn::Now,
+                wait => Turn::After(wait),
+            },
+        };
+        self.has_turn = matches!(turn, Turn::Now);
+        turn
     }
 
     /// Decodes requests and queues them, as long as the limits of the session leave room.

@@ -301,23 +301,24 @@ fn access_options(settings: &Settings) -> AccessOptions {
 fn check_access(settings: &Settings) -> Result<(), OpenError> {
     let refuse = |problem: &str| Err(OpenError::Settings(problem.to_owned()));
     let requires_login = settings.authenticator != settings::Authenticator::AllowAll;
-    if !requires_login && settings.authorizer == settings::Authorizer::Cassandra {
-        return refuse(
-            "authorizer: CassandraAuthorizer needs authenticator: PasswordAuthenticator, since clients of \
-             AllowAllAuthenticator have no roles",
-        );
-    }
-    if !requires_login && settings.network_authorizer == settings::NetworkAuthorizer::Cassandra {
-        return refuse(
-            "network_authorizer: CassandraNetworkAuthorizer needs authenticator: PasswordAuthenticator, since clients \
-             of AllowAllAuthenticator have no roles",
-        );
-    }
-    if !requires_login && settings.cidr_authorizer == settings::CidrAuthorizer::Cassandra {
-        return refuse(
-            "cidr_authorizer: CassandraCIDRAuthorizer needs authenticator: PasswordAuthenticator, since clients of \
-             AllowAllAuthenticator have no roles",
-        );
+    let of_roles = [
+        (
+            settings.authorizer == settings::Authorizer::Cassandra,
+            "authorizer: CassandraAuthorizer",
+        ),
+        (
+            settings.network_authorizer == settings::NetworkAuthorizer::Cassandra,
+            "network_authorizer: CassandraNetworkAuthorizer",
+        ),
+        (
+            settings.cidr_authorizer == settings::CidrAuthorizer::Cassandra,
+            "cidr_authorizer: CassandraCIDRAuthorizer",
+        ),
+    ];
+    if let Some((_, setting)) = of_roles.iter().find(|(is_set, _)| *is_set && !requires_login) {
+        return refuse(&format!(
+            "{setting} needs authenticator: PasswordAuthenticator, since clients of AllowAllAuthenticator have no roles"
+        ));
     }
     let is_encrypted = settings.client_encryption_options_enabled;
     let certificates = settings.client_encryption_options_require_client_auth;

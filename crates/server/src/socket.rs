@@ -64,7 +64,8 @@ impl Socket {
         self.tcp.writable().await
     }
 
-    /// Reads what is there; 0 at the end. Fails with `WouldBlock` if there is nothing yet.
+    /// Appends the bytes that have arrived to the buffer, and returns their number; 0 if the client has closed its side. Fails with
+    /// `WouldBlock` if no bytes have arrived.
     pub fn try_read(&self, buffer: &mut BytesMut) -> io::Result<usize> {
         let Some(layer) = &self.layer else {
             return self.tcp.try_read_buf(buffer);

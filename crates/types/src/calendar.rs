@@ -40,7 +40,7 @@ pub(crate) fn print_time(nanos: i64, out: &mut String) {
 }
 
 /// Appends a timestamp in UTC with milliseconds; `separator` is between date and time.
-pub(crate) fn print_timestamp(millis: i64, separator: char, out: &mut String) {
+pub fn print_timestamp(millis: i64, separator: char, out: &mut String) {
     print_day(millis.div_euclid(MILLIS_PER_DAY), out);
     let millis = millis.rem_euclid(MILLIS_PER_DAY);
     let seconds = millis / 1000;

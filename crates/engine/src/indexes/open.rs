@@ -188,7 +188,7 @@ impl Shared {
             }
             self.forget_progress(&hidden)?;
         }
-        self.reserve_names_of_hidden(&hidden)?;
+        self.reserve_names_of_backups(&hidden)?;
         Ok(hidden)
     }
 

@@ -1,7 +1,7 @@
 //! Snapshots that are taken without being asked for: before data is removed, and before compactions.
 //!
-//! If the disk is full, TRUNCATE and DROP go on without a snapshot, since they may be what makes room again; the log warns. Any other
-//! failure refuses the statement: nothing is changed then.
+//! If the disk is full, TRUNCATE and DROP go on without a snapshot, since they may be what makes room again; the log warns. After any
+//! other error the statement is refused, and data and schema stay as they were.
 
 use std::path::PathBuf;
 use std::sync::Arc;

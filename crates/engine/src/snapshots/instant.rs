@@ -1,16 +1,14 @@
 //! Instants as Cassandra's manifests and tools have them: `2026-11-23T23:16:45.252Z`. Pure.
 
-use ilion_types::{civil_from_days, days_from_civil};
+use ilion_types::{days_from_civil, print_timestamp};
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
 /// Prints milliseconds since 1970.
 pub fn print_instant(millis: i64) -> String {
-    let (year, month, day) = civil_from_days(millis.div_euclid(MILLIS_PER_DAY));
-    let rest = millis.rem_euclid(MILLIS_PER_DAY);
-    let (seconds, millis) = (rest / 1000, rest % 1000);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    let mut text = String::new();
+    print_timestamp(millis, 'T', &mut text);
+    text
 }
 
 /// Parses an instant in UTC, as a number of milliseconds since 1970; digits below milliseconds are cut.

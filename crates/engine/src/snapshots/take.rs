@@ -91,7 +91,7 @@ impl Shared {
         Ok(made.into_iter().map(|making| making.place).collect())
     }
 
-    /// A snapshot of which nothing is made yet.
+    /// Chooses the directories and times of a new snapshot. Creates no file.
     pub(super) fn begin_snapshot(
         &self,
         store: &TableStore,
@@ -284,7 +284,7 @@ pub(crate) fn link(env: &dyn Env, from: &Path, to: &Path) -> ilion_env::Result<(
     }
 }
 
-/// The statements that create the table, with its types; they pass over what is there already. Compat: `SchemaCQLHelper`.
+/// The CREATE statements of the table and of the user types that it uses, each with IF NOT EXISTS. Compat: `SchemaCQLHelper`.
 pub(crate) fn statements_of(schema: &Schema, table: &Arc<TableSchema>) -> String {
     let Some(keyspace) = schema.keyspace(&table.keyspace) else {
         return String::new();

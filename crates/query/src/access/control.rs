@@ -43,12 +43,12 @@ impl AccessControl {
     pub fn new(store: Arc<dyn Store>, query_options: &QueryOptions) -> Self {
         let options = query_options.access.clone();
         let dummy_hash = match options.requires_login() {
-            true => password::hash("", options.bcrypt_cost, salt(&*store)).unwrap_or_default(),
+            true => password::hash("", options.bcrypt_cost, random_bytes(&*store)).unwrap_or_default(),
             false => String::new(),
         };
         let mut key = [0; 32];
-        key[..16].copy_from_slice(&salt(&*store));
-        key[16..].copy_from_slice(&salt(&*store));
+        key[..16].copy_from_slice(&random_bytes(&*store));
+        key[16..].copy_from_slice(&random_bytes(&*store));
         Self {
             tables: AuthTables::new(store, query_options.clone()),
             data_center: query_options.data_center.clone(),
@@ -350,7 +350,7 @@ impl AccessControl {
 
     /// Hashes a password with a new salt.
     pub(super) fn hash_of(&self, given: &str) -> Result<String, Error> {
-        let salt = salt(&**self.tables.store());
+        let salt = random_bytes(&**self.tables.store());
         password::hash(given, self.options.bcrypt_cost, salt)
             .ok_or_else(|| Error::ServerError("auth_bcrypt_work_factor is out of bounds".to_owned()))
     }
@@ -364,7 +364,7 @@ fn unable(error: Error) -> Error {
     Error::BadCredentials(format!("Unable to perform authentication: {error}"))
 }
 
-/// 16 bytes, of which 122 bits are random.
-fn salt(store: &dyn Store) -> [u8; 16] {
+/// 16 bytes, of which 122 bits are random; for salts and keys.
+fn random_bytes(store: &dyn Store) -> [u8; 16] {
     store.random_uuid().into_bytes()
 }

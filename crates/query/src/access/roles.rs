@@ -262,7 +262,7 @@ impl Actor<'_> {
     }
 }
 
-/// Warns of a password of which a part does not count.
+/// Adds a warning if the password is longer than what bcrypt hashes of it.
 fn warned(mut executed: Executed, options: &RoleOptions) -> Executed {
     let is_cut =
         matches!(&options.password, Some(Password::Plain(plain)) if plain.len() > password::BYTES_COUNTED);

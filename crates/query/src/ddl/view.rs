@@ -2,7 +2,6 @@
 //!
 //! Compat: `CreateViewStatement` of Cassandra 5.0; the rules about columns and keys are `ilion_schema`'s.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use ilion_cql::ast::{self, Operator, Relation, Selection, Selector, Subject};
@@ -10,11 +9,11 @@ use ilion_schema::{SchemaChange, TableKind, TableSchema};
 
 use super::table::clustering_order;
 use super::{keyspace, properties};
-use crate::context::{Execution, PlanContext, Sight};
+use crate::Error;
+use crate::context::PlanContext;
 use crate::restrictions::row_filter;
-use crate::term::functions::call_budget;
+use crate::term::while_planning;
 use crate::views::restricting;
-use crate::{Error, ExecuteOptions};
 
 pub(super) fn create(create: &ast::CreateView, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
     if !context.options.materialized_views_enabled {
@@ -102,20 +101,7 @@ fn check_relations(
     for name in create.relations.iter().flat_map(columns_of) {
         crate::restrictions::relation::existing(base, &name)?;
     }
-    let (options, warnings) = (ExecuteOptions::default(), RefCell::default());
-    let calls = call_budget(context.options);
-    let execution = Execution {
-        store: context.store,
-        schema: context.schema,
-        values: &[],
-        options: &options,
-        query_options: context.options,
-        now_secs: 0,
-        warnings: &warnings,
-        calls: &calls,
-        patience: None,
-        views: None,
-        sight: Sight::Clear,
-    };
-    row_filter(base, &restricting(&create.relations), context, &execution).map(|_| ())
+    while_planning(context, |execution| {
+        row_filter(base, &restricting(&create.relations), context, execution).map(|_| ())
+    })
 }

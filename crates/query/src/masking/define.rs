@@ -2,18 +2,16 @@
 //!
 //! Compat: `ColumnMask.Raw` of Cassandra 5.0.
 
-use std::cell::RefCell;
-
 use bytes::Bytes;
 use ilion_cql::ast;
 use ilion_schema::{ColumnMask, MaskArgument};
 use ilion_types::CqlType;
 
 use crate::aggregate::Kind;
-use crate::context::{Execution, PlanContext, Sight};
-use crate::term::functions::{Argument, ScalarFunction, call_budget, masking_function};
-use crate::term::{Term, print_name};
-use crate::{Error, ExecuteOptions, Value};
+use crate::context::PlanContext;
+use crate::term::functions::{Argument, ScalarFunction, masking_function};
+use crate::term::{Term, print_name, while_planning};
+use crate::{Error, Value};
 
 /// A column that a statement masks.
 pub(crate) struct MaskedColumn<'a> {
@@ -136,23 +134,10 @@ fn is_aggregate(name: &ast::QualifiedName, keyspace: &str, context: &PlanContext
 
 /// The value of an argument; `None` is null.
 fn evaluate(term: &Term, context: &PlanContext<'_>) -> Result<Option<Bytes>, Error> {
-    let (options, warnings) = (ExecuteOptions::default(), RefCell::default());
-    let calls = call_budget(context.options);
-    let execution = Execution {
-        store: context.store,
-        schema: context.schema,
-        values: &[],
-        options: &options,
-        query_options: context.options,
-        now_secs: context.store.now_micros().div_euclid(1_000_000),
-        warnings: &warnings,
-        calls: &calls,
-        patience: None,
-        views: None,
-        sight: Sight::Clear,
-    };
-    Ok(match term.evaluate(&execution)? {
-        Value::Bytes(bytes) => Some(bytes),
-        Value::Null | Value::Unset => None,
-    })
+    Ok(
+        match while_planning(context, |execution| term.evaluate(execution))? {
+            Value::Bytes(bytes) => Some(bytes),
+            Value::Null | Value::Unset => None,
+        },
+    )
 }

@@ -18,6 +18,7 @@ mod constant;
 pub(crate) mod functions;
 mod terms;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -25,15 +26,34 @@ use ilion_cql::ast;
 use ilion_types::CqlType;
 
 use crate::aggregate;
-use crate::context::{Execution, PlanContext};
+use crate::context::{Execution, PlanContext, Sight};
 use crate::type_name::resolve_type;
-use crate::{ColumnSpec, Error, Value};
+use crate::{ColumnSpec, Error, ExecuteOptions, Value};
 
 pub(crate) use assignment::{Assignment, test_type_assignment};
 pub(crate) use terms::Terms;
 
 use compound::Compound;
-use functions::{Argument, ScalarFunction, test_assignment};
+use functions::{Argument, ScalarFunction, call_budget, test_assignment};
+
+/// Evaluates what a statement that is being planned needs at once: without a client, bound values and views.
+pub(crate) fn while_planning<T>(context: &PlanContext<'_>, evaluate: impl FnOnce(&Execution<'_>) -> T) -> T {
+    let (options, warnings) = (ExecuteOptions::default(), RefCell::default());
+    let calls = call_budget(context.options);
+    evaluate(&Execution {
+        store: context.store,
+        schema: context.schema,
+        values: &[],
+        options: &options,
+        query_options: context.options,
+        now_secs: context.store.now_micros().div_euclid(1_000_000),
+        warnings: &warnings,
+        calls: &calls,
+        patience: None,
+        views: None,
+        sight: Sight::Clear,
+    })
+}
 
 /// A planned term.
 #[derive(Clone, Debug)]

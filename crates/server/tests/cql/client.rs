@@ -104,6 +104,17 @@ impl<S: Read + Write> Client<S> {
         self.start(Startup::new(compression))
     }
 
+    /// STARTUP with more options.
+    #[allow(dead_code, reason = "not every test binary has them")]
+    pub fn startup_with(&mut self, options: &[(&str, &str)]) -> Response {
+        let mut startup = Startup::new(None);
+        let options = options.iter();
+        startup
+            .options
+            .extend(options.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        self.start(startup)
+    }
+
     pub fn start(&mut self, startup: Startup) -> Response {
         let compression = startup.compression(self.version).unwrap_or_default();
         let response = self.ask(Request::Startup(startup));

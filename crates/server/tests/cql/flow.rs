@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use ilion_protocol::{ErrorDetail, Query, QueryParams, Request, Response, Startup, Value, Values, Version};
+use ilion_protocol::{ErrorDetail, Query, QueryParams, Request, Response, Value, Values, Version};
 use ilion_server::NoLog;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
@@ -154,12 +154,7 @@ fn hurry(per_sec: u32, options: &[(&str, &str)]) -> (usize, usize, String) {
         Arc::new(NoLog),
     );
     let mut client = Client::connect(setup.server.address(), Version::V4);
-    let mut startup = Startup::new(None);
-    let options = options.iter();
-    startup
-        .options
-        .extend(options.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-    assert_eq!(client.start(startup), Response::Ready);
+    assert_eq!(client.startup_with(options), Response::Ready);
     let requests: Vec<u8> = (0..50)
         .flat_map(|stream| client.encode(stream, query("SELECT keyspace where")))
         .collect();

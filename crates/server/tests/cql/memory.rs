@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_protocol::{ErrorDetail, Request, Response, Startup, Version};
+use ilion_protocol::{ErrorDetail, Request, Response, Version};
 use ilion_server::NoLog;
 
 use crate::client::{Client, error_of, query, rows_of};
@@ -159,12 +159,7 @@ fn who_stops_amid_a_request_or_takes_no_answers_is_closed_and_who_is_idle_is_not
 /// A client whose connection comes from this address.
 fn open_from(source: [u8; 4], setup: &Setup, options: &[(&str, &str)]) -> Client {
     let mut client = Client::connect_from(source.into(), setup.server.address(), Version::V5);
-    let mut startup = Startup::new(None);
-    let options = options.iter();
-    startup
-        .options
-        .extend(options.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-    assert_eq!(client.start(startup), Response::Ready);
+    assert_eq!(client.startup_with(options), Response::Ready);
     client
 }
 

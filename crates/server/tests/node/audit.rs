@@ -11,15 +11,12 @@ use ilion_protocol::{
     Batch, BatchStatement, Execute, Prepare, QueryParams, Request, Response, ResultBody, StatementSource,
     Values, ValuesBuilder, Version,
 };
-use ilion_server::SuperuserChoice;
 use ilion_server::admin::{Admin as _, AuditLogReport, EngineAdmin};
-use ilion_server::settings::{
-    AuditLogger, Authenticator, Authorizer, Categories, Loaded, Names, RollCycle, Settings, Size,
-};
+use ilion_server::settings::{AuditLogger, Categories, Loaded, Names, RollCycle, Settings, Size};
 use serde_json::Value;
 
 use crate::client::{Client, credentials, error_of};
-use crate::logins::{ROOT, variables};
+use crate::logins::{ROOT, make_root, with_logins};
 use crate::{Setup, make_table, run, start_with};
 
 const DIRECTORY: &str = "/ilion/logs/audit";
@@ -39,12 +36,6 @@ fn minutely() -> RollCycle {
     loaded.settings.audit_logging_options_roll_cycle
 }
 
-fn with_logins(settings: &mut Settings) {
-    settings.authenticator = Authenticator::Password;
-    settings.authorizer = Authorizer::Cassandra;
-    settings.auth_bcrypt_work_factor = 4;
-}
-
 fn start(adjust: impl FnOnce(&mut Settings)) -> Setup {
     start_with(Arc::new(MemEnv::new(1)), |settings| {
         on(settings);
@@ -57,9 +48,7 @@ fn start_with_logins(adjust: impl FnOnce(&mut Settings)) -> Setup {
         with_logins(settings);
         adjust(settings);
     });
-    let given = variables(&[("ILION_SUPERUSER_PASSWORD", ROOT.1)]);
-    let choice = SuperuserChoice::of(&*setup.env, given).unwrap();
-    setup.node.ensure_superuser(&choice, Path::new("/ilion")).unwrap();
+    make_root(&setup);
     setup
 }
 

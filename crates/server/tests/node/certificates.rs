@@ -4,13 +4,13 @@ use std::path::Path;
 
 use ilion_env::Env;
 use ilion_protocol::{Compression, ErrorDetail, Response, Version};
+use ilion_server::Node;
 use ilion_server::settings::{Authenticator, Authorizer, CertificateValidator, ClientCertificates, Settings};
-use ilion_server::{Node, SuperuserChoice};
 use rustls::version::{TLS12, TLS13};
 
 use crate::audit::summary;
 use crate::client::{Client, credentials, error_of, rows_of};
-use crate::logins::{ROOT, variables};
+use crate::logins::{ROOT, make_root};
 use crate::tls::{CA, Encrypted, TRUSTSTORE, config, connect, encrypts, env};
 use crate::{Setup, start_with};
 
@@ -34,9 +34,7 @@ fn start(adjust: impl FnOnce(&mut Settings)) -> Setup {
         asks_certificates(settings);
         adjust(settings);
     });
-    let given = variables(&[("ILION_SUPERUSER_PASSWORD", ROOT.1)]);
-    let choice = SuperuserChoice::of(&*setup.env, given).unwrap();
-    setup.node.ensure_superuser(&choice, Path::new("/ilion")).unwrap();
+    make_root(&setup);
     setup
 }
 

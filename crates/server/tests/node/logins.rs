@@ -15,22 +15,27 @@ use crate::{Setup, run, start_with};
 /// The superuser of these tests.
 pub const ROOT: (&str, &str) = ("cassandra", "root's");
 
-fn with_logins(settings: &mut Settings) {
+pub fn with_logins(settings: &mut Settings) {
     settings.authenticator = Authenticator::Password;
     settings.authorizer = Authorizer::Cassandra;
     settings.auth_bcrypt_work_factor = 4;
 }
 
-pub fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     let pairs = pairs.iter();
     pairs.map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-fn start_on(env: Arc<MemEnv>) -> Setup {
-    let setup = start_with(env, with_logins);
+/// Makes the superuser of these tests.
+pub fn make_root(setup: &Setup) {
     let given = variables(&[("ILION_SUPERUSER_PASSWORD", ROOT.1)]);
     let choice = SuperuserChoice::of(&*setup.env, given).unwrap();
     setup.node.ensure_superuser(&choice, Path::new("/ilion")).unwrap();
+}
+
+fn start_on(env: Arc<MemEnv>) -> Setup {
+    let setup = start_with(env, with_logins);
+    make_root(&setup);
     setup
 }
 

@@ -1,30 +1,24 @@
 //! Masked columns of a whole node, over a socket and over restarts.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use ilion_env::{CrashRule, MemEnv};
 use ilion_protocol::Version;
-use ilion_server::SuperuserChoice;
-use ilion_server::settings::{Authenticator, Authorizer, Settings};
+use ilion_server::settings::Settings;
 
 use crate::client::{Client, error_of, rows_of};
+use crate::logins::{ROOT, make_root, with_logins};
 use crate::{Setup, run, start_with};
 
-const ROOT: (&str, &str) = ("cassandra", "root");
 const BOB: (&str, &str) = ("bob", "bob");
 
 fn start_on(env: Arc<MemEnv>, is_masking: bool) -> Setup {
     let setup = start_with(env, |settings: &mut Settings| {
-        settings.authenticator = Authenticator::Password;
-        settings.authorizer = Authorizer::Cassandra;
-        settings.auth_bcrypt_work_factor = 4;
+        with_logins(settings);
         settings.dynamic_data_masking_enabled = is_masking;
         settings.slow_query_log_timeout = std::time::Duration::from_nanos(1);
     });
-    let given = [("ILION_SUPERUSER_PASSWORD".into(), ROOT.1.into())];
-    let choice = SuperuserChoice::of(&*setup.env, given.to_vec()).unwrap();
-    setup.node.ensure_superuser(&choice, Path::new("/ilion")).unwrap();
+    make_root(&setup);
     setup
 }
 

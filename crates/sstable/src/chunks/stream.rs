@@ -178,7 +178,8 @@ impl DataStream {
         is_due && self.peek(left + 1).is_ok_and(|rest| rest.len() > left)
     }
 
-    /// Reads the next chunk if no byte is at hand. If it is damaged, the error is reported when its bytes are required.
+    /// Reads the next chunk if all bytes of the window are taken. If the chunk is damaged, the next [`Self::require`] or
+    /// [`Self::peek`] returns the error.
     pub(crate) fn begin_window(&mut self) {
         if self.offset == self.window.len() {
             let _ = self.peek(1);
