@@ -3,6 +3,10 @@
 //! After each sync, every segment that is sealed and synced gets a second name in the archive directory (a copy, if that
 //! is another file system). A segment that could not be archived stays in the log and is tried again after the next sync.
 //! [`crate::read_segments`] reads an archive.
+//!
+//! A log that was open without an archive may have trimmed segments that are in no archive. So a log with an archive leaves a file
+//! `archived` in its directory, and one without removes it. If the file is not there, an archive begins: the file
+//! `ilion-1-<number>.log.begin` beside the segments says with which one.
 
 use std::path::Path;
 
@@ -16,23 +20,54 @@ const SEGMENT_BYTES_MAX: u64 = options::SEGMENT_BYTES_MAX as u64;
 impl Shared {
     /// Archives the segments that are due, if the options have an archive. A failure is logged; it delays trimming, but no writer.
     pub(crate) fn archive_sealed(&self) {
+        if let Err(error) = self.archive_due() {
+            tracing::warn!(%error, "a segment could not be archived");
+        }
+    }
+
+    /// As [`Self::archive_sealed`], and returns the failure. Several threads may do so at a time.
+    pub(crate) fn archive_due(&self) -> Result<(), ilion_env::Error> {
         let Some(archive_dir) = &self.options.archive_dir else {
-            return;
+            return Ok(());
         };
         while let Some(id) = self.next_to_archive() {
-            match archive(&*self.env, &segment::path_of(&self.dir, id), archive_dir) {
-                Ok(()) => self.state.lock().archived = Some(id),
-                Err(error) => {
-                    return tracing::warn!(%error, segment = id.0, "a segment could not be archived");
-                }
-            }
+            archive(&*self.env, &segment::path_of(&self.dir, id), archive_dir)?;
+            let mut state = self.state.lock();
+            state.archived = state.archived.max(Some(id));
         }
+        Ok(())
     }
 
     fn next_to_archive(&self) -> Option<SegmentId> {
         let state = self.state.lock();
         let is_due = |id: &SegmentId| Some(*id) > state.archived && *id < state.synced.segment;
         state.sealed.iter().map(|(id, _)| *id).find(is_due)
+    }
+}
+
+/// Name of the file in the directory of a log whose trimmed segments are all in the archive.
+const ARCHIVED: &str = "archived";
+
+/// Notes that all segments from `first` on are archived, or that they are not.
+pub(crate) fn begin(
+    env: &dyn Env,
+    dir: &Path,
+    archive_dir: Option<&Path>,
+    first: SegmentId,
+) -> Result<(), ilion_env::Error> {
+    let mark = dir.join(ARCHIVED);
+    match archive_dir {
+        Some(_) if env.exists(&mark) => Ok(()),
+        Some(archive_dir) => {
+            env.create_dir_all(archive_dir)?;
+            env.write_atomically(&archive_dir.join(first.beginning_name()), &[])?;
+            env.write_atomically(&mark, &[])
+        }
+        None if env.exists(&mark) => {
+            env.remove_file(&mark)?;
+            env.sync_dir(dir)
+        }
+        None => Ok(()),
     }
 }
 
@@ -43,6 +78,8 @@ fn archive(env: &dyn Env, file: &Path, archive_dir: &Path) -> Result<(), ilion_e
         Ok(()) => env.sync_dir(archive_dir),
         // A restart archives all segments that it finds again.
         Err(error) if error.is_already_exists() => Ok(()),
+        // Another thread has archived it, and it was trimmed.
+        Err(error) if error.is_not_found() && env.exists(&target) => Ok(()),
         Err(error) if error.is_other_file_system() => {
             env.write_atomically(&target, &env.read_all(file, SEGMENT_BYTES_MAX)?)
         }

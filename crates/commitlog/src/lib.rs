@@ -22,6 +22,7 @@
 //! | `sync` | sync, answer, close |
 //! | `background` | the sync thread and the thread that creates segments |
 //! | `archive` | copies of sealed segments, kept for a restore to a point in time |
+//! | `cut` | a copy of the log, cut at a moment |
 //! | `tail` | reading what was written while it grows |
 //! | `door` | [`Log`]: the interface of a log |
 //! | `options`, `error`, `position` | how a log behaves; why it refuses; where a record is |
@@ -34,6 +35,7 @@
 
 mod archive;
 mod background;
+mod cut;
 mod door;
 mod envelope;
 mod error;
@@ -50,6 +52,7 @@ mod sync;
 mod tail;
 mod write;
 
+pub use cut::{Cut, SegmentFacts, cut_after};
 pub use door::{Capabilities, Log};
 pub use envelope::{ENVELOPE_BYTES, Envelope, Kind, Origin, Record};
 pub use error::{Error, ReplayFailure, Result};

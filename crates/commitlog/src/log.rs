@@ -15,7 +15,7 @@ use crate::state::{Callback, Shared, Spare, State};
 use crate::write::Framed;
 use crate::{
     Capabilities, Envelope, Log, LogStretch, Mode, Options, Position, Record, ReplayReport, Result,
-    SegmentId, Tail, background, replay,
+    SegmentId, Tail, archive, background, replay,
 };
 
 /// The local commit log: segment files in one directory. Closed (synced and sealed) when dropped.
@@ -80,6 +80,8 @@ impl CommitLog {
         // Numbers of removed segments are not used again: SSTables name the records that they hold by these numbers.
         let last = replayed.last.max(options.known.map(|known| known.to.segment));
         let first = first_segment(last, env.now_micros());
+        let oldest = replayed.segments.first().map_or(first, |(id, _)| *id);
+        archive::begin(&*env, dir, options.archive_dir.as_deref(), oldest)?;
         let header = Header {
             segment: first,
             log_id,
@@ -268,6 +270,19 @@ impl CommitLog {
         } else {
             Ok(())
         }
+    }
+
+    /// Where sealed segments are archived; `None`: nowhere.
+    pub fn archive_dir(&self) -> Option<&Path> {
+        self.shared.options.archive_dir.as_deref()
+    }
+
+    /// Archives every segment that is sealed and synced, if there is an archive. Call [`Self::rotate`] and [`Self::sync`] before.
+    ///
+    /// # Errors
+    /// A segment cannot be archived; it stays in the log, and is tried again.
+    pub fn archive(&self) -> Result<()> {
+        Ok(self.shared.archive_due()?)
     }
 
     /// The capabilities of this log.

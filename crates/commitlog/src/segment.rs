@@ -188,7 +188,7 @@ pub(crate) fn list(env: &dyn Env, dir: &Path) -> Result<Vec<SegmentId>> {
     Ok(found)
 }
 
-fn id_of(name: &str) -> Option<SegmentId> {
+pub(crate) fn id_of(name: &str) -> Option<SegmentId> {
     let number = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let id = SegmentId(number.parse().ok()?);
     // `+7` and `007` parse as well, but `path_of` does not give such names.
