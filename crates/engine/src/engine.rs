@@ -1,5 +1,6 @@
 //! [`Engine`] and its public calls. Calls that belong to one part of the engine are in the module of that part.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ilion_commitlog::{Callback, Position};
@@ -39,6 +40,11 @@ impl Engine {
     /// How keys become tokens.
     pub fn partitioner(&self) -> Partitioner {
         self.shared.options.partitioner
+    }
+
+    /// Holds the directories of keyspaces.
+    pub fn data_dir(&self) -> &Path {
+        &self.shared.options.data_dir
     }
 
     /// Access to files, clock and randomness.

@@ -332,6 +332,10 @@ impl Shared {
         let lowest = unflushed.iter().map(|(first, _)| *first).min();
         let below = lowest.map_or(barrier, |lowest| lowest.min(barrier));
         let below = self.stall.log_held_from().map_or(below, |from| from.min(below));
+        let below = self
+            .snapshots
+            .log_held_from()
+            .map_or(below, |from| from.min(below));
         if log.has_to_trim(below) {
             self.save_reached(log, below);
             log.trim(below)?;

@@ -47,6 +47,8 @@
 //! | `truncate` | removing all data of a table |
 //! | `export`, `import` | SSTables for others, SSTables of others |
 //! | `backups` | links of flushed SSTables |
+//! | `backup_point` | a moment of the whole node, for a backup |
+//! | `new_log` | a restored directory gets an id and a log of its own |
 //! | `snapshots` | hard links of a table's SSTables under a tag |
 //! | `sampler` | which partitions are used most |
 //! | `large` | warnings of large partitions, rows and cells |
@@ -66,6 +68,7 @@
 mod affected;
 mod background;
 mod backlog;
+mod backup_point;
 mod backups;
 mod budget;
 mod cache_saving;
@@ -94,6 +97,7 @@ mod live_sstable;
 mod log_losses;
 mod maintenance;
 mod memtable_indexes;
+mod new_log;
 mod options;
 mod origin;
 mod pace;
@@ -130,6 +134,7 @@ mod virtual_table;
 mod work;
 mod write;
 
+pub use backup_point::{ArchivedLog, BackupKeyspace, BackupPoint, BackupTable};
 pub use compact::CompactionRequest;
 pub use counter_cache::{CounterCache, CounterKey, OwnCount, deletes_counters};
 pub use engine::Engine;
@@ -142,6 +147,7 @@ pub use import::{ImportReport, ImportSource};
 pub use indexes::{IndexBuildFacts, IndexRepair, IndexVerification, OpenIndex, SSTableIndexFacts};
 pub use large::LargeLimits;
 pub use log_losses::LogLosses;
+pub use new_log::begin_new_log;
 pub use options::{CacheOptions, EngineOptions};
 pub use sampler::{TopPartition, TopPartitions};
 pub use snapshots::{

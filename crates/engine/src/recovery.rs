@@ -30,9 +30,9 @@ use crate::write::record_bytes_max;
 use crate::{EngineOptions, Error, Result};
 
 /// Held while a process has the data directory open.
-const LOCK_FILE: &str = "ilion.lock";
+pub(crate) const LOCK_FILE: &str = "ilion.lock";
 /// Holds the id that ties data directory and commit log to each other.
-const ID_FILE: &str = "ilion.id";
+pub(crate) const ID_FILE: &str = "ilion.id";
 const ID_BYTES_MAX: u64 = 64;
 
 /// Opens the directory and replays the log; no thread is running yet when it returns.

@@ -33,6 +33,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use ilion_commitlog::Position;
 use ilion_schema::TableId;
 use parking_lot::Mutex;
 
@@ -114,9 +115,19 @@ pub(crate) struct Snapshots {
     pub changing: Mutex<()>,
     /// When the next one expires, milliseconds since 1970: 0 before the first look, `i64::MAX` if none does.
     next_expiry_millis: AtomicI64,
+    /// The log keeps its records from here on, while a moment of the whole node is taken.
+    log_held_from: Mutex<Option<Position>>,
 }
 
 impl Snapshots {
+    pub(crate) fn log_held_from(&self) -> Option<Position> {
+        *self.log_held_from.lock()
+    }
+
+    pub(crate) fn hold_log(&self, from: Option<Position>) {
+        *self.log_held_from.lock() = from;
+    }
+
     /// Makes sure that there is a look for expired snapshots at this time.
     fn expires(&self, millis: i64) {
         self.next_expiry_millis.fetch_min(millis, Ordering::Relaxed);

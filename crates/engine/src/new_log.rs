@@ -1,0 +1,57 @@
+//! A data directory gets a new id and an empty commit log, so that it is no continuation of the node that it is a copy of.
+//!
+//! A restored node goes on from a moment of the past. With the old id its log would be a second continuation of the same log, and
+//! a later restore could mix the two. With a new id nothing of the old log belongs to it.
+
+use ilion_commitlog::{LogStretch, Position, SegmentId};
+use ilion_env::Env;
+use uuid::Uuid;
+
+use crate::reached::Reached;
+use crate::recovery::{ID_FILE, LOCK_FILE};
+use crate::{EngineOptions, Error, Result};
+
+/// Gives a closed data directory a new id, and removes its commit log. Returns the id. Requires: the engine was drained before it was
+/// closed, so that no record of the log is needed. All timestamps that it gives are above `floor_micros`.
+///
+/// # Errors
+/// The directory is in use, was not closed in order, or the operating system refused. A crash in between leaves a directory that does
+/// not open.
+pub fn begin_new_log(env: &dyn Env, options: &EngineOptions, floor_micros: i64) -> Result<Uuid> {
+    let data_dir = &options.data_dir;
+    let _lock = env
+        .lock(&data_dir.join(LOCK_FILE))
+        .map_err(|error| match error.is_locked() {
+            true => Error::InUse(data_dir.clone()),
+            false => error.into(),
+        })?;
+    let Some(reached) = Reached::read(env, data_dir)? else {
+        return Err(Error::Refused(format!(
+            "{} was not closed by Ilion",
+            data_dir.display()
+        )));
+    };
+    let mut newest = reached.log.to.segment;
+    for entry in env.list(&options.commitlog_dir)? {
+        if let Some(id) = SegmentId::of_file_name(&entry.name) {
+            newest = newest.max(id);
+            env.remove_file(&options.commitlog_dir.join(&entry.name))?;
+        }
+    }
+    env.sync_dir(&options.commitlog_dir)?;
+    // Numbers of segments are not used again, and timestamps do not step back.
+    let reached = Reached {
+        log: LogStretch {
+            from: newest,
+            to: Position {
+                segment: newest,
+                offset: 0,
+            },
+        },
+        timestamp_micros: reached.timestamp_micros.max(floor_micros),
+    };
+    reached.write(env, data_dir)?;
+    let id = env.random_uuid();
+    env.write_atomically(&data_dir.join(ID_FILE), format!("{id}\n").as_bytes())?;
+    Ok(id)
+}
