@@ -1,0 +1,55 @@
+//! [`Place`]: a destination of backups. Calls block; several threads may call at a time.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_env::Env;
+
+use crate::cloud::Cloud;
+use crate::{Directory, Error, Result};
+
+/// Holds objects by keys such as `objects/ab/abcd`. An object is there as a whole or not at all.
+pub trait Place: Send + Sync {
+    /// The destination as its user named it.
+    fn name(&self) -> String;
+    /// Calls back for each object below a prefix, which is a directory without a slash at its end: its key and its size. In any order.
+    ///
+    /// # Errors
+    /// [`Error::Place`], [`Error::Io`].
+    fn list(&self, prefix: &str, found: &mut dyn FnMut(&str, u64)) -> Result<()>;
+    /// Reads an object; `None` if there is none. One that is larger than the limit is refused.
+    ///
+    /// # Errors
+    /// As there, and [`Error::Damaged`].
+    fn read(&self, key: &str, bytes_max: u64) -> Result<Option<Bytes>>;
+    /// Writes an object, or replaces it. Durable when it returns.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    fn write(&self, key: &str, bytes: Bytes) -> Result<()>;
+    /// Writes an object if there is none; returns false if there is one. Durable when it returns.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    fn write_new(&self, key: &str, bytes: Bytes) -> Result<bool>;
+    /// Removes an object, if there is one.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    fn remove(&self, key: &str) -> Result<()>;
+}
+
+/// The destination that a text names: a URL of `s3`, `gs`, `az` and their like, or a directory.
+///
+/// # Errors
+/// [`Error::Refused`] for another URL, or one without what its store needs.
+pub fn open_place(env: &Arc<dyn Env>, text: &str) -> Result<Box<dyn Place>> {
+    if text.is_empty() {
+        return Err(Error::Refused("the destination is empty".to_owned()));
+    }
+    match text.split_once("://") {
+        None => Ok(Box::new(Directory::new(env.clone(), PathBuf::from(text)))),
+        Some(_) => Ok(Box::new(Cloud::open(text)?)),
+    }
+}
