@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use ilion_server::settings::parse_address;
+use uuid::Uuid;
 
 /// A Cassandra-compatible column-family store.
 ///
@@ -56,7 +57,7 @@ pub enum Command {
     Index(IndexCommand),
     /// Samples for a while which partitions are read and written most.
     TopPartitions(TopPartitionsArguments),
-    /// Switches incremental backups on or off, until the next start; or tells whether they are on.
+    /// Backs up a node to a directory or an object store, and restores it; or tells whether incremental backups are on.
     Backup(BackupArguments),
     /// Switches the audit log on or off, until the next start; or prints its state.
     AuditLog(AuditLogArguments),
@@ -317,12 +318,185 @@ pub struct CompactArguments {
 
 /// Arguments of `backup`.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct BackupArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// on or off; without it, prints the current state.
-    #[arg(value_enum)]
-    pub switch: Option<Switch>,
+    #[command(subcommand)]
+    pub command: Option<BackupCommand>,
+}
+
+/// What to do with backups. DEST is a directory, or s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX.
+#[derive(Subcommand)]
+pub enum BackupCommand {
+    /// Links each SSTable that is flushed into `backups/` of its table (incremental_backups), until the next start.
+    On(AdminArguments),
+    /// Links no more SSTables into `backups/`, until the next start.
+    Off(AdminArguments),
+    /// Backs up a node on this machine: all tables at one moment. Uploads only what the destination does not have.
+    Create(CreateArguments),
+    /// Uploads the archived commit log of a node on this machine (commitlog_archive_directory), for a restore to a point in time.
+    Log(LogArguments),
+    /// Lists backups.
+    List(ListArguments),
+    /// Reads backups back and compares all checksums; exit code 1 if something is damaged.
+    Verify(VerifyArguments),
+    /// Restores a node into a new directory, or tables into a node on this machine.
+    Restore(RestoreArguments),
+    /// Removes backups, and what no other backup needs; without names, only what no backup needs.
+    Delete(DeleteArguments),
+}
+
+/// A node on this machine.
+#[derive(Args)]
+pub struct NodeArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// The node is stopped: its directory is opened, as a start would do.
+    #[arg(long)]
+    pub stopped: bool,
+    /// With --stopped: directory of data, commit log and logs [default: ilion-data].
+    #[arg(long, value_name = "DIR", requires = "stopped")]
+    pub data: Option<PathBuf>,
+    /// With --stopped: settings file (YAML, with the names of cassandra.yaml).
+    #[arg(long, value_name = "FILE", requires = "stopped")]
+    pub config: Option<PathBuf>,
+    /// With --stopped: a setting by its name in the file; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", requires = "stopped")]
+    pub set: Vec<String>,
+}
+
+/// How bytes are moved.
+#[derive(Args)]
+pub struct MoveArguments {
+    /// Most MiB per second, all threads together [default: no limit].
+    #[arg(long, value_name = "MIB_PER_SEC", value_parser = clap::value_parser!(u64).range(1..))]
+    pub rate: Option<u64>,
+    /// Chunks of 16 MiB that are moved at a time; each is in memory.
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub jobs: u16,
+}
+
+/// Arguments of `backup create`.
+#[derive(Args)]
+pub struct CreateArguments {
+    #[command(flatten)]
+    pub node: NodeArguments,
+    #[command(flatten)]
+    pub moved: MoveArguments,
+    /// Name of the backup [default: its moment].
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Removes archived segments of the commit log from the archive once they are at the destination.
+    #[arg(long)]
+    pub prune_archive: bool,
+    /// Where backups are.
+    #[arg(value_name = "DEST")]
+    pub destination: String,
+}
+
+/// Arguments of `backup log`.
+#[derive(Args)]
+pub struct LogArguments {
+    #[command(flatten)]
+    pub node: NodeArguments,
+    #[command(flatten)]
+    pub moved: MoveArguments,
+    /// Removes archived segments from the archive once they are at the destination.
+    #[arg(long)]
+    pub prune_archive: bool,
+    /// Where backups are.
+    #[arg(value_name = "DEST")]
+    pub destination: String,
+}
+
+/// Arguments of `backup list`.
+#[derive(Args)]
+pub struct ListArguments {
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Where backups are.
+    #[arg(value_name = "DEST")]
+    pub destination: String,
+}
+
+/// Arguments of `backup verify`.
+#[derive(Args)]
+pub struct VerifyArguments {
+    #[command(flatten)]
+    pub moved: MoveArguments,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Where backups are.
+    #[arg(value_name = "DEST")]
+    pub destination: String,
+    /// The backups [default: all, and the archived commit log].
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+}
+
+/// Arguments of `backup delete`.
+#[derive(Args)]
+pub struct DeleteArguments {
+    /// Also if a backup seems to be running that was ended early and will not be run again.
+    #[arg(long)]
+    pub force: bool,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Where backups are.
+    #[arg(value_name = "DEST")]
+    pub destination: String,
+    /// The backups.
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+}
+
+/// Arguments of `backup restore`.
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["into", "keyspace"]))]
+pub struct RestoreArguments {
+    #[command(flatten)]
+    pub node: NodeArguments,
+    #[command(flatten)]
+    pub moved: MoveArguments,
+    /// Restores the node into this directory, which must be empty or absent; then: ilion serve --data DIR.
+    #[arg(long, value_name = "DIR")]
+    pub into: Option<PathBuf>,
+    /// Restores tables of this keyspace into a node on this machine.
+    #[arg(long, value_name = "NAME")]
+    pub keyspace: Option<String>,
+    /// Only this table.
+    #[arg(long, value_name = "NAME", requires = "keyspace")]
+    pub table: Option<String>,
+    /// Another name for the table, perhaps in another keyspace.
+    #[arg(
+        long = "as",
+        value_name = "[KEYSPACE.]NAME",
+        requires = "table",
+        conflicts_with = "merge"
+    )]
+    pub renamed: Option<String>,
+    /// Adds the rows to a table that exists; what was written or deleted later wins.
+    #[arg(long, requires = "keyspace")]
+    pub merge: bool,
+    /// Where files are put together before the node takes them [default: beside the node's data directory].
+    #[arg(long, value_name = "DIR", requires = "keyspace")]
+    pub scratch: Option<PathBuf>,
+    /// As it was at this time (2026-11-24T05:30:00Z), or `latest`: all of the archived commit log [default: as the backup has it].
+    #[arg(long, value_name = "TIME", conflicts_with = "name")]
+    pub to: Option<String>,
+    /// The node that was backed up, if the destination has several.
+    #[arg(long, value_name = "ID")]
+    pub of_node: Option<Uuid>,
+    /// Where backups are.
+    #[arg(value_name = "DEST")]
+    pub destination: String,
+    /// The backup [default: the newest one].
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 /// Arguments of `audit-log`. What is not given is as the settings say.

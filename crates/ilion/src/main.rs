@@ -5,6 +5,7 @@
 mod ask;
 mod audit_log;
 mod auth;
+mod backup;
 mod bench;
 mod cli;
 mod compactions;
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
         Command::TableHistograms(arguments) => statements::tables::<TableHistogramsReport>(&arguments),
         Command::Index(command) => indexes::run(&command),
         Command::TopPartitions(arguments) => statements::top_partitions(&arguments),
-        Command::Backup(arguments) => snapshots::backup(&arguments),
+        Command::Backup(arguments) => backup::run(&arguments),
         Command::AuditLog(arguments) => audit_log::run(&arguments),
         Command::CompactionHistory(arguments) => tables::compaction_history(&arguments),
         Command::ThreadPools(arguments) => tables::thread_pools(&arguments),

@@ -1,4 +1,4 @@
-//! `ilion snapshot`, `list-snapshots`, `clear-snapshot`, `backup`. They print what Cassandra's nodetool prints.
+//! `ilion snapshot`, `list-snapshots`, `clear-snapshot`, `backup on`. They print what Cassandra's nodetool prints.
 
 use ilion_env::{Env as _, RealEnv};
 use ilion_server::admin::{BackupReport, SnapshotsReport};
@@ -6,10 +6,7 @@ use ilion_server::settings::parse_duration;
 
 use crate::Failure;
 use crate::ask::{client, post, report, say};
-use crate::cli::{
-    AdminArguments, BackupArguments, ClearSnapshotArguments, ListSnapshotsArguments, SnapshotArguments,
-    Switch,
-};
+use crate::cli::{AdminArguments, ClearSnapshotArguments, ListSnapshotsArguments, SnapshotArguments};
 
 /// Takes snapshots.
 pub fn take(arguments: &SnapshotArguments) -> Result<(), Failure> {
@@ -113,15 +110,15 @@ pub fn clear(arguments: &ClearSnapshotArguments) -> Result<(), Failure> {
 }
 
 /// Switches incremental backups, or tells whether they are on.
-pub fn backup(arguments: &BackupArguments) -> Result<(), Failure> {
-    let on = match arguments.switch {
-        Some(Switch::On) => "true",
-        Some(Switch::Off) => "false",
-        None => return report::<BackupReport>(&arguments.admin, "/admin/backup"),
+pub fn backup(admin: &AdminArguments, is_on: Option<bool>) -> Result<(), Failure> {
+    let on = match is_on {
+        Some(true) => "true",
+        Some(false) => "false",
+        None => return report::<BackupReport>(admin, "/admin/backup"),
     };
     // Compat: nodetool prints nothing.
-    let done = post(&arguments.admin, "backup", &[("on", Some(on))])?;
-    if arguments.admin.json {
+    let done = post(admin, "backup", &[("on", Some(on))])?;
+    if admin.json {
         say(&done.to_string());
     }
     Ok(())

@@ -419,6 +419,7 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
                 true => Damage::Skip,
                 false => Damage::Refuse,
             },
+            archive_dir: settings.commitlog_archive_directory.clone(),
             ..ilion_commitlog::Options::default()
         },
         commit_log_bytes_max: settings.commitlog_total_space.0,

@@ -72,7 +72,7 @@ impl Drop for AdminDoor {
     }
 }
 
-type Shared = State<Arc<dyn Admin>>;
+pub(super) type Shared = State<Arc<dyn Admin>>;
 
 /// Longest body of a request: axum's own default.
 const BODY_BYTES_MAX: usize = 2 << 20;
@@ -116,6 +116,7 @@ fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
         .route("/api/spectrogram", get(spectrogram))
         .route("/api/slowest", get(slowest))
         .route("/api/query", post(query))
+        .merge(super::backups::routes())
         .merge(dashboard::pages())
         .layer(middleware::from_fn_with_state((Arc::new(access), timeout), admit))
         .with_state(admin)
@@ -331,7 +332,9 @@ async fn query(State(admin): Shared, Json(order): Json<QueryOrder>) -> Response 
 }
 
 /// Runs a handler on a thread that may block, since calls of the engine do.
-async fn in_thread(work: impl FnOnce() -> Result<Response, AdminError> + Send + 'static) -> Response {
+pub(super) async fn in_thread(
+    work: impl FnOnce() -> Result<Response, AdminError> + Send + 'static,
+) -> Response {
     let outcome = tokio::task::spawn_blocking(work).await;
     let error = match outcome {
         Ok(Ok(response)) => return response,

@@ -23,6 +23,7 @@
 //! | `GET /admin/snapshots` | JSON: [`SnapshotsReport`] |
 //! | `POST /admin/clear-snapshot` | `?tag=t`, `keyspaces=`, `older_than=1d`, `older_than_timestamp=..`, all optional: [`ClearOrder`] |
 //! | `GET`, `POST /admin/backup` | `?on=true` or `false`: incremental backups, until the next start; JSON: [`BackupReport`] |
+//! | `POST /admin/backups/..` | what `ilion backup` asks: see `backups` |
 //! | `GET`, `POST /admin/audit-log` | `?on=true` or `false`, and optional `logger=` and filters: the audit log, until the next start: [`AuditLogOrder`]; JSON: [`AuditLogReport`] |
 //! | `GET /admin/data-paths` | `?tables=`, optional, one `keyspace` or `keyspace.table` per line; JSON: [`DataPathsReport`] |
 //! | `GET /admin/sstables` | `?keyspace=k&table=t&key=x`, and optional `hex=true`; JSON: [`SSTablesReport`] |
@@ -35,6 +36,7 @@
 
 mod access;
 mod audit_log;
+mod backups;
 mod client;
 mod compaction;
 mod door;
@@ -54,6 +56,7 @@ mod top_partitions;
 
 pub use access::{Access, AccessError, read_token};
 pub use audit_log::{AuditLogOrder, AuditLogReport};
+pub use backups::{ArchiveReport, BackupsOrder, MomentReport, MomentTableReport, TablePlan};
 pub use client::{AdminClient, ClientError};
 pub use compaction::{
     AutoCompactionOrder, CompactionOrder, CompactionReport, PendingCompactions, RunningCompaction, StopOrder,
@@ -142,6 +145,11 @@ pub trait Admin: Send + Sync {
     fn is_backing_up(&self) -> bool;
     /// Switches these links on or off, until the next start.
     fn set_backing_up(&self, is_on: bool);
+    /// What `ilion backup` asks.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn backups(&self, order: &BackupsOrder) -> Result<serde_json::Value, AdminError>;
     /// The state of the audit log.
     fn audit_log(&self) -> AuditLogReport;
     /// Switches the audit log on or off.

@@ -14,10 +14,10 @@ use super::audit_log::AuditMetrics;
 use super::engine_metrics::EngineMetrics;
 use super::table_times::TableTimes;
 use super::{
-    Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, CacheOrder, CacheReport,
-    ClearOrder, CompactionOrder, CompactionReport, DataPathsOrder, DataPathsReport, ExportReport,
-    ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile, LogLossReport,
-    NodeTable, NodeTableReport, SSTablesOrder, SSTablesReport, SnapshotOrder, SnapshotsReport,
+    Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, BackupsOrder, CacheOrder,
+    CacheReport, ClearOrder, CompactionOrder, CompactionReport, DataPathsOrder, DataPathsReport,
+    ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile,
+    LogLossReport, NodeTable, NodeTableReport, SSTablesOrder, SSTablesReport, SnapshotOrder, SnapshotsReport,
     StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats,
     TableStatsReport, ThroughputOrder, TopPartitionsOrder, TopPartitionsReport,
 };
@@ -340,6 +340,16 @@ impl Admin for EngineAdmin {
 
     fn set_backing_up(&self, is_on: bool) {
         self.engine().set_backing_up(is_on);
+    }
+
+    fn backups(&self, order: &BackupsOrder) -> Result<serde_json::Value, AdminError> {
+        super::backups::execute(&self.node, order, &|cql| {
+            let order = QueryOrder {
+                cql: cql.to_owned(),
+                ..QueryOrder::default()
+            };
+            dashboard::run_as_operator(&self.node, Some(&self.clients), &order).map(drop)
+        })
     }
 
     fn audit_log(&self) -> AuditLogReport {

@@ -86,6 +86,15 @@ pub(crate) fn run(node: &Node, clients: &Clients, order: &QueryOrder) -> Result<
                 .to_owned(),
         ));
     }
+    run_as_operator(node, Some(clients), order)
+}
+
+/// As [`run`], for whoever may use the administration: without a login. `clients` hear of schema changes.
+pub(crate) fn run_as_operator(
+    node: &Node,
+    clients: Option<&Clients>,
+    order: &QueryOrder,
+) -> Result<QueryReport, AdminError> {
     let started_nanos = node.engine().env().monotonic_nanos();
     let damaged = || AdminError::Refused("the paging state is damaged".to_owned());
     let paging_state = match &order.paging_state {
@@ -116,7 +125,9 @@ pub(crate) fn run(node: &Node, clients: &Clients, order: &QueryOrder) -> Result<
                 crate::SchemaListener::schema_changed(&**node.local());
             }
             for change in changes {
-                clients.announce(&Event::Schema(schema_change(change)));
+                if let Some(clients) = clients {
+                    clients.announce(&Event::Schema(schema_change(change)));
+                }
             }
         }
         Outcome::Rows(rows) => take_rows(&mut report, rows),

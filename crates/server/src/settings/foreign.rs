@@ -372,11 +372,15 @@ pub const FOREIGN: &[Foreign] = &[
         reason: "it has a meaning only for an archive_command",
     },
     Foreign {
+        names: &["commitlog_archiving"],
+        fate: Fate::RefusedUnless(OFF),
+        reason: "segments are not given to a command; commitlog_archive_directory keeps them for `ilion backup`",
+    },
+    Foreign {
         names: &[
             "server_encryption_options",
             "transparent_data_encryption_options",
             "cdc_enabled",
-            "commitlog_archiving",
             "transient_replication_enabled",
             "native_transport_port_ssl",
             "local_system_data_file_directory",

@@ -220,6 +220,8 @@ settings! {
     commitlog_sync_group_window: Duration = "10ms", was "commitlog_sync_group_window_in_ms" in "ms";
     /// Size of a file of the commit log; half of it is the largest write to one partition.
     commitlog_segment_size: Size = "32MiB", was "commitlog_segment_size_in_mb" in "MiB";
+    /// Directory where complete segments of the commit log are kept for `ilion backup` and restores to a point in time, for nothing else. It grows until `ilion backup` takes them with `--prune-archive`. auto: none are kept.
+    commitlog_archive_directory: Option<PathBuf> = "auto";
     /// Size of the commit log above which the memtables with the oldest records are flushed.
     commitlog_total_space: Size = "8GiB", was "commitlog_total_space_in_mb" in "MiB";
     /// Whether the start skips damaged records of the commit log that had been synced: their data is lost. Otherwise the node does not start. Cassandra's `-Dcassandra.commitlog.ignorereplayerrors`.

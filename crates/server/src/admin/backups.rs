@@ -1,0 +1,293 @@
+//! What `ilion backup` asks of a running node. The tool itself moves the bytes: it reads the linked files on the node's machine, so that
+//! the node needs no keys of an object store, and a tool that is killed costs the node nothing.
+//!
+//! | request | answer |
+//! | --- | --- |
+//! | `POST /admin/backups/place` | JSON: `data_directory`, an absolute path |
+//! | `POST /admin/backups/begin` | a moment of the node, as links; JSON: [`MomentReport`] |
+//! | `POST /admin/backups/end` | the links are removed |
+//! | `POST /admin/backups/archive-log` | all of the log up to now is in the archive; JSON: [`ArchiveReport`] |
+//! | `POST /admin/backups/restore-table` | `?plan=FILE`: a table is created and gets its rows: [`TablePlan`] |
+
+use std::path::{Path, PathBuf};
+
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use ilion_engine::{ArchivedLog, BackupPoint, ImportSource};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::door::{Shared, in_thread};
+use super::of_engine::failed;
+use super::{Admin, AdminError};
+use crate::Node;
+use crate::dashboard::{QueryOrder, run_as_operator};
+
+const PLAN_BYTES_MAX: u64 = 16 << 20;
+
+/// A request of `ilion backup`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackupsOrder {
+    /// Tells where the data is.
+    Place,
+    /// Takes a moment of the node.
+    Begin,
+    /// Removes what the moment was made of.
+    End,
+    /// Archives the log up to now.
+    ArchiveLog,
+    /// Restores the table of a [`TablePlan`] in this file.
+    RestoreTable(PathBuf),
+}
+
+/// A moment of the node, as files that do not change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MomentReport {
+    /// Id of the node and of its log.
+    pub node: String,
+    /// Class of the partitioner.
+    pub partitioner: String,
+    /// First segment of the log's stretch.
+    pub log_from: u64,
+    /// The segment behind the stretch.
+    pub log_to: u64,
+    /// The moment, microseconds since 1970.
+    pub at_micros: i64,
+    /// Whatever was acknowledged before this time, microseconds since 1970, is in it.
+    pub covered_micros: i64,
+    /// Holds the segments of the stretch.
+    pub log_directory: PathBuf,
+    /// Where segments are archived; `None`: nowhere.
+    pub archive_directory: Option<PathBuf>,
+    /// Name of each keyspace, and the statement that creates it.
+    pub keyspaces: Vec<(String, String)>,
+    /// The tables.
+    pub tables: Vec<MomentTableReport>,
+}
+
+/// A table of a [`MomentReport`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MomentTableReport {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// Its name.
+    pub name: String,
+    /// Its id.
+    pub id: String,
+    /// Holds its SSTables.
+    pub directory: PathBuf,
+}
+
+impl From<BackupPoint> for MomentReport {
+    fn from(point: BackupPoint) -> Self {
+        let keyspaces = point.keyspaces.into_iter();
+        let tables = point.tables.into_iter();
+        Self {
+            node: point.id.to_string(),
+            partitioner: point.partitioner.to_owned(),
+            log_from: point.log_from.0,
+            log_to: point.log_to.segment.0,
+            at_micros: point.at_micros,
+            covered_micros: point.covered_micros,
+            log_directory: absolute(&point.log_directory),
+            archive_directory: point.archive_directory.as_deref().map(absolute),
+            keyspaces: keyspaces
+                .map(|keyspace| (keyspace.name, keyspace.statement))
+                .collect(),
+            tables: tables
+                .map(|table| MomentTableReport {
+                    keyspace: table.keyspace,
+                    name: table.name,
+                    id: table.id.0.to_string(),
+                    directory: absolute(&table.directory),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The tool has another working directory than the node.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// Up to where a log is archived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchiveReport {
+    /// Id of the node and of its log.
+    pub node: String,
+    /// The archive.
+    pub directory: PathBuf,
+    /// Whatever was acknowledged before this time, microseconds since 1970, is in it.
+    pub covered_micros: i64,
+}
+
+impl From<ArchivedLog> for ArchiveReport {
+    fn from(archived: ArchivedLog) -> Self {
+        Self {
+            node: archived.id.to_string(),
+            directory: absolute(&archived.directory),
+            covered_micros: archived.covered_micros,
+        }
+    }
+}
+
+/// A table that a node gets from a backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TablePlan {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// Its name.
+    pub name: String,
+    /// Holds its SSTables.
+    pub directory: PathBuf,
+    /// The statements that create it.
+    pub statements: Vec<String>,
+    /// Those that create its indexes, afterwards.
+    pub indexes: Vec<String>,
+    /// If the table exists, the rows are added to it. Otherwise that is refused.
+    pub merges: bool,
+}
+
+impl TablePlan {
+    /// Creates the table and adds its rows. Statements are executed as `run` does. A table that was created and cannot get its rows is
+    /// dropped again.
+    fn execute(
+        &self,
+        node: &Node,
+        run: &dyn Fn(&str) -> Result<(), AdminError>,
+    ) -> Result<Value, AdminError> {
+        let engine = node.engine();
+        let find = || {
+            let schema = engine.schema();
+            schema.table(&self.keyspace, &self.name).map(|table| table.id)
+        };
+        let name = format!("{}.{}", self.keyspace, self.name);
+        let existed = find().is_some();
+        if existed && !self.merges {
+            return Err(AdminError::Refused(format!(
+                "table {name} exists; give the restored one another name with --as, or add its rows with --merge"
+            )));
+        }
+        if !existed {
+            self.statements.iter().try_for_each(|statement| run(statement))?;
+        }
+        let table =
+            find().ok_or_else(|| AdminError::Failed(format!("table {name} was dropped meanwhile")))?;
+        let imported = engine
+            .import(table, &self.directory, ImportSource::Moved)
+            .map_err(failed);
+        let imported = imported.and_then(|report| match report.refused.first() {
+            None => Ok(report.imported.len()),
+            Some((file, reason)) => Err(AdminError::Failed(format!("{}: {reason}", file.display()))),
+        });
+        match imported {
+            Ok(sstables) => {
+                if !existed {
+                    self.indexes.iter().try_for_each(|statement| run(statement))?;
+                }
+                Ok(json!({ "sstables": sstables }))
+            }
+            Err(error) => {
+                if !existed {
+                    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+                    run(&format!(
+                        "DROP TABLE {}.{}",
+                        quoted(&self.keyspace),
+                        quoted(&self.name)
+                    ))?;
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Fulfils an order, with the statements of a plan executed by `run`.
+pub(super) fn execute(
+    node: &Node,
+    order: &BackupsOrder,
+    run: &dyn Fn(&str) -> Result<(), AdminError>,
+) -> Result<Value, AdminError> {
+    let engine = node.engine();
+    let json =
+        |report: serde_json::Result<Value>| report.map_err(|error| AdminError::Failed(error.to_string()));
+    match order {
+        BackupsOrder::Place => Ok(json!({ "data_directory": absolute(engine.data_dir()) })),
+        BackupsOrder::Begin => {
+            let point = engine.begin_backup().map_err(failed)?;
+            json(serde_json::to_value(MomentReport::from(point)))
+        }
+        BackupsOrder::End => {
+            engine.end_backup().map_err(failed)?;
+            Ok(json!({}))
+        }
+        BackupsOrder::ArchiveLog => {
+            let archived = engine.archive_log().map_err(failed)?;
+            json(serde_json::to_value(ArchiveReport::from(archived)))
+        }
+        BackupsOrder::RestoreTable(plan) => {
+            let bytes = engine.env().read_all(plan, PLAN_BYTES_MAX);
+            let bytes = bytes.map_err(|error| AdminError::Refused(error.to_string()))?;
+            let plan: TablePlan = serde_json::from_slice(&bytes)
+                .map_err(|error| AdminError::Refused(format!("{}: {error}", plan.display())))?;
+            plan.execute(node, run)
+        }
+    }
+}
+
+impl BackupsOrder {
+    /// Fulfils the order on a node that this process has open, and that serves nobody.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    pub fn execute_alone(&self, node: &Node) -> Result<Value, AdminError> {
+        execute(node, self, &|cql| {
+            let order = QueryOrder {
+                cql: cql.to_owned(),
+                ..QueryOrder::default()
+            };
+            run_as_operator(node, None, &order).map(drop)
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct PlanChoice {
+    plan: PathBuf,
+}
+
+pub(super) fn routes() -> Router<std::sync::Arc<dyn Admin>> {
+    Router::new()
+        .route("/admin/backups/place", post(place))
+        .route("/admin/backups/begin", post(begin))
+        .route("/admin/backups/end", post(end))
+        .route("/admin/backups/archive-log", post(archive_log))
+        .route("/admin/backups/restore-table", post(restore_table))
+}
+
+async fn place(State(admin): Shared) -> Response {
+    answer(admin, BackupsOrder::Place).await
+}
+
+async fn begin(State(admin): Shared) -> Response {
+    answer(admin, BackupsOrder::Begin).await
+}
+
+async fn end(State(admin): Shared) -> Response {
+    answer(admin, BackupsOrder::End).await
+}
+
+async fn archive_log(State(admin): Shared) -> Response {
+    answer(admin, BackupsOrder::ArchiveLog).await
+}
+
+async fn restore_table(State(admin): Shared, Query(choice): Query<PlanChoice>) -> Response {
+    answer(admin, BackupsOrder::RestoreTable(choice.plan)).await
+}
+
+async fn answer(admin: std::sync::Arc<dyn Admin>, order: BackupsOrder) -> Response {
+    in_thread(move || Ok(Json(admin.backups(&order)?).into_response())).await
+}

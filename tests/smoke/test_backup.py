@@ -1,0 +1,240 @@
+"""Backups of a running node: to a directory and to an S3 server, restored, and with the tool killed in the middle."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from conftest import connect, create_keyspace
+from node import OwnNode, free_port
+
+PATIENCE_SECS = 60
+BUCKET = "backups"
+
+
+def wait_until(is_true, what):
+    deadline = time.monotonic() + PATIENCE_SECS
+    while not is_true():
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.005)
+
+
+class Destination:
+    """DEST of `ilion backup`, with the variables that it needs."""
+
+    def __init__(self, name, variables=None):
+        self.name = name
+        self.variables = variables or {}
+
+
+class S3Server:
+    """moto's server of S3 on loopback."""
+
+    def __init__(self):
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(self.is_up, "the S3 server answers")
+
+    def is_up(self):
+        assert self.process.poll() is None, "the S3 server ended"
+        request = urllib.request.Request(f"{self.url}/{BUCKET}", method="PUT")
+        try:
+            urllib.request.urlopen(request, timeout=5).close()
+        except (urllib.error.URLError, OSError):
+            return False
+        return True
+
+    def destination(self, prefix):
+        variables = {
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT": self.url,
+            "AWS_ALLOW_HTTP": "true",
+        }
+        return Destination(f"s3://{BUCKET}/{prefix}", variables)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def s3():
+    pytest.importorskip("moto", reason="moto's S3 server is not installed")
+    server = S3Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["directory", "s3"])
+def destination(request, tmp_path):
+    if request.param == "directory":
+        return Destination(str(tmp_path / "backups"))
+    return request.getfixturevalue("s3").destination(tmp_path.name)
+
+
+@pytest.fixture
+def source(request, tmp_path):
+    if request.config.getoption("--against"):
+        pytest.skip("backups are made on the machine of the node")
+    settings = [f"commitlog_archive_directory={tmp_path / 'archive'}", "commitlog_segment_size=1MiB"]
+    node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path / "data"), settings)
+    node.start()
+    yield node
+    if node.is_running():
+        assert node.stop() == 0
+
+
+def command_of(verb, *arguments):
+    return [os.environ["SMOKE_ILION"], "backup", verb, *arguments]
+
+
+def ilion(destination, verb, *arguments, fails=False):
+    environment = {**os.environ, **destination.variables}
+    done = subprocess.run(command_of(verb, *arguments), capture_output=True, text=True, env=environment)
+    assert (done.returncode != 0) == fails, f"{verb} {arguments}: {done.stdout}{done.stderr}"
+    return done.stderr if fails else json.loads(done.stdout)
+
+
+def of_node(node):
+    return ["--admin-port", str(node.admin_port), "--json"]
+
+
+def fill(session, keyspace, first, count):
+    insert = session.prepare(f"INSERT INTO {keyspace}.kept (k, v) VALUES (?, ?)")
+    for k in range(first, first + count):
+        session.execute(insert, (k, os.urandom(1500).hex()))
+
+
+def rows_of(node, table):
+    cluster = connect(node)
+    rows = {tuple(row) for row in cluster.connect().execute(f"SELECT k, v FROM {table}")}
+    cluster.shutdown()
+    return rows
+
+
+def prepared(node):
+    cluster = connect(node)
+    session = cluster.connect()
+    keyspace = create_keyspace(session)
+    session.execute(f"CREATE TABLE {keyspace}.kept (k int PRIMARY KEY, v text)")
+    fill(session, keyspace, 0, 300)
+    return cluster, session, keyspace
+
+
+def restored_rows(target, table):
+    """What a node has that is started in a restored directory."""
+    node = OwnNode(os.environ["SMOKE_ILION"], str(target))
+    node.start()
+    rows = rows_of(node, table)
+    assert node.stop() == 0
+    shutil.rmtree(target)
+    return rows
+
+
+def test_a_node_and_its_tables_come_back(source, destination, tmp_path):
+    cluster, session, keyspace = prepared(source)
+    table = f"{keyspace}.kept"
+    first = rows_of(source, table)
+    created = ilion(destination, "create", destination.name, "--name", "one", *of_node(source))
+    assert created["uploaded_bytes"] > 0
+    fill(session, keyspace, 1000, 10)
+    second = rows_of(source, table)
+    millis = time.time_ns() // 1_000_000
+    instant = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(millis // 1000)) + f".{millis % 1000:03}Z"
+    wait_until(lambda: time.time_ns() // 1_000_000 > millis, "the instant ends")
+    session.execute(f"TRUNCATE {table}")
+    assert ilion(destination, "log", destination.name, *of_node(source))["segments"] > 0
+    created = ilion(destination, "create", destination.name, "--name", "two", *of_node(source))
+    assert created["uploaded_bytes"] < 1 << 20
+    assert ilion(destination, "verify", destination.name, "--json")["findings"] == []
+    listed = ilion(destination, "list", destination.name, "--json")["backups"]
+    assert [backup["name"] for backup in listed] == ["one", "two"]
+
+    target = str(tmp_path / "restored")
+    for choice, expected in [(["one"], first), (["--to", instant], second), (["--to", "latest"], set())]:
+        ilion(destination, "restore", destination.name, *choice, "--into", target, "--json")
+        assert restored_rows(target, table) == expected, choice
+    of_table = ["--keyspace", keyspace, "--table", "kept", *of_node(source)]
+    reason = ilion(destination, "restore", destination.name, "one", *of_table, fails=True)
+    assert "exists; give the restored one another name with --as" in reason
+    ilion(destination, "restore", destination.name, "one", *of_table, "--as", "was")
+    assert rows_of(source, f"{keyspace}.was") == first
+    assert rows_of(source, table) == set()
+    ilion(destination, "delete", destination.name, "one", "--json")
+    assert ilion(destination, "verify", destination.name, "--json")["findings"] == []
+    reason = ilion(destination, "restore", destination.name, "one", "--into", target, fails=True)
+    assert "there is no backup one at" in reason
+    cluster.shutdown()
+
+    assert source.stop() == 0
+    stopped = ["--stopped", "--data", source.data, "--json"]
+    ilion(destination, "create", destination.name, "--name", "three", *stopped)
+    ilion(destination, "restore", destination.name, "three", "--into", target, "--json")
+    assert restored_rows(target, f"{keyspace}.was") == first
+
+
+def files_below(directory):
+    return sum(len(files) for _, _, files in os.walk(directory))
+
+
+def killed_when(command, is_time, what):
+    """Starts a tool and kills it at that time, or when it has ended."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: is_time() or process.poll() is not None, what)
+    process.kill()
+    return process.wait() != 0
+
+
+def test_a_tool_that_is_killed_harms_nothing_and_can_run_again(source, tmp_path):
+    cluster, session, keyspace = prepared(source)
+    table = f"{keyspace}.kept"
+    place = Destination(str(tmp_path / "backups"))
+    ilion(place, "create", place.name, "--name", "one", *of_node(source))
+    first = rows_of(source, table)
+    killed = 0
+    for number in range(4):
+        fill(session, keyspace, 2000 + number * 300, 300)
+        objects = files_below(tmp_path / "backups" / "objects")
+        create = command_of("create", place.name, "--name", "two", "--rate", "1", *of_node(source))
+        has_more = lambda: files_below(tmp_path / "backups" / "objects") > objects + number
+        killed += killed_when(create, has_more, "the backup has begun")
+        assert ilion(place, "verify", place.name, "--json")["findings"] == []
+        names = [backup["name"] for backup in ilion(place, "list", place.name, "--json")["backups"]]
+        if "two" in names:
+            ilion(place, "delete", place.name, "two", "--json")
+    reason = ilion(place, "delete", place.name, "one", fails=True)
+    assert "is running at" in reason
+    ilion(place, "create", place.name, "--name", "two", *of_node(source))
+    second = rows_of(source, table)
+    assert not [tag for tag in os.listdir(tmp_path) if tag.endswith(".restoring")]
+
+    target = tmp_path / "restored"
+    restoring = tmp_path / "restored.restoring"
+    for number in range(3):
+        restore = command_of("restore", place.name, "two", "--into", str(target), "--rate", "2")
+        begun = files_below(restoring)
+        killed += killed_when(restore, lambda: files_below(restoring) > begun + 20, "the restore has begun")
+        if target.exists():
+            assert restored_rows(target, table) == second
+    ilion(place, "restore", place.name, "two", "--into", str(target), "--json")
+    assert restored_rows(target, table) == second
+    assert killed >= 4, "most tools had ended before they were killed"
+
+    manifest = tmp_path / "backups" / "backups" / "one.json"
+    killed_when(command_of("delete", place.name, "one"), lambda: not manifest.exists(), "the backup is deleted")
+    assert ilion(place, "verify", place.name, "--json")["findings"] == []
+    ilion(place, "delete", place.name, "--json")
+    ilion(place, "restore", place.name, "two", "--into", str(target), "--json")
+    assert restored_rows(target, table) == second
+    assert first < second
+    cluster.shutdown()
