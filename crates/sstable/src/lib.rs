@@ -83,7 +83,7 @@ pub use histogram::{EstimatedHistogram, TombstoneHistogram};
 pub use key_cache::{CachedKey, KeyCache};
 pub use open_options::{Finding, LookupCounts, Lookups, OpenOptions};
 pub use reader::{
-    BlockAt, DataScan, IndexScan, IndexedPartition, PartitionCursor, RangeCursor, Scan, SummaryShare,
+    BlockAt, DataScan, Glance, IndexScan, IndexedPartition, PartitionCursor, RangeCursor, Scan, SummaryShare,
 };
 pub use row::decode::Unwanted;
 pub use row::format as row_format;

@@ -491,7 +491,7 @@ impl SSTable {
         PartitionReader::new(stream, self.parts.clone(), format, filter.clone(), unwanted)
     }
 
-    fn format_for(&self, table: &Arc<TableSchema>) -> Result<Arc<RowFormat>> {
+    pub(crate) fn format_for(&self, table: &Arc<TableSchema>) -> Result<Arc<RowFormat>> {
         let known = self.format.read().clone();
         if let Some(format) = known.filter(|format| Arc::ptr_eq(&format.table, table)) {
             return Ok(format);

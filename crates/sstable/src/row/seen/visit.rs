@@ -2,6 +2,8 @@
 //!
 //! Rows that are rare or damaged are not plain here; the general decoder reads them, and reports errors.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use ilion_codec::unsigned_vint_len;
 use ilion_rows::{Bound, DecoratedKey, Flow, NO_TIMESTAMP, PlainRow, PlainRun, PlainVisitor};
@@ -35,6 +37,28 @@ struct Found<'w> {
     stored: Option<&'w [u8]>,
     /// True if the row is usual: all columns, written at once, no empty value.
     is_usual: bool,
+}
+
+/// A partition that the visitor took.
+struct ShownPartition<'w> {
+    /// What follows it.
+    rest: Rest<'w>,
+    /// See [`Found::is_usual`].
+    is_usual: bool,
+    /// True if the visitor stopped.
+    is_over: bool,
+}
+
+/// Partitions that the visitor took.
+#[derive(Debug, Default)]
+pub(crate) struct Few {
+    pub(crate) count: usize,
+    /// Their bytes.
+    pub(crate) len: usize,
+    /// Where the key of the last one is.
+    pub(crate) last_key: Range<usize>,
+    /// True if the visitor stopped.
+    pub(crate) is_over: bool,
 }
 
 /// Selects partitions by their keys. Keeps a token that was computed for that.
@@ -127,11 +151,10 @@ impl RowFormat {
     ) -> Option<PlainRun> {
         let window = stream.window().0;
         let at_hand = stream.rest().len();
-        let mut rest = Rest(&window[window.len() - at_hand..]);
+        let mut left = Rest(&window[window.len() - at_hand..]);
         let (mut count, mut last, mut is_over) = (0, None, false);
         let mut room = self.room();
         let cells = &mut room[..];
-        let mut left = rest;
         let mut key;
         loop {
             if keys.is_wanted.is_none()
@@ -151,33 +174,23 @@ impl RowFormat {
                 }
                 continue;
             }
-            rest = left;
+            let mut rest = left;
             key = rest.key();
             let Some(wanted) = key.filter(|key| keys.wants(key)) else {
                 break;
             };
-            let Some(found) = self.plain_partition(&mut rest, cells) else {
+            let token = keys.token.as_ref();
+            let Some(shown) = self.show_partition(wanted, token, rest, cells, visitor) else {
                 break;
             };
-            let flow = visitor.row(&PlainRow {
-                key: wanted,
-                token: keys.token.as_ref(),
-                clustering: &[],
-                timestamp_micros: found.timestamp_micros,
-                cells: &cells[..found.count],
-                stored: found.stored,
-            });
-            if flow == Flow::Leave {
-                break;
-            }
             keys.take();
-            if found.is_usual {
-                patterns.note(left.before(rest), self, true);
+            if shown.is_usual {
+                patterns.note(left.before(shown.rest), self, true);
             }
-            left = rest;
+            left = shown.rest;
             last = key;
             count += 1;
-            is_over = flow == Flow::Last;
+            is_over = shown.is_over;
             if is_over {
                 break;
             }
@@ -191,6 +204,87 @@ impl RowFormat {
             count,
             last: last?,
             is_over,
+        })
+    }
+
+    /// The same at the start of `bytes`, at most `most` partitions, of which few are expected: layouts are not compared. `is_wanted`
+    /// selects by token and key; `None` selects all.
+    pub(crate) fn visit_few(
+        &self,
+        bytes: &[u8],
+        most: usize,
+        partitioner: Partitioner,
+        is_wanted: Option<impl Fn(&Token, &[u8]) -> bool>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Few {
+        let mut room = self.room();
+        let (mut few, mut left) = (Few::default(), Rest(bytes));
+        while few.count < most && !few.is_over {
+            let mut rest = left;
+            let Some(key) = rest.key() else {
+                break;
+            };
+            let key_end = bytes.len() - rest.0.len();
+            let token = is_wanted.as_ref().map(|_| partitioner.token(key));
+            if let (Some(is_wanted), Some(token)) = (&is_wanted, &token)
+                && !is_wanted(token, key)
+            {
+                break;
+            }
+            let Some(shown) = self.show_partition(key, token.as_ref(), rest, &mut room, visitor) else {
+                break;
+            };
+            few = Few {
+                count: few.count + 1,
+                len: bytes.len() - shown.rest.0.len(),
+                last_key: key_end - key.len()..key_end,
+                is_over: shown.is_over,
+            };
+            left = shown.rest;
+        }
+        few
+    }
+
+    /// True if the bytes end within their first partition, provided that it is plain.
+    pub(crate) fn is_cut_off(&self, bytes: &[u8]) -> bool {
+        let mut rest = Rest(bytes);
+        let mut whole = || {
+            rest.key()?;
+            rest.take(self.times.live_partition_len())?;
+            rest.u8()?;
+            rest.taken_by_uvint()?;
+            rest.u8()
+        };
+        whole().is_none()
+    }
+
+    /// Shows the visitor the partition with this key, of which `rest` is what follows the key, if it is plain and complete. Returns `None`
+    /// if the partition was not taken.
+    #[inline(always)]
+    fn show_partition<'w>(
+        &self,
+        key: &'w [u8],
+        token: Option<&Token>,
+        mut rest: Rest<'w>,
+        cells: &mut [Shown<'w>],
+        visitor: &mut dyn PlainVisitor,
+    ) -> Option<ShownPartition<'w>> {
+        let found = self.plain_partition(&mut rest, cells)?;
+        let flow = visitor.row(&PlainRow {
+            key,
+            token,
+            clustering: &[],
+            timestamp_micros: found.timestamp_micros,
+            cells: &cells[..found.count],
+            stored: found.stored,
+        });
+        if flow == Flow::Leave {
+            return None;
+        }
+        Some(ShownPartition {
+            rest,
+            is_usual: found.is_usual,
+            is_over: flow == Flow::Last,
         })
     }
 
