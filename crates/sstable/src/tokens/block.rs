@@ -155,7 +155,7 @@ impl<'b> Block<'b> {
 
 /// Partitions that will be a block.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct BlockDraft {
     partitions: Vec<Partition>,
     /// Keys, one after another, if they are the order.
     keys: Vec<u8>,
@@ -172,7 +172,7 @@ struct Partition {
     position: u64,
 }
 
-impl Draft {
+impl BlockDraft {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.partitions.len()
