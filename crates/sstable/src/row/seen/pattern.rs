@@ -266,7 +266,7 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> O
     if row.is_empty() || row.len() > ROW_BYTES_MAX || format.clustering.fixed_lens.len() > VALUES_PER_HEADER {
         return None;
     }
-    let mut walk = LayoutMarker::new(row);
+    let mut walk = LayoutWalk::new(row);
     let mut layout = RowLayout {
         len: row.len(),
         ..RowLayout::default()
@@ -332,13 +332,13 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> O
 }
 
 /// Walks through a row and marks the bits that determine its layout.
-struct LayoutMarker<'r> {
+struct LayoutWalk<'r> {
     row: &'r [u8],
     mask: Vec<u8>,
     at: usize,
 }
 
-impl<'r> LayoutMarker<'r> {
+impl<'r> LayoutWalk<'r> {
     fn new(row: &'r [u8]) -> Self {
         Self {
             row,
@@ -452,7 +452,7 @@ mod tests {
 
     fn pattern(gap: usize) -> Pattern {
         let row = row(gap, 5);
-        let mut walk = LayoutMarker::new(&row);
+        let mut walk = LayoutWalk::new(&row);
         walk.same(1).unwrap();
         walk.any(gap).unwrap();
         let mut size = walk.size().unwrap();
