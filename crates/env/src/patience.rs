@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Units of work between two checks of the deadline.
-pub const UNITS_BETWEEN: u32 = 4096;
+const UNITS_BETWEEN: u32 = 4096;
 
 /// Checks a deadline, and whether the process is shutting down.
 pub trait Patience: Send + Sync {

@@ -360,8 +360,7 @@ impl Written {
                         .map_or("the end".to_owned(), name_of)
                 }
             };
-            let count = sstable.partition_count_in(&range);
-            let _ = writeln!(out, "{line}: {count} partitions, from {bound}");
+            let _ = writeln!(out, "{line}: from {bound}");
         }
         out
     }
