@@ -2,7 +2,7 @@
 //!
 //! Each I/O is counted twice. The totals are atomics per [`FileKind`], for metrics. The charges are thread-local counters that
 //! only grow. A [`Scope`] remembers their values at its start, so a scope costs two copies of a small struct, and scopes may
-//! nest. Work that a request hands to another thread is added to the request's own thread by [`charge`].
+//! nest. Work that a request hands to another thread is added to the request's own thread by `charge`.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;

@@ -42,7 +42,7 @@ impl CrcFile {
             return Err(Error::corrupt(
                 file,
                 bytes.len() as u64,
-                "whole CRCs of four bytes",
+                "a whole number of CRCs of four bytes",
             ));
         }
         Ok(Self {

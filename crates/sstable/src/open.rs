@@ -352,7 +352,7 @@ fn open_checksums(
             tracing::warn!(
                 sstable = %descriptor,
                 %error,
-                "Checksums.db is not used; it is made again of the components as they are: `ilion sstable verify` tells whether they are whole"
+                "Checksums.db is not used; it is built again from the components as they are: run `ilion sstable verify` to check them"
             );
             None
         }

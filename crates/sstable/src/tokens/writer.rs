@@ -94,8 +94,7 @@ impl TokenMapWriter {
         Ok(self.pages.flush_if_large()?)
     }
 
-    /// Writes what is left and makes it durable. False if there is no map, since its numbers cannot be held: its file is
-    /// gone then.
+    /// Writes the rest, and syncs. Returns false, and removes the file, if there are no partitions, or the format cannot hold the numbers.
     pub(crate) fn finish(mut self, env: &dyn Env, whole: &Whole<'_>) -> Result<bool> {
         if self.draft.len() > 0 {
             self.end_block()?;

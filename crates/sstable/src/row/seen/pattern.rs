@@ -18,7 +18,7 @@ const ROW_BYTES_MAX: usize = 8 * BLOCK_BYTES;
 /// Number of rows that are searched for at first. Doubled whenever all were found, so that a read of few rows compares few.
 const ROWS_MIN: usize = 8;
 const ROWS_MAX: usize = 256;
-/// A pattern is made after so many rows that may fit it. With fewer, making it costs more than it spares.
+/// Number of rows that may fit a pattern before it is made. With fewer, making it costs more than it saves.
 const ROWS_BEFORE: u32 = 4;
 /// A pattern is dropped after this many misses in a row.
 const MISSES_MAX: u32 = 4;
