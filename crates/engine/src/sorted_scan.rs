@@ -1,7 +1,7 @@
 //! A range read of the SSTables of a sorted view, as one source.
 //!
-//! The view says which SSTable has the next partition. So an SSTable is opened when the read comes to one of its partitions, and no keys are
-//! compared but inside groups of the view, whose partitions are merged.
+//! The view gives the SSTable that has the next partition. So an SSTable is opened only when the read reaches one of its partitions. Keys
+//! are compared only inside groups of the view, whose partitions are merged.
 //!
 //! An SSTable is open as a glance or as a cursor, never as both. A glance ([`Glance`]) shows a few plain partitions and costs little to open.
 //! What it does not show is read by a cursor: groups, partitions that are not plain, long stretches of one SSTable.
@@ -22,9 +22,9 @@ use crate::sorted::Sorted;
 use crate::source::{Held, touch};
 use crate::view::View;
 
-/// SSTables that a read of few rows opens.
+/// Expected number of SSTables that a read of few rows opens.
 const PARTS_FORESEEN: usize = 4;
-/// Partitions of one SSTable that are shown at once.
+/// Upper limit of the partitions of one SSTable that are shown at once.
 const STRETCH_MAX: usize = 1024;
 /// So many partitions of one SSTable in a row are read by a cursor, which recognises rows that are laid out alike.
 const CURSOR_FROM: usize = 16;
@@ -33,7 +33,7 @@ const CURSOR_FROM: usize = 16;
 const PARTITIONS_AHEAD: usize = 12;
 const ROWS_BEFORE_AHEAD: usize = 4;
 
-/// What is read.
+/// The table, range and filter of the read.
 pub(crate) struct SortedRead {
     pub table: Arc<TableSchema>,
     pub range: KeyRange,
@@ -41,18 +41,18 @@ pub(crate) struct SortedRead {
     pub comparator: ClusteringComparator,
 }
 
-/// The cursor.
+/// The cursor over the partitions.
 pub(crate) struct SortedScan {
     view: Arc<View>,
     sorted: Arc<Sorted>,
     read: SortedRead,
     /// The next group.
     spot: Spot,
-    /// The next group is the first one: it may have partitions before the range.
+    /// True if the next group is the first one, which may have partitions before the range.
     is_first: bool,
-    /// The current group is the first one.
+    /// True if the current group is the first one.
     is_edge: bool,
-    /// SSTables that are open as cursors; those that are being merged are not here.
+    /// SSTables that are open as cursors, except those that the merge of the current group holds.
     parts: Vec<Part>,
     glances: Glances,
     current: Current,
@@ -60,7 +60,7 @@ pub(crate) struct SortedScan {
 
 enum Current {
     None,
-    /// The partition is that of this part.
+    /// The current partition comes from the part at this index.
     One(usize),
     Group(Box<MergeCursor<Part>>),
 }
@@ -136,10 +136,10 @@ struct Stretch {
     count: usize,
 }
 
-/// An SSTable that gives as many partitions as it may.
+/// An SSTable that is open as a cursor, and how many partitions may be taken from it.
 struct Part {
     source: usize,
-    /// In a box, because parts are moved into merges and back.
+    /// Boxed, because parts are moved into merges and back.
     cursor: Box<Held<RangeCursor>>,
     left: usize,
 }
@@ -186,7 +186,7 @@ impl SortedScan {
         &self.sorted.order.view
     }
 
-    /// A token that no partition from the next group on is below. A map that is damaged makes the view useless.
+    /// A lower bound of the tokens from the next group on. If a map is damaged, the view is marked as broken.
     fn floor(&self) -> Result<Option<Token>, ReadError> {
         self.order().floor(self.spot).map_err(|error| {
             self.sorted.order.give_up();
@@ -224,7 +224,7 @@ impl SortedScan {
         self.parts.iter().position(|part| part.source == source)
     }
 
-    /// The part of a source that stands before the next group; `None` if the source is gone. Opens it if need be.
+    /// The part of a source, positioned before the next group; opened if it is not open. `None` if the source is gone.
     fn part(&mut self, source: usize) -> Option<usize> {
         self.find(source).or_else(|| self.open_part(source))
     }
@@ -333,7 +333,7 @@ impl SortedScan {
         }
     }
 
-    /// Goes to the next group. Returns its partition if it has only one.
+    /// Moves to the next group. Returns its partition if it has only one.
     fn begin_group(&mut self) -> Result<Step, ReadError> {
         self.is_edge = std::mem::replace(&mut self.is_first, false);
         let spot = self.spot;
@@ -354,7 +354,7 @@ impl SortedScan {
         Ok(head.map_or(Step::End, Step::Partition))
     }
 
-    /// Has the partitions of the next group merged.
+    /// Starts the merge of the partitions of the next group.
     fn begin_merge(&mut self) -> Result<Step, ReadError> {
         if self.order().is_end(self.spot) || self.is_beyond()? {
             return Ok(Step::End);
@@ -375,7 +375,7 @@ impl SortedScan {
         Ok(Step::Nothing)
     }
 
-    /// The next partition of the group that is merged; its parts are back when it has no more.
+    /// The next partition of the merged group. At its end, the parts return to `parts`.
     fn next_of_group(&mut self) -> Result<Option<PartitionHead>, ReadError> {
         let Current::Group(merge) = &mut self.current else {
             return Ok(None);
@@ -390,16 +390,16 @@ impl SortedScan {
         Ok(head)
     }
 
-    /// False if it is before the range, as partitions of the first group may be.
+    /// False if the partition is before the range, which partitions of the first group may be.
     fn is_wanted(&self, head: &PartitionHead) -> bool {
         !self.is_edge || self.read.range.start.compare(&head.key).is_lt()
     }
 }
 
-/// What comes next.
+/// The next step of the scan.
 enum Step {
     Partition(PartitionHead),
-    /// The group is merged, or its SSTable is gone.
+    /// The group must be merged, or its SSTable is gone.
     Nothing,
     /// No partition is left in the range.
     End,
@@ -438,7 +438,7 @@ impl Cursor for SortedScan {
         if matches!(self.current, Current::Group(_)) {
             return None;
         }
-        // What is damaged is met again by whoever asks for the partition.
+        // The read of the partition will meet the damage again, and report it.
         let token = self.floor().ok()??;
         Some(DecoratedKey {
             token,
@@ -446,7 +446,7 @@ impl Cursor for SortedScan {
         })
     }
 
-    /// Those of one SSTable after the other, each as far as the view says that its partitions follow each other.
+    /// Shows partitions of one SSTable after another: from each as many as follow each other in the view.
     fn plain_partitions(
         &mut self,
         before: Option<&DecoratedKey>,
@@ -518,16 +518,16 @@ impl Cursor for SortedScan {
     ilion_rows::cursor_methods!(without: peek);
 }
 
-/// Shows a visitor so many rows at most.
+/// Shows a visitor at most `left` rows.
 struct AtMost<'v> {
     visitor: &'v mut dyn PlainVisitor,
     left: usize,
-    /// The visitor wants no more.
+    /// True if the visitor wants no more rows.
     is_over: bool,
 }
 
 impl AtMost<'_> {
-    /// What becomes of the rows that follow some that were shown.
+    /// Counts rows that were taken, and returns the flow for the source.
     fn flow(&mut self, taken: usize, flow: Flow) -> Flow {
         self.left = self.left.saturating_sub(taken);
         self.is_over = flow == Flow::Last;

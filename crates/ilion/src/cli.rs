@@ -109,7 +109,7 @@ pub struct ExportArguments {
     pub admin: AdminArguments,
     /// Converts the SSTables to this format [default: no conversion].
     #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<ilion_tools::sstable::TargetFormat>,
+    pub format: Option<ilion_tools::sstable::OutputFormat>,
     /// The table's keyspace.
     pub keyspace: String,
     /// The table.

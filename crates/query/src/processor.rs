@@ -405,22 +405,18 @@ impl QueryProcessor {
         let Plan::Schema(change) = &planned.plan else {
             return self.run_now(client, planned, &[], options);
         };
-        // A change that is not possible is refused by its execution, after the guardrails.
-        let applied = self
-            .store
-            .schema()
-            .apply(change.change(), self.store.now_micros());
-        let diffs = applied.map_or_else(|_| Vec::new(), |applied| applied.diffs);
-        let changed = Invalidated::by(&diffs);
-        let mut executed = if changed.is_empty() {
-            self.run_now(client, planned, &[], options)?
-        } else {
-            let invalid = self.prepared.invalid(&changed);
-            self.prepared.forget_before_change(&invalid);
-            let executed = self.run_now(client, planned, &[], options)?;
-            self.prepared.forget_after_change(&invalid);
-            executed
-        };
+        let (mut diffs, mut invalid) = (Vec::new(), Vec::new());
+        let mut executed = self.run_with(client, planned, &[], options, |execution| {
+            change.execute(execution, |foreseen| {
+                diffs = foreseen;
+                let changed = Invalidated::by(&diffs);
+                if !changed.is_empty() {
+                    invalid = self.prepared.invalid(&changed);
+                    self.prepared.forget_before_change(&invalid);
+                }
+            })
+        })?;
+        self.prepared.forget_after_change(&invalid);
         match self.access.follow(&diffs, &client.identity) {
             Ok(durable_at) => executed.durable_at = executed.durable_at.max(durable_at),
             Err(error) => {
@@ -440,6 +436,19 @@ impl QueryProcessor {
         values: &[Value],
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
+        self.run_with(client, planned, values, options, |execution| {
+            planned.plan.execute(execution)
+        })
+    }
+
+    fn run_with(
+        &self,
+        client: &ClientState,
+        planned: &Planned,
+        values: &[Value],
+        options: &ExecuteOptions,
+        run: impl FnOnce(&Execution<'_>) -> Result<Executed, Error>,
+    ) -> Result<Executed, Error> {
         let sight = self.access.sight(&client.identity, &planned.masked)?;
         let schema = self.store.schema();
         let (warnings, calls) = (RefCell::default(), call_budget(&self.options));
@@ -447,7 +456,7 @@ impl QueryProcessor {
             sight,
             ..self.execution(client, &schema, values, options, &warnings, &calls)
         };
-        let mut executed = planned.plan.execute(&execution)?;
+        let mut executed = run(&execution)?;
         executed.warnings.extend(warnings.take());
         Ok(executed)
     }

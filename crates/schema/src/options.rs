@@ -5,7 +5,8 @@
 pub(crate) mod caching;
 pub(crate) mod compaction;
 pub(crate) mod compression;
-pub(crate) mod parse;
+pub(crate) mod java_double;
+mod parse;
 mod retry;
 mod unified;
 

@@ -77,7 +77,7 @@ pub use commit_log_interval::{CommitLogInterval, union_intervals};
 pub use component::Component;
 pub use component_file::{read_component, write_component};
 pub use descriptor::{Descriptor, SSTableId};
-pub use directory::{Found, TableFiles, list_directory};
+pub use directory::{ListedSSTable, TableFiles, list_directory};
 pub use error::{Error, Result};
 pub use histogram::{EstimatedHistogram, TombstoneHistogram};
 pub use key_cache::{CachedKey, KeyCache};

@@ -435,7 +435,10 @@ impl ChunkReader {
         for (index, chunk) in (first..).zip(bytes.chunks(self.chunk_length as usize)) {
             if crcs.crcs.get(index as usize) != Some(&crc32(chunk)) {
                 let position = index * u64::from(self.chunk_length);
-                return Err(self.corrupt(position, format!("a chunk with the CRC that {component} says")));
+                return Err(self.corrupt(
+                    position,
+                    format!("a chunk with the CRC that {component} has for it"),
+                ));
             }
         }
         Ok(())

@@ -28,7 +28,7 @@ type Shown<'w> = (ColumnId, &'w [u8]);
 
 /// The content of a row, without its clustering.
 #[derive(Clone, Copy)]
-struct Found<'w> {
+struct RowContent<'w> {
     /// Number of cells.
     count: usize,
     /// The timestamp of the row and its cells, if they have the same.
@@ -363,7 +363,7 @@ impl RowFormat {
 
     /// The rest of a partition behind its key, if it is plain and complete.
     #[inline(always)]
-    fn plain_partition<'w>(&self, rest: &mut Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
+    fn plain_partition<'w>(&self, rest: &mut Rest<'w>, cells: &mut [Shown<'w>]) -> Option<RowContent<'w>> {
         if !self
             .times
             .is_live_partition(rest.take(self.times.live_partition_len())?)
@@ -380,7 +380,7 @@ impl RowFormat {
 
     /// The content of a row, with cells by id; `None` if the row is not plain or not live.
     #[inline(always)]
-    fn seen_body<'w>(&self, flags: u8, body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
+    fn seen_body<'w>(&self, flags: u8, body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<RowContent<'w>> {
         let found = match flags {
             USUAL_FLAGS => self
                 .usual_body(body, cells)
@@ -393,12 +393,12 @@ impl RowFormat {
     /// Sorts the cells by id. If the file has another order (for example after ALTER TABLE ADD of a column whose name comes
     /// before others), rows are shown one by one, and encoded again when they are written.
     #[inline(always)]
-    fn by_id<'w>(&self, found: Found<'w>, cells: &mut [Shown<'w>]) -> Found<'w> {
+    fn by_id<'w>(&self, found: RowContent<'w>, cells: &mut [Shown<'w>]) -> RowContent<'w> {
         if self.regulars.ids_ascend {
             return found;
         }
         cells[..found.count].sort_unstable_by_key(|(id, _)| *id);
-        Found {
+        RowContent {
             stored: None,
             is_usual: false,
             ..found
@@ -412,7 +412,7 @@ impl RowFormat {
         rest: &mut Rest<'w>,
         clustering: &mut [Option<&'w [u8]>],
         cells: &mut [Shown<'w>],
-    ) -> Option<Found<'w>> {
+    ) -> Option<RowContent<'w>> {
         let flags = rest.u8()?;
         if !is_plain(flags) {
             return None;
@@ -430,13 +430,13 @@ impl RowFormat {
     /// The content of a usual row: all columns, written at one time, no empty value. Handles only these, and keeps its state in
     /// registers.
     #[inline(always)]
-    fn usual_body<'w>(&self, mut body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
+    fn usual_body<'w>(&self, mut body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<RowContent<'w>> {
         let columns = self.regulars.usual.as_deref()?;
         body.skip_uvint()?;
         let micros = self.times.timestamp_of(body.uvint()?);
         let stored = body.0;
         let is_usual = usual_cells(columns, stored, cells) && micros != NO_TIMESTAMP;
-        is_usual.then_some(Found {
+        is_usual.then_some(RowContent {
             count: columns.len(),
             timestamp_micros: Some(micros),
             stored: Some(stored),
@@ -446,7 +446,12 @@ impl RowFormat {
 
     /// The content of a row; `None` if it is not plain or not live.
     #[inline(never)]
-    fn plain_body<'w>(&self, flags: u8, mut body: Rest<'w>, room: &mut [Shown<'w>]) -> Option<Found<'w>> {
+    fn plain_body<'w>(
+        &self,
+        flags: u8,
+        mut body: Rest<'w>,
+        room: &mut [Shown<'w>],
+    ) -> Option<RowContent<'w>> {
         if !is_plain(flags) {
             return None;
         }
@@ -485,7 +490,7 @@ impl RowFormat {
         }
         let timestamp_micros = row_micros.filter(|_| is_together);
         let lives = row_micros.is_some() || count > 0;
-        (lives && body.0.is_empty()).then_some(Found {
+        (lives && body.0.is_empty()).then_some(RowContent {
             count,
             timestamp_micros,
             stored: (is_usual && timestamp_micros.is_some()).then_some(stored),
