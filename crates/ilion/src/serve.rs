@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ilion_env::{Env, RealEnv, raise_descriptor_limit};
-use ilion_server::admin::{Access, AdminDoor, EngineAdmin};
+use ilion_server::admin::{AdminDoor, DoorOptions, EngineAdmin, RoleLogins};
 use ilion_server::settings::{Authenticator, Loaded, SETTINGS, Settings};
 use ilion_server::{
     Entrance, Exposure, NewSuperuser, Node, OpenError, Port, Server, ServerOptions, StopSignals,
@@ -42,7 +42,8 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     if let Some(descriptors) = raise_descriptor_limit() {
         tracing::info!(descriptors, "files and sockets that may be open");
     }
-    let access = Access::of(&*env, &settings).map_err(|error| Failure::Usage(error.to_string()))?;
+    let door_options = DoorOptions::of(&env, &settings).map_err(|error| Failure::Usage(error.to_string()))?;
+    let is_door_encrypted = door_options.is_encrypted();
     let options = ServerOptions::of(&settings);
     let admin_address = SocketAddr::new(settings.admin_address, settings.admin_port);
     let take = |entrance, address| Port::take(entrance, address).map_err(failed("cannot start"));
@@ -62,10 +63,12 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
     let server = node.serve_at(port, &options).map_err(failed("cannot start"))?;
     let admin = Arc::new(EngineAdmin::new(&node, &server, &settings));
-    let door =
-        AdminDoor::open(admin_port, access, admin, settings.admin_timeout).map_err(failed("cannot start"))?;
+    let roles = RoleLogins::of(&node, &server);
+    let door = AdminDoor::open(admin_port, door_options, roles, admin).map_err(failed("cannot start"))?;
     tell_serving(&node, &server, &door, env.monotonic_nanos().saturating_sub(began));
-    greet(&settings, &server, &door, &log_path);
+    let scheme = if is_door_encrypted { "https" } else { "http" };
+    let page = format!("{scheme}://{}", door.address());
+    greet(&settings, &server, &page, &log_path);
     let signal = signals.wait().map_err(failed("cannot wait for signals"))?;
     let began = env.monotonic_nanos();
     tracing::info!(signal, "stopping");
@@ -160,7 +163,7 @@ pub fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure
 
 /// Prints addresses and directories.
 #[expect(clippy::print_stdout, reason = "what the operator wants to know first")]
-fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path) {
+fn greet(settings: &Settings, server: &Server, page: &str, log_path: &Path) {
     let address = server.address();
     println!(
         "Ilion {} keeps its data in {}, its commit log in {}.",
@@ -178,9 +181,8 @@ fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path
         address.port()
     );
     println!(
-        "Logs are on stderr and in {}; dashboard, metrics and administration at http://{}.",
+        "Logs are on stderr and in {}; dashboard, metrics and administration at {page}.",
         absolute(log_path).display(),
-        door.address()
     );
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ilion_env::Env;
@@ -75,6 +75,8 @@ pub struct Server {
     events: Arc<Events>,
     metrics: Arc<ServerMetrics>,
     workers: Workers,
+    /// Its threads end with the last strong pointer.
+    logins: Weak<Logins>,
     login_threads: LoginThreads,
 }
 
@@ -129,6 +131,7 @@ impl Server {
         )
         .map_err(StartError::Threads)?;
         let (stopping, stopped) = watch::channel(false);
+        let known_logins = Arc::downgrade(&logins);
         let acceptor = Acceptor::new(
             options.clone(),
             Shared {
@@ -154,6 +157,7 @@ impl Server {
             events,
             metrics,
             workers,
+            logins: known_logins,
             login_threads,
         })
     }
@@ -185,6 +189,11 @@ impl Server {
             queues: self.workers.queues.clone(),
             metrics: self.metrics.clone(),
         }
+    }
+
+    /// Checks logins, until the server stops.
+    pub(crate) fn logins(&self) -> Weak<Logins> {
+        self.logins.clone()
     }
 
     /// Accepts and reads nothing more, answers the requests in flight, and ends. Clients that have not read their answers after

@@ -29,7 +29,7 @@ pub struct AccessControl {
     logins: Mutex<HashMap<LoginKey, Arc<Login>>>,
     /// Hashes of passwords, with the time when each was read.
     hashes: Mutex<HashMap<String, (u64, String)>>,
-    right_passwords: Mutex<RightPasswords>,
+    pub(super) right_passwords: Mutex<RightPasswords>,
     /// The number of changes of roles and grants. Rights of an earlier one are read again.
     changes: AtomicU64,
     /// Held while a statement checks and changes roles or grants.
@@ -147,7 +147,7 @@ impl AccessControl {
         login
     }
 
-    fn hash(&self, role: &str) -> Result<Option<String>, Error> {
+    pub(super) fn hash(&self, role: &str) -> Result<Option<String>, Error> {
         let now = self.now_nanos();
         if let Some((read_at, hash)) = self.hashes.lock().get(role)
             && now.saturating_sub(*read_at) < self.options.credentials_validity_nanos()
@@ -219,6 +219,11 @@ impl AccessControl {
 
     #[cold]
     fn check_anew(&self, login: &Login, needs: &Needs) -> Result<(), Error> {
+        self.rights_here(login)?.check(needs, &login.role)
+    }
+
+    /// What a role may do, if it may use this data center from its address.
+    pub(super) fn rights_here(&self, login: &Login) -> Result<Arc<Rights>, Error> {
         let rights = self.rights(login).map_err(|error| {
             Error::Unauthorized(format!("Unable to perform authorization of permissions: {error}"))
         })?;
@@ -236,7 +241,7 @@ impl AccessControl {
                 "You do not have access from this IP {address}"
             )));
         }
-        rights.check(needs, &login.role)
+        Ok(rights)
     }
 
     fn is_current(&self, rights: &Rights) -> bool {

@@ -141,10 +141,16 @@ settings! {
     native_transport_send_queue_capacity: Size = "8MiB";
     /// Port of dashboard, metrics and administration; 0 takes a free one.
     admin_port: u16 = "9043";
-    /// Address of that port. Any but the loopback address needs `admin_token_file`.
+    /// Address of that port. Any but the loopback address needs an `authenticator` and encryption, or `admin_token_file`.
     admin_address: IpAddr = "127.0.0.1";
-    /// File whose first line is the token that dashboard, metrics and administration require. auto: no token, for this machine only.
+    /// File whose first line is a token for programs: who shows it may use metrics and administration without a login. auto: no token. Without `authenticator` everybody must show it, if there is one.
     admin_token_file: Option<PathBuf> = "auto";
+    /// Names by which browsers reach that port while clients must log in, beside IP addresses and localhost: requests for other names are refused (DNS rebinding).
+    admin_host_names: Names = "none";
+    /// Encrypts that port with TLS. auto: if `admin_address` is reached by other machines and `client_encryption_options` is enabled. In the file, this and the next are a block, `admin_encryption_options: {enabled: true, ...}`.
+    admin_encryption_options_enabled: Option<bool> = "auto";
+    /// As the one of `client_encryption_options`, for that port. auto: the same file.
+    admin_encryption_options_keystore: Option<PathBuf> = "auto";
     /// An HTTP request that is not complete after this time is refused, and a connection without a request is closed.
     admin_timeout: Duration = "30s";
     /// Encrypts client connections with TLS. In the file, this and the next five are a block, `client_encryption_options: {enabled: true, ...}`.
