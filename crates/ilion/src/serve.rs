@@ -9,7 +9,7 @@ use ilion_env::{Env, RealEnv, raise_descriptor_limit};
 use ilion_server::admin::{AdminDoor, DoorOptions, EngineAdmin, RoleLogins};
 use ilion_server::settings::{Authenticator, Loaded, SETTINGS, Settings};
 use ilion_server::{
-    Entrance, Exposure, NewSuperuser, Node, OpenError, Port, Server, ServerOptions, StopSignals,
+    ClientPorts, Entrance, Exposure, NewSuperuser, Node, OpenError, Port, Server, ServerOptions, StopSignals,
     SuperuserChoice, check_exposure, start_logging,
 };
 
@@ -46,9 +46,8 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let is_door_encrypted = door_options.is_encrypted();
     let options = ServerOptions::of(&settings);
     let admin_address = SocketAddr::new(settings.admin_address, settings.admin_port);
-    let take = |entrance, address| Port::take(entrance, address).map_err(failed("cannot start"));
-    let port = take(Entrance::Clients, options.address)?;
-    let admin_port = take(Entrance::Administration, admin_address)?;
+    let ports = ClientPorts::take(&options).map_err(failed("cannot start"))?;
+    let admin_port = Port::take(Entrance::Administration, admin_address).map_err(failed("cannot start"))?;
     let node = Node::open(env.clone(), &settings).map_err(|error| match error {
         OpenError::Settings(_) => Failure::Usage(error.to_string()),
         error => failed("cannot open the data directory")(error),
@@ -61,7 +60,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     }
     // Signals must be handled before the port is open: a client that can connect may also send one.
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
-    let server = node.serve_at(port, &options).map_err(failed("cannot start"))?;
+    let server = node.serve_at(ports, &options).map_err(failed("cannot start"))?;
     let admin = Arc::new(EngineAdmin::new(&node, &server, &settings));
     let roles = RoleLogins::of(&node, &server);
     let door = AdminDoor::open(admin_port, door_options, roles, admin).map_err(failed("cannot start"))?;
@@ -180,6 +179,9 @@ fn greet(settings: &Settings, server: &Server, page: &str, log_path: &Path) {
         address.ip(),
         address.port()
     );
+    if let Some(address) = server.encrypted_address() {
+        println!("Clients that encrypt connect to {address}.");
+    }
     println!(
         "Logs are on stderr and in {}; dashboard, metrics and administration at {page}.",
         absolute(log_path).display(),
