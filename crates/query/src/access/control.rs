@@ -73,7 +73,12 @@ impl AccessControl {
     /// # Errors
     /// Role and password do not fit, the role may not log in, or `system_auth` cannot be read.
     pub fn log_in(&self, role: &str, given: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
-        let hash = self.hash(role).map_err(unable)?;
+        let cached = self.cached_hash(role);
+        if cached.is_some_and(|hash| self.right_passwords.lock().contain(role, &hash, given)) {
+            return self.permitted(role, from);
+        }
+        // Read anew also if it is cached: only roles that exist are cached, and the time must not tell which these are.
+        let hash = self.read_hash(role).map_err(unable)?;
         let is_right = match &hash {
             Some(hash) => self.is_right(role, hash, given),
             None => {
@@ -147,13 +152,16 @@ impl AccessControl {
         login
     }
 
-    pub(super) fn hash(&self, role: &str) -> Result<Option<String>, Error> {
+    fn cached_hash(&self, role: &str) -> Option<String> {
         let now = self.now_nanos();
-        if let Some((read_at, hash)) = self.hashes.lock().get(role)
-            && now.saturating_sub(*read_at) < self.options.credentials_validity_nanos()
-        {
-            return Ok(Some(hash.clone()));
-        }
+        let hashes = self.hashes.lock();
+        let (read_at, hash) = hashes.get(role)?;
+        let is_valid = now.saturating_sub(*read_at) < self.options.credentials_validity_nanos();
+        is_valid.then(|| hash.clone())
+    }
+
+    pub(super) fn read_hash(&self, role: &str) -> Result<Option<String>, Error> {
+        let now = self.now_nanos();
         let hash = self.tables.hash(role)?;
         let mut hashes = self.hashes.lock();
         match &hash {

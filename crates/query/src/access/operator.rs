@@ -43,12 +43,13 @@ impl AccessControl {
         }
     }
 
-    /// A digest that changes when the password of a role is changed; `None` if the role has no password.
+    /// A digest that changes when the password of a role is changed; `None` if the role has no password. It is read from the table each
+    /// time: only roles that exist are cached, and the time of a login must not tell which these are.
     ///
     /// # Errors
     /// `system_auth` cannot be read.
     pub fn password_stamp(&self, role: &str) -> Result<Option<[u8; 32]>, Error> {
-        let hash = self.hash(role)?;
+        let hash = self.read_hash(role)?;
         Ok(hash.map(|hash| self.right_passwords.lock().stamp(&hash)))
     }
 }
