@@ -205,11 +205,43 @@ pub struct AdminArguments {
     #[arg(long, value_name = "PORT", env = "ILION_ADMIN_PORT", default_value_t = 9043)]
     pub admin_port: u16,
     /// The node's admin_token_file.
-    #[arg(long, value_name = "FILE", env = "ILION_ADMIN_TOKEN_FILE")]
+    #[arg(long, value_name = "FILE", env = "ILION_ADMIN_TOKEN_FILE", conflicts_with_all = ["username", "password", "password_file"])]
     pub admin_token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub login: LoginArguments,
+    /// PEM file with the certificate of who issued that of the node: requests are encrypted.
+    #[arg(long, value_name = "FILE", env = "ILION_ADMIN_CA")]
+    pub admin_ca: Option<PathBuf>,
+    /// The name in the node's certificate [default: its admin_address].
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "ILION_ADMIN_HOST_NAME",
+        requires = "admin_ca"
+    )]
+    pub admin_host_name: Option<String>,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// The role that a node with logins is asked as.
+#[derive(Args)]
+pub struct LoginArguments {
+    /// Role to log in as.
+    #[arg(short, long, value_name = "ROLE", env = "ILION_USERNAME")]
+    pub username: Option<String>,
+    /// Its password; other processes of the same machine can see it.
+    #[arg(long, env = "ILION_PASSWORD", hide_env_values = true, requires = "username")]
+    pub password: Option<String>,
+    /// A file with lines of a role, a blank and its password. With one line, --username may be left out.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ILION_PASSWORD_FILE",
+        conflicts_with = "password"
+    )]
+    pub password_file: Option<PathBuf>,
 }
 
 /// Arguments of `invalidate-caches`.
@@ -536,5 +568,15 @@ impl ServeArguments {
             flags.push(("--admin-port", "admin_port", port.to_string()));
         }
         flags
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn no_two_options_of_a_command_have_one_name() {
+        super::Cli::command().debug_assert();
     }
 }

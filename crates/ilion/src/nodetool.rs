@@ -127,9 +127,13 @@ fn of_nodetool(given: &[OsString]) -> Result<Vec<OsString>, String> {
         let option = match &*word {
             "-h" | "--host" => "--admin-address",
             "-p" | "--port" => "--admin-port",
+            "-u" | "--username" => "--username",
+            "-pw" | "--password" => "--password",
+            "-pwf" | "--password-file" => "--password-file",
             _ if word.starts_with('-') => {
                 return Err(format!(
-                    "nodetool's option {word} is not known here: -h and -p name the node's admin_address and admin_port"
+                    "nodetool's option {word} is not known here: -h and -p name the node's admin_address and admin_port; -u, -pw and -pwf a \
+                     role and its password"
                 ));
             }
             _ => break word,
@@ -191,6 +195,14 @@ mod tests {
                 "nodetool import -c ks t /dir",
                 "ilion sstable import --copy-data ks t /dir",
             ),
+            (
+                "nodetool -u bob -pw secret status",
+                "ilion status --username bob --password secret",
+            ),
+            (
+                "nodetool -u bob -pwf /file -h 127.0.0.1 drain",
+                "ilion drain --username bob --password-file /file --admin-address 127.0.0.1",
+            ),
             ("nodetool", "ilion help"),
             ("nodetool -p 9043 version", "ilion --version"),
         ] {
@@ -206,9 +218,9 @@ mod tests {
             "{refused}"
         );
         assert!(
-            own("nodetool -u cassandra status")
+            own("nodetool --ssl status")
                 .unwrap_err()
-                .contains("option -u is not known")
+                .contains("option --ssl is not known")
         );
         assert!(VERBS.is_sorted_by_key(|(name, _)| *name));
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ilion_env::{Env, RealEnv, raise_descriptor_limit};
-use ilion_server::admin::{Access, AdminDoor, EngineAdmin};
+use ilion_server::admin::{AdminDoor, DoorOptions, EngineAdmin, RoleLogins};
 use ilion_server::settings::{Authenticator, Loaded, SETTINGS, Settings};
 use ilion_server::{
-    Entrance, Exposure, NewSuperuser, Node, OpenError, Port, Server, ServerOptions, StopSignals,
+    ClientPorts, Entrance, Exposure, NewSuperuser, Node, OpenError, Port, Server, ServerOptions, StopSignals,
     SuperuserChoice, check_exposure, start_logging,
 };
 
@@ -42,12 +42,12 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     if let Some(descriptors) = raise_descriptor_limit() {
         tracing::info!(descriptors, "files and sockets that may be open");
     }
-    let access = Access::of(&*env, &settings).map_err(|error| Failure::Usage(error.to_string()))?;
+    let door_options = DoorOptions::of(&env, &settings).map_err(|error| Failure::Usage(error.to_string()))?;
+    let is_door_encrypted = door_options.is_encrypted();
     let options = ServerOptions::of(&settings);
     let admin_address = SocketAddr::new(settings.admin_address, settings.admin_port);
-    let take = |entrance, address| Port::take(entrance, address).map_err(failed("cannot start"));
-    let port = take(Entrance::Clients, options.address)?;
-    let admin_port = take(Entrance::Administration, admin_address)?;
+    let ports = ClientPorts::take(&options).map_err(failed("cannot start"))?;
+    let admin_port = Port::take(Entrance::Administration, admin_address).map_err(failed("cannot start"))?;
     let node = Node::open(env.clone(), &settings).map_err(|error| match error {
         OpenError::Settings(_) => Failure::Usage(error.to_string()),
         error => failed("cannot open the data directory")(error),
@@ -60,12 +60,14 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     }
     // Signals must be handled before the port is open: a client that can connect may also send one.
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
-    let server = node.serve_at(port, &options).map_err(failed("cannot start"))?;
+    let server = node.serve_at(ports, &options).map_err(failed("cannot start"))?;
     let admin = Arc::new(EngineAdmin::new(&node, &server, &settings));
-    let door =
-        AdminDoor::open(admin_port, access, admin, settings.admin_timeout).map_err(failed("cannot start"))?;
+    let roles = RoleLogins::of(&node, &server);
+    let door = AdminDoor::open(admin_port, door_options, roles, admin).map_err(failed("cannot start"))?;
     tell_serving(&node, &server, &door, env.monotonic_nanos().saturating_sub(began));
-    greet(&settings, &server, &door, &log_path);
+    let scheme = if is_door_encrypted { "https" } else { "http" };
+    let page = format!("{scheme}://{}", door.address());
+    greet(&settings, &server, &page, &log_path);
     let signal = signals.wait().map_err(failed("cannot wait for signals"))?;
     let began = env.monotonic_nanos();
     tracing::info!(signal, "stopping");
@@ -160,7 +162,7 @@ pub fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure
 
 /// Prints addresses and directories.
 #[expect(clippy::print_stdout, reason = "what the operator wants to know first")]
-fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path) {
+fn greet(settings: &Settings, server: &Server, page: &str, log_path: &Path) {
     let address = server.address();
     println!(
         "Ilion {} keeps its data in {}, its commit log in {}.",
@@ -177,10 +179,12 @@ fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path
         address.ip(),
         address.port()
     );
+    if let Some(address) = server.encrypted_address() {
+        println!("Clients that encrypt connect to {address}.");
+    }
     println!(
-        "Logs are on stderr and in {}; dashboard, metrics and administration at http://{}.",
+        "Logs are on stderr and in {}; dashboard, metrics and administration at {page}.",
         absolute(log_path).display(),
-        door.address()
     );
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -18,6 +19,7 @@ use crate::metrics::ServerMetrics;
 use crate::options::ServerOptions;
 use crate::session::{Session, SessionLimits};
 use crate::socket::Socket;
+use crate::tls::Encryption;
 
 /// Accepts the connections of one listener.
 pub(crate) struct Acceptor {
@@ -29,7 +31,7 @@ pub(crate) struct Acceptor {
     reserve: DescriptorReserve,
     /// Open connections by the client's address.
     by_address: Arc<Mutex<HashMap<IpAddr, u64>>>,
-    next_id: u64,
+    next_id: Arc<AtomicU64>,
 }
 
 /// Pause after a failed accept (too many open files): some files may be closed by then.
@@ -51,7 +53,24 @@ impl Acceptor {
             memory,
             stopping,
             by_address: Arc::default(),
-            next_id: 0,
+            next_id: Arc::default(),
+        }
+    }
+
+    /// For a second listener, with this encryption. The limits hold for both together.
+    pub fn beside(&self, encryption: Option<Arc<Encryption>>) -> Self {
+        Self {
+            options: self.options.clone(),
+            shared: Shared {
+                encryption,
+                ..self.shared.clone()
+            },
+            events: self.events.clone(),
+            memory: self.memory.clone(),
+            stopping: self.stopping.clone(),
+            reserve: DescriptorReserve::of_clients(self.options.descriptors_max),
+            by_address: self.by_address.clone(),
+            next_id: self.next_id.clone(),
         }
     }
 
@@ -98,7 +117,6 @@ impl Acceptor {
                 return;
             }
         };
-        self.next_id += 1;
         connections.spawn(self.connection(socket, peer));
     }
 
@@ -119,7 +137,8 @@ impl Acceptor {
             queued_bytes_max: self.options.queued_bytes_max,
         };
         let account = self.memory.account(peer.ip());
-        let session = Arc::new(Session::new(self.next_id, peer, stream.clone(), limits, account));
+        let id = self.next_id.fetch_add(1, Relaxed) + 1;
+        let session = Arc::new(Session::new(id, peer, stream.clone(), limits, account));
         let connection_limits = ConnectionLimits {
             frame_bytes_max: self.options.frame_bytes_max,
             message_bytes_max: self.options.message_bytes_max,

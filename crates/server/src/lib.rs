@@ -12,7 +12,7 @@
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
 //! | `logins` | AUTH_RESPONSE: threads that check passwords |
 //! | `client_memory`, `descriptors`, `request_rate`, `overload` | limits for all clients together: memory; file descriptors; requests per second; the answer beyond |
-//! | `socket`, `tls` | a client's socket: TCP, or TLS over it; certificates and keys |
+//! | `socket`, `tls`, `keystore` | a client's socket: TCP, or TLS over it; certificates and keys, and the files that hold them |
 //! | `session` | the shared state of a connection; its limits; answers that are not sent yet |
 //! | `clients`, `client_facts` | who is connected, for operators |
 //! | `queues` | where requests wait for threads |
@@ -62,6 +62,7 @@ mod execute;
 mod exposure;
 mod guardrails;
 mod handshake;
+mod keystore;
 mod log_file;
 mod logins;
 mod memory;
@@ -106,7 +107,7 @@ pub use node::Node;
 pub use observers::{COST_KEY, Observers};
 pub use open_error::OpenError;
 pub use options::ServerOptions;
-pub use port::{Entrance, Port, PortError};
+pub use port::{ClientPorts, Entrance, Port, PortError};
 pub use server::{Server, Services, StartError};
 pub use signals::StopSignals;
 pub use statements::Statements;

@@ -29,7 +29,7 @@ use crate::guardrails::guardrails;
 use crate::memory::machine_bytes;
 use crate::observers::Observers;
 use crate::open_error::OpenError;
-use crate::port::{Entrance, Port};
+use crate::port::ClientPorts;
 use crate::server::{Server, Services, StartError};
 use crate::settings::{
     self, AuditLogger, ClientCertificates, CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings,
@@ -175,14 +175,14 @@ impl Node {
     /// # Errors
     /// See [`StartError`].
     pub fn serve(&self, options: &ServerOptions) -> Result<Server, StartError> {
-        self.serve_at(Port::take(Entrance::Clients, options.address)?, options)
+        self.serve_at(ClientPorts::take(options)?, options)
     }
 
-    /// As [`Self::serve`], on a port that was bound before.
+    /// As [`Self::serve`], on ports that were bound before.
     ///
     /// # Errors
     /// See [`StartError`].
-    pub fn serve_at(&self, port: Port, options: &ServerOptions) -> Result<Server, StartError> {
+    pub fn serve_at(&self, ports: ClientPorts, options: &ServerOptions) -> Result<Server, StartError> {
         let services = Services {
             env: self.engine.env().clone(),
             statements: self.processor.clone() as Arc<dyn Statements>,
@@ -192,7 +192,7 @@ impl Node {
             observers: self.observers.clone(),
             auditor: self.auditor.clone(),
         };
-        let server = Server::start(port, options, services)?;
+        let server = Server::start(ports, options, services)?;
         system::register_clients(&self.engine, &self.processor, &server.clients());
         self.local.listens_on(server.address().port());
         Ok(server)
@@ -321,6 +321,12 @@ fn check_access(settings: &Settings) -> Result<(), OpenError> {
         ));
     }
     let is_encrypted = settings.client_encryption_options_enabled;
+    // Compat: `DatabaseDescriptor`, with its words.
+    if settings.native_transport_port_ssl.is_some() && !is_encrypted {
+        return refuse(
+            "Encryption must be enabled in client_encryption_options for native_transport_port_ssl",
+        );
+    }
     let certificates = settings.client_encryption_options_require_client_auth;
     // Compat: `validateConfiguration` of both.
     match settings.authenticator {

@@ -29,7 +29,7 @@ pub struct AccessControl {
     logins: Mutex<HashMap<LoginKey, Arc<Login>>>,
     /// Hashes of passwords, with the time when each was read.
     hashes: Mutex<HashMap<String, (u64, String)>>,
-    right_passwords: Mutex<RightPasswords>,
+    pub(super) right_passwords: Mutex<RightPasswords>,
     /// The number of changes of roles and grants. Rights of an earlier one are read again.
     changes: AtomicU64,
     /// Held while a statement checks and changes roles or grants.
@@ -73,7 +73,12 @@ impl AccessControl {
     /// # Errors
     /// Role and password do not fit, the role may not log in, or `system_auth` cannot be read.
     pub fn log_in(&self, role: &str, given: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
-        let hash = self.hash(role).map_err(unable)?;
+        let cached = self.cached_hash(role);
+        if cached.is_some_and(|hash| self.right_passwords.lock().contain(role, &hash, given)) {
+            return self.permitted(role, from);
+        }
+        // Read anew also if it is cached: only roles that exist are cached, and the time must not tell which these are.
+        let hash = self.read_hash(role).map_err(unable)?;
         let is_right = match &hash {
             Some(hash) => self.is_right(role, hash, given),
             None => {
@@ -147,13 +152,16 @@ impl AccessControl {
         login
     }
 
-    fn hash(&self, role: &str) -> Result<Option<String>, Error> {
+    fn cached_hash(&self, role: &str) -> Option<String> {
         let now = self.now_nanos();
-        if let Some((read_at, hash)) = self.hashes.lock().get(role)
-            && now.saturating_sub(*read_at) < self.options.credentials_validity_nanos()
-        {
-            return Ok(Some(hash.clone()));
-        }
+        let hashes = self.hashes.lock();
+        let (read_at, hash) = hashes.get(role)?;
+        let is_valid = now.saturating_sub(*read_at) < self.options.credentials_validity_nanos();
+        is_valid.then(|| hash.clone())
+    }
+
+    pub(super) fn read_hash(&self, role: &str) -> Result<Option<String>, Error> {
+        let now = self.now_nanos();
         let hash = self.tables.hash(role)?;
         let mut hashes = self.hashes.lock();
         match &hash {
@@ -219,6 +227,11 @@ impl AccessControl {
 
     #[cold]
     fn check_anew(&self, login: &Login, needs: &Needs) -> Result<(), Error> {
+        self.rights_here(login)?.check(needs, &login.role)
+    }
+
+    /// What a role may do, if it may use this data center from its address.
+    pub(super) fn rights_here(&self, login: &Login) -> Result<Arc<Rights>, Error> {
         let rights = self.rights(login).map_err(|error| {
             Error::Unauthorized(format!("Unable to perform authorization of permissions: {error}"))
         })?;
@@ -236,7 +249,7 @@ impl AccessControl {
                 "You do not have access from this IP {address}"
             )));
         }
-        rights.check(needs, &login.role)
+        Ok(rights)
     }
 
     fn is_current(&self, rights: &Rights) -> bool {

@@ -254,9 +254,11 @@ impl NeedFinder<'_> {
         }
     }
 
-    /// Without argument types any function of the name may be meant.
+    /// Without argument types any function of the name may be meant. What does not exist needs no permission: the statement says so, or does
+    /// nothing.
     fn drop_function(&mut self, drop: &DropFunction) {
         let meant: Vec<Vec<CqlType>> = match &drop.argument_types {
+            Some(types) if !self.has(&drop.keyspace, &drop.name, types) => Vec::new(),
             Some(types) => vec![types.clone()],
             None => self.overloads(&drop.keyspace, &drop.name).collect(),
         };

@@ -1,4 +1,4 @@
-//! Administration over HTTP: on the loopback address, or with a token.
+//! Administration over HTTP. Who may use it is decided in front of all requests (`entry`).
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -31,14 +31,14 @@
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
 //!
 //! The dashboard (`crate::dashboard`) is served here, too. Errors are `{"error": ".."}` with status 400 (a wrong request), 500
-//! (failed), 401 or 403 (no access, see [`Access`]).
+//! (failed), 401 or 403 (no access, see `entry`).
 
-mod access;
 mod audit_log;
 mod client;
 mod compaction;
 mod door;
 mod engine_metrics;
+mod entry;
 mod indexes;
 mod layout;
 mod listen;
@@ -52,14 +52,14 @@ mod table_stats;
 mod table_times;
 mod top_partitions;
 
-pub use access::{Access, AccessError, read_token};
 pub use audit_log::{AuditLogOrder, AuditLogReport};
 pub use client::{AdminClient, ClientError};
 pub use compaction::{
     AutoCompactionOrder, CompactionOrder, CompactionReport, PendingCompactions, RunningCompaction, StopOrder,
     ThroughputOrder,
 };
-pub use door::AdminDoor;
+pub use door::{AdminDoor, DoorOptions};
+pub use entry::{Access, AccessError, AskedFor, Caller, LoginOrder, RoleLogins, SessionReport, read_token};
 pub use indexes::{IndexOrder, IndexReport};
 pub use of_engine::EngineAdmin;
 pub use report::{
@@ -209,11 +209,11 @@ pub trait Admin: Send + Sync {
     fn metrics(&self) -> String;
     /// The slowest reads of a rectangle of the spectrogram.
     fn slowest(&self, order: SlowestOrder) -> SlowestReport;
-    /// Executes a statement.
+    /// Executes a statement of this caller.
     ///
     /// # Errors
     /// See [`AdminError`].
-    fn query(&self, order: &QueryOrder) -> Result<QueryReport, AdminError>;
+    fn query(&self, order: &QueryOrder, caller: &Caller) -> Result<QueryReport, AdminError>;
 }
 
 /// Names a cache, or all.

@@ -14,7 +14,7 @@ use super::audit_log::AuditMetrics;
 use super::engine_metrics::EngineMetrics;
 use super::table_times::TableTimes;
 use super::{
-    Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, CacheOrder, CacheReport,
+    Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, CacheOrder, CacheReport, Caller,
     ClearOrder, CompactionOrder, CompactionReport, DataPathsOrder, DataPathsReport, ExportReport,
     ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile, LogLossReport,
     NodeTable, NodeTableReport, SSTablesOrder, SSTablesReport, SnapshotOrder, SnapshotsReport,
@@ -365,7 +365,7 @@ impl Admin for EngineAdmin {
             ..QueryOrder::default()
         };
         loop {
-            let page = self.query(&order)?;
+            let page = self.query(&order, &Caller::Operator)?;
             order.paging_state.clone_from(&page.paging_state);
             let page = NodeTableReport::of(page);
             report.columns = page.columns;
@@ -409,8 +409,8 @@ impl Admin for EngineAdmin {
         SlowestReport::of(order, |id| costs.shape(id).map(|shape| shape.text.clone()))
     }
 
-    fn query(&self, order: &QueryOrder) -> Result<QueryReport, AdminError> {
-        dashboard::run(&self.node, &self.clients, order)
+    fn query(&self, order: &QueryOrder, caller: &Caller) -> Result<QueryReport, AdminError> {
+        dashboard::run(&self.node, &self.clients, order, caller)
     }
 
     fn statements(&self) -> StatementsReport {

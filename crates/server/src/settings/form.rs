@@ -205,6 +205,33 @@ impl Form for bool {
     }
 }
 
+/// A password. It is never shown, so it is not in `system_views.settings`, in logs and in error messages.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The password itself.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Form for Secret {
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self(text.to_owned()))
+    }
+
+    fn print(&self) -> String {
+        "(hidden)".to_owned()
+    }
+}
+
 /// A filter of log events, in the syntax of `tracing`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFilter(pub String);

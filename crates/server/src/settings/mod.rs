@@ -29,7 +29,7 @@ pub use choices::{
 pub use compaction::DefaultCompaction;
 pub use document::document;
 pub use foreign::{FOREIGN, Fate, Foreign};
-pub use form::{Limit, LogFilter, Names, Rate, Size, Umask, parse_address, parse_duration};
+pub use form::{Limit, LogFilter, Names, Rate, Secret, Size, Umask, parse_address, parse_duration};
 pub use table::{SETTINGS, Setting, Settings};
 
 /// Largest settings file.

@@ -14,6 +14,7 @@ mod audit;
 mod caches;
 mod certificates;
 mod costs;
+mod entry;
 mod functions;
 mod logins;
 mod masks;
