@@ -5,6 +5,7 @@ use ilion_codec::{Reader, Writer};
 use ilion_rows::Clustering;
 
 /// Appends the values of a clustering.
+#[inline]
 pub(crate) fn encode_clustering(clustering: &Clustering, out: &mut Vec<u8>) {
     let mut writer = Writer::from_vec(std::mem::take(out));
     for value in clustering.values() {
