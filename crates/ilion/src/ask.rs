@@ -5,7 +5,8 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::net::SocketAddr;
 
-use ilion_env::RealEnv;
+use ilion_env::{Env as _, RealEnv};
+use ilion_server::ReloadReport;
 use ilion_server::admin::{AdminClient, read_token};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +14,8 @@ use serde_json::Value;
 
 use crate::Failure;
 use crate::cli::{
-    AdminArguments, CacheArguments, CacheCapacityArguments, CacheKeysArguments, TableArguments,
+    AdminArguments, CacheArguments, CacheCapacityArguments, CacheKeysArguments, LoginArguments,
+    TableArguments,
 };
 
 /// A client of the node that the arguments name.
@@ -22,7 +24,49 @@ pub fn client(arguments: &AdminArguments) -> Result<AdminClient, Failure> {
     let token = token.map(|path| read_token(&*RealEnv::new(), path));
     let token = token.transpose().map_err(Failure::of)?;
     let address = SocketAddr::new(arguments.admin_address, arguments.admin_port);
-    Ok(AdminClient::new(address).with_token(token))
+    let client = AdminClient::new(address).with_token(token);
+    Ok(match login(&arguments.login)? {
+        Some((role, password)) => client.with_login(&role, &password),
+        None => client,
+    })
+}
+
+/// Role and password.
+fn login(arguments: &LoginArguments) -> Result<Option<(String, String)>, Failure> {
+    const FILE_BYTES_MAX: u64 = 1 << 20;
+    let Some(role) = &arguments.username else {
+        return match arguments.password.is_some() || arguments.password_file.is_some() {
+            true => Err(Failure::Usage(
+                "a password needs a role (-u, --username)".to_owned(),
+            )),
+            false => Ok(None),
+        };
+    };
+    let password = match (&arguments.password, &arguments.password_file) {
+        (Some(password), _) => password.clone(),
+        (None, Some(path)) => {
+            let bytes = RealEnv::new()
+                .read_all(path, FILE_BYTES_MAX)
+                .map_err(Failure::of)?;
+            let text = String::from_utf8_lossy(&bytes);
+            password_in(&text, role)
+                .ok_or_else(|| Failure::Usage(format!("{} has no password of {role}", path.display())))?
+        }
+        (None, None) => {
+            return Err(Failure::Usage(
+                "name the password, too (-pwf, --password-file, or -pw, --password)".to_owned(),
+            ));
+        }
+    };
+    Ok(Some((role.clone(), password)))
+}
+
+/// Compat: nodetool's password file has lines of a role, blanks or tabs, and its password.
+fn password_in(text: &str, role: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (known, password) = line.split_once([' ', '\t'])?;
+        (known == role).then(|| password.trim().to_owned())
+    })
 }
 
 /// Requests a report and prints it.
@@ -92,6 +136,16 @@ pub fn drain(arguments: &AdminArguments) -> Result<(), Failure> {
     ask(arguments, "drain", &[], |_| "drain: done".to_owned())
 }
 
+/// Takes over the settings of the node's file.
+pub fn reload(arguments: &AdminArguments) -> Result<(), Failure> {
+    let report: ReloadReport = post_report(arguments, "reload", &[])?;
+    show(arguments, &report)?;
+    match report.needs_restart.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Told),
+    }
+}
+
 /// Requests an action and prints its result: as JSON, or as the text of `told`.
 pub fn ask(
     arguments: &AdminArguments,
@@ -153,4 +207,17 @@ fn escape(text: &str) -> String {
             false => format!("%{byte:02X}"),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::password_in;
+
+    #[test]
+    fn the_password_of_a_role_is_in_its_line() {
+        let text = "# comment\nalice  secret word \nbob\tother\n";
+        assert_eq!(password_in(text, "alice").as_deref(), Some("secret word"));
+        assert_eq!(password_in(text, "bob").as_deref(), Some("other"));
+        assert_eq!(password_in(text, "carol"), None);
+    }
 }

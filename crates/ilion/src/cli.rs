@@ -80,6 +80,8 @@ pub enum Command {
     ClearSnapshot(ClearSnapshotArguments),
     /// Flushes everything, so that the next start has nothing to replay.
     Drain(AdminArguments),
+    /// Takes over the settings of a running node's file, as far as they can be changed while it runs. Exit code 1 if some need a restart.
+    Reload(AdminArguments),
     /// Sets passwords on a stopped node.
     #[command(subcommand)]
     Auth(AuthCommand),
@@ -137,7 +139,7 @@ pub struct ImportArguments {
 }
 
 /// Arguments of `serve`.
-#[derive(Args, Default)]
+#[derive(Args, Clone, Default)]
 #[command(
     after_help = "Flags beat ILION_* variables, which beat the file. docs/settings.md lists all settings."
 )]
@@ -207,9 +209,30 @@ pub struct AdminArguments {
     /// The node's admin_token_file.
     #[arg(long, value_name = "FILE", env = "ILION_ADMIN_TOKEN_FILE")]
     pub admin_token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub login: LoginArguments,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// A role, for a node that wants a login for its administration.
+#[derive(Args, Default)]
+pub struct LoginArguments {
+    /// The role to log in with.
+    #[arg(long, value_name = "ROLE")]
+    pub username: Option<String>,
+    /// Its password; other users of this machine may see it.
+    #[arg(
+        long,
+        value_name = "PASSWORD",
+        requires = "username",
+        conflicts_with = "password_file"
+    )]
+    pub password: Option<String>,
+    /// A file with lines of a role and its password, as nodetool has it.
+    #[arg(long, value_name = "FILE", requires = "username")]
+    pub password_file: Option<PathBuf>,
 }
 
 /// Arguments of `invalidate-caches`.

@@ -9,8 +9,8 @@ use ilion_env::{Env, RealEnv, raise_descriptor_limit};
 use ilion_server::admin::{Access, AdminDoor, EngineAdmin};
 use ilion_server::settings::{Authenticator, Loaded, SETTINGS, Settings};
 use ilion_server::{
-    Entrance, Exposure, NewSuperuser, Node, OpenError, Port, Server, ServerOptions, StopSignals,
-    SuperuserChoice, check_exposure, start_logging,
+    Certificates, Entrance, Exposure, NewSuperuser, Node, OpenError, Port, Server, ServerOptions,
+    StopSignals, SuperuserChoice, check_exposure, reopen_log, start_logging,
 };
 
 use crate::Failure;
@@ -33,7 +33,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let superuser =
         SuperuserChoice::of(&*env, std::env::vars_os()).map_err(|error| Failure::Usage(error.to_string()))?;
     real.set_umask(settings.umask.0);
-    let log_path = start_logging(&env, &settings.log_path(), &settings.log_level).map_err(Failure::Failed)?;
+    let log_path = start_logging(&env, &settings).map_err(Failure::Failed)?;
     let began = env.monotonic_nanos();
     tell_start(&settings);
     for warning in &loaded.warnings {
@@ -61,12 +61,16 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     // Signals must be handled before the port is open: a client that can connect may also send one.
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
     let server = node.serve_at(port, &options).map_err(failed("cannot start"))?;
-    let admin = Arc::new(EngineAdmin::new(&node, &server, &settings));
+    let certificates = server.certificates();
+    let admin = EngineAdmin::new(&node, &server, &settings).with_reloading(reloading(&env, arguments));
+    let admin = Arc::new(admin);
     let door =
         AdminDoor::open(admin_port, access, admin, settings.admin_timeout).map_err(failed("cannot start"))?;
     tell_serving(&node, &server, &door, env.monotonic_nanos().saturating_sub(began));
-    greet(&settings, &server, &door, &log_path);
-    let signal = signals.wait().map_err(failed("cannot wait for signals"))?;
+    greet(&settings, &server, &door, log_path.as_deref());
+    let signal = signals
+        .wait(|| hang_up(&certificates))
+        .map_err(failed("cannot wait for signals"))?;
     let began = env.monotonic_nanos();
     tracing::info!(signal, "stopping");
     node.end_long_reads();
@@ -78,6 +82,26 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let millis = env.monotonic_nanos().saturating_sub(began) / 1_000_000;
     tracing::info!(millis, "stopped");
     Ok(())
+}
+
+/// Reads the sources of the settings again.
+fn reloading(
+    env: &Arc<dyn Env>,
+    arguments: &ServeArguments,
+) -> impl Fn() -> Result<Loaded, String> + Send + Sync + use<> {
+    let (env, arguments) = (env.clone(), arguments.clone());
+    move || load(&*env, &arguments).map_err(|failure| failure.to_string())
+}
+
+/// SIGHUP: the log file was renamed, or certificates are new.
+fn hang_up(certificates: &Certificates) {
+    if let Err(error) = reopen_log() {
+        tracing::error!("the log file cannot be opened again: {error}");
+    }
+    tracing::info!("SIGHUP: the log file was opened again");
+    if let Err(error) = certificates.reload() {
+        tracing::error!(%error, "certificates cannot be used: the old ones stay in use");
+    }
 }
 
 /// Logs the version, the directories, and settings that differ from their defaults.
@@ -160,7 +184,7 @@ pub fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure
 
 /// Prints addresses and directories.
 #[expect(clippy::print_stdout, reason = "what the operator wants to know first")]
-fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path) {
+fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: Option<&Path>) {
     let address = server.address();
     println!(
         "Ilion {} keeps its data in {}, its commit log in {}.",
@@ -177,9 +201,12 @@ fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path
         address.ip(),
         address.port()
     );
+    let place = match log_path {
+        Some(path) => format!("The log is in {}; dashboard", absolute(path).display()),
+        None => "Dashboard".to_owned(),
+    };
     println!(
-        "Logs are on stderr and in {}; dashboard, metrics and administration at http://{}.",
-        absolute(log_path).display(),
+        "{place}, metrics and administration at http://{}.",
         door.address()
     );
 }

@@ -8,7 +8,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `server`, `acceptor`, `options` | [`Server`]: starting and stopping; taking connections |
-//! | `port` | [`Port`]: a port that is bound, and not yet listened on |
+//! | `port`, `entry` | [`Port`]: a port that is bound, and not yet listened on; closing and opening that of clients |
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
 //! | `logins` | AUTH_RESPONSE: threads that check passwords |
 //! | `client_memory`, `descriptors`, `request_rate`, `overload` | limits for all clients together: memory; file descriptors; requests per second; the answer beyond |
@@ -29,10 +29,12 @@
 //! | `node`, `open_error`, `memory` | [`Node`]: engine, query layer and system tables, with or without a server |
 //! | `superuser`, `exposure` | the first superuser; addresses that need logins |
 //! | `disk_watch`, `ticker` | usage of the data disk; a thread that repeats an action |
+//! | `layer_options`, `budgets`, `guardrails` | the options of the layers below that the settings ask for |
+//! | `live` | [`LiveSettings`]: the settings that hold now, and changing them |
 //! | [`settings`] | the settings: file, environment, command line |
 //! | [`admin`] | administration over HTTP |
 //! | [`dashboard`] | the dashboard, on the same port |
-//! | `log_file`, `recent_log`, `signals` | logs; SIGINT and SIGTERM |
+//! | `log_file`, `recent_log`, `signals` | logs; SIGINT, SIGTERM and SIGHUP |
 //!
 //! The border between tokio and plain threads is in `queues`: tasks of tokio never execute a statement, threads
 //! never wait for a socket. When you add a limit of a connection, add it to `settings` and enforce it in `Session`.
@@ -56,12 +58,15 @@ mod described;
 mod descriptors;
 mod disk_watch;
 mod durability;
+mod entry;
 mod error_table;
 mod events;
 mod execute;
 mod exposure;
 mod guardrails;
 mod handshake;
+mod layer_options;
+mod live;
 mod log_file;
 mod logins;
 mod memory;
@@ -98,8 +103,10 @@ pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};
 pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
+pub use entry::Entry;
 pub use exposure::{Exposure, check_exposure};
-pub use log_file::start_logging;
+pub use live::{LiveSettings, ReloadReport};
+pub use log_file::{reopen_log, start_logging};
 pub use logins::{LoginCheck, NoLogins};
 pub use metrics::ServerMetrics;
 pub use node::Node;
@@ -107,7 +114,7 @@ pub use observers::{COST_KEY, Observers};
 pub use open_error::OpenError;
 pub use options::ServerOptions;
 pub use port::{Entrance, Port, PortError};
-pub use server::{Server, Services, StartError};
+pub use server::{Certificates, Server, Services, StartError};
 pub use signals::StopSignals;
 pub use statements::Statements;
 pub use superuser::{

@@ -28,6 +28,14 @@ fn read(env: &dyn Env, path: &Path) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// Resident memory of this process; `None` if the system does not tell.
+pub(crate) fn resident_bytes(env: &dyn Env) -> Option<u64> {
+    let text = read(env, Path::new("/proc/self/status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
 fn parse(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -18,6 +18,7 @@ use crate::client_memory::ClientMemory;
 use crate::clients::Clients;
 use crate::connection::Shared;
 use crate::durability::Durability;
+use crate::entry::Entry;
 use crate::events::Events;
 use crate::execute::Executor;
 use crate::logins::{LoginCheck, LoginThreads, Logins};
@@ -66,9 +67,25 @@ pub enum StartError {
     Threads(io::Error),
 }
 
+/// The certificates of client connections, if these are encrypted.
+#[derive(Clone)]
+pub struct Certificates(Option<Arc<Encryption>>);
+
+impl Certificates {
+    /// Reads the files now, for the connections that come; the old certificates stay in use if the new ones cannot be used.
+    ///
+    /// # Errors
+    /// The files cannot be read or used.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        self.0.as_ref().map_or(Ok(()), |encryption| encryption.reload())
+    }
+}
+
 /// A running CQL server.
 pub struct Server {
     address: SocketAddr,
+    entry: Entry,
+    encryption: Option<Arc<Encryption>>,
     runtime: Runtime,
     accepting: JoinHandle<()>,
     stopping: watch::Sender<bool>,
@@ -129,14 +146,15 @@ impl Server {
         )
         .map_err(StartError::Threads)?;
         let (stopping, stopped) = watch::channel(false);
-        let acceptor = Acceptor::new(
+        let encryption = encryption.map(Arc::new);
+        let (acceptor, entry) = Acceptor::new(
             options.clone(),
             Shared {
                 clock,
                 queues: workers.queues.clone(),
                 metrics: metrics.clone(),
                 logins,
-                encryption: encryption.map(Arc::new),
+                encryption: encryption.clone(),
                 rate: options
                     .requests_per_sec_max
                     .map(|rate| Arc::new(RequestRate::new(rate))),
@@ -144,10 +162,13 @@ impl Server {
             events.clone(),
             memory,
             stopped,
+            address,
         );
         let accepting = runtime.spawn(acceptor.run(listener));
         Ok(Self {
             address,
+            entry,
+            encryption,
             runtime,
             accepting,
             stopping,
@@ -161,6 +182,16 @@ impl Server {
     /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Closes and opens its port.
+    pub fn entry(&self) -> Entry {
+        self.entry.clone()
+    }
+
+    /// Reads the certificates of client connections.
+    pub fn certificates(&self) -> Certificates {
+        Certificates(self.encryption.clone())
     }
 
     /// Sends an event to the clients that registered for it.

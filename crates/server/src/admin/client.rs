@@ -4,6 +4,8 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
 /// Why a request failed.
@@ -25,6 +27,9 @@ pub enum ClientError {
     /// The node refused the request, for this reason.
     #[error("the node refused: {0}")]
     Refused(String),
+    /// The node failed, for this reason; its log has more.
+    #[error("the node failed: {0}")]
+    Failed(String),
 }
 
 /// Longest answer.
@@ -34,19 +39,36 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 #[derive(Clone, Debug)]
 pub struct AdminClient {
     address: SocketAddr,
-    token: Option<String>,
+    /// The value of the header Authorization.
+    authorization: Option<String>,
 }
 
 impl AdminClient {
     /// A client of the node with this `admin_address` and `admin_port`.
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, token: None }
+        Self {
+            address,
+            authorization: None,
+        }
     }
 
     /// Sends this token with each request.
     #[must_use]
     pub fn with_token(self, token: Option<String>) -> Self {
-        Self { token, ..self }
+        Self {
+            authorization: token.map(|token| format!("Bearer {token}")),
+            ..self
+        }
+    }
+
+    /// Sends this role and password with each request.
+    #[must_use]
+    pub fn with_login(self, role: &str, password: &str) -> Self {
+        let login = BASE64_STANDARD.encode(format!("{role}:{password}"));
+        Self {
+            authorization: Some(format!("Basic {login}")),
+            ..self
+        }
     }
 
     /// Requests a report.
@@ -79,16 +101,17 @@ impl AdminClient {
         }
         let error: Value = serde_json::from_str(body).map_err(|_| foreign())?;
         let reason = error["error"].as_str().ok_or_else(foreign)?;
-        Err(ClientError::Refused(reason.to_owned()))
+        match status {
+            500 => Err(ClientError::Failed(reason.to_owned())),
+            _ => Err(ClientError::Refused(reason.to_owned())),
+        }
     }
 
     fn exchange(&self, method: &str, path: &str) -> io::Result<String> {
         let mut stream = TcpStream::connect_timeout(&self.address, Duration::from_secs(5))?;
         let address = self.address;
-        let shown = self.token.as_ref();
-        let shown = shown.map_or(String::new(), |token| {
-            format!("Authorization: Bearer {token}\r\n")
-        });
+        let shown = self.authorization.as_ref();
+        let shown = shown.map_or(String::new(), |value| format!("Authorization: {value}\r\n"));
         write!(
             stream,
             "{method} {path} HTTP/1.0\r\nHost: {address}\r\n{shown}Content-Length: 0\r\nConnection: close\r\n\r\n"

@@ -16,10 +16,10 @@ use tokio::runtime::Runtime;
 
 use super::listen::serve;
 use super::{
-    Access, Admin, AdminError, AuditLogOrder, AutoCompactionOrder, BackupOrder, BackupReport, CacheChoice,
-    CacheOrder, ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder, NodeTable, SSTablesOrder,
-    SnapshotOrder, StopOrder, TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder,
-    TraceProbabilityReport,
+    Access, Admin, AdminError, AuditLogOrder, AutoCompactionOrder, BackupOrder, BackupReport, BinaryReport,
+    CacheChoice, CacheOrder, ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder, NodeTable,
+    RewriteOrder, SSTablesOrder, SettingsOrder, SnapshotOrder, StopOrder, TableChoice, TablePlace,
+    ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
 };
 
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
@@ -111,6 +111,14 @@ fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
         .route("/admin/compaction-history", get(compaction_history))
         .route("/admin/thread-pools", get(thread_pools))
         .route("/admin/clients", get(clients))
+        .route("/admin/node", get(node))
+        .route("/admin/view-built", get(view_built))
+        .route("/admin/settings", get(settings).post(change_settings))
+        .route("/admin/reload", post(reload))
+        .route("/admin/reload-certificates", post(reload_certificates))
+        .route("/admin/binary", get(binary).post(set_binary))
+        .route("/admin/rewrite", post(rewrite))
+        .route("/admin/verify", post(verify))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
         .route("/api/spectrogram", get(spectrogram))
@@ -118,6 +126,9 @@ fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
         .route("/api/query", post(query))
         .merge(dashboard::pages())
         .layer(middleware::from_fn_with_state((Arc::new(access), timeout), admit))
+        // Who asks whether the node is well has no token.
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
         .with_state(admin)
 }
 
@@ -178,7 +189,7 @@ async fn auto_compaction(State(admin): Shared, Query(order): Query<AutoCompactio
 
 async fn compaction_throughput(State(admin): Shared, Query(order): Query<ThroughputOrder>) -> Response {
     in_thread(move || {
-        admin.set_compaction_throughput(&order);
+        admin.set_compaction_throughput(&order)?;
         Ok(Json(json!({})).into_response())
     })
     .await
@@ -274,8 +285,11 @@ async fn backup(State(admin): Shared) -> Response {
 }
 
 async fn set_backup(State(admin): Shared, Query(order): Query<BackupOrder>) -> Response {
-    admin.set_backing_up(order.on);
-    Json(json!({})).into_response()
+    in_thread(move || {
+        admin.set_backing_up(order.on)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
 }
 
 async fn audit_log(State(admin): Shared) -> Response {
@@ -308,6 +322,73 @@ async fn thread_pools(State(admin): Shared) -> Response {
 
 async fn clients(State(admin): Shared) -> Response {
     in_thread(move || Ok(Json(admin.node_table(NodeTable::Clients)?).into_response())).await
+}
+
+async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+async fn readyz(State(admin): Shared) -> Response {
+    in_thread(move || {
+        Ok(match admin.unready() {
+            None => "ok\n".into_response(),
+            Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
+        })
+    })
+    .await
+}
+
+async fn node(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.node()).into_response())).await
+}
+
+async fn view_built(State(admin): Shared, Query(view): Query<TableChoice>) -> Response {
+    in_thread(move || Ok(Json(json!({ "built": admin.is_view_built(&view)? })).into_response())).await
+}
+
+async fn settings(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.settings()).into_response())).await
+}
+
+async fn change_settings(State(admin): Shared, Query(order): Query<SettingsOrder>) -> Response {
+    in_thread(move || {
+        admin.change_settings(&order)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn reload(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.reload()?).into_response())).await
+}
+
+async fn reload_certificates(State(admin): Shared) -> Response {
+    in_thread(move || {
+        admin.reload_certificates()?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn binary(State(admin): Shared) -> Response {
+    let on = admin.is_open();
+    Json(BinaryReport { on }).into_response()
+}
+
+async fn set_binary(State(admin): Shared, Query(wanted): Query<BinaryReport>) -> Response {
+    in_thread(move || {
+        admin.set_open(wanted.on)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn rewrite(State(admin): Shared, Query(order): Query<RewriteOrder>) -> Response {
+    in_thread(move || Ok(Json(json!({ "sstables": admin.rewrite(&order)? })).into_response())).await
+}
+
+async fn verify(State(admin): Shared, Query(tables): Query<TableChoice>) -> Response {
+    in_thread(move || Ok(Json(admin.verify(&tables)?).into_response())).await
 }
 
 async fn export(State(admin): Shared, Query(place): Query<TablePlace>) -> Response {

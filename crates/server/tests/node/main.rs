@@ -15,6 +15,7 @@ mod caches;
 mod certificates;
 mod costs;
 mod functions;
+mod live;
 mod logins;
 mod masks;
 mod metrics;
