@@ -27,6 +27,7 @@
 //! | `statements`, `durability` | the interfaces to the layers below |
 //! | `system` | the tables that the server fills |
 //! | `node`, `open_error`, `memory` | [`Node`]: engine, query layer and system tables, with or without a server |
+//! | `process` | what the system tells about this process |
 //! | `superuser`, `exposure` | the first superuser; addresses that need logins |
 //! | `disk_watch`, `ticker` | usage of the data disk; a thread that repeats an action |
 //! | `layer_options`, `budgets`, `guardrails` | the options of the layers below that the settings ask for |
@@ -77,6 +78,7 @@ mod open_error;
 mod options;
 mod overload;
 mod port;
+mod process;
 mod queues;
 mod recent_log;
 mod request;

@@ -55,6 +55,7 @@ mod node;
 mod node_tables;
 mod of_engine;
 mod paths;
+mod process_metrics;
 mod report;
 mod rewrite;
 mod settings;

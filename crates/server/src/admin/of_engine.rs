@@ -15,6 +15,7 @@ use prometheus_client::registry::Registry;
 use super::audit_log::AuditMetrics;
 use super::engine_metrics::EngineMetrics;
 use super::node::replication;
+use super::process_metrics::{DiskMetrics, ProcessMetrics, register_build};
 use super::table_times::TableTimes;
 use super::{
     Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, CacheOrder, CacheReport,
@@ -30,8 +31,9 @@ use crate::clients::Clients;
 use crate::costs::TableCosts;
 use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 use crate::entry::Entry;
-use crate::memory::{machine_bytes, resident_bytes};
+use crate::memory::machine_bytes;
 use crate::node::Node;
+use crate::process::resident_bytes;
 use crate::server::{Certificates, Server};
 use crate::settings::{Loaded, Settings};
 use crate::system::RELEASE_VERSION;
@@ -65,8 +67,20 @@ type Reloading = Box<dyn Fn() -> Result<Loaded, String> + Send + Sync>;
 impl EngineAdmin {
     /// Registers the metrics of the node and the server.
     pub fn new(node: &Node, server: &Server, settings: &Settings) -> Self {
-        let mut registry = Registry::with_prefix("ilion");
-        server.register_metrics(&mut registry);
+        let mut all = Registry::default();
+        let env = node.engine().env();
+        all.register_collector(Box::new(ProcessMetrics {
+            env: env.clone(),
+            started_secs: env.now_micros() / 1_000_000,
+        }));
+        let registry = all.sub_registry_with_prefix("ilion");
+        register_build(registry, RELEASE_VERSION);
+        registry.register_collector(Box::new(DiskMetrics {
+            env: env.clone(),
+            data: settings.data_path(),
+            commitlog: settings.commitlog_path(),
+        }));
+        server.register_metrics(registry);
         registry.register_collector(Box::new(EngineMetrics(node.engine().clone())));
         registry.register_collector(Box::new(AuditMetrics(node.auditor().clone())));
         registry.register_collector(Box::new(TableTimes(node.observers().costs.clone())));
@@ -85,7 +99,7 @@ impl EngineAdmin {
         Self {
             node: node.clone(),
             clients: server.clients(),
-            registry,
+            registry: all,
             info,
             settings: settings.clone(),
             started_nanos: node.engine().env().monotonic_nanos(),
