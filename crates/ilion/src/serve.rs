@@ -13,6 +13,8 @@ use ilion_server::{
     StopSignals, SuperuserChoice, check_exposure, reopen_log, start_logging,
 };
 
+use sd_notify::NotifyState;
+
 use crate::Failure;
 use crate::cli::ServeArguments;
 
@@ -68,11 +70,13 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         AdminDoor::open(admin_port, access, admin, settings.admin_timeout).map_err(failed("cannot start"))?;
     tell_serving(&node, &server, &door, env.monotonic_nanos().saturating_sub(began));
     greet(&settings, &server, &door, log_path.as_deref());
+    tell_service_manager(&[NotifyState::Ready]);
     let signal = signals
         .wait(|| hang_up(&certificates))
         .map_err(failed("cannot wait for signals"))?;
     let began = env.monotonic_nanos();
     tracing::info!(signal, "stopping");
+    tell_service_manager(&[NotifyState::Stopping]);
     node.end_long_reads();
     server.stop(PATIENCE);
     drop(door);
@@ -82,6 +86,13 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let millis = env.monotonic_nanos().saturating_sub(began) / 1_000_000;
     tracing::info!(millis, "stopped");
     Ok(())
+}
+
+/// Tells systemd, if it has started the node (`Type=notify`).
+fn tell_service_manager(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(false, states) {
+        tracing::warn!(%error, "the service manager cannot be told");
+    }
 }
 
 /// Reads the sources of the settings again.
