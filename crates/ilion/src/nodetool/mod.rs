@@ -125,9 +125,7 @@ fn of_nodetool(given: &[OsString]) -> Result<Route, Failure> {
             all.extend(place.arguments().into_iter().map(OsString::from));
             Ok(Route::Alias(all))
         }
-        Act::Refused(reason) => Err(Failure::nodetool(format!(
-            "nodetool {verb} means nothing here: {reason}"
-        ))),
+        Act::Refused(reason) => Err(Failure::nodetool(format!("{verb} means nothing here: {reason}"))),
     }
 }
 
@@ -213,7 +211,7 @@ mod tests {
             ("nodetool statusbinary x", "Found unexpected parameters: [x]"),
             (
                 "nodetool decommission",
-                "nodetool decommission means nothing here: there is one node",
+                "decommission means nothing here: there is one node",
             ),
         ] {
             assert_eq!(own(given), expected, "{given}");
