@@ -106,10 +106,10 @@ fn reloading(
 
 /// SIGHUP: the log file was renamed, or certificates are new.
 fn hang_up(certificates: &Certificates) {
-    if let Err(error) = reopen_log() {
-        tracing::error!("the log file cannot be opened again: {error}");
+    match reopen_log() {
+        Ok(()) => tracing::info!("SIGHUP: the log file was opened again"),
+        Err(error) => tracing::error!("the log file cannot be opened again: {error}"),
     }
-    tracing::info!("SIGHUP: the log file was opened again");
     if let Err(error) = certificates.reload() {
         tracing::error!(%error, "certificates cannot be used: the old ones stay in use");
     }

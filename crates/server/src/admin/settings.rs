@@ -38,15 +38,13 @@ pub struct SettingsOrder {
 
 impl SettingsOrder {
     pub(super) fn pairs(&self) -> Result<Vec<(&str, &str)>, String> {
-        let pair = |line: &'_ str| -> Result<(usize, usize), String> {
-            let at = line
-                .find('=')
-                .ok_or_else(|| format!("expected name=value, got {line:?}"))?;
-            Ok((at, line.len()))
-        };
+        let expected = |line: &str| format!("expected name=value, got {line:?}");
         self.assignments
             .lines()
-            .map(|line| pair(line).map(|(at, _)| (line[..at].trim(), line[at + 1..].trim())))
+            .map(|line| {
+                let (name, value) = line.split_once('=').ok_or_else(|| expected(line))?;
+                Ok((name.trim(), value.trim()))
+            })
             .collect()
     }
 }
