@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 
 use ilion_env::{Env, RealEnv};
+use ilion_server::ReloadReport;
 use ilion_server::admin::{AdminClient, read_token};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -139,6 +140,16 @@ pub fn set_cache_keys(arguments: &CacheKeysArguments) -> Result<(), Failure> {
 /// Flushes everything.
 pub fn drain(arguments: &AdminArguments) -> Result<(), Failure> {
     ask(arguments, "drain", &[], |_| "drain: done".to_owned())
+}
+
+/// Takes over the settings of the node's file.
+pub fn reload(arguments: &AdminArguments) -> Result<(), Failure> {
+    let report: ReloadReport = post_report(arguments, "reload", &[])?;
+    show(arguments, &report)?;
+    match report.needs_restart.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Told),
+    }
 }
 
 /// Requests an action and prints its result: as JSON, or as the text of `told`.

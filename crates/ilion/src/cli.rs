@@ -80,6 +80,8 @@ pub enum Command {
     ClearSnapshot(ClearSnapshotArguments),
     /// Flushes everything, so that the next start has nothing to replay.
     Drain(AdminArguments),
+    /// Takes over the settings of a running node's file, as far as they can be changed while it runs. Exit code 1 if some need a restart.
+    Reload(AdminArguments),
     /// Sets passwords on a stopped node.
     #[command(subcommand)]
     Auth(AuthCommand),
@@ -137,7 +139,7 @@ pub struct ImportArguments {
 }
 
 /// Arguments of `serve`.
-#[derive(Args, Default)]
+#[derive(Args, Clone, Default)]
 #[command(
     after_help = "Flags beat ILION_* variables, which beat the file. docs/settings.md lists all settings."
 )]
@@ -226,7 +228,7 @@ pub struct AdminArguments {
 }
 
 /// The role that a node with logins is asked as.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct LoginArguments {
     /// Role to log in as.
     #[arg(short, long, value_name = "ROLE", env = "ILION_USERNAME")]

@@ -18,6 +18,7 @@ use crate::client_memory::ClientMemory;
 use crate::clients::Clients;
 use crate::connection::Shared;
 use crate::durability::Durability;
+use crate::entry::Entry;
 use crate::events::Events;
 use crate::execute::Executor;
 use crate::logins::{LoginCheck, LoginThreads, Logins};
@@ -66,10 +67,26 @@ pub enum StartError {
     Threads(io::Error),
 }
 
+/// The certificates of client connections, if these are encrypted.
+#[derive(Clone)]
+pub struct Certificates(Option<Arc<Encryption>>);
+
+impl Certificates {
+    /// Reads the files now, for the connections that come; the old certificates stay in use if the new ones cannot be used.
+    ///
+    /// # Errors
+    /// The files cannot be read or used.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        self.0.as_ref().map_or(Ok(()), |encryption| encryption.reload())
+    }
+}
+
 /// A running CQL server.
 pub struct Server {
     address: SocketAddr,
     encrypted_address: Option<SocketAddr>,
+    entry: Entry,
+    encryption: Option<Arc<Encryption>>,
     runtime: Runtime,
     accepting: JoinHandle<()>,
     stopping: watch::Sender<bool>,
@@ -105,7 +122,7 @@ impl Server {
         let address = main.address();
         let encrypted_address = encrypted.as_ref().map(Port::address);
         let listener = runtime.block_on(async { main.listen() })?;
-        let encrypted_listener = runtime.block_on(async { encrypted.map(Port::listen).transpose() })?;
+        let second_listener = runtime.block_on(async { encrypted.map(Port::listen).transpose() })?;
         let (all_bytes, address_bytes) = options.client_memory(machine_bytes(&*services.env));
         let memory = ClientMemory::new(all_bytes, address_bytes);
         let metrics = ServerMetrics::new(memory.clone());
@@ -141,11 +158,11 @@ impl Server {
         let (stopping, stopped) = watch::channel(false);
         let known_logins = Arc::downgrade(&logins);
         let encryption = encryption.map(Arc::new);
-        let (on_main, on_encrypted) = match encrypted_listener {
-            None => (encryption, None),
-            Some(listener) => (None, Some((listener, encryption))),
+        let (on_main, on_second) = match second_listener {
+            None => (encryption.clone(), None),
+            Some(listener) => (None, Some(listener)),
         };
-        let acceptor = Acceptor::new(
+        let (acceptor, mut entry) = Acceptor::new(
             options.clone(),
             Shared {
                 clock,
@@ -160,8 +177,13 @@ impl Server {
             events.clone(),
             memory,
             stopped,
+            address,
         );
-        let second = on_encrypted.map(|(listener, encryption)| (acceptor.beside(encryption), listener));
+        let second = on_second.zip(encrypted_address).map(|(listener, address)| {
+            let (second, entry_of_second) = acceptor.beside(address, encryption.clone());
+            entry.join(entry_of_second);
+            (second, listener)
+        });
         let accepting = runtime.spawn(async move {
             let second = async {
                 if let Some((acceptor, listener)) = second {
@@ -173,6 +195,8 @@ impl Server {
         Ok(Self {
             address,
             encrypted_address,
+            entry,
+            encryption,
             runtime,
             accepting,
             stopping,
@@ -192,6 +216,16 @@ impl Server {
     /// The address of the second port, which is encrypted while the first is not.
     pub fn encrypted_address(&self) -> Option<SocketAddr> {
         self.encrypted_address
+    }
+
+    /// Closes and opens its ports.
+    pub fn entry(&self) -> Entry {
+        self.entry.clone()
+    }
+
+    /// Reads the certificates of client connections.
+    pub fn certificates(&self) -> Certificates {
+        Certificates(self.encryption.clone())
     }
 
     /// Sends an event to the clients that registered for it.

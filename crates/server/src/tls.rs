@@ -205,6 +205,19 @@ impl Encryption {
         current.config.clone()
     }
 
+    /// Reads the files now; the old ones stay in use if the new ones cannot be used.
+    ///
+    /// # Errors
+    /// The files cannot be read or used.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        let mut current = self.current.lock();
+        let written_secs = written(&*self.env, &self.options);
+        current.config = Arc::new(self.options.load(&*self.env)?);
+        current.written_secs = written_secs;
+        tracing::info!(keystore = %self.options.keystore.display(), "certificates were read again");
+        Ok(())
+    }
+
     fn look_again(&self, current: &mut Current) {
         let written_secs = written(&*self.env, &self.options);
         if written_secs == current.written_secs {

@@ -235,8 +235,6 @@ impl Shared {
             return Ok(());
         }
         let env = &*self.env;
-        let pause = self.options.snapshots.links_per_sec.filter(|links| *links > 0);
-        let pause = pause.map(|links| Duration::from_secs(1) / links);
         let directory: Arc<Path> = set.directory.as_path().into();
         for entry in env.list(&set.directory)? {
             let Some((descriptor, component)) = Descriptor::parse(&directory, &entry.name) else {
@@ -251,8 +249,8 @@ impl Shared {
                 Err(error) if error.is_not_found() && is_beside(&component) => {}
                 linked => linked?,
             }
-            if let Some(pause) = pause {
-                self.background.pause(pause);
+            if let Some(links) = self.adjusted.links_per_sec() {
+                self.background.pause(Duration::from_secs(1) / links);
             }
         }
         Ok(())

@@ -25,6 +25,7 @@ type LoginKey = (String, Option<IpAddr>);
 pub struct AccessControl {
     pub(super) tables: AuthTables,
     pub(super) options: AccessOptions,
+    validity: Validity,
     data_center: String,
     logins: Mutex<HashMap<LoginKey, Arc<Login>>>,
     /// Hashes of passwords, with the time when each was read.
@@ -36,6 +37,21 @@ pub struct AccessControl {
     pub(super) turn: Mutex<()>,
     /// Compared with the passwords of roles that do not exist, so that these take as long as others.
     dummy_hash: String,
+}
+
+/// How long what was read from `system_auth` is kept.
+struct Validity {
+    rights_nanos: AtomicU64,
+    credentials_nanos: AtomicU64,
+}
+
+impl Validity {
+    fn of(options: &AccessOptions) -> Self {
+        Self {
+            rights_nanos: AtomicU64::new(options.rights_validity_nanos()),
+            credentials_nanos: AtomicU64::new(options.credentials_validity_nanos()),
+        }
+    }
 }
 
 impl AccessControl {
@@ -52,6 +68,7 @@ impl AccessControl {
         Self {
             tables: AuthTables::new(store, query_options.clone()),
             data_center: query_options.data_center.clone(),
+            validity: Validity::of(&options),
             options,
             logins: Mutex::default(),
             hashes: Mutex::default(),
@@ -59,6 +76,22 @@ impl AccessControl {
             changes: AtomicU64::new(1),
             turn: Mutex::default(),
             dummy_hash,
+        }
+    }
+
+    /// Changes how long rights and hashes of passwords are kept; those that are kept are read again.
+    pub(crate) fn change_validity(&self, options: &AccessOptions) {
+        let changed = Validity::of(options);
+        let is_changed = [
+            (&self.validity.rights_nanos, changed.rights_nanos),
+            (&self.validity.credentials_nanos, changed.credentials_nanos),
+        ]
+        .map(|(kept, changed)| {
+            let changed = changed.into_inner();
+            kept.swap(changed, Ordering::Relaxed) != changed
+        });
+        if is_changed.contains(&true) {
+            self.forget();
         }
     }
 
@@ -156,7 +189,7 @@ impl AccessControl {
         let now = self.now_nanos();
         let hashes = self.hashes.lock();
         let (read_at, hash) = hashes.get(role)?;
-        let is_valid = now.saturating_sub(*read_at) < self.options.credentials_validity_nanos();
+        let is_valid = now.saturating_sub(*read_at) < self.validity.credentials_nanos.load(Ordering::Relaxed);
         is_valid.then(|| hash.clone())
     }
 
@@ -276,7 +309,7 @@ impl AccessControl {
             None => false,
         };
         rights.change = change;
-        rights.valid_until_nanos = now.saturating_add(self.options.rights_validity_nanos());
+        rights.valid_until_nanos = now.saturating_add(self.validity.rights_nanos.load(Ordering::Relaxed));
         let rights = Arc::new(rights);
         login.is_superuser.store(rights.is_superuser(), Ordering::Relaxed);
         login.rights.store(rights.clone());

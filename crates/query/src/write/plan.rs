@@ -229,11 +229,30 @@ fn checked(
         table.kind == TableKind::View,
         "Cannot directly modify a materialized view",
     )?;
-    if table.kind == TableKind::Virtual {
-        return Err(Error::Invalid(format!(
-            "Modification is not supported by table {}.{}",
-            table.keyspace, table.name
-        )));
-    }
     Ok(plan)
+}
+
+/// The rules for tables that are computed when they are read: some can be updated.
+///
+/// Compat: messages of `ModificationStatement`.
+pub(super) fn check_virtual(plan: &ModifyPlan, context: &PlanContext<'_>) -> Result<(), Error> {
+    let table = &plan.table;
+    if table.kind != TableKind::Virtual {
+        return Ok(());
+    }
+    let refuse_if = |refused: bool, what: &str| match refused {
+        true => Err(Error::Invalid(format!(
+            "{what} by table {}.{}",
+            table.keyspace, table.name
+        ))),
+        false => Ok(()),
+    };
+    refuse_if(
+        !context.store.is_settable(table.id),
+        "Modification is not supported",
+    )?;
+    refuse_if(plan.kind == Kind::Delete, "Deletion is not supported")?;
+    refuse_if(plan.is_conditional(), "Conditional updates are not supported")?;
+    refuse_if(plan.has_timestamp(), "Custom timestamp is not supported")?;
+    refuse_if(plan.timing.has_ttl(), "Expiring columns are not supported")
 }

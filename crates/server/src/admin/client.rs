@@ -42,6 +42,9 @@ pub enum ClientError {
     /// The node refused the request, for this reason.
     #[error("the node refused: {0}")]
     Refused(String),
+    /// The node failed, for this reason; its log has more.
+    #[error("the node failed: {0}")]
+    Failed(String),
 }
 
 /// Longest answer.
@@ -152,6 +155,7 @@ impl AdminClient {
         let reason = error["error"].as_str().ok_or_else(foreign)?;
         Err(match status {
             401 => ClientError::Unknown(reason.to_owned()),
+            500 => ClientError::Failed(reason.to_owned()),
             _ => ClientError::Refused(reason.to_owned()),
         })
     }
@@ -190,7 +194,31 @@ fn split_answer(answer: &str) -> Option<(u16, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::split_answer;
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::TcpListener;
+
+    use super::{AdminClient, split_answer};
+
+    #[test]
+    fn a_login_is_shown_in_the_header() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = AdminClient::new(listener.local_addr().unwrap()).with_login("alice", "open sesame");
+        let answering = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let head: Vec<String> = lines
+                .map_while(Result::ok)
+                .take_while(|line| !line.is_empty())
+                .collect();
+            stream.write_all(b"HTTP/1.0 200 OK\r\n\r\n{}").unwrap();
+            head
+        });
+        client.post("/admin/flush").unwrap();
+        let head = answering.join().unwrap();
+        // RFC 7617.
+        let expected = "Authorization: Basic YWxpY2U6b3BlbiBzZXNhbWU=";
+        assert!(head.iter().any(|line| line == expected), "{head:?}");
+    }
 
     #[test]
     fn status_and_body_are_found() {

@@ -18,9 +18,9 @@ use super::entry::{Caller, Entry, admit, routes};
 use super::listen::{Serving, serve};
 use super::{
     Access, AccessError, Admin, AdminError, AuditLogOrder, AutoCompactionOrder, BackupOrder, BackupReport,
-    CacheChoice, CacheOrder, ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder, NodeTable, RoleLogins,
-    SSTablesOrder, SnapshotOrder, StopOrder, TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder,
-    TraceProbabilityReport,
+    BinaryReport, CacheChoice, CacheOrder, ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder,
+    NodeTable, RewriteOrder, RoleLogins, SSTablesOrder, SettingsOrder, SnapshotOrder, StopOrder, TableChoice,
+    TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
 };
 
 use crate::certificate::CertificateLogins;
@@ -158,15 +158,30 @@ fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
         .route("/admin/compaction-history", get(compaction_history))
         .route("/admin/thread-pools", get(thread_pools))
         .route("/admin/clients", get(clients))
+        .route("/admin/node", get(node))
+        .route("/admin/view-built", get(view_built))
+        .route("/admin/settings", get(settings).post(change_settings))
+        .route("/admin/reload", post(reload))
+        .route("/admin/reload-certificates", post(reload_certificates))
+        .route("/admin/binary", get(binary).post(set_binary))
+        .route("/admin/rewrite", post(rewrite))
+        .route("/admin/verify", post(verify))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
         .route("/api/spectrogram", get(spectrogram))
         .route("/api/slowest", get(slowest))
         .route("/api/query", post(query))
         .merge(dashboard::pages())
-        .with_state(admin)
+        .with_state(admin.clone())
         .merge(routes(entry.clone()))
         .layer(middleware::from_fn_with_state(entry, admit))
+        // Whoever asks whether the node is well needs no login.
+        .merge(
+            Router::new()
+                .route("/healthz", get(healthz))
+                .route("/readyz", get(readyz))
+                .with_state(admin),
+        )
 }
 
 async fn metrics(State(admin): Shared) -> Response {
@@ -204,7 +219,7 @@ async fn auto_compaction(State(admin): Shared, Query(order): Query<AutoCompactio
 
 async fn compaction_throughput(State(admin): Shared, Query(order): Query<ThroughputOrder>) -> Response {
     in_thread(move || {
-        admin.set_compaction_throughput(&order);
+        admin.set_compaction_throughput(&order)?;
         Ok(Json(json!({})).into_response())
     })
     .await
@@ -300,8 +315,11 @@ async fn backup(State(admin): Shared) -> Response {
 }
 
 async fn set_backup(State(admin): Shared, Query(order): Query<BackupOrder>) -> Response {
-    admin.set_backing_up(order.on);
-    Json(json!({})).into_response()
+    in_thread(move || {
+        admin.set_backing_up(order.on)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
 }
 
 async fn audit_log(State(admin): Shared) -> Response {
@@ -334,6 +352,73 @@ async fn thread_pools(State(admin): Shared) -> Response {
 
 async fn clients(State(admin): Shared) -> Response {
     in_thread(move || Ok(Json(admin.node_table(NodeTable::Clients)?).into_response())).await
+}
+
+async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+async fn readyz(State(admin): Shared) -> Response {
+    in_thread(move || {
+        Ok(match admin.unready() {
+            None => "ok\n".into_response(),
+            Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
+        })
+    })
+    .await
+}
+
+async fn node(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.node()).into_response())).await
+}
+
+async fn view_built(State(admin): Shared, Query(view): Query<TableChoice>) -> Response {
+    in_thread(move || Ok(Json(json!({ "built": admin.is_view_built(&view)? })).into_response())).await
+}
+
+async fn settings(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.settings()).into_response())).await
+}
+
+async fn change_settings(State(admin): Shared, Query(order): Query<SettingsOrder>) -> Response {
+    in_thread(move || {
+        admin.change_settings(&order)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn reload(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.reload()?).into_response())).await
+}
+
+async fn reload_certificates(State(admin): Shared) -> Response {
+    in_thread(move || {
+        admin.reload_certificates()?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn binary(State(admin): Shared) -> Response {
+    let on = admin.is_open();
+    Json(BinaryReport { on }).into_response()
+}
+
+async fn set_binary(State(admin): Shared, Query(wanted): Query<BinaryReport>) -> Response {
+    in_thread(move || {
+        admin.set_open(wanted.on)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn rewrite(State(admin): Shared, Query(order): Query<RewriteOrder>) -> Response {
+    in_thread(move || Ok(Json(json!({ "sstables": admin.rewrite(&order)? })).into_response())).await
+}
+
+async fn verify(State(admin): Shared, Query(tables): Query<TableChoice>) -> Response {
+    in_thread(move || Ok(Json(admin.verify(&tables)?).into_response())).await
 }
 
 async fn export(State(admin): Shared, Query(place): Query<TablePlace>) -> Response {

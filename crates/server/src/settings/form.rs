@@ -141,6 +141,14 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Form::parse(text)
 }
 
+/// Parses a size as settings have it.
+///
+/// # Errors
+/// The text says what was expected.
+pub fn parse_size(text: &str) -> Result<Size, String> {
+    Form::parse(text)
+}
+
 impl Form for Duration {
     fn parse(text: &str) -> Result<Self, String> {
         parse_quantity(text, &DURATION_UNITS)

@@ -12,8 +12,8 @@ use ilion_types::Partitioner;
 
 use super::choices::{
     AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
-    ClientCertificates, CommitLogSync, NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat,
-    SSTableLookup, StorageCompatibility,
+    ClientCertificates, CommitLogSync, LogFormat, LogTargets, NetworkAuthorizer, RoleManager, RollCycle,
+    SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, LogFilter, Names, Rate, Secret, Size, Umask};
@@ -30,6 +30,14 @@ pub struct Setting {
     pub(super) legacy: &'static [(&'static str, &'static str)],
     pub(super) parse: fn(&mut Settings, &str) -> Result<(), String>,
     pub(super) print: fn(&Settings) -> String,
+}
+
+impl Setting {
+    /// Copies its value.
+    pub(crate) fn copy(&self, from: &Settings, to: &mut Settings) {
+        let copied = (self.parse)(to, &(self.print)(from));
+        debug_assert!(copied.is_ok(), "what is printed parses");
+    }
 }
 
 macro_rules! settings {
@@ -486,6 +494,10 @@ settings! {
     trace_type_query_ttl: Duration = "1d", was "tracetype_query_ttl" in "s";
     /// What is logged, as a filter of `tracing`: info, debug, or ilion_server=debug,info.
     log_level: LogFilter = "info";
+    /// Where the log goes: stderr, file (in `log_directory`), journal (of systemd), separated by commas; none: nowhere.
+    log_to: LogTargets = "stderr, file";
+    /// Lines of the log on stderr and in files: text, or json.
+    log_format: LogFormat = "text";
 }
 
 impl Settings {

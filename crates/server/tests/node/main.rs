@@ -16,6 +16,7 @@ mod certificates;
 mod costs;
 mod entry;
 mod functions;
+mod live;
 mod logins;
 mod masks;
 mod metrics;
