@@ -140,6 +140,11 @@ impl Place {
     }
 }
 
+/// The failure for a keyspace that does not exist. Compat: the message of `NodeTool`.
+pub fn missing_keyspace(keyspace: &str) -> Failure {
+    Failure::nodetool(format!("Keyspace [{keyspace}] does not exist."))
+}
+
 /// A verb with its arguments.
 #[derive(Clone, Debug)]
 pub struct Call {

@@ -2,8 +2,7 @@
 
 use ilion_server::admin::{NodeReport, VerifyReport};
 
-use super::call::Call;
-use super::tables::missing_keyspace;
+use super::call::{Call, missing_keyspace};
 use crate::Failure;
 use crate::ask::say;
 

@@ -8,7 +8,7 @@ use ilion_server::admin::{
 };
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::call::{Call, missing_keyspace};
 use super::node::running;
 use crate::Failure;
 use crate::ask::say;
@@ -366,11 +366,6 @@ pub fn status_autocompaction(call: &Call) -> Result<(), Failure> {
         _ => "partially running",
     });
     Ok(())
-}
-
-/// Compat: the message of `NodeTool`.
-pub fn missing_keyspace(keyspace: &str) -> Failure {
-    Failure::nodetool(format!("Keyspace [{keyspace}] does not exist."))
 }
 
 /// Switches automatic compaction on.
