@@ -296,3 +296,52 @@ def test_a_token_is_asked_for_and_taken(browser, tmp_path):
         page.close()
     finally:
         node.kill()
+
+
+def test_a_login_is_asked_for_and_decides_what_is_shown(browser, tmp_path):
+    settings = ("authenticator=PasswordAuthenticator", "authorizer=CassandraAuthorizer")
+    node = OwnNode(
+        os.environ["SMOKE_ILION"], str(tmp_path / "data"), settings, {"ILION_SUPERUSER_PASSWORD": "root's"}
+    )
+    node.start()
+    context = browser.new_context()
+    try:
+        page = context.new_page()
+        blocked = []
+        page.on("console", lambda line: blocked.append(line.text) if "Content Security Policy" in line.text else None)
+        page.goto(f"http://127.0.0.1:{node.admin_port}/")
+
+        def log_in(role, password):
+            page.get_by_label("Role").fill(role)
+            page.get_by_label("Password").fill(password)
+            page.get_by_role("button", name="Log in").click()
+
+        def run(statement):
+            view(page, "Query")
+            page.get_by_label("CQL statement").fill(statement)
+            page.get_by_role("button", name="Run", exact=True).click()
+
+        log_in("cassandra", "wrong")
+        page.get_by_text("Provided username cassandra and/or password are incorrect").wait_for()
+        assert not page.locator("#main").is_visible()
+        log_in("cassandra", "root's")
+        page.get_by_text("serving").wait_for()
+        assert page.evaluate("document.cookie") == ""
+        run("CREATE ROLE bob WITH PASSWORD = 'bob''s' AND LOGIN = true")
+        page.get_by_text("The statement answers no rows").wait_for()
+        # A new page of the same browser needs no login.
+        page.reload()
+        page.get_by_text("serving").wait_for()
+        page.get_by_role("button", name="Log out cassandra").click()
+        page.locator("#login-form").wait_for(state="visible")
+
+        log_in("bob", "bob's")
+        page.get_by_text("bob has no SELECT on KEYSPACE system_views").wait_for()
+        run("SELECT key FROM system.local")
+        page.locator("#query-result td", has_text="local").wait_for()
+        run("SELECT * FROM system_auth.roles")
+        page.get_by_text("User bob has no SELECT permission").wait_for()
+        assert blocked == []
+    finally:
+        context.close()
+        node.kill()

@@ -192,3 +192,29 @@ def test_other_machines_are_not_let_in_without_passwords(tmp_path):
     done = subprocess.run(node.command(), capture_output=True, text=True, timeout=RUN_SECS)
     assert done.returncode == 2
     assert "--insecure" in done.stderr and "PasswordAuthenticator" in done.stderr
+
+
+def test_commands_log_in(guarded, tmp_path):
+    """Administration needs a superuser: by file, by environment, and in the words of nodetool."""
+    passwords = tmp_path / "passwords"
+    passwords.write_text(f"{ROOT[0]} {ROOT[1]}\n{APP[0]} {APP[1]}\n")
+
+    def ilion(*words, **variables):
+        port = {"ILION_ADMIN_PORT": str(guarded.admin_port)}
+        environment = {**os.environ, **port, **variables}
+        done = subprocess.run(
+            [guarded.binary, *words], capture_output=True, text=True, timeout=RUN_SECS, env=environment, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    code, told = ilion("flush")
+    assert code == 1 and "--username, --password-file" in told
+    assert ilion("flush", "-u", ROOT[0], "--password-file", str(passwords))[0] == 0
+    assert ilion("flush", ILION_USERNAME=ROOT[0], ILION_PASSWORD=ROOT[1])[0] == 0
+    assert ilion("nodetool", "-u", ROOT[0], "-pwf", str(passwords), "tpstats")[0] == 0
+    code, told = ilion("nodetool", "-u", ROOT[0], "-pw", "wrong", "drain")
+    assert code == 1 and "are incorrect" in told
+    code, told = ilion("flush", "-u", APP[0], "--password-file", str(passwords))
+    assert code == 1 and "Only superusers may administer the node, and app is none" in told
+    code, told = ilion("flush", "-u", ROOT[0])
+    assert code == 2 and "cassandra needs a password" in told

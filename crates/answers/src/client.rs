@@ -31,7 +31,8 @@ pub(crate) struct Circumstances {
 }
 
 impl Client {
-    pub(crate) fn open(address: &str) -> anyhow::Result<Self> {
+    /// Connects; as this role if the server wants a login. Its password is its name.
+    pub(crate) fn open(address: &str, role: &str) -> anyhow::Result<Self> {
         let socket = TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(SILENCE_MAX))?;
@@ -44,11 +45,17 @@ impl Client {
             input: BytesMut::new(),
             has_started: false,
         };
-        match client.ask(Request::Startup(Startup::new(None)))?.response {
-            Response::Ready => {
-                client.decoder.use_segments(None);
-                client.has_started = true;
-                Ok(client)
+        let answer = client.ask(Request::Startup(Startup::new(None)))?.response;
+        client.decoder.use_segments(None);
+        client.has_started = true;
+        match answer {
+            Response::Ready => Ok(client),
+            Response::Authenticate(_) => {
+                let token = format!("\0{role}\0{role}").into_bytes();
+                match client.ask(Request::AuthResponse(Some(token.into())))?.response {
+                    Response::AuthSuccess(_) => Ok(client),
+                    other => bail!("{role} cannot log in at {address}: {other:?}"),
+                }
             }
             other => bail!("{address} answered STARTUP with {}", other.opcode()),
         }

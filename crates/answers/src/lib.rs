@@ -10,6 +10,8 @@
 //! --! the answer of Ilion, if it differs on purpose
 //! ```
 //!
+//! Scripts in `tests/cql/logins` are for servers on which roles log in; `// by ROLE` says who sends the next statement.
+//!
 //! `record` runs the scripts against a real Cassandra and rewrites the `--` lines. `check` runs them against Ilion and compares.
 //! `differ` runs them against Ilion and rewrites the `--!` lines; document each of these differences in
 //! `docs/compatibility.md`.
@@ -27,4 +29,4 @@ mod script;
 mod show;
 
 pub use run::{Difference, Tally, check, differ, record};
-pub use script::{Clock, Directives, Script, Statement, all_scripts};
+pub use script::{Clock, Directives, Script, Statement, all_scripts, scripts_with_logins};

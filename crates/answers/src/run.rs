@@ -1,5 +1,6 @@
 //! Runs a script against a server: records, checks.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,6 +13,8 @@ use crate::show::show;
 
 /// The keyspace in which a script runs.
 const KEYSPACE: &str = "ks";
+/// The superuser of a server with logins; its password is its name.
+const SUPERUSER: &str = "cassandra";
 
 /// An answer that differs from the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +110,9 @@ pub fn check(script: &Script, address: &str) -> anyhow::Result<Tally> {
 
 /// A connection in a keyspace of its own.
 struct Session {
-    client: Client,
+    address: String,
+    /// Connections by role. Without logins there is one.
+    clients: BTreeMap<String, Client>,
     env: Arc<RealEnv>,
     /// The last write timestamp. It is near the real time, since conditional writes use the server's clock.
     micros: i64,
@@ -120,7 +125,8 @@ impl Session {
         let env = RealEnv::new();
         let now_secs = i32::try_from(env.now_secs()).context("the clock is beyond 2038")?;
         let mut session = Self {
-            client: Client::open(address)?,
+            address: address.to_owned(),
+            clients: BTreeMap::new(),
             env,
             micros: 0,
             begin_secs: now_secs,
@@ -139,7 +145,16 @@ impl Session {
         self.forget()
     }
 
-    /// Drops all keyspaces but those of the system.
+    /// The connection of a role.
+    fn client(&mut self, role: &str) -> anyhow::Result<&mut Client> {
+        if !self.clients.contains_key(role) {
+            let client = Client::open(&self.address, role)?;
+            self.clients.insert(role.to_owned(), client);
+        }
+        self.clients.get_mut(role).context("it was inserted")
+    }
+
+    /// Drops all keyspaces but those of the system, and all roles but the superuser.
     fn forget(&mut self) -> anyhow::Result<()> {
         let names = self.must("SELECT keyspace_name FROM system_schema.keyspaces")?;
         for name in names.iter().skip(1).map(|name| name.trim_matches('\'')) {
@@ -147,15 +162,25 @@ impl Session {
                 self.must(&format!("DROP KEYSPACE \"{name}\""))?;
             }
         }
+        // Without logins nobody may list them.
+        for line in self.tell("LIST ROLES")?.iter().skip(1) {
+            let role = line.split(" | ").next().unwrap_or_default().trim_matches('\'');
+            if role != SUPERUSER {
+                self.must(&format!("DROP ROLE \"{role}\""))?;
+            }
+        }
         Ok(())
     }
 
-    fn must(&mut self, text: &str) -> anyhow::Result<Vec<String>> {
-        let statement = Statement {
+    fn tell(&mut self, text: &str) -> anyhow::Result<Vec<String>> {
+        self.ask(&Statement {
             text: text.to_owned(),
             ..Statement::default()
-        };
-        let answer = self.ask(&statement)?;
+        })
+    }
+
+    fn must(&mut self, text: &str) -> anyhow::Result<Vec<String>> {
+        let answer = self.tell(text)?;
         match answer.first() {
             Some(line) if line.starts_with("error") => anyhow::bail!("{text}: {line}"),
             _ => Ok(answer),
@@ -175,8 +200,9 @@ impl Session {
             page_size: directives.page.unwrap_or(5000),
             is_prepared: directives.is_prepared,
         };
+        let role = directives.role.as_deref().unwrap_or(SUPERUSER);
         let pages = self
-            .client
+            .client(role)?
             .run(&statement.text, &how)
             .with_context(|| format!("line {}: {}", statement.line, statement.text))?;
         Ok(show(&pages, directives.is_unordered))

@@ -30,6 +30,8 @@ pub struct Directives {
     pub is_unordered: bool,
     /// `// as prepared`: PREPARE and EXECUTE instead of QUERY.
     pub is_prepared: bool,
+    /// `// by ROLE`: who sends it, over a connection of its own that stays open; otherwise the superuser.
+    pub role: Option<String>,
     /// `// java BODY`: for Cassandra, replaces the body in Lua of a function.
     pub java: Option<String>,
 }
@@ -90,7 +92,19 @@ enum Piece {
 /// # Errors
 /// The directory cannot be read.
 pub fn all_scripts() -> anyhow::Result<Vec<PathBuf>> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cql");
+    scripts_in("../../tests/cql")
+}
+
+/// The scripts of `tests/cql/logins`, for a server with PasswordAuthenticator and CassandraAuthorizer.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn scripts_with_logins() -> anyhow::Result<Vec<PathBuf>> {
+    scripts_in("../../tests/cql/logins")
+}
+
+fn scripts_in(directory: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
     let mut files = Vec::new();
     for entry in std::fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))? {
         let path = entry?.path();
@@ -210,6 +224,7 @@ impl Directives {
             ["clock", secs] => self.clock = Some(Clock::Secs(i32::try_from(number(secs)?)?)),
             ["unordered"] => self.is_unordered = true,
             ["as", "prepared"] => self.is_prepared = true,
+            ["by", role] => self.role = Some(role.to_owned()),
             _ => {}
         }
         Ok(())

@@ -39,5 +39,5 @@ pub use counts::Counts;
 pub use entry::{Category, Entry, EntryType};
 pub use filter::{Choice, Filter};
 pub use log::{AuditLog, Options, WhenFull};
-pub use roll::{CURRENT_NAME, Limits};
+pub use roll::Limits;
 pub use target::Target;

@@ -3,7 +3,7 @@
 //! `audit.log` is the file that is written. A complete one becomes `audit-<number>.log`; a higher number is newer.
 
 /// Name of the file that is written.
-pub const CURRENT_NAME: &str = "audit.log";
+pub(crate) const CURRENT_NAME: &str = "audit.log";
 
 /// `max_log_size` is divided by this for the size of a file, so that a removal takes a small part of the history.
 const FILES_OF_LOG: u64 = 8;

@@ -15,6 +15,7 @@
 //! | `plain` | the token of SASL PLAIN |
 //! | `cidr` | [`Cidr`], [`groups_of`]: which groups an address belongs to |
 //! | `pace` | [`LoginPace`]: how long an address waits after failed logins |
+//! | `sessions` | [`Sessions`]: the keys of those who have logged in at the HTTP port |
 //!
 //! Not here: the tables of `system_auth` and the statements (`ilion_query::access`), threads and sockets (`ilion_server`).
 //! When you add a permission, add it to `Permission::ALL` and to the resources that it applies to.
@@ -28,6 +29,7 @@ pub mod plain;
 mod resource;
 mod right_passwords;
 mod role;
+mod sessions;
 
 pub use cidr::{Cidr, groups_of};
 pub use grants::Grants;
@@ -36,3 +38,4 @@ pub use permission::{Permission, Permissions};
 pub use resource::Resource;
 pub use right_passwords::RightPasswords;
 pub use role::{Role, closure};
+pub use sessions::Sessions;

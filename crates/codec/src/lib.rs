@@ -30,5 +30,5 @@ pub use murmur2::murmur2_hash64;
 pub use reader::{Error, Reader};
 pub use rope::{Piece, Rope, SHARED_MIN};
 pub use slab::{Append, Filling, Gap, Room, Slab};
-pub use vint::{unsigned_vint_len, zigzag_decode, zigzag_encode};
+pub use vint::unsigned_vint_len;
 pub use writer::Writer;

@@ -76,13 +76,13 @@ pub(crate) fn encode_unsigned(value: u64) -> ([u8; 9], usize) {
 
 /// Maps small magnitudes of either sign to small unsigned numbers.
 #[inline]
-pub fn zigzag_encode(value: i64) -> u64 {
+pub(crate) fn zigzag_encode(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)).cast_unsigned()
 }
 
 /// The inverse of [`zigzag_encode`].
 #[inline]
-pub fn zigzag_decode(value: u64) -> i64 {
+pub(crate) fn zigzag_decode(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
 }
 

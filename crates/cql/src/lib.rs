@@ -31,8 +31,8 @@ mod split;
 mod token;
 
 pub use error::{Error, ErrorKind};
-pub use quote::{is_reserved, quote_identifier, quote_string};
-pub use secret::{hide_secrets, mask_secrets};
+pub use quote::{is_reserved, quote_identifier};
+pub use secret::hide_secrets;
 pub use shape::shape;
 pub use split::split_statements;
 
@@ -94,6 +94,6 @@ fn parse_whole<'a, T>(
     let mut parser = Parser::new(text);
     match parse(&mut parser).and_then(|parsed| parser.end().map(|()| parsed)) {
         Ok(parsed) => Ok((parsed, parser)),
-        Err(fault) => Err(fault.into_error(&mask_secrets(text))),
+        Err(fault) => Err(fault.into_error(&secret::mask_secrets(text))),
     }
 }

@@ -19,11 +19,6 @@ pub fn quote_identifier(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A string literal.
-pub fn quote_string(text: &str) -> String {
-    Text(text).to_string()
-}
-
 fn is_plain(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase())
         && name
@@ -144,7 +139,7 @@ mod tests {
         assert_eq!(quote_identifier("table"), "\"table\"");
         assert_eq!(quote_identifier("key"), "key");
         assert_eq!(quote_identifier(""), "\"\"");
-        assert_eq!(quote_string("it's"), "'it''s'");
+        assert_eq!(Text("it's").to_string(), "'it''s'");
         assert!(is_reserved("SELECT") && is_reserved("token") && !is_reserved("ttl") && !is_reserved("foo"));
     }
 }

@@ -31,7 +31,7 @@ pub fn hide_secrets(text: &str) -> Cow<'_, str> {
 }
 
 /// The text with an `x` for each byte of a secret.
-pub fn mask_secrets(text: &str) -> Cow<'_, str> {
+pub(crate) fn mask_secrets(text: &str) -> Cow<'_, str> {
     let secrets = secrets(text);
     if secrets.is_empty() {
         return Cow::Borrowed(text);

@@ -1,10 +1,11 @@
-//! SSTables that have different stretches of a partition, read one after another: one that nobody comes to is not opened.
+//! Reads SSTables that have different stretches of a partition one after another. If the read ends before a stretch, its SSTable is not
+//! opened.
 //!
-//! What an SSTable has of a partition lies between its least and its greatest clustering, known from memory. Those whose
-//! stretches do not overlap are one source of a merge, in the order of the read. So the first rows of a partition that is
-//! spread over many SSTables cost those that have them, also in reversed order.
+//! The rows of an SSTable lie between its least and its greatest clustering, which are known from memory. SSTables whose stretches do
+//! not overlap form a chain: one source of the merge, in the order of the read. So the first rows of a partition that is spread over
+//! many SSTables cost only reads of the SSTables that have these rows, also in reversed order.
 //!
-//! Not here: SSTables that may have a deletion of the whole partition or a static row: these are part of its head.
+//! Not here: SSTables that may have a deletion of the whole partition or a static row. Every read of the partition needs these first.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ use ilion_sstable::PartitionCursor;
 use crate::live_sstable::LiveSSTable;
 use crate::source::touch;
 
-/// Divides stretches into as few chains as there are of them in one place; each is in the order of the read. Pure.
+/// Divides stretches into chains, each in the order of the read. There are as few chains as the most stretches that overlap in one place.
+/// Pure.
 fn divide(stretches: &[&Slice], is_reversed: bool, comparator: &ClusteringComparator) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..stretches.len()).collect();
     let compare = |a: usize, b: usize| match is_reversed {
@@ -41,7 +43,7 @@ fn divide(stretches: &[&Slice], is_reversed: bool, comparator: &ClusteringCompar
     chains
 }
 
-/// What is wanted of a partition.
+/// A read of one partition.
 #[derive(Clone)]
 pub(crate) struct ChainRead {
     pub table: Arc<TableSchema>,
@@ -77,7 +79,7 @@ struct Chain {
     /// Not opened yet, the next one last.
     left: Vec<Arc<LiveSSTable>>,
     current: Option<(PartitionCursor, Arc<LiveSSTable>)>,
-    /// The partition was given.
+    /// True after the partition was returned.
     is_begun: bool,
 }
 
@@ -183,7 +185,7 @@ mod tests {
         let stretches = [(0, 9), (5, 14), (10, 19), (15, 24)];
         assert_eq!(divided(&stretches, false), [[0, 2], [1, 3]]);
         assert_eq!(divided(&stretches, true), [[3, 1], [2, 0]]);
-        // One clustering may be in both.
+        // Both may have the clustering at which they meet.
         assert_eq!(divided(&[(0, 5), (5, 9)], false).len(), 2);
         let all = Slice::all();
         let table = parse_table("k text pk, c int ck, v text").unwrap();

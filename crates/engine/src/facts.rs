@@ -116,6 +116,8 @@ pub struct TableFacts {
     pub pending_compactions: u64,
     /// SSTables that a read may have to touch only because compactions are behind.
     pub compaction_debt: u64,
+    /// Whether compactions in the background are on.
+    pub is_auto_compacting: bool,
 }
 
 impl Engine {
@@ -255,6 +257,7 @@ impl TableStore {
                 + in_memory as u64,
             pending_compactions: 0,
             compaction_debt: self.debt.now() as u64,
+            is_auto_compacting: self.is_auto_compacting(),
         }
     }
 }

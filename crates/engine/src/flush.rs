@@ -17,7 +17,7 @@ use ilion_memtable::EntriesInOrder;
 use ilion_rows::{DeletionTime, PartitionHead};
 use ilion_schema::TableSchema;
 use ilion_sstable::{
-    Descriptor, EncodingStats, Finding, Found, OpenOptions, SSTable, Transaction, TransactionKind,
+    Descriptor, EncodingStats, Finding, ListedSSTable, OpenOptions, SSTable, Transaction, TransactionKind,
     WriterOptions,
 };
 use parking_lot::Mutex;
@@ -296,7 +296,11 @@ impl Shared {
     }
 
     /// Opens an SSTable whose files were just listed.
-    pub(crate) fn open_found_sstable(&self, table: &TableSchema, found: &Found) -> Result<Arc<LiveSSTable>> {
+    pub(crate) fn open_found_sstable(
+        &self,
+        table: &TableSchema,
+        found: &ListedSSTable,
+    ) -> Result<Arc<LiveSSTable>> {
         let options = self.open_options(table);
         let sstable = SSTable::open_found(&self.env, found, &options).map_err(Error::from)?;
         Ok(LiveSSTable::new(self.env.clone(), sstable))

@@ -14,6 +14,7 @@
 //! | --- | --- |
 //! | `engine`, `lifecycle` | [`Engine`]: the public calls; opening and closing it |
 //! | `shared` | what the parts and threads of an engine share |
+//! | `adjust` | options that an operator changes while it runs |
 //! | `options`, `error` | how it behaves; why it refuses |
 //! | `recovery`, `parallel` | opening a data directory; work that a start divides among threads |
 //! | `origin` | which Cassandra the directory is one of |
@@ -44,6 +45,7 @@
 //! | `affected` | which tables a change of the schema touches |
 //! | `schema_check` | a change of the schema, tried out before it is logged |
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
+//! | `rewrite` | SSTables written anew one by one, or checked |
 //! | `truncate` | removing all data of a table |
 //! | `export`, `import` | SSTables for others, SSTables of others |
 //! | `backups` | links of flushed SSTables |
@@ -65,6 +67,7 @@
 //! table. No lock but that of snapshots, the build's, `manual` and `maintenance` is held during file I/O (the log writes under its own
 //! rules; `Shared::reached` guards its file). One exception: TRUNCATE holds `active` while it writes what came last into its snapshot.
 
+mod adjust;
 mod affected;
 mod background;
 mod backlog;
@@ -107,6 +110,7 @@ mod read;
 mod recovery;
 mod replay;
 mod retry;
+mod rewrite;
 mod row_cache;
 mod sampler;
 mod saved_caches;
@@ -149,6 +153,7 @@ pub use large::LargeLimits;
 pub use log_losses::LogLosses;
 pub use new_log::begin_new_log;
 pub use options::{CacheOptions, EngineOptions};
+pub use rewrite::{CheckedSSTable, Rewrite};
 pub use sampler::{TopPartition, TopPartitions};
 pub use snapshots::{
     SnapshotChoice, SnapshotFacts, SnapshotMemtables, SnapshotOptions, SnapshotOrder, parse_instant,

@@ -1,8 +1,8 @@
-//! The read path: a cursor per source that may have what is wanted, merged.
+//! The read path: opens a cursor for each source that may have wanted rows, and merges them.
 //!
-//! A read of rows by their whole key asks source after source and ends early (`settle`); any other read of a partition
-//! leaves out what a deletion of the whole partition covers, and SSTables whose clusterings lie elsewhere; those whose clusterings
-//! do not overlap are opened one after another (`chain`).
+//! A read of rows by their whole primary key reads one source after another, and ends early (`settle`). Any other read of a partition
+//! leaves out sources that a deletion of the whole partition covers, and SSTables without clusterings in the wanted slices. SSTables whose
+//! clusterings do not overlap are opened one after another (`chain`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,10 +26,11 @@ use crate::source::{Held, scan, skip, skip_all, touch};
 use crate::table_store::TableStore;
 use crate::view::View;
 
-/// Partitions that are looked at for one key, as far as the sorted view names them; of more, the SSTable's own index says which it is.
+/// Upper limit of the partitions of one SSTable that are compared with a key because the sorted view names them. With more, the index
+/// of the SSTable finds the partition.
 const RANKS_MAX: u64 = 8;
 
-/// No partition at all.
+/// A cursor without partitions.
 struct Nothing;
 
 impl Cursor for Nothing {
@@ -44,7 +45,7 @@ impl Cursor for Nothing {
     ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
 }
 
-/// A cursor whose partition was begun before anyone asked for it.
+/// A cursor whose first partition was begun before the caller asked for it.
 struct Begun<C> {
     head: Option<PartitionHead>,
     cursor: C,
@@ -104,7 +105,7 @@ pub(crate) struct PointRead<'r> {
 }
 
 impl TableStore {
-    /// One partition of all sources that may have something of it. `now_secs` is not before the reader's clock.
+    /// One partition, merged from all sources that may have data of it. `now_secs` is at or after the reader's time.
     pub(crate) fn read_partition(
         &self,
         table: &Arc<TableSchema>,
@@ -140,7 +141,7 @@ impl TableStore {
         }
     }
 
-    /// The partitions of a range, of all sources.
+    /// The partitions of a range, merged from all sources.
     pub(crate) fn read_range(
         &self,
         table: &Arc<TableSchema>,
@@ -204,7 +205,7 @@ impl TableStore {
 }
 
 impl PointRead<'_> {
-    /// At most a row for each slice, put together.
+    /// Reads at most one row per slice, and returns them as one partition.
     fn settle(&self, view: &View, wanted: Wanted, now_secs: u32) -> Result<Box<dyn Cursor>, ReadError> {
         let in_short = self.filter.columns.is_some() && !self.table.has_strict_liveness;
         let mut settled = None;
@@ -221,7 +222,7 @@ impl PointRead<'_> {
         })
     }
 
-    /// Asks one source after another until nothing older can be seen.
+    /// Reads one source after another, until older ones cannot change the result.
     fn settle_with(
         &self,
         view: &View,
@@ -278,7 +279,7 @@ impl PointRead<'_> {
         Ok(settling.finish())
     }
 
-    /// Merges all sources, but those that a deletion of the whole partition covers.
+    /// Merges all sources, except those that a deletion of the whole partition covers.
     fn merge(&self, view: &View) -> Result<Box<dyn Cursor>, ReadError> {
         let mut sources: Vec<Box<dyn Cursor>> = Vec::new();
         let mut deletion = DeletionTime::LIVE;
@@ -345,8 +346,8 @@ impl PointRead<'_> {
         Ok(merged(sources, self.table, self.comparator, direction))
     }
 
-    /// The SSTables that may have the partition, newest first, as far as a sorted view says; with the numbers of the partitions that may
-    /// be it, if they are few. The others are counted as left alone.
+    /// The SSTables that may have the partition, newest first. The sorted view excludes some of its sources, which are counted as
+    /// skipped; of each other source it gives the numbers of the partitions that may be the wanted one, if they are few.
     pub(crate) fn sources<'v>(&self, view: &'v View) -> SmallVec<[Asked<'v>; 4]> {
         let Some(sorted) = view.sorted() else {
             return view.sstables.iter().map(|live| (live, None)).collect();
@@ -376,7 +377,7 @@ impl PointRead<'_> {
         asked.collect()
     }
 
-    /// What is known from memory of an SSTable.
+    /// Decides from memory whether an SSTable must be read.
     #[inline]
     pub(crate) fn prospect(
         &self,
@@ -400,7 +401,7 @@ impl PointRead<'_> {
         }
     }
 
-    /// True if its statistics say that it has nothing that `filter` wants, nor deletes any of it.
+    /// True if, by its statistics, the SSTable has no row in the slices of `filter`, and no deletion that covers some of them.
     fn has_nothing_of(&self, sstable: &SSTable, filter: &ClusteringFilter, wants_static: bool) -> bool {
         if is_part_of_head(sstable, wants_static) {
             return false;
@@ -413,14 +414,14 @@ impl PointRead<'_> {
     }
 }
 
-/// An SSTable, and which of its partitions may be the one that is read, if that is known.
+/// An SSTable, and the numbers of its partitions that may be the wanted one; `None` if unknown.
 pub(crate) type Asked<'v> = (&'v Arc<LiveSSTable>, Option<Range<u64>>);
 
-/// Whether an SSTable is to be asked for a partition.
+/// Whether an SSTable must be read for a partition.
 pub(crate) enum Prospect {
-    /// It has nothing of it, and this says why.
+    /// It has no wanted data of the partition; the reason, as it is counted.
     Needless(Count),
-    /// It may be there.
+    /// It may have the partition.
     Possible(Whereabouts),
 }
 
@@ -428,7 +429,7 @@ fn tell_merged(sstables: usize) {
     trace::note(|| format!("Merged data from memtables and {sstables} sstables"));
 }
 
-/// False if no partition is deleted as a whole in it, or nothing at all.
+/// False if the SSTable has no deletion of a whole partition, or no deletion at all.
 fn may_delete_partitions(sstable: &SSTable) -> bool {
     let stats = sstable.stats();
     stats.has_partition_deletions && stats.min_local_deletion_secs != NO_DELETION_TIME

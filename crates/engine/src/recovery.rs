@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use ilion_commitlog::CommitLog;
 use ilion_env::{Env, FileLock};
 use ilion_schema::{Schema, SchemaFault, TableKind, TableSchema};
-use ilion_sstable::{Found, TableFiles, finish_transactions};
+use ilion_sstable::{ListedSSTable, TableFiles, finish_transactions};
 use ilion_types::{CqlType, Partitioner};
 use uuid::Uuid;
 
@@ -298,7 +298,7 @@ impl Shared {
 /// An SSTable of a table that is being opened.
 pub(crate) struct FoundSSTable {
     store: Arc<TableStore>,
-    found: Found,
+    found: ListedSSTable,
 }
 
 pub(crate) fn check_file_types(live: &LiveSSTable) -> Result<()> {

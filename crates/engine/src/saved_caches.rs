@@ -20,7 +20,7 @@ use ilion_rows::{
 };
 use ilion_schema::{ColumnKind, TableSchema};
 
-use self::entries::{Draft, Saved, SavedEntry, decode_cell, encode_cell};
+use self::entries::{EntryDraft, Saved, SavedEntry, decode_cell, encode_cell};
 use crate::cache_saving::{COUNTERS, CacheSaving, KEYS, ROWS};
 use crate::counter_cache::{CounterKey, OwnCount};
 use crate::shared::Shared;
@@ -65,7 +65,7 @@ fn save_and_tell(shared: &Shared, cache: &CacheSaving) {
 }
 
 fn save_rows(shared: &Shared, keys_max: usize) -> Result<()> {
-    let mut draft = Draft::default();
+    let mut draft = EntryDraft::default();
     for key in shared.row_cache.keys().into_iter().take(keys_max) {
         draft.add(key.table, &key.key, None);
     }
@@ -73,7 +73,7 @@ fn save_rows(shared: &Shared, keys_max: usize) -> Result<()> {
 }
 
 fn save_counters(shared: &Shared, keys_max: usize) -> Result<()> {
-    let mut draft = Draft::default();
+    let mut draft = EntryDraft::default();
     for key in shared.counter_cache.keys().into_iter().take(keys_max) {
         let table = shared.table(key.table).map(|store| store.schema());
         let column = table.as_ref().and_then(|table| table.column(key.column));
@@ -86,7 +86,7 @@ fn save_counters(shared: &Shared, keys_max: usize) -> Result<()> {
     write(shared, draft, COUNTERS)
 }
 
-fn write(shared: &Shared, draft: Draft, cache: &str) -> Result<()> {
+fn write(shared: &Shared, draft: EntryDraft, cache: &str) -> Result<()> {
     let version = shared.schema_version_of_cassandra()?;
     Ok(draft.write(&*shared.env, &shared.options.saved_caches_dir, cache, version)?)
 }

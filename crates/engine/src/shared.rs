@@ -13,6 +13,7 @@ use ilion_sstable::{ChunkCache, KeyCache, Lookups, SortedBudget};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use crate::adjust::Adjusted;
 use crate::backlog::Backlog;
 use crate::budget::Budget;
 use crate::cache_saving::CacheSaving;
@@ -99,6 +100,8 @@ pub(crate) struct Shared {
     /// Running compactions and builds of indexes.
     pub tasks: Tasks,
     pub pacer: Arc<Pacer>,
+    /// What the operator changes while the engine runs.
+    pub adjusted: Adjusted,
 }
 
 impl Shared {
@@ -114,6 +117,7 @@ impl Shared {
             tasks: Tasks::default(),
             pacer: Arc::new(Pacer::new(env.clone(), options.compaction_bytes_per_sec)),
             backlog: Backlog::default(),
+            adjusted: Adjusted::of(&options),
             chunk_cache: Arc::new(ChunkCache::new(options.chunk_cache_bytes)),
             sorted_views: Arc::new(SortedBudget::new(options.sorted_view_bytes)),
             key_cache: Arc::new(KeyCache::new(options.key_cache.bytes_max)),

@@ -1,7 +1,7 @@
 //! The sorted view of a table: which SSTables are in it, and when the next one is due.
 //!
-//! Reads use the view for the SSTables in it, and look up the SSTables beside it one by one. `sorted_making` makes views. None is kept on
-//! disk, and none is needed to start.
+//! Reads use the view for the SSTables in it, and look up the SSTables beside it one by one. `sorted_making` makes views. Views are
+//! not kept on disk, and a start needs none.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -10,9 +10,9 @@ use ilion_sstable::SortedView;
 
 use crate::live_sstable::LiveSSTable;
 
-/// Reads that meet SSTables beside the view before the next one is made.
+/// Number of reads that must meet SSTables beside the view before the next view is made.
 const READS_BEFORE: u32 = 32;
-/// After a view was made, the next one is not made before this many times the duration of the making. So it takes at most 5 % of one core.
+/// Wait after a view was made, as a multiple of the time that making it took. So views take at most 5 % of one core.
 const REST: u64 = 20;
 
 /// A view, and the SSTables that are its sources.
@@ -32,12 +32,12 @@ pub(crate) struct Sorted {
     pub beside: Vec<usize>,
 }
 
-/// When a table's view is made anew.
+/// Decides when the view of a table is made anew.
 #[derive(Default)]
 pub(crate) struct SortedState {
-    /// Reads that met SSTables beside the view, since it was made.
+    /// Number of reads that met SSTables beside the view since it was made.
     reads: AtomicU32,
-    /// The making of a view was requested and has not ended.
+    /// True while a view is requested or being made.
     is_requested: AtomicBool,
     not_before_nanos: AtomicU64,
 }
@@ -51,7 +51,7 @@ impl Order {
         })
     }
 
-    /// True if these are its sources, in this order.
+    /// True if the view has exactly these sources, in this order.
     pub(crate) fn is_of(&self, sources: &[&Arc<LiveSSTable>]) -> bool {
         let is_same =
             |(own, live): (&Weak<LiveSSTable>, &&Arc<LiveSSTable>)| own.as_ptr() == Arc::as_ptr(live);
@@ -62,7 +62,7 @@ impl Order {
         !self.is_broken.load(Relaxed)
     }
 
-    /// Marks it as broken: reads do not use it from now on.
+    /// Marks the view as broken: reads do not use it from now on.
     pub(crate) fn give_up(&self) {
         self.is_broken.store(true, Relaxed);
     }
@@ -106,7 +106,7 @@ impl Sorted {
 }
 
 impl SortedState {
-    /// Counts a read that met SSTables beside the view, and returns true if enough of them did.
+    /// Counts a read that met SSTables beside the view. Returns true if there were enough such reads.
     pub(crate) fn is_due(&self) -> bool {
         let reads = self.reads.load(Relaxed);
         self.reads.store(reads.saturating_add(1), Relaxed);
@@ -122,7 +122,7 @@ impl SortedState {
         !self.is_requested.swap(true, Relaxed)
     }
 
-    /// A view was made, or could not be.
+    /// Notes that the making of a view has ended, with or without success.
     pub(crate) fn ended(&self, began_nanos: u64, ended_nanos: u64) {
         let rest_nanos = ended_nanos.saturating_sub(began_nanos).saturating_mul(REST);
         self.not_before_nanos

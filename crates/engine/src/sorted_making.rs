@@ -13,11 +13,11 @@ use crate::view::View;
 use crate::work::Work;
 use crate::{Engine, Error, Result};
 
-/// No view is made of fewer SSTables.
+/// Least number of SSTables that a view is made of.
 const SSTABLES_MIN: usize = 2;
 
 impl Engine {
-    /// Makes the table's sorted view now, if it has enough SSTables. Reads cause this by themselves; for tests and benchmarks.
+    /// Makes the table's sorted view now, if it has enough SSTables. For tests and benchmarks; otherwise reads start this.
     ///
     /// # Errors
     /// The table does not exist.
@@ -38,7 +38,7 @@ impl Engine {
 }
 
 impl Shared {
-    /// To be called by each read of the table: a view is made in the background if one is due.
+    /// Notes a read of the table, and has a view made in the background if one is due. Reads that skip the row cache call this.
     #[inline]
     pub(crate) fn note_read_for_sorting(&self, store: &Arc<TableStore>) {
         let view = store.view();
@@ -55,7 +55,7 @@ impl Shared {
         }
     }
 
-    /// Makes the table's view. If it cannot be made, reads do without.
+    /// Makes the table's view. If that fails, reads continue without a view.
     pub(crate) fn make_sorted_view(&self, store: &TableStore) {
         let began_nanos = self.env.monotonic_nanos();
         let made = self.sort_sstables(store);
@@ -82,7 +82,7 @@ impl Shared {
         if sources.len() < SSTABLES_MIN {
             return Ok(Err(NoView::Unfit));
         }
-        // SSTables beside the view may be some that cannot be in it: without a token map, or too many.
+        // Some SSTables cannot be in a view: those without a token map, and those above the limit of sources.
         if let Some(sorted) = view.sorted().filter(|sorted| sorted.order.is_of(&sources)) {
             return Ok(Ok(sorted.order.view.partition_count()));
         }

@@ -1,7 +1,10 @@
 //! A range read of the SSTables of a sorted view, as one source.
 //!
-//! The view says which SSTable has the next partition. So an SSTable is opened when the read comes to one of its partitions, and no keys are
-//! compared but inside groups of the view, whose partitions are merged.
+//! The view gives the SSTable that has the next partition. So an SSTable is opened only when the read reaches one of its partitions. Keys
+//! are compared only inside groups of the view, whose partitions are merged.
+//!
+//! An SSTable is open as a glance or as a cursor, never as both. A glance ([`Glance`]) shows a few plain partitions and costs little to open.
+//! What it does not show is read by a cursor: groups, partitions that are not plain, long stretches of one SSTable.
 
 use std::sync::Arc;
 
@@ -11,20 +14,26 @@ use ilion_rows::{
     KeyRange, MergeCursor, PartitionHead, PlainRow, PlainRun, PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
-use ilion_sstable::{RangeCursor, SortedView, Spot};
+use ilion_sstable::{Glance, RangeCursor, SOURCES_MAX, SortedView, Spot};
 use ilion_types::Token;
 use smallvec::SmallVec;
 
 use crate::sorted::Sorted;
-use crate::source::Held;
+use crate::source::{Held, touch};
 use crate::view::View;
 
-/// SSTables that a read of few rows opens.
+/// Expected number of SSTables that a read of few rows opens.
 const PARTS_FORESEEN: usize = 4;
-/// Partitions of one SSTable that are shown at once.
+/// Upper limit of the partitions of one SSTable that are shown at once.
 const STRETCH_MAX: usize = 1024;
+/// So many partitions of one SSTable in a row are read by a cursor, which recognises rows that are laid out alike.
+const CURSOR_FROM: usize = 16;
+/// Partitions that are looked at for the next SSTables to open, after a read has taken [`ROWS_BEFORE_AHEAD`] rows from glances: the
+/// processor then waits for the memory of several SSTables at once.
+const PARTITIONS_AHEAD: usize = 12;
+const ROWS_BEFORE_AHEAD: usize = 4;
 
-/// What is read.
+/// The table, range and filter of the read.
 pub(crate) struct SortedRead {
     pub table: Arc<TableSchema>,
     pub range: KeyRange,
@@ -32,33 +41,105 @@ pub(crate) struct SortedRead {
     pub comparator: ClusteringComparator,
 }
 
-/// The cursor.
+/// The cursor over the partitions.
 pub(crate) struct SortedScan {
     view: Arc<View>,
     sorted: Arc<Sorted>,
     read: SortedRead,
     /// The next group.
     spot: Spot,
-    /// The next group is the first one: it may have partitions before the range.
+    /// True if the next group is the first one, which may have partitions before the range.
     is_first: bool,
-    /// The current group is the first one.
+    /// True if the current group is the first one.
     is_edge: bool,
-    /// SSTables that are open; those that are being merged are not here.
+    /// SSTables that are open as cursors, except those that the merge of the current group holds.
     parts: Vec<Part>,
+    glances: Glances,
     current: Current,
 }
 
 enum Current {
     None,
-    /// The partition is that of this part.
+    /// The current partition comes from the part at this index.
     One(usize),
     Group(Box<MergeCursor<Part>>),
 }
 
-/// An SSTable that gives as many partitions as it may.
+/// SSTables that are open as glances.
+struct Glances {
+    open: Vec<OpenGlance>,
+    /// For each source, its place in `open` and one more; 0 if it is not there.
+    slots: [u8; SOURCES_MAX],
+    /// Partitions that were taken from them.
+    taken: usize,
+}
+
+struct OpenGlance {
+    source: usize,
+    /// Of the SSTable in the view.
+    place: usize,
+    glance: Glance,
+    /// The SSTable is counted as touched: it was asked for a partition.
+    is_touched: bool,
+}
+
+impl Glances {
+    fn new() -> Self {
+        Self {
+            open: Vec::new(),
+            slots: [0; SOURCES_MAX],
+            taken: 0,
+        }
+    }
+
+    #[inline]
+    fn find(&self, source: usize) -> Option<usize> {
+        usize::from(self.slots[source]).checked_sub(1)
+    }
+
+    fn add(&mut self, glance: OpenGlance) -> usize {
+        let source = glance.source;
+        self.open.push(glance);
+        self.slots[source] = slot(self.open.len());
+        self.open.len() - 1
+    }
+
+    /// Closes the glance of a source. Returns true if there was one, and its SSTable is counted as touched.
+    fn close(&mut self, source: usize) -> bool {
+        let Some(at) = self.find(source) else {
+            return false;
+        };
+        self.slots[source] = 0;
+        let closed = self.open.swap_remove(at);
+        if let Some(moved) = self.open.get(at) {
+            self.slots[moved.source] = slot(at + 1);
+        }
+        closed.is_touched
+    }
+}
+
+/// There are fewer sources than numbers of 8 bits.
+fn slot(number: usize) -> u8 {
+    u8::try_from(number).unwrap_or(u8::MAX)
+}
+
+/// How an SSTable is open: its place in the list of those.
+enum Open {
+    Cursor(usize),
+    Glance(usize),
+}
+
+/// Partitions of single groups that follow each other in one SSTable.
+#[derive(Clone, Copy)]
+struct Stretch {
+    source: usize,
+    count: usize,
+}
+
+/// An SSTable that is open as a cursor, and how many partitions may be taken from it.
 struct Part {
     source: usize,
-    /// In a box, because parts are moved into merges and back.
+    /// Boxed, because parts are moved into merges and back.
     cursor: Box<Held<RangeCursor>>,
     left: usize,
 }
@@ -96,6 +177,7 @@ impl SortedScan {
             is_first: true,
             is_edge: false,
             parts: Vec::with_capacity(PARTS_FORESEEN),
+            glances: Glances::new(),
             current: Current::None,
         })
     }
@@ -104,12 +186,36 @@ impl SortedScan {
         &self.sorted.order.view
     }
 
-    /// A token that no partition from the next group on is below. A map that is damaged makes the view useless.
+    /// A lower bound of the tokens from the next group on. If a map is damaged, the view is marked as broken.
     fn floor(&self) -> Result<Option<Token>, ReadError> {
         self.order().floor(self.spot).map_err(|error| {
             self.sorted.order.give_up();
             error.into()
         })
+    }
+
+    /// Opens a glance, and with it those of the next SSTables, if the read goes on for a while.
+    fn open_glances(&mut self, source: usize) -> Result<Option<usize>, ReadError> {
+        let Some(at) = self.open_glance(source)? else {
+            return Ok(None);
+        };
+        if self.glances.taken < ROWS_BEFORE_AHEAD || self.read.range.end.token().is_some() {
+            return Ok(Some(at));
+        }
+        let ahead: SmallVec<[usize; PARTITIONS_AHEAD]> =
+            self.order().sources_ahead(self.spot, PARTITIONS_AHEAD).collect();
+        for source in ahead {
+            if self.glances.find(source).is_none() && self.find(source).is_none() {
+                self.open_glance(source)?;
+            }
+        }
+        let opened = &mut self.glances.open[at..];
+        for OpenGlance { place, glance, .. } in &mut *opened {
+            glance.begin_cached(&self.view.sstables[*place].sstable);
+        }
+        let bytes = opened.iter().map(|open| open.glance.first_byte());
+        std::hint::black_box(bytes.fold(0, |all, byte| all ^ byte));
+        Ok(Some(at))
     }
 
     /// The part of a source, if it is open.
@@ -118,13 +224,15 @@ impl SortedScan {
         self.parts.iter().position(|part| part.source == source)
     }
 
-    /// The part of a source that stands before the next group; `None` if the source is gone. Opens it if need be.
+    /// The part of a source, positioned before the next group; opened if it is not open. `None` if the source is gone.
     fn part(&mut self, source: usize) -> Option<usize> {
         self.find(source).or_else(|| self.open_part(source))
     }
 
+    /// Opens a cursor; a glance of the source is closed.
     #[inline(never)]
     fn open_part(&mut self, source: usize) -> Option<usize> {
+        let is_touched = self.glances.close(source);
         let live = &self.view.sstables[self.sorted.place(source)?];
         let read = &self.read;
         let cursor = live.sstable.cursor_in(
@@ -135,39 +243,86 @@ impl SortedScan {
             read.range.end.clone(),
             read.filter.clone(),
         );
+        let held = match is_touched {
+            true => Held::touched(cursor, live.clone()),
+            false => Held::new(cursor, live.clone()),
+        };
         self.parts.push(Part {
             source,
-            cursor: Box::new(Held::new(cursor, live.clone())),
+            cursor: Box::new(held),
             left: 0,
         });
         Some(self.parts.len() - 1)
     }
 
-    /// The part that has the next partitions, and how many follow each other there. `None` if they are to be merged, may be before the range
-    /// or are behind it, or their SSTable is gone.
-    fn stretch(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
+    /// Opens a glance; `None` if the source is gone or has to be read by a cursor.
+    fn open_glance(&mut self, source: usize) -> Result<Option<usize>, ReadError> {
+        let Some(place) = self.sorted.place(source) else {
+            return Ok(None);
+        };
+        let live = &self.view.sstables[place];
+        let from = (self.order(), self.spot, source);
+        let glance = Glance::open(&live.sstable, from, &self.read.table, &self.read.filter)?;
+        Ok(glance.map(|glance| {
+            self.glances.add(OpenGlance {
+                source,
+                place,
+                glance,
+                is_touched: false,
+            })
+        }))
+    }
+
+    /// The next partitions, as far as they follow each other in one SSTable. `None` if they are to be merged, or may be before the range.
+    fn stretch(&self) -> Option<Stretch> {
         if self.is_first || matches!(self.current, Current::Group(_)) {
-            return Ok(None);
+            return None;
         }
-        let Some(source) = self.order().only_source(self.spot) else {
-            return Ok(None);
-        };
-        let at = match self.find(source) {
-            Some(at) => at,
+        let (source, count) = self.order().stretch(self.spot, STRETCH_MAX)?;
+        Some(Stretch { source, count })
+    }
+
+    /// The SSTable of a stretch, open. `None` if it is gone or the stretch is behind the range, or if a glance would have to be closed
+    /// after `is_begun`, since the last key may be in its chunk.
+    fn open(&mut self, stretch: Stretch, is_begun: bool) -> Result<Option<Open>, ReadError> {
+        let source = stretch.source;
+        if let Some(at) = self.find(source) {
+            return Ok(Some(Open::Cursor(at)));
+        }
+        let is_long = stretch.count >= CURSOR_FROM;
+        match self.glances.find(source) {
+            Some(at) if !is_long => return Ok(Some(Open::Glance(at))),
+            Some(_) if is_begun => return Ok(None),
+            Some(_) => {}
             None if self.is_beyond()? => return Ok(None),
-            None => match self.open_part(source) {
-                Some(at) => at,
-                None => return Ok(None),
-            },
-        };
-        let order = self.order();
-        let mut spot = order.next(self.spot);
-        let mut count = 1;
-        while count < STRETCH_MAX && order.only_source(spot) == Some(source) {
-            spot = order.next(spot);
-            count += 1;
+            None if !is_long => {
+                if let Some(at) = self.open_glances(source)? {
+                    return Ok(Some(Open::Glance(at)));
+                }
+            }
+            None => {}
         }
-        Ok(Some((at, count)))
+        Ok(self.open_part(source).map(Open::Cursor))
+    }
+
+    /// Shows the visitor partitions of an open cursor; `None` if none was taken.
+    fn show_by_cursor(
+        &mut self,
+        at: usize,
+        most: usize,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        let mut visitor = AtMost {
+            visitor,
+            left: most,
+            is_over: false,
+        };
+        let run = self.parts[at].cursor.plain_partitions(before, &mut visitor)?;
+        Ok(run.map(|run| PlainRun {
+            is_over: visitor.is_over,
+            ..run
+        }))
     }
 
     /// True if all partitions from the next group on are behind the range.
@@ -178,7 +333,7 @@ impl SortedScan {
         }
     }
 
-    /// Goes to the next group. Returns its partition if it has only one.
+    /// Moves to the next group. Returns its partition if it has only one.
     fn begin_group(&mut self) -> Result<Step, ReadError> {
         self.is_edge = std::mem::replace(&mut self.is_first, false);
         let spot = self.spot;
@@ -199,7 +354,7 @@ impl SortedScan {
         Ok(head.map_or(Step::End, Step::Partition))
     }
 
-    /// Has the partitions of the next group merged.
+    /// Starts the merge of the partitions of the next group.
     fn begin_merge(&mut self) -> Result<Step, ReadError> {
         if self.order().is_end(self.spot) || self.is_beyond()? {
             return Ok(Step::End);
@@ -220,7 +375,7 @@ impl SortedScan {
         Ok(Step::Nothing)
     }
 
-    /// The next partition of the group that is merged; its parts are back when it has no more.
+    /// The next partition of the merged group. At its end, the parts return to `parts`.
     fn next_of_group(&mut self) -> Result<Option<PartitionHead>, ReadError> {
         let Current::Group(merge) = &mut self.current else {
             return Ok(None);
@@ -235,16 +390,16 @@ impl SortedScan {
         Ok(head)
     }
 
-    /// False if it is before the range, as partitions of the first group may be.
+    /// False if the partition is before the range, which partitions of the first group may be.
     fn is_wanted(&self, head: &PartitionHead) -> bool {
         !self.is_edge || self.read.range.start.compare(&head.key).is_lt()
     }
 }
 
-/// What comes next.
+/// The next step of the scan.
 enum Step {
     Partition(PartitionHead),
-    /// The group is merged, or its SSTable is gone.
+    /// The group must be merged, or its SSTable is gone.
     Nothing,
     /// No partition is left in the range.
     End,
@@ -283,7 +438,7 @@ impl Cursor for SortedScan {
         if matches!(self.current, Current::Group(_)) {
             return None;
         }
-        // What is damaged is met again by whoever asks for the partition.
+        // The read of the partition will meet the damage again, and report it.
         let token = self.floor().ok()??;
         Some(DecoratedKey {
             token,
@@ -291,38 +446,60 @@ impl Cursor for SortedScan {
         })
     }
 
-    /// Those of one SSTable after the other, each as far as the view says that its partitions follow each other.
+    /// Shows partitions of one SSTable after another: from each as many as follow each other in the view.
     fn plain_partitions(
         &mut self,
         before: Option<&DecoratedKey>,
         visitor: &mut dyn PlainVisitor,
     ) -> Result<Option<PlainRun>, ReadError> {
-        let mut whole: Option<PlainRun> = None;
-        while let Some((at, count)) = self.stretch()? {
-            let mut visitor = AtMost {
-                visitor: &mut *visitor,
-                left: count,
-                is_over: false,
+        let (mut count, mut is_over) = (0, false);
+        // The last key is the one of this run, or that of this glance.
+        let (mut last_run, mut last_glance) = (None, None);
+        while let Some(stretch) = self.stretch() {
+            let taken = match self.open(stretch, count > 0)? {
+                None => break,
+                Some(Open::Glance(at)) => {
+                    let open = &mut self.glances.open[at];
+                    let live = &self.view.sstables[open.place];
+                    if !std::mem::replace(&mut open.is_touched, true) {
+                        touch(live);
+                    }
+                    let until = (&self.read.range.end, before);
+                    let (taken, stopped) = open.glance.show(&live.sstable, stretch.count, until, visitor)?;
+                    if taken == 0 {
+                        break;
+                    }
+                    self.glances.taken += taken;
+                    (last_glance, is_over) = (Some(at), stopped);
+                    self.current = Current::None;
+                    taken
+                }
+                Some(Open::Cursor(at)) => {
+                    let Some(run) = self.show_by_cursor(at, stretch.count, before, visitor)? else {
+                        break;
+                    };
+                    (last_glance, is_over) = (None, run.is_over);
+                    self.current = Current::One(at);
+                    let taken = usize::try_from(run.count).unwrap_or(usize::MAX);
+                    last_run = Some(run);
+                    taken
+                }
             };
-            let Some(run) = self.parts[at].cursor.plain_partitions(before, &mut visitor)? else {
-                break;
-            };
-            let is_over = visitor.is_over;
-            for _ in 0..run.count {
-                self.spot = self.order().next(self.spot);
-            }
-            self.current = Current::One(at);
-            let taken = whole.map_or(0, |whole| whole.count);
-            whole = Some(PlainRun {
-                count: taken + run.count,
-                last: run.last,
-                is_over,
-            });
-            if is_over || run.count < count as u64 {
+            self.spot = self.order().skip(self.spot, taken);
+            count += taken as u64;
+            // The rest of the stretch may be in another chunk, or behind `before`.
+            if is_over || (taken < stretch.count && before.is_some()) {
                 break;
             }
         }
-        Ok(whole)
+        let last = match last_glance {
+            None => last_run.map(|run| run.last),
+            Some(at) => {
+                let OpenGlance { place, glance, .. } = &self.glances.open[at];
+                Some(glance.last_key(&self.view.sstables[*place].sstable))
+            }
+        };
+        Ok(last.map(|last| PlainRun { count, last, is_over }))
     }
 
     fn plain_rows(
@@ -341,16 +518,16 @@ impl Cursor for SortedScan {
     ilion_rows::cursor_methods!(without: peek);
 }
 
-/// Shows a visitor so many rows at most.
+/// Shows a visitor at most `left` rows.
 struct AtMost<'v> {
     visitor: &'v mut dyn PlainVisitor,
     left: usize,
-    /// The visitor wants no more.
+    /// True if the visitor wants no more rows.
     is_over: bool,
 }
 
 impl AtMost<'_> {
-    /// What becomes of the rows that follow some that were shown.
+    /// Counts rows that were taken, and returns the flow for the source.
     fn flow(&mut self, taken: usize, flow: Flow) -> Flow {
         self.left = self.left.saturating_sub(taken);
         self.is_over = flow == Flow::Last;

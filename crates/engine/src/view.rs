@@ -1,4 +1,4 @@
-//! What a read sees: memtables and SSTables, immutable, behind one `Arc`.
+//! The memtables and SSTables that a read uses: immutable, behind one `Arc`.
 
 use std::sync::Arc;
 
@@ -14,29 +14,29 @@ use crate::sorted::Sorted;
 pub(crate) struct View {
     /// Newest first; the first takes the writes.
     pub memtables: Vec<Arc<Memtable>>,
-    /// Frozen memtables with what they cover, oldest first; they are in `memtables` as well.
+    /// Frozen memtables with the stretches of the log that they cover, oldest first; they are in `memtables` as well.
     pub frozen: Vec<Arc<Frozen>>,
-    /// Those with the newest data first.
+    /// Ordered by their newest data, newest first.
     pub sstables: Vec<Arc<LiveSSTable>>,
-    /// The sorted view of the SSTables, once it was made.
+    /// The sorted view of the SSTables; `None` before the first was made.
     pub sorted: Option<Arc<Sorted>>,
-    /// What attached indexes have of memtables.
+    /// The attached indexes of the memtables.
     pub memtable_indexes: Vec<(Arc<Memtable>, Arc<MemtableIndexes>)>,
 }
 
 /// A memtable that takes no more writes.
 pub(crate) struct Frozen {
     pub memtable: Arc<Memtable>,
-    /// What its rows were told to.
+    /// The indexes that were updated with its rows.
     pub indexes: Option<Arc<MemtableIndexes>>,
-    /// It has every record of its table from here ...
+    /// Start of the stretch of the log of which it has all records of its table.
     pub since: Position,
-    /// ... to before here.
+    /// End of this stretch, exclusive.
     pub upto: Position,
 }
 
 impl Frozen {
-    /// The memory that goes with it. Hidden tables have memtables of their own.
+    /// Memory that is freed with it: its own, and that of attached indexes. Hidden tables have memtables of their own.
     pub(crate) fn size_bytes(&self) -> usize {
         let attached = self
             .indexes
@@ -47,7 +47,7 @@ impl Frozen {
 }
 
 impl View {
-    /// What its memtables take.
+    /// Memory of its memtables.
     pub(crate) fn memtable_bytes(&self) -> u64 {
         self.memtables
             .iter()
@@ -94,7 +94,7 @@ impl View {
         }
     }
 
-    /// Puts a new memtable first.
+    /// The same with a new memtable, which comes first.
     pub(crate) fn push_memtable(&mut self, memtable: Arc<Memtable>, indexes: Option<&Arc<MemtableIndexes>>) {
         if let Some(indexes) = indexes.filter(|indexes| indexes.has_attached()) {
             self.memtable_indexes.push((memtable.clone(), indexes.clone()));

@@ -16,7 +16,7 @@ use ilion_schema::{TableId, TableKind, TableSchema};
 use ilion_types::{Partitioner, encode_composite};
 use parking_lot::RwLock;
 
-use crate::{Error, Result};
+use crate::{Engine, Error, Result};
 
 /// Computes the rows of a virtual table.
 pub trait VirtualTable: Send + Sync {
@@ -31,6 +31,19 @@ pub trait VirtualTable: Send + Sync {
     /// Resets what it counts (TRUNCATE); false if that is not possible.
     fn clear(&self) -> bool {
         false
+    }
+
+    /// Whether UPDATE is possible; the table then has one column in its key, and no clustering columns.
+    fn is_settable(&self) -> bool {
+        false
+    }
+
+    /// Sets columns of the row with this key (UPDATE); `None` is null.
+    ///
+    /// # Errors
+    /// The row cannot have these values; the text is the reason, and nothing has changed.
+    fn set(&self, _key: &[u8], _cells: &[(String, Option<Bytes>)]) -> std::result::Result<(), String> {
+        Err("it cannot be updated".to_owned())
     }
 }
 
@@ -131,4 +144,37 @@ fn mutation_of(table: &Arc<TableSchema>, row: VirtualRow) -> Result<Mutation> {
             ..PartitionUpdate::default()
         },
     })
+}
+
+impl Engine {
+    /// Whether a virtual table can be updated.
+    pub fn is_settable(&self, table: TableId) -> bool {
+        let provider = self.shared.virtual_tables.provider(table);
+        provider.is_some_and(|table| table.is_settable())
+    }
+
+    /// Updates a virtual table.
+    ///
+    /// # Errors
+    /// The table cannot be updated so; nothing has changed.
+    pub fn set_virtual(&self, mutation: &Mutation) -> Result<()> {
+        let table = &mutation.table;
+        let provider = self.shared.virtual_tables.provider(table.id);
+        let provider = provider
+            .filter(|provider| provider.is_settable())
+            .ok_or_else(|| {
+                Error::Refused(format!(
+                    "Modification is not supported by table {}.{}",
+                    table.keyspace, table.name
+                ))
+            })?;
+        let mut cells = Vec::new();
+        for data in mutation.update.rows.iter().flat_map(|row| &row.columns) {
+            if let (Some(column), Data::Simple(cell)) = (table.column(data.column), &data.data) {
+                let value = (!cell.is_tombstone()).then(|| cell.value.clone());
+                cells.push((column.name.clone(), value));
+            }
+        }
+        provider.set(&mutation.key.key, &cells).map_err(Error::Refused)
+    }
 }

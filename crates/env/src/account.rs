@@ -2,7 +2,7 @@
 //!
 //! Each I/O is counted twice. The totals are atomics per [`FileKind`], for metrics. The charges are thread-local counters that
 //! only grow. A [`Scope`] remembers their values at its start, so a scope costs two copies of a small struct, and scopes may
-//! nest. Work that a request hands to another thread is added to the request's own thread by [`charge`].
+//! nest. Work that a request hands to another thread is added to the request's own thread by `charge`.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -25,7 +25,7 @@ pub fn begin() -> Scope {
 }
 
 /// Adds I/O that another thread did for this thread's request.
-pub fn charge(io: RequestIo) {
+pub(crate) fn charge(io: RequestIo) {
     BOOKS.with(|books| books.charge(io));
 }
 
@@ -72,7 +72,7 @@ thread_local! {
     static EVENTS: RefCell<Vec<IoEvent>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Starts to record each I/O of this thread, for a traced request. Costs an allocation per I/O.
+/// Starts to record each I/O of this thread, for tests of which files are read. Each I/O then costs an allocation.
 pub fn begin_trace() {
     IS_TRACING.set(true);
     EVENTS.with_borrow_mut(Vec::clear);
@@ -195,11 +195,6 @@ static TOTALS: [KindTotals; FileKind::ALL.len()] = [const { KindTotals::zero() }
 /// I/O of this process since its start, per kind of file.
 pub fn totals() -> [(FileKind, RequestIo); FileKind::ALL.len()] {
     FileKind::ALL.map(|kind| (kind, TOTALS[kind as usize].load()))
-}
-
-/// I/O of this process on one kind of file since its start.
-pub fn totals_of(kind: FileKind) -> RequestIo {
-    TOTALS[kind as usize].load()
 }
 
 /// The duration of one I/O; the `*_done` functions record it.

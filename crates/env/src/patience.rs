@@ -1,7 +1,7 @@
 //! The deadline of what a thread does for a request.
 //!
 //! Whoever executes a statement sets a deadline with [`begin`]. The layers below call [`spend`] with units of work: about one
-//! for a row, more for a chunk of a file. Every [`UNITS_BETWEEN`] units, [`Patience::ended`] is called. A thread without a
+//! for a row, more for a chunk of a file. Every few thousand units, [`Patience::ended`] is called. A thread without a
 //! deadline, such as those of flushes and compactions, is never stopped.
 
 use std::cell::{Cell, RefCell};
@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Units of work between two checks of the deadline.
-pub const UNITS_BETWEEN: u32 = 4096;
+const UNITS_BETWEEN: u32 = 4096;
 
 /// Checks a deadline, and whether the process is shutting down.
 pub trait Patience: Send + Sync {

@@ -362,7 +362,7 @@ impl Segment {
         let wrong = || {
             io::Error::new(
                 io::ErrorKind::InvalidData,
-                "the disk gives back other bytes than it was given",
+                "the disk returned other bytes than were written",
             )
         };
         read.and_then(|()| match crc32fast::hash(into) == checksum {
@@ -455,7 +455,7 @@ mod tests {
         segment.file.write_all_at(&[2], 200_000).unwrap();
         assert_eq!(pieces_of(&kept.as_ref()[..100_000]).unwrap(), [1; 100_000]);
         let error = pieces_of(kept.as_ref()).unwrap_err().to_string();
-        assert!(error.contains("other bytes than it was given"), "{error}");
+        assert!(error.contains("other bytes than were written"), "{error}");
     }
 
     #[test]

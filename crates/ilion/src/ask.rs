@@ -5,7 +5,8 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::net::SocketAddr;
 
-use ilion_env::RealEnv;
+use ilion_env::{Env, RealEnv};
+use ilion_server::ReloadReport;
 use ilion_server::admin::{AdminClient, read_token};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,16 +14,65 @@ use serde_json::Value;
 
 use crate::Failure;
 use crate::cli::{
-    AdminArguments, CacheArguments, CacheCapacityArguments, CacheKeysArguments, TableArguments,
+    AdminArguments, CacheArguments, CacheCapacityArguments, CacheKeysArguments, LoginArguments,
+    TableArguments,
 };
+
+/// Largest file with passwords or certificates.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// A client of the node that the arguments name.
 pub fn client(arguments: &AdminArguments) -> Result<AdminClient, Failure> {
-    let token = arguments.admin_token_file.as_ref();
-    let token = token.map(|path| read_token(&*RealEnv::new(), path));
-    let token = token.transpose().map_err(Failure::of)?;
-    let address = SocketAddr::new(arguments.admin_address, arguments.admin_port);
-    Ok(AdminClient::new(address).with_token(token))
+    let env = RealEnv::new();
+    let client = AdminClient::new(SocketAddr::new(arguments.admin_address, arguments.admin_port));
+    let client = match (&arguments.admin_token_file, credentials(&*env, &arguments.login)?) {
+        (Some(path), _) => client.with_token(&read_token(&*env, path).map_err(Failure::of)?),
+        (None, Some((role, password))) => client.with_login(&role, &password),
+        (None, None) => client,
+    };
+    let Some(path) = &arguments.admin_ca else {
+        return Ok(client);
+    };
+    let issuers = env.read_all(path, FILE_BYTES_MAX).map_err(Failure::of)?;
+    let address = arguments.admin_address.to_string();
+    let name = arguments.admin_host_name.as_ref().unwrap_or(&address);
+    client.with_encryption(&issuers, name).map_err(Failure::of)
+}
+
+/// The role and its password that the arguments give, if any.
+fn credentials(env: &dyn Env, login: &LoginArguments) -> Result<Option<(String, String)>, Failure> {
+    let role = login.username.as_deref();
+    if let (Some(role), Some(password)) = (role, &login.password) {
+        return Ok(Some((role.to_owned(), password.clone())));
+    }
+    match (&login.password_file, role) {
+        (Some(path), role) => {
+            let bytes = env.read_all(path, FILE_BYTES_MAX).map_err(Failure::of)?;
+            let found = find_credentials(&String::from_utf8_lossy(&bytes), role);
+            found
+                .map(Some)
+                .map_err(|problem| Failure::Usage(format!("{}: {problem}", path.display())))
+        }
+        (None, None) => Ok(None),
+        (None, Some(role)) => Err(Failure::Usage(format!(
+            "{role} needs a password: --password-file, or ILION_PASSWORD"
+        ))),
+    }
+}
+
+/// Finds a role and its password in the text of a file. Compat: the file of `nodetool -pwf`.
+fn find_credentials(text: &str, role: Option<&str>) -> Result<(String, String), String> {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let pairs: Option<Vec<(&str, &str)>> = lines.map(|line| line.split_once(char::is_whitespace)).collect();
+    let pairs = pairs.ok_or("expected a role, a blank and its password in each line")?;
+    let found = match (role, &pairs[..]) {
+        (Some(role), pairs) => pairs.iter().find(|(name, _)| *name == role),
+        (None, [only]) => Some(only),
+        (None, _) => return Err("it has more than one role, or none: name one with --username".to_owned()),
+    };
+    let found = found.map(|(name, password)| ((*name).to_owned(), password.trim_start().to_owned()));
+    found.ok_or_else(|| format!("it has no password of {}", role.unwrap_or_default()))
 }
 
 /// Requests a report and prints it.
@@ -92,6 +142,16 @@ pub fn drain(arguments: &AdminArguments) -> Result<(), Failure> {
     ask(arguments, "drain", &[], |_| "drain: done".to_owned())
 }
 
+/// Takes over the settings of the node's file.
+pub fn reload(arguments: &AdminArguments) -> Result<(), Failure> {
+    let report: ReloadReport = post_report(arguments, "reload", &[])?;
+    show(arguments, &report)?;
+    match report.needs_restart.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Told),
+    }
+}
+
 /// Requests an action and prints its result: as JSON, or as the text of `told`.
 pub fn ask(
     arguments: &AdminArguments,
@@ -153,4 +213,23 @@ fn escape(text: &str) -> String {
             false => format!("%{byte:02X}"),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_of_a_role_is_found() {
+        let text = "# operators\n\nalice  a b\n bob\tsecret\n";
+        let pair = |role: &str, password: &str| Ok((role.to_owned(), password.to_owned()));
+        assert_eq!(find_credentials(text, Some("alice")), pair("alice", "a b"));
+        assert_eq!(find_credentials(text, Some("bob")), pair("bob", "secret"));
+        assert_eq!(find_credentials("bob secret", None), pair("bob", "secret"));
+        let refused = |text, role| find_credentials(text, role).unwrap_err();
+        assert!(refused(text, None).contains("--username"));
+        assert_eq!(refused(text, Some("eve")), "it has no password of eve");
+        assert!(refused("", None).contains("or none"));
+        assert!(refused("secret\n", Some("bob")).contains("in each line"));
+    }
 }

@@ -58,7 +58,7 @@ pub enum Command {
     /// Samples for a while which partitions are read and written most.
     TopPartitions(TopPartitionsArguments),
     /// Backs up a node to a directory or an object store, and restores it; or tells whether incremental backups are on.
-    Backup(BackupArguments),
+    Backup(Box<BackupArguments>),
     /// Switches the audit log on or off, until the next start; or prints its state.
     AuditLog(AuditLogArguments),
     /// Lists the compactions of the last week, the last one first.
@@ -81,6 +81,8 @@ pub enum Command {
     ClearSnapshot(ClearSnapshotArguments),
     /// Flushes everything, so that the next start has nothing to replay.
     Drain(AdminArguments),
+    /// Takes over the settings of a running node's file, as far as they can be changed while it runs. Exit code 1 if some need a restart.
+    Reload(AdminArguments),
     /// Sets passwords on a stopped node.
     #[command(subcommand)]
     Auth(AuthCommand),
@@ -110,7 +112,7 @@ pub struct ExportArguments {
     pub admin: AdminArguments,
     /// Converts the SSTables to this format [default: no conversion].
     #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<ilion_tools::sstable::TargetFormat>,
+    pub format: Option<ilion_tools::sstable::OutputFormat>,
     /// The table's keyspace.
     pub keyspace: String,
     /// The table.
@@ -138,7 +140,7 @@ pub struct ImportArguments {
 }
 
 /// Arguments of `serve`.
-#[derive(Args, Default)]
+#[derive(Args, Clone, Default)]
 #[command(
     after_help = "Flags beat ILION_* variables, which beat the file. docs/settings.md lists all settings."
 )]
@@ -206,11 +208,43 @@ pub struct AdminArguments {
     #[arg(long, value_name = "PORT", env = "ILION_ADMIN_PORT", default_value_t = 9043)]
     pub admin_port: u16,
     /// The node's admin_token_file.
-    #[arg(long, value_name = "FILE", env = "ILION_ADMIN_TOKEN_FILE")]
+    #[arg(long, value_name = "FILE", env = "ILION_ADMIN_TOKEN_FILE", conflicts_with_all = ["username", "password", "password_file"])]
     pub admin_token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub login: LoginArguments,
+    /// PEM file with the certificate of who issued that of the node: requests are encrypted.
+    #[arg(long, value_name = "FILE", env = "ILION_ADMIN_CA")]
+    pub admin_ca: Option<PathBuf>,
+    /// The name in the node's certificate [default: its admin_address].
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "ILION_ADMIN_HOST_NAME",
+        requires = "admin_ca"
+    )]
+    pub admin_host_name: Option<String>,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// The role that a node with logins is asked as.
+#[derive(Args, Default)]
+pub struct LoginArguments {
+    /// Role to log in as.
+    #[arg(short, long, value_name = "ROLE", env = "ILION_USERNAME")]
+    pub username: Option<String>,
+    /// Its password; other processes of the same machine can see it.
+    #[arg(long, env = "ILION_PASSWORD", hide_env_values = true, requires = "username")]
+    pub password: Option<String>,
+    /// A file with lines of a role, a blank and its password. With one line, --username may be left out.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ILION_PASSWORD_FILE",
+        conflicts_with = "password"
+    )]
+    pub password_file: Option<PathBuf>,
 }
 
 /// Arguments of `invalidate-caches`.
@@ -710,5 +744,15 @@ impl ServeArguments {
             flags.push(("--admin-port", "admin_port", port.to_string()));
         }
         flags
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn no_two_options_of_a_command_have_one_name() {
+        super::Cli::command().debug_assert();
     }
 }

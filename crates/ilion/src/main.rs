@@ -21,20 +21,44 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use ilion_server::admin::{
-    CompactionReport, InfoReport, StatusReport, TableHistogramsReport, TableStatsReport,
+    ClientError, CompactionReport, InfoReport, StatusReport, TableHistogramsReport, TableStatsReport,
 };
 
 use cli::{AuthCommand, Cli, Command, SstableCommand};
+use nodetool::Route;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = match nodetool::own_arguments(std::env::args_os()) {
-        Ok(arguments) => arguments,
-        Err(reason) => return Failure::Usage(reason).tell(),
+    let outcome = match nodetool::route(std::env::args_os()) {
+        Ok(Route::Ilion(arguments)) => run(Cli::parse_from(arguments).command),
+        Ok(Route::Alias(arguments)) => Cli::try_parse_from(arguments)
+            .map_err(|error| Failure::nodetool(first_line(&error)))
+            .and_then(|cli| run(cli.command))
+            .map_err(Failure::into_nodetool),
+        Ok(Route::Verb(run, call)) => run(&call).map_err(Failure::into_nodetool),
+        Ok(Route::Help(text)) => {
+            ask::say(&text);
+            Ok(())
+        }
+        Err(failure) => Err(failure),
     };
-    let outcome = match Cli::parse_from(arguments).command {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.tell(),
+    }
+}
+
+/// What is wrong with the arguments, without the usage.
+fn first_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_start_matches("error: ").to_owned()
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Status(arguments) => ask::report::<StatusReport>(&arguments, "/admin/status"),
         Command::Info(arguments) => ask::report::<InfoReport>(&arguments, "/admin/info"),
@@ -64,6 +88,7 @@ fn main() -> ExitCode {
         Command::ListSnapshots(arguments) => snapshots::list(&arguments),
         Command::ClearSnapshot(arguments) => snapshots::clear(&arguments),
         Command::Drain(arguments) => ask::drain(&arguments),
+        Command::Reload(arguments) => ask::reload(&arguments),
         Command::Sstable(SstableCommand::Offline(command)) => {
             ilion_tools::sstable::run(&command).map_err(Failure::of_tool)
         }
@@ -73,14 +98,11 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => {
             ilion_tools::bench::run(arguments, &bench::InProcess).map_err(Failure::of_tool)
         }
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.tell(),
     }
 }
 
 /// Why a command failed.
+#[derive(Debug)]
 enum Failure {
     /// The action failed.
     Failed(String),
@@ -88,6 +110,24 @@ enum Failure {
     Usage(String),
     /// The action failed, and the log on stderr has the reason.
     Logged,
+    /// The action failed, and the output has the reason.
+    Told,
+    /// nodetool was used wrongly, or the node refused: exit code 1, as of Cassandra's nodetool.
+    Nodetool(String),
+    /// The node failed on behalf of nodetool: exit code 2, as of Cassandra's nodetool.
+    NodetoolFailed(String),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Failed(message)
+            | Self::Usage(message)
+            | Self::Nodetool(message)
+            | Self::NodetoolFailed(message) => f.write_str(message),
+            Self::Logged | Self::Told => Ok(()),
+        }
+    }
 }
 
 impl Failure {
@@ -106,12 +146,41 @@ impl Failure {
         Self::Failed(error.to_string())
     }
 
+    fn nodetool(message: impl Into<String>) -> Self {
+        Self::Nodetool(message.into())
+    }
+
+    /// Why the node did not do what a verb of nodetool asks for.
+    fn of_client(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused(reason) => Self::Nodetool(reason),
+            ClientError::Failed(reason) => Self::NodetoolFailed(reason),
+            other => Self::Nodetool(other.to_string()),
+        }
+    }
+
+    /// With the exit code of nodetool.
+    fn into_nodetool(self) -> Self {
+        match self {
+            Self::Failed(message) | Self::Usage(message) => Self::Nodetool(message),
+            other => other,
+        }
+    }
+
     #[expect(clippy::print_stderr, reason = "this is how a program tells why it failed")]
     fn tell(self) -> ExitCode {
         let (message, code) = match self {
             Self::Failed(message) => (message, 1),
             Self::Usage(message) => (message, 2),
-            Self::Logged => return ExitCode::from(1),
+            Self::Logged | Self::Told => return ExitCode::from(1),
+            Self::Nodetool(message) => {
+                eprintln!("nodetool: {message}\nSee 'nodetool help' or 'nodetool help <command>'.");
+                return ExitCode::from(1);
+            }
+            Self::NodetoolFailed(message) => {
+                eprintln!("error: {message}");
+                return ExitCode::from(2);
+            }
         };
         eprintln!("ilion: {message}");
         ExitCode::from(code)

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ilion_env::{Env, RealEnv, raise_descriptor_limit};
-use ilion_server::admin::{Access, AdminDoor, EngineAdmin};
+use ilion_server::admin::{AdminDoor, DoorOptions, EngineAdmin, RoleLogins};
 use ilion_server::settings::{Authenticator, Loaded, SETTINGS, Settings};
 use ilion_server::{
-    Entrance, Exposure, NewSuperuser, Node, OpenError, Port, Server, ServerOptions, StopSignals,
-    SuperuserChoice, check_exposure, start_logging,
+    Certificates, ClientPorts, Entrance, Exposure, NewSuperuser, Node, OpenError, Port, Server,
+    ServerOptions, StopSignals, SuperuserChoice, check_exposure, reopen_log, start_logging,
 };
+
+use sd_notify::NotifyState;
 
 use crate::Failure;
 use crate::cli::ServeArguments;
@@ -33,7 +35,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let superuser =
         SuperuserChoice::of(&*env, std::env::vars_os()).map_err(|error| Failure::Usage(error.to_string()))?;
     real.set_umask(settings.umask.0);
-    let log_path = start_logging(&env, &settings.log_path(), &settings.log_level).map_err(Failure::Failed)?;
+    let log_path = start_logging(&env, &settings).map_err(Failure::Failed)?;
     let began = env.monotonic_nanos();
     tell_start(&settings);
     for warning in &loaded.warnings {
@@ -42,12 +44,12 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     if let Some(descriptors) = raise_descriptor_limit() {
         tracing::info!(descriptors, "files and sockets that may be open");
     }
-    let access = Access::of(&*env, &settings).map_err(|error| Failure::Usage(error.to_string()))?;
+    let door_options = DoorOptions::of(&env, &settings).map_err(|error| Failure::Usage(error.to_string()))?;
+    let is_door_encrypted = door_options.is_encrypted();
     let options = ServerOptions::of(&settings);
     let admin_address = SocketAddr::new(settings.admin_address, settings.admin_port);
-    let take = |entrance, address| Port::take(entrance, address).map_err(failed("cannot start"));
-    let port = take(Entrance::Clients, options.address)?;
-    let admin_port = take(Entrance::Administration, admin_address)?;
+    let ports = ClientPorts::take(&options).map_err(failed("cannot start"))?;
+    let admin_port = Port::take(Entrance::Administration, admin_address).map_err(failed("cannot start"))?;
     let node = Node::open(env.clone(), &settings).map_err(|error| match error {
         OpenError::Settings(_) => Failure::Usage(error.to_string()),
         error => failed("cannot open the data directory")(error),
@@ -60,15 +62,23 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     }
     // Signals must be handled before the port is open: a client that can connect may also send one.
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
-    let server = node.serve_at(port, &options).map_err(failed("cannot start"))?;
-    let admin = Arc::new(EngineAdmin::new(&node, &server, &settings));
-    let door =
-        AdminDoor::open(admin_port, access, admin, settings.admin_timeout).map_err(failed("cannot start"))?;
+    let server = node.serve_at(ports, &options).map_err(failed("cannot start"))?;
+    let certificates = server.certificates();
+    let admin = EngineAdmin::new(&node, &server, &settings).with_reloading(reloading(&env, arguments));
+    let admin = Arc::new(admin);
+    let roles = RoleLogins::of(&node, &server);
+    let door = AdminDoor::open(admin_port, door_options, roles, admin).map_err(failed("cannot start"))?;
     tell_serving(&node, &server, &door, env.monotonic_nanos().saturating_sub(began));
-    greet(&settings, &server, &door, &log_path);
-    let signal = signals.wait().map_err(failed("cannot wait for signals"))?;
+    let scheme = if is_door_encrypted { "https" } else { "http" };
+    let page = format!("{scheme}://{}", door.address());
+    greet(&settings, &server, &page, log_path.as_deref());
+    tell_service_manager(&[NotifyState::Ready]);
+    let signal = signals
+        .wait(|| hang_up(&certificates))
+        .map_err(failed("cannot wait for signals"))?;
     let began = env.monotonic_nanos();
     tracing::info!(signal, "stopping");
+    tell_service_manager(&[NotifyState::Stopping]);
     node.end_long_reads();
     server.stop(PATIENCE);
     drop(door);
@@ -78,6 +88,33 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let millis = env.monotonic_nanos().saturating_sub(began) / 1_000_000;
     tracing::info!(millis, "stopped");
     Ok(())
+}
+
+/// Tells systemd, if it has started the node (`Type=notify`).
+fn tell_service_manager(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(false, states) {
+        tracing::warn!(%error, "the service manager cannot be told");
+    }
+}
+
+/// Reads the sources of the settings again.
+fn reloading(
+    env: &Arc<dyn Env>,
+    arguments: &ServeArguments,
+) -> impl Fn() -> Result<Loaded, String> + Send + Sync + use<> {
+    let (env, arguments) = (env.clone(), arguments.clone());
+    move || load(&*env, &arguments).map_err(|failure| failure.to_string())
+}
+
+/// SIGHUP: the log file was renamed, or certificates are new.
+fn hang_up(certificates: &Certificates) {
+    match reopen_log() {
+        Ok(()) => tracing::info!("SIGHUP: the log file was opened again"),
+        Err(error) => tracing::error!("the log file cannot be opened again: {error}"),
+    }
+    if let Err(error) = certificates.reload() {
+        tracing::error!(%error, "certificates cannot be used: the old ones stay in use");
+    }
 }
 
 /// Logs the version, the directories, and settings that differ from their defaults.
@@ -160,7 +197,7 @@ pub fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure
 
 /// Prints addresses and directories.
 #[expect(clippy::print_stdout, reason = "what the operator wants to know first")]
-fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path) {
+fn greet(settings: &Settings, server: &Server, page: &str, log_path: Option<&Path>) {
     let address = server.address();
     println!(
         "Ilion {} keeps its data in {}, its commit log in {}.",
@@ -177,11 +214,14 @@ fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path
         address.ip(),
         address.port()
     );
-    println!(
-        "Logs are on stderr and in {}; dashboard, metrics and administration at http://{}.",
-        absolute(log_path).display(),
-        door.address()
-    );
+    if let Some(address) = server.encrypted_address() {
+        println!("Clients that encrypt connect to {address}.");
+    }
+    let place = match log_path {
+        Some(path) => format!("The log is in {}; dashboard", absolute(path).display()),
+        None => "Dashboard".to_owned(),
+    };
+    println!("{place}, metrics and administration at {page}.");
 }
 
 pub fn absolute(path: &Path) -> PathBuf {

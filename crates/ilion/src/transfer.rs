@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ilion_env::{Env as _, RealEnv};
 use ilion_server::admin::{ExportReport, ImportReport};
-use ilion_tools::sstable::{Command, ConvertArguments, Files, TargetFormat};
+use ilion_tools::sstable::{Command, ConvertArguments, Files, OutputFormat};
 
 use crate::Failure;
 use crate::ask::{post_report, show};
@@ -52,7 +52,7 @@ pub fn import(arguments: &ImportArguments) -> Result<(), Failure> {
 /// Converts the exported SSTables to another format, and removes the originals.
 fn convert(
     report: &ExportReport,
-    format: TargetFormat,
+    format: OutputFormat,
     exported: &Path,
     directory: &Path,
 ) -> Result<(), Failure> {

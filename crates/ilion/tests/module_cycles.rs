@@ -1,7 +1,8 @@
 //! Modules that need each other cannot be understood apart. The cycles that are left are listed in `testdata/module_cycles.txt`,
 //! for each crate the modules of each cycle; a new one fails this test. `REWRITE=1` writes the list: it should only get shorter.
 //!
-//! A module needs another if a `use` of it begins with `crate::` or `super::` and names the other. Re-exports are not followed.
+//! A module needs another if its code names the other by a path that begins with `crate::` or `super::`. Tests do not count, and
+//! re-exports are not followed.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
 
@@ -33,43 +34,89 @@ fn modules(root: &Path, prefix: &str, found: &mut BTreeMap<String, String>) {
             stem => format!("{prefix}{stem}"),
         };
         let text = fs::read_to_string(&path).unwrap();
-        let production = text.split("\n#[cfg(test)]").next().unwrap().to_owned();
-        found.insert(module, production);
+        found.insert(module, without_tests(&text));
     }
 }
 
-/// The paths of modules that are used, as `use` lines have them: `crate::a::b`, `super::c`.
-fn used_paths(text: &str) -> impl Iterator<Item = Vec<&str>> {
-    let uses = text.lines().filter_map(|line| {
-        let line = line.trim_start();
-        let visible = line
-            .strip_prefix("pub")
-            .map_or(line, |rest| match rest.split_once("use ") {
-                Some((visibility, _)) if visibility.len() < 20 => &rest[visibility.len()..],
-                _ => "",
-            });
-        visible.trim_start().strip_prefix("use ")
-    });
-    uses.map(|path| {
-        let end = path.find(['{', ';', ' ']).unwrap_or(path.len());
-        path[..end].split("::").filter(|part| !part.is_empty()).collect()
-    })
+/// The lines of a file without the items that are marked with `#[cfg(test)]`. The files are formatted: an item ends with the first
+/// line of its own indentation that closes it.
+fn without_tests(text: &str) -> String {
+    let indentation = |line: &str| line.len() - line.trim_start().len();
+    let (mut production, mut lines) = (String::new(), text.lines());
+    while let Some(line) = lines.next() {
+        if line.trim_start() != "#[cfg(test)]" {
+            production += line;
+            production.push('\n');
+            continue;
+        }
+        let is_last = |of_item: &&str| {
+            let is_open = of_item.starts_with(' ') && indentation(of_item) > indentation(line);
+            let is_attribute = of_item.trim_start().starts_with(['#', '/']);
+            !is_open && !is_attribute && of_item.ends_with([';', '}', ','])
+        };
+        lines.find(is_last).unwrap();
+    }
+    production
+}
+
+/// The paths of this crate that the code names, one for each name in braces: `crate::a::b`, `super::c`.
+fn named_paths(text: &str) -> Vec<String> {
+    let lines = text.lines().map(str::trim);
+    let code: Vec<&str> = lines.filter(|line| !line.starts_with("//")).collect();
+    let code = code.join(" ");
+    let mut paths = Vec::new();
+    for (at, _) in code.match_indices("crate::").chain(code.match_indices("super::")) {
+        let is_start = !code[..at].ends_with(is_of_path);
+        if is_start {
+            add_paths(&code[at..], "", &mut paths);
+        }
+    }
+    paths
+}
+
+fn is_of_path(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_' || letter == ':'
+}
+
+/// Adds the paths of the tree of names at the start of the code, as `a::{b, c::{d, e}}`; returns the code after it.
+fn add_paths<'c>(code: &'c str, prefix: &str, paths: &mut Vec<String>) -> &'c str {
+    let end = code.find(|letter| !is_of_path(letter)).unwrap_or(code.len());
+    let (name, rest) = code.split_at(end);
+    let path = format!("{prefix}{name}");
+    let Some(mut rest) = rest.strip_prefix('{').filter(|_| path.ends_with("::")) else {
+        paths.push(path);
+        return rest;
+    };
+    loop {
+        rest = add_paths(rest.trim_start(), &path, paths);
+        let end = rest.find([',', '}']).unwrap();
+        let is_last = rest[end..].starts_with('}');
+        rest = &rest[end + 1..];
+        if is_last {
+            return rest;
+        }
+    }
 }
 
 fn graph(found: &BTreeMap<String, String>) -> Graph {
     let mut graph = Graph::new();
     for (module, text) in found {
         let mut targets = BTreeSet::new();
-        for path in used_paths(text) {
-            let base: Vec<&str> = match path.first() {
-                Some(&"crate") => Vec::new(),
-                Some(&"super") => {
-                    let parts: Vec<&str> = module.split("::").collect();
-                    parts[..parts.len() - 1].to_vec()
+        for path in named_paths(text) {
+            let mut base: Vec<&str> = module.split("::").collect();
+            let mut names = path.split("::").peekable();
+            match names.peek() {
+                Some(&"crate") => {
+                    names.next();
+                    base.clear();
                 }
-                _ => continue,
-            };
-            let named: Vec<&str> = base.into_iter().chain(path[1..].iter().copied()).collect();
+                _ => {
+                    while names.next_if_eq(&"super").is_some() {
+                        base.pop();
+                    }
+                }
+            }
+            let named: Vec<&str> = base.into_iter().chain(names).collect();
             let target = (1..=named.len()).rev().map(|len| named[..len].join("::"));
             targets.extend(
                 target
@@ -133,5 +180,42 @@ fn no_crate_has_a_cycle_of_modules_that_is_not_listed() {
         list,
         fs::read_to_string(&path).unwrap(),
         "a cycle of modules came or went"
+    );
+}
+
+#[test]
+fn names_behind_tests_in_braces_and_without_use_count() {
+    let text = "\
+use crate::a::{B, c::{D as E, f}};
+#[cfg(test)]
+use crate::only::tests;
+// crate::comment
+#[cfg(test)]
+mod tests;
+pub(super) use super::super::g::H;
+
+#[cfg(test)]
+impl I {
+    fn j() {
+        crate::only::tests()
+    }
+}
+
+fn k() {
+    crate::l::m(super::N);
+}
+";
+    let mut paths = named_paths(&without_tests(text));
+    paths.sort();
+    assert_eq!(
+        paths,
+        [
+            "crate::a::B",
+            "crate::a::c::D",
+            "crate::a::c::f",
+            "crate::l::m",
+            "super::N",
+            "super::super::g::H",
+        ]
     );
 }

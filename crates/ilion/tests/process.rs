@@ -407,3 +407,105 @@ fn a_password_is_reset_on_a_stopped_node_only() {
         "stdin is empty"
     );
 }
+
+/// Output and exit code of a verb of nodetool.
+fn nodetool(port: &str, words: &[&str]) -> (String, Option<i32>) {
+    let output = ilion(&[&["nodetool", "-p", port], words].concat());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr_of(&output);
+    (text, output.status.code())
+}
+
+#[test]
+fn nodetool_ends_with_cassandras_codes_and_a_reload_takes_over_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ilion.yaml");
+    std::fs::write(&file, "read_request_timeout: 3s\n").unwrap();
+    let process = Process::start_with(directory.path(), &["--config", file.to_str().unwrap()]);
+    let port = process.admin_port();
+    let hint = "See 'nodetool help' or 'nodetool help <command>'.\n";
+    for (words, expected, code) in [
+        (
+            &["gettimeout", "read"][..],
+            "Current timeout for type read: 3000 ms\n".to_owned(),
+            0,
+        ),
+        (&["statusbinary"], "running\n".to_owned(), 0),
+        (
+            &["flush", "nosuch"],
+            format!("nodetool: Keyspace [nosuch] does not exist.\n{hint}"),
+            1,
+        ),
+        (
+            &["nosuch"],
+            format!("nodetool: Found unexpected parameters: [nosuch]\n{hint}"),
+            1,
+        ),
+        (
+            &["decommission"],
+            format!("nodetool: decommission means nothing here: there is one node\n{hint}"),
+            1,
+        ),
+        (
+            &["setguardrailsconfig", "tables_threshold", "20", "10"],
+            String::new(),
+            0,
+        ),
+        (
+            &["getguardrailsconfig", "tables_threshold"],
+            "[20, 10]\n".to_owned(),
+            0,
+        ),
+        (
+            &["setguardrailsconfig", "tables_threshold", "10", "20"],
+            format!(
+                "nodetool: Error occured when setting the config for setter tables_threshold with arguments [10, 20]: \
+                 The warn threshold 20 for tables_warn_threshold should be lower than the fail threshold 10\n{hint}"
+            ),
+            1,
+        ),
+    ] {
+        assert_eq!(nodetool(&port, words), (expected, Some(code)), "{words:?}");
+    }
+    assert!(nodetool(&port, &["status"]).0.contains("\nUN  127.0.0.1"));
+
+    // What was set by hand goes back to what the file says.
+    std::fs::write(&file, "read_request_timeout: 4s\nconcurrent_compactors: 3\n").unwrap();
+    let reloaded = ilion(&["reload", "--admin-port", &port]);
+    let told = String::from_utf8_lossy(&reloaded.stdout).into_owned();
+    assert_eq!(reloaded.status.code(), Some(1), "{told}");
+    assert!(told.contains("next start: concurrent_compactors\n"), "{told}");
+    assert_eq!(
+        nodetool(&port, &["gettimeout", "read"]).0,
+        "Current timeout for type read: 4000 ms\n"
+    );
+    assert_eq!(
+        nodetool(&port, &["getguardrailsconfig", "tables_threshold"]).0,
+        "[-1, -1]\n"
+    );
+}
+
+#[test]
+fn a_hang_up_opens_the_log_file_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Process::start_with(directory.path(), &["--set", "log_format=json"]);
+    let log = directory.path().join("logs/ilion.log");
+    let first = std::fs::read_to_string(&log).unwrap();
+    assert!(
+        first.lines().all(|line| line.starts_with("{\"timestamp\":")),
+        "{first}"
+    );
+    std::fs::rename(&log, directory.path().join("logs/old.log")).unwrap();
+    let pid = process.child.id().to_string();
+    let sent = Command::new("kill").args(["-HUP", &pid]).status().unwrap();
+    assert!(sent.success());
+    let port = process.admin_port();
+    let told = || std::fs::read_to_string(&log).unwrap_or_default();
+    // The signal is seen at some time; the node answers meanwhile.
+    let is_seen = (0..10_000).any(|_| {
+        assert_eq!(nodetool(&port, &["statusbinary"]).1, Some(0));
+        told().contains("SIGHUP")
+    });
+    assert!(is_seen, "{}", told());
+    assert_eq!(process.end("-TERM").code(), Some(0));
+    assert!(told().contains("\"message\":\"stopped\""), "{}", told());
+}

@@ -20,6 +20,7 @@
 //! | `definition` | [`Definition`]: the indexed column of a table, with options |
 //! | `predicate` | [`Predicate`]: the searches of an index |
 //! | `candidate` | [`Candidate`], [`Candidates`]: their results |
+//! | `clustering_bytes` | clusterings in files |
 //! | `combine` | unions and intersections of candidates |
 //! | `interface` | the traits |
 //! | `registry` | [`IndexClasses`]: index classes by name |
@@ -30,6 +31,7 @@
 //! | `paged` | component files with checked pages |
 
 mod candidate;
+mod clustering_bytes;
 mod combine;
 mod definition;
 mod interface;

@@ -21,7 +21,7 @@ use crate::row_list::Span;
 const BATCH_PARTITIONS: usize = 64;
 
 /// One partition being read.
-struct Reading {
+struct OpenPartition {
     partition: Partition,
     /// Slices that were begun, in the order of reading.
     slices: usize,
@@ -42,7 +42,7 @@ fn slice_at(filter: &ClusteringFilter, index: usize) -> Option<&Slice> {
     }
 }
 
-impl Reading {
+impl OpenPartition {
     fn new(partition: Partition) -> Self {
         Self {
             partition,
@@ -201,7 +201,7 @@ struct RowsCursor {
     filter: Arc<ClusteringFilter>,
     /// `None` once the partition was returned.
     key: Option<DecoratedKey>,
-    reading: Reading,
+    reading: OpenPartition,
 }
 
 impl PartitionCursor {
@@ -223,7 +223,7 @@ impl PartitionCursor {
             comparator: memtable.comparator().clone(),
             filter: filter.clone(),
             key: Some(key.clone()),
-            reading: Reading::new(partition),
+            reading: OpenPartition::new(partition),
         })))
     }
 }
@@ -232,7 +232,7 @@ impl Cursor for RowsCursor {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
         let key = self.key.take();
         if key.is_none() {
-            self.reading = Reading::new(Partition::default());
+            self.reading = OpenPartition::new(Partition::default());
         }
         Ok(key.map(|key| self.reading.head(key)))
     }
@@ -261,7 +261,7 @@ struct RangeCursor {
     batch_partitions: usize,
     /// Snapshots of the next partitions.
     taken: VecDeque<(PlacedKey, Partition)>,
-    reading: Option<Reading>,
+    reading: Option<OpenPartition>,
 }
 
 impl MemtableCursor {
@@ -353,7 +353,7 @@ impl Cursor for RangeCursor {
         let Some((key, partition)) = self.taken.pop_front() else {
             return Ok(None);
         };
-        let reading = self.reading.insert(Reading::new(partition));
+        let reading = self.reading.insert(OpenPartition::new(partition));
         Ok(Some(reading.head(key.decorated())))
     }
 

@@ -64,7 +64,7 @@ impl Packed {
     /// The row; its values share this memory.
     pub(crate) fn row(&self) -> Row {
         let mut parts = self.0.clone();
-        let mut reading = Reading::of(&self.0);
+        let mut reading = PackedReader::of(&self.0);
         let values = reading.values(&mut parts);
         let liveness = reading.liveness();
         Row {
@@ -78,7 +78,7 @@ impl Packed {
     /// Its cells in these columns.
     #[inline]
     pub(crate) fn cells<'p>(&'p self, columns: &[ColumnId]) -> impl Iterator<Item = (ColumnId, CellRef<'p>)> {
-        let mut reading = Reading::of(&self.0);
+        let mut reading = PackedReader::of(&self.0);
         reading.pass_values();
         let liveness = reading.liveness();
         let cells = (0..reading.header[2]).map(move |_| reading.cell(&liveness));
@@ -107,7 +107,7 @@ impl Packed {
     /// Appends its cells, and returns their timestamp; `None` if they have several timestamps, or the row expires or has a clustering.
     #[inline]
     pub(crate) fn plain_cells<'p>(&'p self, cells: &mut Cells<'p>) -> Option<i64> {
-        let mut reading = Reading::of(&self.0);
+        let mut reading = PackedReader::of(&self.0);
         let [flags, values, columns] = reading.header;
         if flags & (IS_UNIFORM | HAS_ENDS) != IS_UNIFORM || values != 0 {
             return None;
@@ -123,13 +123,13 @@ impl Packed {
     /// The values of its clustering.
     #[inline]
     pub(crate) fn clustering(&self) -> impl Iterator<Item = Option<&[u8]>> {
-        let mut reading = Reading::of(&self.0);
+        let mut reading = PackedReader::of(&self.0);
         (0..reading.header[1]).map(move |_| reading.value())
     }
 
     /// True if a deletion covers nothing of it. May return false for rows whose cells have times of their own.
     pub(crate) fn is_newer_than(&self, deletion: DeletionTime) -> bool {
-        let mut reading = Reading::of(&self.0);
+        let mut reading = PackedReader::of(&self.0);
         if reading.header[0] & IS_UNIFORM == 0 {
             return false;
         }
@@ -140,7 +140,7 @@ impl Packed {
     /// True if a merge with `known`, a row of the same clustering without counters, gives just this row: it is newer, and has the
     /// same columns. May return false for rows whose cells have times of their own.
     pub(crate) fn replaces(&self, known: &Self) -> bool {
-        let (mut new, mut old) = (Reading::of(&self.0), Reading::of(&known.0));
+        let (mut new, mut old) = (PackedReader::of(&self.0), PackedReader::of(&known.0));
         if new.header != old.header || new.header[0] & IS_UNIFORM == 0 {
             return false;
         }
@@ -246,12 +246,12 @@ fn append_ends(ttl_secs: u32, local_secs: u32, out: &mut Vec<u8>) {
 }
 
 /// A packed row being read, from its start. Missing bytes read as zeros; they cannot be missing, since rows are packed here.
-struct Reading<'p> {
+struct PackedReader<'p> {
     header: [u8; HEADER_BYTES],
     rest: &'p [u8],
 }
 
-impl<'p> Reading<'p> {
+impl<'p> PackedReader<'p> {
     #[inline]
     fn of(all: &'p [u8]) -> Self {
         let mut reading = Self {

@@ -1,4 +1,4 @@
-//! A row in a memtable: packed if it is short, else as readers get it.
+//! A row in a memtable: packed if it is short, else built, as readers get it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(crate) enum StoredRow {
     /// A short row.
     Packed(Packed),
     /// A row that is large or deleted, or has a column of many cells.
-    Plain(Arc<Row>),
+    Built(Arc<Row>),
 }
 
 /// About what an allocation takes beside its bytes.
@@ -28,7 +28,7 @@ impl StoredRow {
     pub(crate) fn copy_of(row: &Row) -> Self {
         match Packed::of(row) {
             Some(packed) => Self::Packed(packed),
-            None => Self::Plain(Arc::new(row.detached())),
+            None => Self::Built(Arc::new(row.detached())),
         }
     }
 
@@ -36,7 +36,7 @@ impl StoredRow {
     fn of(row: Row) -> Self {
         match Packed::of(&row) {
             Some(packed) => Self::Packed(packed),
-            None => Self::Plain(Arc::new(row)),
+            None => Self::Built(Arc::new(row)),
         }
     }
 
@@ -44,7 +44,7 @@ impl StoredRow {
     pub(crate) fn size_bytes(&self) -> usize {
         let own = match self {
             Self::Packed(packed) => SHARED_BYTES + packed.size_bytes(),
-            Self::Plain(row) => row.size_bytes(),
+            Self::Built(row) => row.size_bytes(),
         };
         size_of::<Self>() + ALLOCATION_BYTES + own
     }
@@ -54,7 +54,7 @@ impl StoredRow {
     pub(crate) fn row(&self) -> Row {
         match self {
             Self::Packed(packed) => packed.row(),
-            Self::Plain(row) => Row::clone(row),
+            Self::Built(row) => Row::clone(row),
         }
     }
 
@@ -64,7 +64,7 @@ impl StoredRow {
         let values = values.iter().map(Option::as_deref);
         match self {
             Self::Packed(packed) => comparator.compare_leading(packed.clustering(), values),
-            Self::Plain(row) => {
+            Self::Built(row) => {
                 let own = row.clustering.values().iter().map(Option::as_deref);
                 comparator.compare_leading(own, values)
             }
@@ -83,7 +83,7 @@ impl StoredRow {
 
     /// Merges another row of the same clustering. Returns by how many bytes it grew.
     pub(crate) fn merge(&mut self, other: Self, table: &TableSchema) -> isize {
-        if let Self::Plain(known) = self {
+        if let Self::Built(known) = self {
             return Arc::make_mut(known).merge(other.into_row(), table);
         }
         let before = self.size_bytes();
@@ -110,7 +110,7 @@ impl StoredRow {
     ) -> isize {
         let before = self.size_bytes();
         match (&mut *self, &other) {
-            (Self::Plain(known), _) => {
+            (Self::Built(known), _) => {
                 let old = observer.observed.part_of(known);
                 let grown = Arc::make_mut(known).merge(other.into_row(), table);
                 observer.show(Some(Before::Row(&old)), known);
@@ -133,7 +133,7 @@ impl StoredRow {
     fn into_row(self) -> Row {
         match self {
             Self::Packed(packed) => packed.row(),
-            Self::Plain(row) => Arc::unwrap_or_clone(row),
+            Self::Built(row) => Arc::unwrap_or_clone(row),
         }
     }
 
@@ -145,7 +145,7 @@ impl StoredRow {
         let mut row = match self {
             Self::Packed(packed) if packed.is_newer_than(deletion) => return true,
             Self::Packed(packed) => packed.row(),
-            Self::Plain(row) => {
+            Self::Built(row) => {
                 let row = Arc::make_mut(row);
                 row.shadow(deletion);
                 return !row.is_empty();

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::consistency::Consistency;
 use crate::error::Error;
+use crate::version::Version;
 
 /// Opaque key-value pairs in a message (v4 and later).
 pub type CustomPayload = Vec<(String, Option<Bytes>)>;
@@ -92,6 +93,14 @@ impl<'a> Input<'a> {
     pub fn short_bytes(&mut self) -> Result<Bytes, Error> {
         let bytes = self.reader.bytes16()?;
         Ok(self.body.slice_ref(bytes))
+    }
+
+    /// The id of the metadata of a result; empty before v5, which has none.
+    pub fn result_metadata_id(&mut self, version: Version) -> Result<Bytes, Error> {
+        match version >= Version::V5 {
+            true => self.short_bytes(),
+            false => Ok(Bytes::new()),
+        }
     }
 
     #[inline]

@@ -75,6 +75,7 @@ fn load(bench: &mut Bench, rows: u64, sstables: u64, copies: u64, width: Option<
         }
         bench.flush();
     }
+    bench.sort();
 }
 
 #[inline(never)]

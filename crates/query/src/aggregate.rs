@@ -14,7 +14,7 @@ use crate::Error;
 
 /// Which aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AggregateKind {
     Count,
     Min,
     Max,
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Avg,
 }
 
-impl Kind {
+impl AggregateKind {
     /// The aggregate of this name.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -115,7 +115,7 @@ impl<'v> Addends<'v> for One<'v> {
 /// The state of an aggregate while rows are added.
 #[derive(Debug)]
 pub(crate) struct Running<'t> {
-    kind: Kind,
+    kind: AggregateKind,
     ty: &'t CqlType,
     count: i64,
     state: State,
@@ -127,11 +127,11 @@ enum State {
     Extreme(Option<Vec<u8>>),
     Integer(i128),
     Big(BigInt),
-    /// Kahan's sum and its compensation; the plain sum, which keeps infinity and NaN; the mean, which does not overflow.
+    /// Kahan's sum and its compensation; the uncompensated sum, which keeps infinity and NaN; the mean, which does not overflow.
     Float {
         sum: f64,
         lost: f64,
-        plain: f64,
+        simple: f64,
         mean: f64,
     },
     /// The sum or the mean.
@@ -140,15 +140,15 @@ enum State {
 
 impl<'t> Running<'t> {
     /// An aggregate without values so far; its values will be of type `ty`.
-    pub fn new(kind: Kind, ty: &'t CqlType) -> Self {
+    pub fn new(kind: AggregateKind, ty: &'t CqlType) -> Self {
         let state = match (kind, ty) {
-            (Kind::Count, _) => State::Count,
-            (Kind::Min | Kind::Max, _) => State::Extreme(None),
+            (AggregateKind::Count, _) => State::Count,
+            (AggregateKind::Min | AggregateKind::Max, _) => State::Extreme(None),
             (_, CqlType::Varint) => State::Big(BigInt::ZERO),
             (_, CqlType::Float | CqlType::Double) => State::Float {
                 sum: 0.0,
                 lost: 0.0,
-                plain: 0.0,
+                simple: 0.0,
                 mean: 0.0,
             },
             (_, CqlType::Decimal) => State::Decimal(Decimal {
@@ -188,7 +188,7 @@ impl<'t> Running<'t> {
             State::Count => *count += signed(values.count()),
             State::Extreme(best) => {
                 let ty = comparable(ty);
-                let wanted = if kind == Kind::Min {
+                let wanted = if kind == AggregateKind::Min {
                     Ordering::Less
                 } else {
                     Ordering::Greater
@@ -227,7 +227,7 @@ impl<'t> Running<'t> {
             State::Float {
                 sum,
                 lost,
-                plain,
+                simple,
                 mean,
             } => values.each(|value| {
                 if value.is_empty() {
@@ -235,7 +235,7 @@ impl<'t> Running<'t> {
                 }
                 *count += 1;
                 let number = float(ty, value);
-                *plain += number;
+                *simple += number;
                 #[expect(clippy::cast_precision_loss, reason = "the nearest double is meant")]
                 let count = *count as f64;
                 *mean += number / count - *mean / count;
@@ -260,7 +260,7 @@ impl<'t> Running<'t> {
 
     /// The result.
     pub fn result(&self) -> Option<Bytes> {
-        let is_average = self.kind == Kind::Avg && self.count > 0;
+        let is_average = self.kind == AggregateKind::Avg && self.count > 0;
         match &self.state {
             State::Count => Some(Bytes::copy_from_slice(&self.count.to_be_bytes())),
             State::Extreme(best) => best.as_deref().map(Bytes::copy_from_slice),
@@ -274,9 +274,11 @@ impl<'t> Running<'t> {
             }
             State::Big(sum) if is_average => Some(encode_varint(&(sum / BigInt::from(self.count))).into()),
             State::Big(sum) => Some(encode_varint(sum).into()),
-            State::Float { sum, plain, mean, .. } => {
-                let sum = if sum.is_nan() && plain.is_infinite() {
-                    *plain
+            State::Float {
+                sum, simple, mean, ..
+            } => {
+                let sum = if sum.is_nan() && simple.is_infinite() {
+                    *simple
                 } else {
                     *sum
                 };
@@ -362,10 +364,10 @@ fn float_bytes(value: f64, ty: &CqlType) -> Bytes {
 const DIGITS_MAX: i64 = 10_000;
 
 /// Adds to a sum, or moves a mean that is then the mean of `count` numbers.
-fn add_decimal(kind: Kind, result: &mut Decimal, value: &[u8], count: i64) -> Result<(), Error> {
+fn add_decimal(kind: AggregateKind, result: &mut Decimal, value: &[u8], count: i64) -> Result<(), Error> {
     let number = Decimal::decode(value)?;
     *result = match kind {
-        Kind::Avg => moved_mean(result, &number, count)?,
+        AggregateKind::Avg => moved_mean(result, &number, count)?,
         _ => add_decimals(result, &number)?,
     };
     Ok(())
@@ -425,7 +427,7 @@ fn half_even(numerator: &BigInt, denominator: &BigInt) -> BigInt {
 mod tests {
     use super::*;
 
-    fn aggregate(kind: Kind, ty: CqlType, texts: &[&str]) -> Option<String> {
+    fn aggregate(kind: AggregateKind, ty: CqlType, texts: &[&str]) -> Option<String> {
         let mut running = Running::new(kind, &ty);
         for text in texts {
             running.add(&ty.parse_plain(text).unwrap()).unwrap();
@@ -438,26 +440,26 @@ mod tests {
     fn sums_wrap_and_averages_do_not() {
         let max = "2147483647";
         assert_eq!(
-            aggregate(Kind::Sum, CqlType::Int, &[max, "1"]).as_deref(),
+            aggregate(AggregateKind::Sum, CqlType::Int, &[max, "1"]).as_deref(),
             Some("-2147483648")
         );
         assert_eq!(
-            aggregate(Kind::Avg, CqlType::Int, &[max, "1"]).as_deref(),
+            aggregate(AggregateKind::Avg, CqlType::Int, &[max, "1"]).as_deref(),
             Some("1073741824")
         );
         assert_eq!(
-            aggregate(Kind::Avg, CqlType::Int, &["-1", "-2"]).as_deref(),
+            aggregate(AggregateKind::Avg, CqlType::Int, &["-1", "-2"]).as_deref(),
             Some("-1")
         );
         assert_eq!(
-            aggregate(Kind::Sum, CqlType::TinyInt, &["-100", "-100"]).as_deref(),
+            aggregate(AggregateKind::Sum, CqlType::TinyInt, &["-100", "-100"]).as_deref(),
             Some("56")
         );
     }
 
     #[test]
     fn averages_of_decimals_move_by_rounded_steps() {
-        let average = |texts: &[&str]| aggregate(Kind::Avg, CqlType::Decimal, texts).unwrap();
+        let average = |texts: &[&str]| aggregate(AggregateKind::Avg, CqlType::Decimal, texts).unwrap();
         assert_eq!(average(&["1", "2"]), "1");
         assert_eq!(average(&["2", "3"]), "2");
         assert_eq!(average(&["1", "1", "3"]), "2");
@@ -469,13 +471,13 @@ mod tests {
 
     #[test]
     fn nothing_sums_to_zero_and_has_no_extremes() {
-        for kind in [Kind::Sum, Kind::Avg] {
+        for kind in [AggregateKind::Sum, AggregateKind::Avg] {
             assert_eq!(aggregate(kind, CqlType::Int, &[]).as_deref(), Some("0"));
             assert_eq!(aggregate(kind, CqlType::Double, &[]).as_deref(), Some("0.0"));
         }
-        assert_eq!(aggregate(Kind::Min, CqlType::Int, &[]), None);
+        assert_eq!(aggregate(AggregateKind::Min, CqlType::Int, &[]), None);
         assert_eq!(
-            aggregate(Kind::Max, CqlType::Text, &["b", "c", "a"]).as_deref(),
+            aggregate(AggregateKind::Max, CqlType::Text, &["b", "c", "a"]).as_deref(),
             Some("c")
         );
     }

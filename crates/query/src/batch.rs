@@ -149,6 +149,11 @@ pub(crate) fn check<'p>(
         }
     };
     let given = timestamp == OwnTimestamp::Given;
+    // A batch is one write of all or nothing, which these tables have no part in.
+    refuse_if(
+        members.clone().any(ModifyPlan::is_virtual),
+        "Virtual tables cannot be updated in a batch",
+    )?;
     let conditional = members.clone().any(ModifyPlan::is_conditional);
     let counters = members.clone().any(ModifyPlan::is_counter);
     let others = members.clone().any(|member| !member.is_counter());

@@ -102,6 +102,14 @@ impl Store for EngineStore {
         self.engine.is_clearable(table)
     }
 
+    fn is_settable(&self, table: TableId) -> bool {
+        self.engine.is_settable(table)
+    }
+
+    fn set_virtual(&self, mutation: &Mutation) -> Result<(), StoreError> {
+        Ok(self.engine.set_virtual(mutation)?)
+    }
+
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
         Ok(self.engine.alter_schema(change)?)
     }

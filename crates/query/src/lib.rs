@@ -73,7 +73,7 @@ mod write;
 
 pub use access::{
     AccessControl, AccessOptions, Authenticator, Authorizer, CidrAuthorizer, FirstSuperuser, Identity, Login,
-    NetworkAuthorizer, SetupError,
+    NetworkAuthorizer, Operation, SetupError,
 };
 pub use batch_sizes::{BatchSizes, Sizes};
 pub use engine_store::EngineStore;

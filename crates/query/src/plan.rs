@@ -159,7 +159,7 @@ impl Plan {
             Self::Batch(batch) => batch.execute(execution),
             Self::Use(keyspace) => use_keyspace(keyspace, execution),
             Self::Truncate(table) => truncate(table, execution),
-            Self::Schema(change) => change.execute(execution),
+            Self::Schema(change) => change.execute(execution, drop),
             Self::Describe(describe) => describe.execute(execution),
             // The processor executes it, who knows the client.
             Self::Access(_) => Err(Error::ServerError(

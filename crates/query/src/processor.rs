@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use arc_swap::ArcSwap;
 use ilion_auth::Resource;
 use ilion_env::patience::Patience;
 use ilion_env::{spectrogram, trace};
@@ -48,9 +49,9 @@ pub enum BatchStatement {
 /// Parses, prepares and executes statements.
 pub struct QueryProcessor {
     store: Arc<dyn Store>,
-    options: QueryOptions,
-    /// The options for superusers: guardrails do not hold for them.
-    options_of_superusers: QueryOptions,
+    options: ArcSwap<CurrentOptions>,
+    is_stopping: Arc<AtomicBool>,
+    batch_sizes: Arc<BatchSizes>,
     prepared: StatementCache,
     texts: Cache<TextKey, Arc<Planned>>,
     views: Arc<Views>,
@@ -59,6 +60,32 @@ pub struct QueryProcessor {
     /// Held exclusively while a schema statement is planned and executed, so that the schema it was planned against does not
     /// change. Held shared while a statement is prepared, so that no plan is cached that is older than the schema.
     schema_turn: RwLock<()>,
+}
+
+/// The options that hold until they are changed.
+struct CurrentOptions {
+    of_all: QueryOptions,
+    /// Guardrails do not hold for superusers.
+    of_superusers: QueryOptions,
+}
+
+impl CurrentOptions {
+    fn of(options: QueryOptions) -> Self {
+        Self {
+            of_superusers: QueryOptions {
+                guardrails: options.guardrails.of_superusers(),
+                ..options.clone()
+            },
+            of_all: options,
+        }
+    }
+
+    fn of_client(&self, client: &ClientState) -> &QueryOptions {
+        match client.identity.is_superuser() {
+            true => &self.of_superusers,
+            false => &self.of_all,
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -95,11 +122,9 @@ impl QueryProcessor {
                 store,
                 is_stopping: options.is_stopping.clone(),
             }),
-            options_of_superusers: QueryOptions {
-                guardrails: options.guardrails.of_superusers(),
-                ..options.clone()
-            },
-            options,
+            is_stopping: options.is_stopping.clone(),
+            batch_sizes: options.batch_sizes.clone(),
+            options: ArcSwap::from_pointee(CurrentOptions::of(options)),
             schema_turn: RwLock::new(()),
         }
     }
@@ -109,19 +134,49 @@ impl QueryProcessor {
         &self.access
     }
 
+    /// Changes the options of statements that are planned or executed from now on: guardrails, limits and timeouts. Statements that are
+    /// prepared keep what was decided when they were planned. Sizes of caches, names and the authenticator stay as they were at
+    /// the start.
+    pub fn change_options(&self, options: &QueryOptions) {
+        let kept = self.options.load_full();
+        let changed = QueryOptions {
+            prepared_count_max: kept.of_all.prepared_count_max,
+            prepared_bytes_max: kept.of_all.prepared_bytes_max,
+            expiry_secs_max: kept.of_all.expiry_secs_max,
+            data_center: kept.of_all.data_center.clone(),
+            disk_usage: kept.of_all.disk_usage.clone(),
+            batch_sizes: kept.of_all.batch_sizes.clone(),
+            is_stopping: kept.of_all.is_stopping.clone(),
+            dynamic_data_masking_enabled: kept.of_all.dynamic_data_masking_enabled,
+            ..options.clone()
+        };
+        self.access.change_validity(&changed.access);
+        self.options.store(Arc::new(CurrentOptions::of(changed)));
+        // Plans of texts were checked against the old options.
+        self.texts.clear();
+    }
+
     /// Ends long reads, running and later ones, since the node stops.
     pub fn end_long_reads(&self) {
-        self.options.is_stopping.store(true, Ordering::Relaxed);
+        self.is_stopping.store(true, Ordering::Relaxed);
     }
 
     /// How many partitions batches have changed.
     pub fn batch_sizes(&self) -> &Arc<BatchSizes> {
-        &self.options.batch_sizes
+        &self.batch_sizes
     }
 
     /// The number of prepared statements in memory, and of those evicted since the start.
     pub fn prepared_counts(&self) -> (u64, u64) {
         self.prepared.counts()
+    }
+
+    /// True if a materialized view of this name has been built.
+    ///
+    /// # Errors
+    /// `system.built_views` cannot be read.
+    pub fn is_view_built(&self, keyspace: &str, view: &str) -> Result<bool, Error> {
+        self.views.is_built_named(keyspace, view)
     }
 
     /// Blocks until no materialized view is being built. For tests.
@@ -288,10 +343,18 @@ impl QueryProcessor {
             .collect::<Result<Vec<_>, _>>()?;
         batch::check(kind, plans.iter().copied(), batch::OwnTimestamp::Absent)?;
         let schema = self.store.schema();
-        let (warnings, calls) = (RefCell::default(), call_budget(&self.options));
+        let current = self.options.load();
+        let (warnings, calls) = (RefCell::default(), call_budget(&current.of_all));
         let base = Execution {
             sight,
-            ..self.execution(client, &schema, &[], options, &warnings, &calls)
+            ..self.execution(
+                current.of_client(client),
+                &schema,
+                &[],
+                options,
+                &warnings,
+                &calls,
+            )
         };
         let members: Vec<Member<'_>> = plans
             .into_iter()
@@ -364,7 +427,7 @@ impl QueryProcessor {
 
     fn plan(&self, text: &str, keyspace: Option<&str>) -> Result<Planned, Error> {
         trace::note(|| format!("Parsing {}", ilion_cql::hide_secrets(text)));
-        Planned::of(text, keyspace, &*self.store, &self.options)
+        Planned::of(text, keyspace, &*self.store, &self.options.load().of_all)
     }
 
     fn run(
@@ -405,22 +468,18 @@ impl QueryProcessor {
         let Plan::Schema(change) = &planned.plan else {
             return self.run_now(client, planned, &[], options);
         };
-        // A change that is not possible is refused by its execution, after the guardrails.
-        let applied = self
-            .store
-            .schema()
-            .apply(change.change(), self.store.now_micros());
-        let diffs = applied.map_or_else(|_| Vec::new(), |applied| applied.diffs);
-        let changed = Invalidated::by(&diffs);
-        let mut executed = if changed.is_empty() {
-            self.run_now(client, planned, &[], options)?
-        } else {
-            let invalid = self.prepared.invalid(&changed);
-            self.prepared.forget_before_change(&invalid);
-            let executed = self.run_now(client, planned, &[], options)?;
-            self.prepared.forget_after_change(&invalid);
-            executed
-        };
+        let (mut diffs, mut invalid) = (Vec::new(), Vec::new());
+        let mut executed = self.run_with(client, planned, &[], options, |execution| {
+            change.execute(execution, |foreseen| {
+                diffs = foreseen;
+                let changed = Invalidated::by(&diffs);
+                if !changed.is_empty() {
+                    invalid = self.prepared.invalid(&changed);
+                    self.prepared.forget_before_change(&invalid);
+                }
+            })
+        })?;
+        self.prepared.forget_after_change(&invalid);
         match self.access.follow(&diffs, &client.identity) {
             Ok(durable_at) => executed.durable_at = executed.durable_at.max(durable_at),
             Err(error) => {
@@ -440,14 +499,35 @@ impl QueryProcessor {
         values: &[Value],
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
+        self.run_with(client, planned, values, options, |execution| {
+            planned.plan.execute(execution)
+        })
+    }
+
+    fn run_with(
+        &self,
+        client: &ClientState,
+        planned: &Planned,
+        values: &[Value],
+        options: &ExecuteOptions,
+        run: impl FnOnce(&Execution<'_>) -> Result<Executed, Error>,
+    ) -> Result<Executed, Error> {
         let sight = self.access.sight(&client.identity, &planned.masked)?;
         let schema = self.store.schema();
-        let (warnings, calls) = (RefCell::default(), call_budget(&self.options));
+        let current = self.options.load();
+        let (warnings, calls) = (RefCell::default(), call_budget(&current.of_all));
         let execution = Execution {
             sight,
-            ..self.execution(client, &schema, values, options, &warnings, &calls)
+            ..self.execution(
+                current.of_client(client),
+                &schema,
+                values,
+                options,
+                &warnings,
+                &calls,
+            )
         };
-        let mut executed = planned.plan.execute(&execution)?;
+        let mut executed = run(&execution)?;
         executed.warnings.extend(warnings.take());
         Ok(executed)
     }
@@ -465,16 +545,9 @@ impl QueryProcessor {
         }
     }
 
-    fn options_for(&self, client: &ClientState) -> &QueryOptions {
-        match client.identity.is_superuser() {
-            true => &self.options_of_superusers,
-            false => &self.options,
-        }
-    }
-
     fn execution<'e>(
         &'e self,
-        client: &ClientState,
+        query_options: &'e QueryOptions,
         schema: &'e Arc<ilion_schema::Schema>,
         values: &'e [Value],
         options: &'e ExecuteOptions,
@@ -486,7 +559,7 @@ impl QueryProcessor {
             schema,
             values,
             options,
-            query_options: self.options_for(client),
+            query_options,
             views: Some(&self.views),
             patience: Some(&self.patience),
             now_secs: options

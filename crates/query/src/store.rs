@@ -79,6 +79,15 @@ pub trait Store: Send + Sync {
     /// Whether [`Store::truncate`] clears a table that is computed when it is read.
     fn is_clearable(&self, table: TableId) -> bool;
 
+    /// Whether [`Store::set_virtual`] updates a table that is computed when it is read.
+    fn is_settable(&self, table: TableId) -> bool;
+
+    /// Updates a row of such a table.
+    ///
+    /// # Errors
+    /// The row cannot have these values.
+    fn set_virtual(&self, mutation: &Mutation) -> Result<(), StoreError>;
+
     /// Changes the schema: checks the change, stores it, and makes or drops the tables. `None` if the statement's `IF` left
     /// nothing to change.
     ///

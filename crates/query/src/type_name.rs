@@ -25,17 +25,17 @@ pub(crate) fn resolve_type(
         CqlTypeName::Native(native) => Ok(native_type(*native)),
         CqlTypeName::Custom(class) => custom_type(class),
         CqlTypeName::User(user) => user_type(user, keyspace, schema),
-        _ => Resolver { keyspace, schema }.outer_type(name),
+        _ => TypeResolver { keyspace, schema }.outer_type(name),
     }
 }
 
 /// The scope of type names.
-struct Resolver<'a> {
+struct TypeResolver<'a> {
     keyspace: Option<&'a str>,
     schema: &'a Schema,
 }
 
-impl Resolver<'_> {
+impl TypeResolver<'_> {
     fn outer_type(&self, name: &CqlTypeName) -> Result<CqlType, Error> {
         match name {
             CqlTypeName::List(element) => self.list(element),

@@ -156,11 +156,6 @@ pub fn global_of(context: &[u8], id: &CounterId) -> Option<(i64, i64)> {
         .map(|shard| (shard.clock, shard.count))
 }
 
-/// True if some shard is of an old style (`hasLegacyCounterShards` of Statistics.db).
-pub fn has_legacy_shards(context: &[u8]) -> bool {
-    parse(context).is_some_and(|shards| shards.iter().any(|shard| shard.kind != ShardKind::Global))
-}
-
 /// Merges two contexts shard by shard. Bytes that are not a context lose to a context.
 pub fn merge(a: &Bytes, b: &Bytes) -> Bytes {
     let (left, right) = match (parse(a), parse(b)) {
@@ -240,7 +235,6 @@ mod tests {
         assert_eq!(context.len(), 4 + 32);
         assert_eq!(total(&context), 5);
         assert_eq!(global_of(&context, &[7; 16]), Some((1, 5)));
-        assert!(!has_legacy_shards(&context));
     }
 
     #[test]
@@ -271,7 +265,6 @@ mod tests {
             total(&merge(&one(ShardKind::Remote), &other(ShardKind::Remote))),
             1
         );
-        assert!(has_legacy_shards(&one(ShardKind::Remote)));
     }
 
     #[test]

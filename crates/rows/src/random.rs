@@ -295,7 +295,7 @@ fn random_value(ty: &CqlType, dice: &mut Dice) -> Bytes {
 }
 
 /// A few timestamps, so that ties happen; rarely an extreme one.
-pub fn random_micros(dice: &mut Dice) -> i64 {
+fn random_micros(dice: &mut Dice) -> i64 {
     match dice.below(200) {
         0 => i64::MAX,
         1 => i64::MIN + 1,

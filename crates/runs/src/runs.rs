@@ -108,16 +108,6 @@ impl Runs {
         self.tail.is_empty() && self.unsorted.is_empty()
     }
 
-    /// Sorts all unsorted records; returns the growth of memory in bytes.
-    #[cold]
-    pub fn close_tail(&mut self, order: &impl Order) -> isize {
-        let mut grown = 0;
-        while !self.is_closed() {
-            grown += self.sort_next(order).0;
-        }
-        grown
-    }
-
     /// Sorts the oldest unsorted tail; returns the growth of memory in bytes, and the number of its records.
     pub(crate) fn sort_next(&mut self, order: &impl Order) -> (isize, usize) {
         if self.unsorted.is_empty() {

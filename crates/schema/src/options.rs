@@ -1,11 +1,12 @@
 //! Table options with Cassandra 5.0's names and defaults (`org.apache.cassandra.schema.TableParams`).
 //!
-//! `parse` parses the options of a statement; the other modules each parse the values of one option.
+//! `parse` parses the options of a statement, `java_double` prints numbers; the other modules each parse the values of one option.
 
 pub(crate) mod caching;
 pub(crate) mod compaction;
 pub(crate) mod compression;
-pub(crate) mod parse;
+pub(crate) mod java_double;
+mod parse;
 mod retry;
 mod unified;
 

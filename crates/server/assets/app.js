@@ -22,6 +22,8 @@ const charts = {
 const spectrogram = new Spectrogram();
 let before = null;
 let isPaused = false;
+// False for a role that may not see metrics and reports.
+let isWatching = true;
 let view = "overview";
 
 function choose() {
@@ -198,7 +200,7 @@ async function resetStatements() {
 
 let isTicking = false;
 async function tick() {
-  if (isPaused || isTicking || document.hidden) return;
+  if (isPaused || isTicking || document.hidden || !isWatching || !at("login-form").hidden) return;
   isTicking = true;
   try {
     await live();
@@ -244,9 +246,55 @@ at("token-form").addEventListener("submit", (event) => {
   at("token-form").hidden = true;
   choose();
 });
-ask.onTokenWanted(() => { at("token-form").hidden = false; });
+
+// Asks for what the node wants; `true` if there is nothing to ask for.
+async function admit() {
+  const session = await ask.session();
+  at("token-form").hidden = true;
+  at("login-form").hidden = session.asks_for !== "login" || session.role !== null;
+  at("main").hidden = !at("login-form").hidden;
+  at("log-out").hidden = session.role === null;
+  at("log-out").textContent = `Log out ${session.role}`;
+  isWatching = session.asks_for !== "login" || session.may_watch;
+  before = null;
+  info = null;
+  if (!at("login-form").hidden) {
+    state("log in", "bad");
+    at("login-role").focus();
+    return false;
+  }
+  if (!isWatching) {
+    state(`${session.role} has no SELECT on KEYSPACE system_views, which these views need`, "");
+    if (!location.hash) location.hash = "query";
+  }
+  return true;
+}
+
+at("login-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  at("login-error").hidden = true;
+  try {
+    await ask.logIn(at("login-role").value, at("login-password").value);
+    at("login-password").value = "";
+    if (await admit()) choose();
+  } catch (error) {
+    at("login-error").textContent = error.message;
+    at("login-error").hidden = false;
+  }
+});
+at("log-out").addEventListener("click", async () => {
+  await ask.logOut();
+  // What was on the page was for this role only.
+  location.reload();
+});
+ask.onRefused(async () => {
+  if ((await ask.session()).asks_for === "token") at("token-form").hidden = false;
+  else admit();
+});
 window.addEventListener("hashchange", choose);
 bindTheme();
 queryBox.bind();
-choose();
-setInterval(tick, 1000);
+admit().catch(() => true).then((isIn) => {
+  if (isIn) choose();
+  setInterval(tick, 1000);
+});

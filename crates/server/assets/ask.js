@@ -1,9 +1,10 @@
-// Requests to the node. If it requires a token, the token is stored for this tab only.
+// Requests to the node. If it requires a token, the token is stored for this tab only. If it requires a login, the browser has the
+// session in a cookie that this code cannot read.
 
 const KEY = "ilion-token";
 let whenRefused = () => {};
 
-export function onTokenWanted(callback) { whenRefused = callback; }
+export function onRefused(callback) { whenRefused = callback; }
 export function setToken(token) { sessionStorage.setItem(KEY, token); }
 
 export class AskError extends Error {}
@@ -19,7 +20,7 @@ async function ask(path, options = {}) {
     throw new AskError("the node does not answer");
   }
   if (response.ok) return response;
-  if (response.status === 401) whenRefused();
+  if (response.status === 401 && path !== "/api/login") whenRefused();
   const text = await response.text();
   let reason = text;
   try { reason = JSON.parse(text).error ?? text; } catch { /* not JSON */ }
@@ -29,14 +30,17 @@ async function ask(path, options = {}) {
 export async function json(path) { return (await ask(path)).json(); }
 export async function text(path) { return (await ask(path)).text(); }
 
-export async function query(order) {
-  const response = await ask("/api/query", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(order),
-  });
-  return response.json();
+async function post(path, order) {
+  const headers = { "Content-Type": "application/json" };
+  return (await ask(path, { method: "POST", headers, body: JSON.stringify(order) })).json();
 }
+
+export function query(order) { return post("/api/query", order); }
+
+// What the node asks for, and who is logged in.
+export function session() { return json("/api/session"); }
+export function logIn(role, password) { return post("/api/login", { role, password }); }
+export function logOut() { return post("/api/logout", {}); }
 
 // All rows of a statement as objects.
 export async function rows(cql) {

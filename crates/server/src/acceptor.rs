@@ -3,21 +3,25 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::client_memory::ClientMemory;
 use crate::connection::{Connection, ConnectionLimits, Shared};
 use crate::descriptors::DescriptorReserve;
+use crate::entry::{Entry, Order, Wanted};
 use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::options::ServerOptions;
+use crate::port::{Entrance, Port};
 use crate::session::{Session, SessionLimits};
 use crate::socket::Socket;
+use crate::tls::Encryption;
 
 /// Accepts the connections of one listener.
 pub(crate) struct Acceptor {
@@ -26,12 +30,21 @@ pub(crate) struct Acceptor {
     events: Arc<Events>,
     memory: Arc<ClientMemory>,
     stopping: watch::Receiver<bool>,
+    orders: mpsc::Receiver<Order>,
+    /// Told whether the port is open.
+    is_open: watch::Sender<bool>,
+    /// Connections end when it says so; a new one each time that the port is opened.
+    ending: watch::Sender<bool>,
+    /// Where it listens when it is opened again.
+    address: SocketAddr,
     reserve: DescriptorReserve,
     /// Open connections by the client's address.
     by_address: Arc<Mutex<HashMap<IpAddr, u64>>>,
-    next_id: u64,
+    next_id: Arc<AtomicU64>,
 }
 
+/// How long clients may take their last answers when the port is closed.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause after a failed accept (too many open files): some files may be closed by then.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
@@ -42,8 +55,19 @@ impl Acceptor {
         events: Arc<Events>,
         memory: Arc<ClientMemory>,
         stopping: watch::Receiver<bool>,
-    ) -> Self {
-        Self {
+        address: SocketAddr,
+    ) -> (Self, Entry) {
+        let (orders, received) = mpsc::channel(1);
+        let (is_open, told) = watch::channel(true);
+        let entry = Entry {
+            orders: vec![orders],
+            is_open: told,
+        };
+        let acceptor = Self {
+            orders: received,
+            is_open,
+            ending: watch::Sender::new(false),
+            address,
             reserve: DescriptorReserve::of_clients(options.descriptors_max),
             options,
             shared,
@@ -51,17 +75,42 @@ impl Acceptor {
             memory,
             stopping,
             by_address: Arc::default(),
-            next_id: 0,
-        }
+            next_id: Arc::default(),
+        };
+        (acceptor, entry)
+    }
+
+    /// For a second listener, with this encryption. The limits hold for both together.
+    pub fn beside(&self, address: SocketAddr, encryption: Option<Arc<Encryption>>) -> (Self, Entry) {
+        let shared = Shared {
+            encryption,
+            ..self.shared.clone()
+        };
+        let (events, memory) = (self.events.clone(), self.memory.clone());
+        let (second, entry) = Self::new(
+            self.options.clone(),
+            shared,
+            events,
+            memory,
+            self.stopping.clone(),
+            address,
+        );
+        let second = Self {
+            by_address: self.by_address.clone(),
+            next_id: self.next_id.clone(),
+            ..second
+        };
+        (second, entry)
     }
 
     /// Accepts until the server stops. Returns when all connections have ended.
     pub async fn run(mut self, listener: TcpListener) {
         let mut connections = JoinSet::new();
         let mut stopping = self.stopping.clone();
+        let mut listener = Some(listener);
         loop {
             tokio::select! {
-                accepted = listener.accept() => match accepted {
+                accepted = next_of(listener.as_ref()) => match accepted {
                     Ok((stream, peer)) => self.accept(stream, peer, &mut connections),
                     Err(error) => {
                         tracing::warn!(%error, "a connection could not be accepted");
@@ -69,11 +118,57 @@ impl Acceptor {
                     }
                 },
                 Some(_) = connections.join_next() => {}
+                Some((wanted, outcome)) = self.orders.recv() => {
+                    let done = match wanted {
+                        Wanted::Open => self.open(&mut listener),
+                        Wanted::Closed => {
+                            listener = None;
+                            self.close(&mut connections).await;
+                            Ok(())
+                        }
+                    };
+                    let _ = outcome.send(done);
+                }
                 _ = stopping.changed() => break,
             }
         }
         drop(listener);
+        self.end_connections();
         while connections.join_next().await.is_some() {}
+    }
+
+    fn open(&mut self, listener: &mut Option<TcpListener>) -> Result<(), String> {
+        if listener.is_some() {
+            return Ok(());
+        }
+        let port = Port::take(Entrance::Clients, self.address).map_err(|error| error.to_string())?;
+        *listener = Some(port.listen().map_err(|error| error.to_string())?);
+        self.ending = watch::Sender::new(false);
+        self.is_open.send_replace(true);
+        tracing::info!(address = %self.address, "clients may connect, by order of an operator");
+        Ok(())
+    }
+
+    async fn close(&mut self, connections: &mut JoinSet<()>) {
+        if !self.is_open.send_replace(false) {
+            return;
+        }
+        tracing::info!("clients may not connect, by order of an operator");
+        self.end_connections();
+        let all_ended = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(PATIENCE, all_ended).await.is_err() {
+            for session in self.events.sessions() {
+                session.close();
+            }
+        }
+    }
+
+    /// Connections read nothing more, and end with the answers of their requests.
+    fn end_connections(&self) {
+        self.ending.send_replace(true);
+        for session in self.events.sessions() {
+            session.wake();
+        }
     }
 
     fn accept(&mut self, stream: TcpStream, peer: SocketAddr, connections: &mut JoinSet<()>) {
@@ -98,7 +193,6 @@ impl Acceptor {
                 return;
             }
         };
-        self.next_id += 1;
         connections.spawn(self.connection(socket, peer));
     }
 
@@ -119,7 +213,8 @@ impl Acceptor {
             queued_bytes_max: self.options.queued_bytes_max,
         };
         let account = self.memory.account(peer.ip());
-        let session = Arc::new(Session::new(self.next_id, peer, stream.clone(), limits, account));
+        let id = self.next_id.fetch_add(1, Relaxed) + 1;
+        let session = Arc::new(Session::new(id, peer, stream.clone(), limits, account));
         let connection_limits = ConnectionLimits {
             frame_bytes_max: self.options.frame_bytes_max,
             message_bytes_max: self.options.message_bytes_max,
@@ -133,13 +228,21 @@ impl Acceptor {
             stream,
             self.shared.clone(),
             connection_limits,
-            self.stopping.clone(),
+            self.ending.subscribe(),
         );
         let entry = OpenConnection::new(self, session);
         async move {
             connection.run().await;
             drop(entry);
         }
+    }
+}
+
+/// The next connection; never one if the port is closed.
+async fn next_of(listener: Option<&TcpListener>) -> std::io::Result<(TcpStream, SocketAddr)> {
+    match listener {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -174,10 +174,11 @@ impl Auditor {
         target
     }
 
-    /// Records a statement of the dashboard.
+    /// Records a statement of the dashboard, which a role has sent from this address.
     pub(crate) fn of_dashboard(
         &self,
         client: &ClientState,
+        source: Option<SocketAddr>,
         text: &str,
         keyspace: Option<&str>,
         error: Option<&Error>,
@@ -189,7 +190,7 @@ impl Auditor {
             log: &log,
             host: self.host,
             user: Some(user_of(&client.identity)),
-            source: NO_SOURCE,
+            source: source.unwrap_or(NO_SOURCE),
             timestamp_millis: self.env.now_micros().div_euclid(1000),
             keyspace,
             failed: error.map(Failed::of_error),
@@ -198,31 +199,31 @@ impl Auditor {
     }
 
     /// Records a login. Called by a thread that may wait.
-    pub(crate) fn logged_in(&self, session: &Session, role: &str) {
+    pub(crate) fn logged_in(&self, source: SocketAddr, role: &str) {
         if let Some(log) = self.audit.running() {
-            log.record(&self.login(session, Some(role), EntryType::LoginSuccess, "LOGIN SUCCESSFUL"));
+            log.record(&self.login(source, Some(role), EntryType::LoginSuccess, "LOGIN SUCCESSFUL"));
         }
     }
 
     /// Records a login that failed. Called by a thread that may wait.
-    pub(crate) fn login_failed(&self, session: &Session, message: &str) {
+    pub(crate) fn login_failed(&self, source: SocketAddr, message: &str) {
         if let Some(log) = self.audit.running() {
             let operation = format!("LOGIN FAILURE; {message}");
-            log.record(&self.login(session, None, EntryType::LoginError, &operation));
+            log.record(&self.login(source, None, EntryType::LoginError, &operation));
         }
     }
 
     /// As [`Self::login_failed`], for a task of tokio: the entry is dropped while the queue is full.
-    pub(crate) fn login_failed_now(&self, session: &Session, message: &str) {
+    pub(crate) fn login_failed_now(&self, source: SocketAddr, message: &str) {
         if let Some(log) = self.audit.running() {
             let operation = format!("LOGIN FAILURE; {message}");
-            log.record_now(&self.login(session, None, EntryType::LoginError, &operation));
+            log.record_now(&self.login(source, None, EntryType::LoginError, &operation));
         }
     }
 
     fn login<'e>(
         &self,
-        session: &Session,
+        source: SocketAddr,
         user: Option<&'e str>,
         entry_type: EntryType,
         operation: &'e str,
@@ -230,7 +231,7 @@ impl Auditor {
         Entry {
             user,
             host: self.host,
-            source: session.peer,
+            source,
             timestamp_millis: self.env.now_micros().div_euclid(1000),
             entry_type,
             batch: None,

@@ -8,11 +8,11 @@
 //! | module | what |
 //! | --- | --- |
 //! | `server`, `acceptor`, `options` | [`Server`]: starting and stopping; taking connections |
-//! | `port` | [`Port`]: a port that is bound, and not yet listened on |
+//! | `port`, `entry` | [`Port`]: a port that is bound, and not yet listened on; closing and opening that of clients |
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
 //! | `logins` | AUTH_RESPONSE: threads that check passwords |
 //! | `client_memory`, `descriptors`, `request_rate`, `overload` | limits for all clients together: memory; file descriptors; requests per second; the answer beyond |
-//! | `socket`, `tls` | a client's socket: TCP, or TLS over it; certificates and keys |
+//! | `socket`, `tls`, `keystore` | a client's socket: TCP, or TLS over it; certificates and keys, and the files that hold them |
 //! | `session` | the shared state of a connection; its limits; answers that are not sent yet |
 //! | `clients`, `client_facts` | who is connected, for operators |
 //! | `queues` | where requests wait for threads |
@@ -27,12 +27,15 @@
 //! | `statements`, `durability` | the interfaces to the layers below |
 //! | `system` | the tables that the server fills |
 //! | `node`, `open_error`, `memory` | [`Node`]: engine, query layer and system tables, with or without a server |
+//! | `process` | what the system tells about this process |
 //! | `superuser`, `exposure` | the first superuser; addresses that need logins |
 //! | `disk_watch`, `ticker` | usage of the data disk; a thread that repeats an action |
+//! | `layer_options`, `budgets`, `guardrails` | the options of the layers below that the settings ask for |
+//! | `live` | [`LiveSettings`]: the settings that hold now, and changing them |
 //! | [`settings`] | the settings: file, environment, command line |
 //! | [`admin`] | administration over HTTP |
 //! | [`dashboard`] | the dashboard, on the same port |
-//! | `log_file`, `recent_log`, `signals` | logs; SIGINT and SIGTERM |
+//! | `log_file`, `recent_log`, `signals` | logs; SIGINT, SIGTERM and SIGHUP |
 //!
 //! The border between tokio and plain threads is in `queues`: tasks of tokio never execute a statement, threads
 //! never wait for a socket. When you add a limit of a connection, add it to `settings` and enforce it in `Session`.
@@ -56,12 +59,16 @@ mod described;
 mod descriptors;
 mod disk_watch;
 mod durability;
+mod entry;
 mod error_table;
 mod events;
 mod execute;
 mod exposure;
 mod guardrails;
 mod handshake;
+mod keystore;
+mod layer_options;
+mod live;
 mod log_file;
 mod logins;
 mod memory;
@@ -72,6 +79,7 @@ mod open_error;
 mod options;
 mod overload;
 mod port;
+mod process;
 mod queues;
 mod recent_log;
 mod request;
@@ -98,16 +106,18 @@ pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};
 pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
+pub use entry::Entry;
 pub use exposure::{Exposure, check_exposure};
-pub use log_file::start_logging;
+pub use live::{LiveSettings, ReloadReport};
+pub use log_file::{reopen_log, start_logging};
 pub use logins::{LoginCheck, NoLogins};
 pub use metrics::ServerMetrics;
 pub use node::Node;
 pub use observers::{COST_KEY, Observers};
 pub use open_error::OpenError;
 pub use options::ServerOptions;
-pub use port::{Entrance, Port, PortError};
-pub use server::{Server, Services, StartError};
+pub use port::{ClientPorts, Entrance, Port, PortError};
+pub use server::{Certificates, Server, Services, StartError};
 pub use signals::StopSignals;
 pub use statements::Statements;
 pub use superuser::{

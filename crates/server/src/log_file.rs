@@ -1,48 +1,114 @@
-//! The log: to stderr, and to files.
+//! The log: to stderr, to files, to the journal of systemd; as lines of text or of JSON.
 //!
-//! `ilion.log` is the newest; at 64 MiB it becomes `ilion.log.1`, and so on up to four old files.
+//! `ilion.log` is the newest file; at 64 MiB it becomes `ilion.log.1`, and so on up to four old files. There is one log for the process.
 
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use ilion_env::{Env, WriteFile};
 use parking_lot::Mutex;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
 use crate::recent_log::Keeper;
-use crate::settings::LogFilter;
+use crate::settings::{LogFilter, LogFormat, LogTarget, Settings};
 
 const NAME: &str = "ilion.log";
 const FILE_BYTES_MAX: u64 = 64 << 20;
 const OLD_FILES_MAX: u32 = 4;
 
-/// Starts logging with a filter; returns the path of the log file.
+/// What can be changed of the log of this process.
+struct RunningLog {
+    filter: reload::Handle<EnvFilter, Registry>,
+    file: Option<Arc<Mutex<LogFile>>>,
+}
+
+static RUNNING: OnceLock<RunningLog> = OnceLock::new();
+
+/// Starts logging as the settings say; returns the path of the log file, if there is one.
 ///
 /// # Errors
-/// The filter does not parse, or the file cannot be opened.
-pub fn start_logging(env: &Arc<dyn Env>, directory: &Path, filter: &LogFilter) -> Result<PathBuf, String> {
-    let filter = EnvFilter::try_new(&filter.0).map_err(|error| format!("log_level: {error}"))?;
-    env.create_dir_all(directory).map_err(|error| error.to_string())?;
-    let file = LogFile::open(env.clone(), directory.join(NAME)).map_err(|error| error.to_string())?;
-    let path = file.path.clone();
-    let of_file = fmt::layer()
-        .with_ansi(false)
-        .with_writer(Writers(Mutex::new(file)));
-    let of_stderr = fmt::layer().with_ansi(false).with_writer(io::stderr);
+/// The filter does not parse, the file cannot be opened, or there is no journal.
+pub fn start_logging(env: &Arc<dyn Env>, settings: &Settings) -> Result<Option<PathBuf>, String> {
+    type Boxed = Box<dyn Layer<Filtered> + Send + Sync>;
+    type Filtered = tracing_subscriber::layer::Layered<reload::Layer<EnvFilter, Registry>, Registry>;
+    let (filter, handle) = reload::Layer::new(parse(&settings.log_level)?);
+    let mut layers: Vec<Boxed> = vec![Keeper.boxed()];
+    let mut file = None;
+    for target in settings.log_to.targets() {
+        layers.push(match target {
+            LogTarget::Stderr => lines(settings.log_format, io::stderr),
+            LogTarget::File => {
+                let directory = settings.log_path();
+                env.create_dir_all(&directory)
+                    .map_err(|error| error.to_string())?;
+                let opened = LogFile::open(env.clone(), directory.join(NAME));
+                let opened = Arc::new(Mutex::new(opened.map_err(|error| error.to_string())?));
+                file = Some(opened.clone());
+                lines(settings.log_format, Writers(opened))
+            }
+            LogTarget::Journal => tracing_journald::layer()
+                .map_err(|error| format!("log_to: there is no journal of systemd: {error}"))?
+                .with_field_prefix(Some("ILION".to_owned()))
+                .boxed(),
+        });
+    }
+    let path = file.as_ref().map(|file| file.lock().path.clone());
     tracing_subscriber::registry()
         .with(filter)
-        .with(of_stderr)
-        .with(of_file)
-        .with(Keeper)
+        .with(layers)
         .try_init()
         .map_err(|error| error.to_string())?;
+    let is_first = RUNNING.set(RunningLog { filter: handle, file });
+    debug_assert!(is_first.is_ok(), "the subscriber was the first of the process");
     std::panic::set_hook(Box::new(log_panic));
     Ok(path)
+}
+
+fn parse(filter: &LogFilter) -> Result<EnvFilter, String> {
+    EnvFilter::try_new(&filter.0).map_err(|error| format!("log_level: {error}"))
+}
+
+/// The layer that writes lines.
+fn lines<S, W>(format: LogFormat, writer: W) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: tracing::Subscriber + for<'l> tracing_subscriber::registry::LookupSpan<'l>,
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let layer = fmt::layer().with_ansi(false).with_writer(writer);
+    match format {
+        LogFormat::Text => layer.boxed(),
+        LogFormat::Json => layer.json().flatten_event(true).boxed(),
+    }
+}
+
+/// Changes what is logged. Without a log of this process, it does nothing.
+///
+/// # Errors
+/// The filter does not parse.
+pub(crate) fn set_log_filter(filter: &LogFilter) -> Result<(), String> {
+    let filter = parse(filter)?;
+    match RUNNING.get() {
+        Some(running) => running
+            .filter
+            .reload(filter)
+            .map_err(|error| format!("log_level: {error}")),
+        None => Ok(()),
+    }
+}
+
+/// Opens the log file again under its name, since a program for log rotation has renamed it.
+///
+/// # Errors
+/// It cannot be opened; the log goes on in the old file.
+pub fn reopen_log() -> Result<(), String> {
+    let file = RUNNING.get().and_then(|running| running.file.as_ref());
+    file.map_or(Ok(()), |file| {
+        file.lock().reopen().map_err(|error| error.to_string())
+    })
 }
 
 /// Logs a panic with the name of its thread.
@@ -63,6 +129,11 @@ impl LogFile {
     fn open(env: Arc<dyn Env>, path: PathBuf) -> ilion_env::Result<Self> {
         let file = env.open_append(&path)?;
         Ok(Self { env, path, file })
+    }
+
+    fn reopen(&mut self) -> ilion_env::Result<()> {
+        self.file = self.env.open_append(&self.path)?;
+        Ok(())
     }
 
     fn write(&mut self, bytes: &[u8]) -> ilion_env::Result<()> {
@@ -86,7 +157,7 @@ impl LogFile {
 }
 
 /// Locked for each line.
-struct Writers(Mutex<LogFile>);
+struct Writers(Arc<Mutex<LogFile>>);
 
 struct Writer<'a>(&'a Mutex<LogFile>);
 
@@ -111,9 +182,27 @@ impl io::Write for Writer<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use ilion_env::MemEnv;
 
     use super::*;
+
+    #[test]
+    fn a_renamed_log_file_is_opened_again() {
+        let env: Arc<dyn Env> = Arc::new(MemEnv::new(1));
+        let directory = Path::new("/logs");
+        env.create_dir_all(directory).unwrap();
+        let mut log = LogFile::open(env.clone(), directory.join(NAME)).unwrap();
+        log.write(b"old").unwrap();
+        env.rename(&directory.join(NAME), &directory.join("kept"))
+            .unwrap();
+        log.write(b"er").unwrap();
+        log.reopen().unwrap();
+        log.write(b"new").unwrap();
+        assert_eq!(env.read_all(&directory.join("kept"), 9).unwrap(), b"older");
+        assert_eq!(env.read_all(&directory.join(NAME), 9).unwrap(), b"new");
+    }
 
     #[test]
     fn a_full_log_file_makes_way_and_the_oldest_goes() {

@@ -4,6 +4,8 @@
 //! the connection hands its AUTH_RESPONSE over to a thread of this module, and the session is `Checking` until that thread has
 //! answered: AUTH_SUCCESS, and the session is `Ready`; or an error, and the client may try again.
 //!
+//! Logins at the HTTP port ([`Logins::at_door`]) take the same way: the same threads, the same bound, the same waits.
+//!
 //! With an authenticator of certificates, STARTUP itself is handed over with the identity in the certificate, and answered with READY; or
 //! with an error, and the session is `Refused`.
 //!
@@ -13,10 +15,11 @@
 //!
 //! Compat: the rules are those of `AuthResponse`, `PasswordAuthenticator` and `MutualTlsAuthenticator` of Cassandra 5.0.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crossbeam_channel::{Sender, bounded};
 use ilion_auth::LoginPace;
@@ -28,6 +31,7 @@ use ilion_protocol::{
 };
 use ilion_query::{AccessControl, Error, Identity, Login};
 use parking_lot::Mutex;
+use tokio::sync::oneshot;
 
 use crate::auditor::Auditor;
 use crate::certificate::CertificateLogins;
@@ -93,7 +97,7 @@ impl LoginCheck for NoLogins {
 }
 
 /// What a client logs in with.
-enum Proof {
+pub(crate) enum Proof {
     Password(Credentials),
     /// The identity in its certificate.
     Identity(String),
@@ -101,11 +105,31 @@ enum Proof {
 
 /// A login to check.
 struct Attempt {
-    session: Arc<Session>,
+    from: SocketAddr,
     proof: Proof,
-    version: Version,
-    stream: i16,
-    cost: InFlight,
+    asker: Asker,
+}
+
+/// Who waits for the outcome of a login.
+enum Asker {
+    /// A CQL client.
+    Client {
+        session: Arc<Session>,
+        version: Version,
+        stream: i16,
+        cost: InFlight,
+    },
+    /// A request to the HTTP port.
+    Door(oneshot::Sender<Result<Arc<Login>, Error>>),
+}
+
+impl Asker {
+    fn is_gone(&self) -> bool {
+        match self {
+            Self::Client { session, .. } => session.is_gone(),
+            Self::Door(sender) => sender.is_closed(),
+        }
+    }
 }
 
 /// The logins of a server.
@@ -179,18 +203,21 @@ impl Logins {
                 session.set_stage(ConnectionStage::Checking);
                 session.begin(cost);
                 self.submit(Attempt {
-                    session: session.clone(),
+                    from: session.peer,
                     proof: Proof::Identity(identity),
-                    version: frame.version,
-                    stream: frame.stream,
-                    cost,
+                    asker: Asker::Client {
+                        session: session.clone(),
+                        version: frame.version,
+                        stream: frame.stream,
+                        cost,
+                    },
                 });
                 None
             }
             Some(Err(why)) => {
                 self.metrics.logins_failed.inc();
                 tracing::warn!(peer = %session.peer, why, "a certificate is no login");
-                self.auditor.login_failed_now(session, why);
+                self.auditor.login_failed_now(session.peer, why);
                 session.set_stage(ConnectionStage::Refused);
                 let error = Error::BadCredentials(why.to_owned());
                 Some(Response::Error(error_response(error, session.peer.ip())))
@@ -214,7 +241,7 @@ impl Logins {
             Ok(attempt) => self.submit_in_time(attempt),
             Err(error) => {
                 if error.detail == ErrorDetail::BadCredentials {
-                    self.auditor.login_failed_now(session, &error.message);
+                    self.auditor.login_failed_now(session.peer, &error.message);
                 }
                 let response = Response::Error(error);
                 answer(
@@ -242,18 +269,38 @@ impl Logins {
         session.set_stage(ConnectionStage::Checking);
         session.begin(cost);
         Ok(Attempt {
-            session: session.clone(),
+            from: session.peer,
             proof: Proof::Password(credentials),
-            version: frame.version,
-            stream: frame.stream,
-            cost,
+            asker: Asker::Client {
+                session: session.clone(),
+                version: frame.version,
+                stream: frame.stream,
+                cost,
+            },
         })
+    }
+
+    /// Logs in whoever shows this proof at the HTTP port.
+    ///
+    /// # Errors
+    /// The answer to the client.
+    pub async fn at_door(self: &Arc<Self>, from: SocketAddr, proof: Proof) -> Result<Arc<Login>, Error> {
+        let (sender, outcome) = oneshot::channel();
+        let asker = Asker::Door(sender);
+        self.submit_in_time(Attempt { from, proof, asker });
+        let stopping = || Err(Error::Overloaded("The node is stopping".to_owned()));
+        outcome.await.unwrap_or_else(|_| stopping())
     }
 
     /// Submits a login to the threads, after the wait that its address has to take.
     fn submit_in_time(self: &Arc<Self>, attempt: Attempt) {
-        let address = attempt.session.peer.ip();
-        let wait = self.pace.lock().wait(address, self.clock.monotonic_nanos());
+        let wait = match &attempt.proof {
+            Proof::Password(_) => {
+                let now = self.clock.monotonic_nanos();
+                self.pace.lock().wait(attempt.from.ip(), now)
+            }
+            Proof::Identity(_) => Duration::ZERO,
+        };
         if wait.is_zero() {
             return self.submit(attempt);
         }
@@ -276,10 +323,10 @@ impl Logins {
     }
 
     fn check(&self, attempt: Attempt) {
-        if attempt.session.is_gone() {
+        if attempt.asker.is_gone() {
             return;
         }
-        let from = attempt.session.peer.ip();
+        let from = attempt.from.ip();
         let checked = catch_unwind(AssertUnwindSafe(|| match &attempt.proof {
             Proof::Password(Credentials { name, password }) => self.checks.log_in(name, password, from),
             Proof::Identity(identity) => self.checks.log_in_by_identity(identity, from),
@@ -290,11 +337,32 @@ impl Logins {
     }
 
     fn finish(&self, attempt: Attempt, outcome: Result<Arc<Login>, Error>) {
-        let session = &attempt.session;
-        let response = match outcome {
+        match &outcome {
             Ok(login) => {
                 self.metrics.logins.inc();
-                self.auditor.logged_in(session, &login.role);
+                self.auditor.logged_in(attempt.from, &login.role);
+            }
+            Err(error @ Error::BadCredentials(_)) => {
+                self.note_failure(attempt.from.ip(), &attempt.proof);
+                self.auditor.login_failed(attempt.from, &error.to_string());
+            }
+            Err(_) => {}
+        }
+        let (session, version, stream, cost) = match attempt.asker {
+            Asker::Client {
+                session,
+                version,
+                stream,
+                cost,
+            } => (session, version, stream, cost),
+            Asker::Door(sender) => {
+                // The client may have gone meanwhile.
+                let _ = sender.send(outcome);
+                return;
+            }
+        };
+        let response = match outcome {
+            Ok(login) => {
                 session.change_client(|client| client.state.identity = Identity::User(login));
                 session.set_stage(ConnectionStage::Ready);
                 match &attempt.proof {
@@ -303,10 +371,6 @@ impl Logins {
                 }
             }
             Err(error) => {
-                if matches!(error, Error::BadCredentials(_)) {
-                    self.note_failure(session.peer.ip(), &attempt.proof);
-                    self.auditor.login_failed(session, &error.to_string());
-                }
                 session.set_stage(match &attempt.proof {
                     Proof::Password(_) => ConnectionStage::Authenticating,
                     Proof::Identity(_) => ConnectionStage::Refused,
@@ -314,14 +378,8 @@ impl Logins {
                 Response::Error(error_response(error, session.peer.ip()))
             }
         };
-        let Attempt {
-            version,
-            stream,
-            cost,
-            ..
-        } = attempt;
         match &attempt.proof {
-            Proof::Password(_) => answer(session, version, stream, &response, cost),
+            Proof::Password(_) => answer(&session, version, stream, &response, cost),
             // The answer to STARTUP is in no segment, and not compressed.
             Proof::Identity(_) => {
                 let packed = encode_unpacked(version, stream, &response);

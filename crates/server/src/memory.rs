@@ -4,6 +4,8 @@ use std::path::Path;
 
 use ilion_env::Env;
 
+use crate::process::read;
+
 /// Used if the system does not report its memory.
 const ASSUMED_BYTES: u64 = 8 << 30;
 
@@ -18,14 +20,6 @@ pub(crate) fn machine_bytes(env: &dyn Env) -> u64 {
         Some(allowed) if allowed > 0 => machine.min(allowed),
         _ => machine,
     }
-}
-
-/// Reads a file whose size the kernel reports as zero.
-fn read(env: &dyn Env, path: &Path) -> Option<String> {
-    let mut bytes = vec![0; 4096];
-    let size = env.open_read(path).ok()?.read_at(0, &mut bytes).ok()?;
-    bytes.truncate(size);
-    String::from_utf8(bytes).ok()
 }
 
 fn parse(text: &str) -> Option<u64> {

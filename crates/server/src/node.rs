@@ -1,40 +1,29 @@
 //! A node: engine, query layer and system tables, built from the settings; with or without a server.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ilion_auth::password;
-use ilion_commitlog::{Damage, Mode};
-use ilion_engine::{
-    CacheOptions, Engine, EngineOptions, Finding, LargeLimits, SSTableVersion, SnapshotOptions,
-};
+use ilion_engine::{Engine, EngineOptions};
 use ilion_env::cost::timed;
 use ilion_env::{Count, Env};
 use ilion_index::IndexClasses;
-use ilion_query::{
-    AccessOptions, ClusterFacts, EngineStore, Executed, LogPosition, QueryOptions, QueryProcessor, Store,
-};
-use ilion_rows::TombstoneLimits;
+use ilion_query::{ClusterFacts, EngineStore, Executed, LogPosition, QueryProcessor, Store};
 use ilion_schema::TableId;
 
 use crate::audit_options::{audit_options, check_audit_logger};
 use crate::auditor::Auditor;
-use crate::budgets::Budgets;
 use crate::costs::{RecentRates, SlowLog};
 use crate::disk_watch::watch_disk;
 use crate::durability::{Durability, DurableCallback};
-use crate::guardrails::guardrails;
+use crate::layer_options::{engine_options, query_options};
+use crate::live::LiveSettings;
 use crate::memory::machine_bytes;
 use crate::observers::Observers;
 use crate::open_error::OpenError;
-use crate::port::{Entrance, Port};
+use crate::port::ClientPorts;
 use crate::server::{Server, Services, StartError};
-use crate::settings::{
-    self, AuditLogger, ClientCertificates, CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings,
-    StorageCompatibility,
-};
+use crate::settings::{self, AuditLogger, ClientCertificates, Settings};
 use crate::system::{self, LocalNode, NodeFacts, StoredTraces};
 use crate::ticker::Ticker;
 use crate::traces::TraceProbability;
@@ -48,6 +37,7 @@ pub struct Node {
     local: Arc<LocalNode>,
     observers: Arc<Observers>,
     auditor: Arc<Auditor>,
+    settings: Arc<LiveSettings>,
     /// Threads that end with the node.
     _tickers: Arc<[Ticker]>,
 }
@@ -74,7 +64,7 @@ impl Node {
         check_audit_logger(settings).map_err(OpenError::Settings)?;
         let options = EngineOptions {
             index_classes,
-            ..engine_options(&*env, settings)?
+            ..engine_options(&*env, settings).map_err(OpenError::Settings)?
         };
         let engine = Arc::new(Engine::open(env, options)?);
         let nobody = ClusterFacts {
@@ -111,7 +101,10 @@ impl Node {
             tracing::warn!(%error, "grants on dropped objects cannot be removed");
         }
         let auditor = Arc::new(auditor(&engine, settings)?);
+        let settings = Arc::new(LiveSettings::new(settings, &engine, &processor, &observers));
+        system::register_settings(&engine, &settings);
         Ok(Self {
+            settings,
             engine,
             processor,
             local,
@@ -165,6 +158,11 @@ impl Node {
         &self.observers
     }
 
+    /// The settings that hold now.
+    pub fn settings(&self) -> &Arc<LiveSettings> {
+        &self.settings
+    }
+
     /// The audit log.
     pub fn auditor(&self) -> &Arc<Auditor> {
         &self.auditor
@@ -175,14 +173,14 @@ impl Node {
     /// # Errors
     /// See [`StartError`].
     pub fn serve(&self, options: &ServerOptions) -> Result<Server, StartError> {
-        self.serve_at(Port::take(Entrance::Clients, options.address)?, options)
+        self.serve_at(ClientPorts::take(options)?, options)
     }
 
-    /// As [`Self::serve`], on a port that was bound before.
+    /// As [`Self::serve`], on ports that were bound before.
     ///
     /// # Errors
     /// See [`StartError`].
-    pub fn serve_at(&self, port: Port, options: &ServerOptions) -> Result<Server, StartError> {
+    pub fn serve_at(&self, ports: ClientPorts, options: &ServerOptions) -> Result<Server, StartError> {
         let services = Services {
             env: self.engine.env().clone(),
             statements: self.processor.clone() as Arc<dyn Statements>,
@@ -192,7 +190,7 @@ impl Node {
             observers: self.observers.clone(),
             auditor: self.auditor.clone(),
         };
-        let server = Server::start(port, options, services)?;
+        let server = Server::start(ports, options, services)?;
         system::register_clients(&self.engine, &self.processor, &server.clients());
         self.local.listens_on(server.address().port());
         Ok(server)
@@ -259,44 +257,6 @@ fn node_facts(settings: &Settings, engine: &Engine) -> NodeFacts {
     }
 }
 
-fn access_options(settings: &Settings) -> AccessOptions {
-    AccessOptions {
-        authenticator: match settings.authenticator {
-            settings::Authenticator::AllowAll => ilion_query::Authenticator::AllowAll,
-            settings::Authenticator::Password => ilion_query::Authenticator::Password,
-            settings::Authenticator::MutualTls => ilion_query::Authenticator::MutualTls,
-            settings::Authenticator::MutualTlsWithPasswordFallback => {
-                ilion_query::Authenticator::MutualTlsWithPasswordFallback
-            }
-        },
-        authorizer: match settings.authorizer {
-            settings::Authorizer::AllowAll => ilion_query::Authorizer::AllowAll,
-            settings::Authorizer::Cassandra => ilion_query::Authorizer::Cassandra,
-        },
-        network_authorizer: match settings.network_authorizer {
-            settings::NetworkAuthorizer::AllowAll => ilion_query::NetworkAuthorizer::AllowAll,
-            settings::NetworkAuthorizer::Cassandra => ilion_query::NetworkAuthorizer::Cassandra,
-        },
-        cidr_authorizer: match (
-            settings.cidr_authorizer,
-            settings.cidr_authorizer_parameters_cidr_authorizer_mode,
-        ) {
-            (settings::CidrAuthorizer::AllowAll, _) => ilion_query::CidrAuthorizer::AllowAll,
-            (settings::CidrAuthorizer::Cassandra, settings::CidrMode::Monitor) => {
-                ilion_query::CidrAuthorizer::Monitor
-            }
-            (settings::CidrAuthorizer::Cassandra, settings::CidrMode::Enforce) => {
-                ilion_query::CidrAuthorizer::Enforce
-            }
-        },
-        checks_addresses_of_superusers: settings.cidr_authorizer_parameters_cidr_checks_for_superusers,
-        roles_validity: settings.roles_validity,
-        permissions_validity: settings.permissions_validity,
-        credentials_validity: settings.credentials_validity,
-        bcrypt_cost: u32::from(settings.auth_bcrypt_work_factor),
-    }
-}
-
 /// Refuses settings that contradict each other.
 fn check_access(settings: &Settings) -> Result<(), OpenError> {
     let refuse = |problem: &str| Err(OpenError::Settings(problem.to_owned()));
@@ -321,6 +281,12 @@ fn check_access(settings: &Settings) -> Result<(), OpenError> {
         ));
     }
     let is_encrypted = settings.client_encryption_options_enabled;
+    // Compat: `DatabaseDescriptor`, with its words.
+    if settings.native_transport_port_ssl.is_some() && !is_encrypted {
+        return refuse(
+            "Encryption must be enabled in client_encryption_options for native_transport_port_ssl",
+        );
+    }
     let certificates = settings.client_encryption_options_require_client_auth;
     // Compat: `validateConfiguration` of both.
     match settings.authenticator {
@@ -347,163 +313,4 @@ fn check_access(settings: &Settings) -> Result<(), OpenError> {
         return refuse("auth_bcrypt_work_factor: expected a number from 4 to 31");
     }
     Ok(())
-}
-
-fn query_options(settings: &Settings, machine_bytes: u64) -> QueryOptions {
-    QueryOptions {
-        prepared_bytes_max: Budgets::of(settings, machine_bytes).prepared,
-        prepared_count_max: settings.prepared_statements_max,
-        page_bytes_max: bytes(settings.native_transport_max_page_size.0),
-        batch_size_warn_bytes: bytes(settings.batch_size_warn_threshold.0),
-        batch_size_fail_bytes: bytes(settings.batch_size_fail_threshold.0),
-        expiry_secs_max: sstable_version(settings).expiry_secs_max(),
-        data_center: settings.data_center.clone(),
-        allow_filtering: settings.allow_filtering_enabled,
-        guardrails: guardrails(settings),
-        access: access_options(settings),
-        disk_usage: Arc::default(),
-        materialized_views_enabled: settings.materialized_views_enabled,
-        default_secondary_index_enabled: settings.default_secondary_index_enabled,
-        default_secondary_index: settings.default_secondary_index.clone(),
-        sasi_indexes_enabled: settings.sasi_indexes_enabled,
-        default_compaction: Some(settings.default_compaction.0.clone()),
-        user_functions_enabled: settings.user_defined_functions_enabled,
-        dynamic_data_masking_enabled: settings.dynamic_data_masking_enabled,
-        user_function_time_max: settings.user_defined_functions_fail_timeout,
-        tombstone_limits: TombstoneLimits {
-            warn: settings.tombstone_warn_threshold.0.unwrap_or(u64::MAX),
-            fail: settings.tombstone_failure_threshold.0.unwrap_or(u64::MAX),
-        },
-        read_timeout: Some(settings.read_request_timeout).filter(|timeout| !timeout.is_zero()),
-        range_timeout: Some(settings.range_request_timeout).filter(|timeout| !timeout.is_zero()),
-        ..QueryOptions::default()
-    }
-}
-
-fn compactors_auto() -> usize {
-    let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    (processors / 2).clamp(2, 8)
-}
-
-fn count(limit: Limit) -> usize {
-    limit
-        .0
-        .map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX))
-}
-
-fn cache_options(bytes_max: u64, save_period: Duration, keys_to_save: Limit) -> CacheOptions {
-    CacheOptions {
-        bytes_max,
-        save_period: Some(save_period).filter(|period| !period.is_zero()),
-        keys_to_save: count(keys_to_save),
-    }
-}
-
-fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, OpenError> {
-    let budgets = Budgets::of(settings, machine_bytes(env));
-    budgets.tell();
-    let segment_bytes = settings.commitlog_segment_size.0;
-    let rate = settings.compaction_throughput.0;
-    Ok(EngineOptions {
-        data_dir: settings.data_path(),
-        commitlog_dir: settings.commitlog_path(),
-        partitioner: settings.partitioner,
-        commit_log: ilion_commitlog::Options {
-            segment_bytes: u32::try_from(segment_bytes).map_err(|_| {
-                OpenError::Settings(format!(
-                    "commitlog_segment_size is at most 1GiB, not {segment_bytes} bytes"
-                ))
-            })?,
-            mode: log_mode(settings),
-            damage: match settings.commitlog_ignore_replay_errors {
-                true => Damage::Skip,
-                false => Damage::Refuse,
-            },
-            archive_dir: settings.commitlog_archive_directory.clone(),
-            ..ilion_commitlog::Options::default()
-        },
-        commit_log_bytes_max: settings.commitlog_total_space.0,
-        memtable_bytes_max: bytes(budgets.memtables),
-        chunk_cache_bytes: budgets.chunks,
-        row_cache: cache_options(
-            budgets.rows,
-            settings.row_cache_save_period,
-            settings.row_cache_keys_to_save,
-        ),
-        counter_cache: cache_options(
-            budgets.counters,
-            settings.counter_cache_save_period,
-            settings.counter_cache_keys_to_save,
-        ),
-        saved_caches_dir: settings.saved_caches_path(),
-        cache_load_timeout: settings.cache_load_timeout,
-        large: LargeLimits {
-            partition_bytes: settings.partition_size_warn_threshold.map(|size| size.0),
-            partition_bytes_fail: settings.partition_size_fail_threshold.map(|size| size.0),
-            partition_tombstones: settings.partition_tombstones_warn_threshold.0,
-            partition_tombstones_fail: settings.partition_tombstones_fail_threshold.0,
-            row_bytes: settings.row_size_warn_threshold.map(|size| size.0),
-            cell_bytes: settings.cell_size_warn_threshold.map(|size| size.0),
-        },
-        index_summary_bytes: budgets.summaries,
-        sorted_view_bytes: budgets.sorted_views,
-        index_page_bytes: budgets.pages,
-        index_summary_resize_interval_secs: match settings.index_summary_resize_interval.as_secs() {
-            0 => None,
-            secs => Some(secs),
-        },
-        key_cache: cache_options(
-            budgets.keys,
-            settings.key_cache_save_period,
-            settings.key_cache_keys_to_save,
-        ),
-        stays_compatible: settings.storage_compatibility_mode == StorageCompatibility::Cassandra4,
-        finding: match settings.sstable_lookup {
-            SSTableLookup::TokenMap => Finding::TokenMap,
-            SSTableLookup::Summary => Finding::Summary,
-            SSTableLookup::WholeIndex => Finding::WholeIndex,
-        },
-        compaction_threads: settings
-            .concurrent_compactors
-            .map_or_else(compactors_auto, usize::from),
-        compaction_bytes_per_sec: (rate > 0).then_some(rate),
-        sstable_version: sstable_version(settings),
-        snapshots: snapshot_options(settings),
-        ..EngineOptions::below(Path::new(&settings.directory))
-    })
-}
-
-fn snapshot_options(settings: &Settings) -> SnapshotOptions {
-    SnapshotOptions {
-        is_automatic: settings.auto_snapshot,
-        automatic_ttl_secs: settings.auto_snapshot_ttl.map(|ttl| ttl.as_secs()),
-        is_before_compaction: settings.snapshot_before_compaction,
-        is_backing_up: settings.incremental_backups,
-        links_per_sec: Some(settings.snapshot_links_per_second).filter(|links| *links > 0),
-    }
-}
-
-fn sstable_version(settings: &Settings) -> SSTableVersion {
-    match settings.sstable_format {
-        SSTableFormat::Nb => SSTableVersion::NB,
-        SSTableFormat::Oa => SSTableVersion::OA,
-        SSTableFormat::Da => SSTableVersion::DA,
-    }
-}
-
-fn log_mode(settings: &Settings) -> Mode {
-    let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    match settings.commitlog_sync {
-        CommitLogSync::Batch => Mode::Batch,
-        CommitLogSync::Group => Mode::Group {
-            window_millis: millis(settings.commitlog_sync_group_window),
-        },
-        CommitLogSync::Periodic => Mode::Periodic {
-            period_millis: millis(settings.commitlog_sync_period),
-        },
-    }
-}
-
-fn bytes(size: u64) -> usize {
-    usize::try_from(size).unwrap_or(usize::MAX)
 }

@@ -14,6 +14,8 @@ use crate::tls::TlsOptions;
 pub struct ServerOptions {
     /// Address to listen on; port 0 is any free port.
     pub address: SocketAddr,
+    /// Address of a second port, which is encrypted while the first is not.
+    pub encrypted_address: Option<SocketAddr>,
     /// Encryption; `None` without.
     pub tls: Option<TlsOptions>,
     /// Longest request before v5.
@@ -77,6 +79,11 @@ impl ServerOptions {
         ));
         Self {
             address: SocketAddr::new(settings.rpc_address, settings.native_transport_port),
+            encrypted_address: settings
+                .native_transport_port_ssl
+                // Compat: with one number for both there is one port, and it is encrypted.
+                .filter(|port| *port == 0 || *port != settings.native_transport_port)
+                .map(|port| SocketAddr::new(settings.rpc_address, port)),
             tls: TlsOptions::of(settings),
             frame_bytes_max: of_protocol(settings.native_transport_max_frame_size.0),
             message_bytes_max: of_protocol(message_bytes_max.0),

@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket};
 
+use crate::options::ServerOptions;
+
 /// Connections that wait to be accepted; the kernel may allow fewer.
 const BACKLOG: u32 = 1024;
 
@@ -15,6 +17,8 @@ const BACKLOG: u32 = 1024;
 pub enum Entrance {
     /// CQL clients.
     Clients,
+    /// CQL clients that encrypt, if there is a port of their own for them.
+    EncryptedClients,
     /// Operators.
     Administration,
 }
@@ -23,13 +27,14 @@ impl Entrance {
     fn port_setting(self) -> &'static str {
         match self {
             Self::Clients => "native_transport_port",
+            Self::EncryptedClients => "native_transport_port_ssl",
             Self::Administration => "admin_port",
         }
     }
 
     fn address_setting(self) -> &'static str {
         match self {
-            Self::Clients => "rpc_address",
+            Self::Clients | Self::EncryptedClients => "rpc_address",
             Self::Administration => "admin_address",
         }
     }
@@ -39,6 +44,7 @@ impl fmt::Display for Entrance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Clients => "CQL clients",
+            Self::EncryptedClients => "encrypted CQL clients",
             Self::Administration => "administration",
         })
     }
@@ -122,6 +128,30 @@ impl Port {
             entrance,
             address,
             source,
+        })
+    }
+}
+
+/// The ports of CQL clients.
+#[derive(Debug)]
+pub struct ClientPorts {
+    pub(crate) main: Port,
+    /// It is encrypted, and the main one is not.
+    pub(crate) encrypted: Option<Port>,
+}
+
+impl ClientPorts {
+    /// Binds the ports that the options name.
+    ///
+    /// # Errors
+    /// See [`Port::take`].
+    pub fn take(options: &ServerOptions) -> Result<Self, PortError> {
+        let encrypted = options.encrypted_address;
+        Ok(Self {
+            main: Port::take(Entrance::Clients, options.address)?,
+            encrypted: encrypted
+                .map(|address| Port::take(Entrance::EncryptedClients, address))
+                .transpose()?,
         })
     }
 }

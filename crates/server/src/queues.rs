@@ -62,14 +62,14 @@ pub(crate) struct RunningRequest {
 impl Doing {
     /// Shows a request as running until the returned guard is dropped.
     pub fn request(&self, request: RunningRequest) -> impl Drop {
-        struct Told<'d>(&'d Doing);
-        impl Drop for Told<'_> {
+        struct HideOnDrop<'d>(&'d Doing);
+        impl Drop for HideOnDrop<'_> {
             fn drop(&mut self) {
                 *self.0.request.lock() = None;
             }
         }
         *self.request.lock() = Some(request);
-        Told(self)
+        HideOnDrop(self)
     }
 }
 

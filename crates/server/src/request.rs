@@ -158,7 +158,9 @@ impl Requests {
         let keyspace = prepare.keyspace.as_deref();
         let prepared = self.statements.prepare(client, &prepare.text, keyspace)?;
         if prepared.has_changed {
-            session.told.note(prepared.id, prepared.result_metadata_id);
+            session
+                .sent_metadata
+                .note(prepared.id, prepared.result_metadata_id);
         }
         let warnings = prepared.warning(client, keyspace).into_iter().collect();
         let result = match &prepared.result_columns {
@@ -336,7 +338,7 @@ fn metadata_of(
         return Some(Metadata::Full);
     }
     let is_known = if prepared.has_changed {
-        session.told.has(&prepared.id, &id)
+        session.sent_metadata.has(&prepared.id, &id)
     } else {
         prepared.result_metadata_id == id
     };

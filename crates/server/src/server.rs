@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ilion_env::Env;
@@ -18,6 +18,7 @@ use crate::client_memory::ClientMemory;
 use crate::clients::Clients;
 use crate::connection::Shared;
 use crate::durability::Durability;
+use crate::entry::Entry;
 use crate::events::Events;
 use crate::execute::Executor;
 use crate::logins::{LoginCheck, LoginThreads, Logins};
@@ -25,7 +26,7 @@ use crate::memory::machine_bytes;
 use crate::metrics::ServerMetrics;
 use crate::observers::Observers;
 use crate::options::ServerOptions;
-use crate::port::{Port, PortError};
+use crate::port::{ClientPorts, Port, PortError};
 use crate::queues::PoolSizes;
 use crate::request::Requests;
 use crate::request_rate::RequestRate;
@@ -66,24 +67,47 @@ pub enum StartError {
     Threads(io::Error),
 }
 
+/// The certificates of client connections, if these are encrypted.
+#[derive(Clone)]
+pub struct Certificates(Option<Arc<Encryption>>);
+
+impl Certificates {
+    /// Reads the files now, for the connections that come; the old certificates stay in use if the new ones cannot be used.
+    ///
+    /// # Errors
+    /// The files cannot be read or used.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        self.0.as_ref().map_or(Ok(()), |encryption| encryption.reload())
+    }
+}
+
 /// A running CQL server.
 pub struct Server {
     address: SocketAddr,
+    encrypted_address: Option<SocketAddr>,
+    entry: Entry,
+    encryption: Option<Arc<Encryption>>,
     runtime: Runtime,
     accepting: JoinHandle<()>,
     stopping: watch::Sender<bool>,
     events: Arc<Events>,
     metrics: Arc<ServerMetrics>,
     workers: Workers,
+    /// Its threads end with the last strong pointer.
+    logins: Weak<Logins>,
     login_threads: LoginThreads,
 }
 
 impl Server {
-    /// Listens on the port and serves until [`Server::stop`].
+    /// Listens on the ports and serves until [`Server::stop`].
     ///
     /// # Errors
     /// See [`StartError`].
-    pub fn start(port: Port, options: &ServerOptions, services: Services) -> Result<Self, StartError> {
+    pub fn start(
+        ports: ClientPorts,
+        options: &ServerOptions,
+        services: Services,
+    ) -> Result<Self, StartError> {
         let encryption = options.tls.clone();
         let encryption = encryption
             .map(|options| Encryption::load(&services.env, options))
@@ -94,8 +118,11 @@ impl Server {
             .enable_all()
             .build()
             .map_err(StartError::Threads)?;
-        let address = port.address();
-        let listener = runtime.block_on(async { port.listen() })?;
+        let ClientPorts { main, encrypted } = ports;
+        let address = main.address();
+        let encrypted_address = encrypted.as_ref().map(Port::address);
+        let listener = runtime.block_on(async { main.listen() })?;
+        let second_listener = runtime.block_on(async { encrypted.map(Port::listen).transpose() })?;
         let (all_bytes, address_bytes) = options.client_memory(machine_bytes(&*services.env));
         let memory = ClientMemory::new(all_bytes, address_bytes);
         let metrics = ServerMetrics::new(memory.clone());
@@ -129,14 +156,20 @@ impl Server {
         )
         .map_err(StartError::Threads)?;
         let (stopping, stopped) = watch::channel(false);
-        let acceptor = Acceptor::new(
+        let known_logins = Arc::downgrade(&logins);
+        let encryption = encryption.map(Arc::new);
+        let (on_main, on_second) = match second_listener {
+            None => (encryption.clone(), None),
+            Some(listener) => (None, Some(listener)),
+        };
+        let (acceptor, mut entry) = Acceptor::new(
             options.clone(),
             Shared {
                 clock,
                 queues: workers.queues.clone(),
                 metrics: metrics.clone(),
                 logins,
-                encryption: encryption.map(Arc::new),
+                encryption: on_main,
                 rate: options
                     .requests_per_sec_max
                     .map(|rate| Arc::new(RequestRate::new(rate))),
@@ -144,16 +177,33 @@ impl Server {
             events.clone(),
             memory,
             stopped,
+            address,
         );
-        let accepting = runtime.spawn(acceptor.run(listener));
+        let second = on_second.zip(encrypted_address).map(|(listener, address)| {
+            let (second, entry_of_second) = acceptor.beside(address, encryption.clone());
+            entry.join(entry_of_second);
+            (second, listener)
+        });
+        let accepting = runtime.spawn(async move {
+            let second = async {
+                if let Some((acceptor, listener)) = second {
+                    acceptor.run(listener).await;
+                }
+            };
+            tokio::join!(acceptor.run(listener), second);
+        });
         Ok(Self {
             address,
+            encrypted_address,
+            entry,
+            encryption,
             runtime,
             accepting,
             stopping,
             events,
             metrics,
             workers,
+            logins: known_logins,
             login_threads,
         })
     }
@@ -161,6 +211,21 @@ impl Server {
     /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The address of the second port, which is encrypted while the first is not.
+    pub fn encrypted_address(&self) -> Option<SocketAddr> {
+        self.encrypted_address
+    }
+
+    /// Closes and opens its ports.
+    pub fn entry(&self) -> Entry {
+        self.entry.clone()
+    }
+
+    /// Reads the certificates of client connections.
+    pub fn certificates(&self) -> Certificates {
+        Certificates(self.encryption.clone())
     }
 
     /// Sends an event to the clients that registered for it.
@@ -185,6 +250,11 @@ impl Server {
             queues: self.workers.queues.clone(),
             metrics: self.metrics.clone(),
         }
+    }
+
+    /// Checks logins, until the server stops.
+    pub(crate) fn logins(&self) -> Weak<Logins> {
+        self.logins.clone()
     }
 
     /// Accepts and reads nothing more, answers the requests in flight, and ends. Clients that have not read their answers after

@@ -30,7 +30,7 @@ pub(crate) struct Socket {
 enum Layer {
     /// The client's first bytes will tell.
     Undecided(Arc<ServerConfig>),
-    Plain,
+    Unencrypted,
     Tls(Box<Tls>),
 }
 
@@ -76,14 +76,14 @@ impl Socket {
             let count = self.tcp.try_read(&mut first)?;
             let first = &first[..count];
             if first.first() != Some(&TLS_HANDSHAKE) {
-                *layer = Layer::Plain;
+                *layer = Layer::Unencrypted;
                 buffer.extend_from_slice(first);
                 return Ok(count);
             }
             *layer = Tls::begin(config.clone(), first.to_vec())?;
         }
         match &mut *layer {
-            Layer::Undecided(_) | Layer::Plain => self.tcp.try_read_buf(buffer),
+            Layer::Undecided(_) | Layer::Unencrypted => self.tcp.try_read_buf(buffer),
             Layer::Tls(tls) => tls.read(&self.tcp, buffer),
         }
     }
@@ -93,7 +93,7 @@ impl Socket {
         match &self.layer {
             None => self.tcp.try_write_vectored(slices),
             Some(layer) => match &mut *layer.lock() {
-                Layer::Undecided(_) | Layer::Plain => self.tcp.try_write_vectored(slices),
+                Layer::Undecided(_) | Layer::Unencrypted => self.tcp.try_write_vectored(slices),
                 Layer::Tls(tls) => tls.write(&self.tcp, slices),
             },
         }
@@ -105,7 +105,7 @@ impl Socket {
         self.layer
             .as_ref()
             .map_or(Ok(()), |layer| match &mut *layer.lock() {
-                Layer::Undecided(_) | Layer::Plain => Ok(()),
+                Layer::Undecided(_) | Layer::Unencrypted => Ok(()),
                 Layer::Tls(tls) => tls.send(&self.tcp),
             })
     }
@@ -155,7 +155,7 @@ impl Socket {
 
     fn with_tls<T>(&self, act: impl FnOnce(&mut Tls) -> T) -> Option<T> {
         match &mut *self.layer.as_ref()?.lock() {
-            Layer::Undecided(_) | Layer::Plain => None,
+            Layer::Undecided(_) | Layer::Unencrypted => None,
             Layer::Tls(tls) => Some(act(tls)),
         }
     }

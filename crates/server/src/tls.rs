@@ -1,35 +1,40 @@
-//! Encryption of client connections: the options, and the certificate and key that they name.
+//! Encryption of client connections and of the HTTP port: the options, and the certificate and key that they name.
 //!
-//! Files are PEM. They are looked at again when a client connects, at most every ten seconds: a new certificate needs no restart. If the new
+//! Files are PEM or PKCS#12 ([`crate::keystore`]). They are looked at again when a client connects, at most every ten seconds: a new certificate needs no restart. If the new
 //! files cannot be used, the old ones stay in use, and the log says so.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_env::Env;
 use parking_lot::Mutex;
 use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
-use crate::settings::{ClientCertificates, Settings};
+use crate::certificate::CertificateLogins;
+use crate::keystore::{KeyAndChain, of_file, read_issuers, read_key};
+use crate::settings::{ClientCertificates, Secret, Settings};
 
-const FILE_BYTES_MAX: u64 = 4 << 20;
 /// Time between two looks at the files.
 const LOOK_NANOS: u64 = 10_000_000_000;
 
-/// Encryption of client connections.
+/// Encryption of client connections, or of the HTTP port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsOptions {
+    /// The block of settings that asks for it, for error messages.
+    pub block: &'static str,
     /// Clients may also connect without encryption, on the same port.
     pub is_optional: bool,
     /// The certificate of the node with those of its issuers, and its private key.
     pub keystore: PathBuf,
+    /// Of a PKCS#12 keystore.
+    pub keystore_password: Option<Secret>,
     /// Certificates of those who issue certificates to clients.
     pub truststore: PathBuf,
+    /// Of a PKCS#12 truststore.
+    pub truststore_password: Option<Secret>,
     /// Whether clients show certificates.
     pub client_certificates: ClientCertificates,
     /// `TLSv1.2`, `TLSv1.3`; empty: both.
@@ -38,16 +43,22 @@ pub struct TlsOptions {
 
 /// Why encryption cannot be set up; the operator must act.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("client_encryption_options: {0}")]
-pub struct TlsError(String);
+#[error("{block}: {problem}")]
+pub struct TlsError {
+    block: &'static str,
+    problem: String,
+}
 
 impl TlsOptions {
     /// The options that the settings ask for; `None` without encryption.
     pub fn of(settings: &Settings) -> Option<Self> {
         settings.client_encryption_options_enabled.then(|| Self {
+            block: "client_encryption_options",
             is_optional: settings.client_encryption_options_optional,
             keystore: settings.client_encryption_options_keystore.clone(),
+            keystore_password: settings.client_encryption_options_keystore_password.clone(),
             truststore: settings.client_encryption_options_truststore.clone(),
+            truststore_password: settings.client_encryption_options_truststore_password.clone(),
             client_certificates: settings.client_encryption_options_require_client_auth,
             protocols: settings.client_encryption_options_accepted_protocols.0.clone(),
         })
@@ -58,12 +69,50 @@ impl TlsOptions {
         std::iter::once(&self.keystore).chain(needs_truststore.then_some(&self.truststore))
     }
 
-    /// Reads the files.
+    /// The encryption of the HTTP port that the settings ask for; `None` without. Its certificates of clients are those of CQL clients.
+    pub fn of_administration(settings: &Settings) -> Option<Self> {
+        let is_reached = !settings.admin_address.to_canonical().is_loopback();
+        let is_wanted = settings
+            .admin_encryption_options_enabled
+            .unwrap_or(is_reached && settings.client_encryption_options_enabled);
+        let has_certificate_logins = CertificateLogins::of(settings).is_some();
+        let (keystore, keystore_password) = match &settings.admin_encryption_options_keystore {
+            Some(own) => (own, &settings.admin_encryption_options_keystore_password),
+            None => (
+                &settings.client_encryption_options_keystore,
+                &settings.client_encryption_options_keystore_password,
+            ),
+        };
+        let (keystore, keystore_password) = (keystore.clone(), keystore_password.clone());
+        is_wanted.then(|| Self {
+            block: "admin_encryption_options",
+            is_optional: false,
+            keystore,
+            keystore_password,
+            truststore: settings.client_encryption_options_truststore.clone(),
+            truststore_password: settings.client_encryption_options_truststore_password.clone(),
+            // Who shows none logs in with a password or shows the token.
+            client_certificates: match has_certificate_logins {
+                true => ClientCertificates::Optional,
+                false => ClientCertificates::NotAsked,
+            },
+            protocols: settings.client_encryption_options_accepted_protocols.0.clone(),
+        })
+    }
+
     fn load(&self, env: &dyn Env) -> Result<ServerConfig, TlsError> {
+        self.build(env).map_err(|problem| TlsError {
+            block: self.block,
+            problem,
+        })
+    }
+
+    /// Reads the files.
+    fn build(&self, env: &dyn Env) -> Result<ServerConfig, String> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&self.versions()?)
-            .map_err(|error| TlsError(error.to_string()))?;
+            .map_err(|error| error.to_string())?;
         let builder = match self.client_certificates {
             ClientCertificates::NotAsked => builder.with_no_client_auth(),
             asked => {
@@ -77,75 +126,34 @@ impl TlsOptions {
                 builder.with_client_cert_verifier(verifier.map_err(|error| of_file(&self.truststore, error))?)
             }
         };
-        let pem = read(env, &self.keystore)?;
-        let key = PrivateKeyDer::from_pem_slice(&pem)
-            .map_err(|error| of_file(&self.keystore, format!("no private key: {error}")))?;
+        let password = self.keystore_password.as_ref().map(Secret::text);
+        let KeyAndChain { key, chain } = read_key(env, &self.keystore, password)?;
         builder
-            .with_single_cert(certificates(&self.keystore, &pem)?, key)
+            .with_single_cert(chain, key)
             .map_err(|error| of_file(&self.keystore, error))
     }
 
-    fn versions(&self) -> Result<Vec<&'static SupportedProtocolVersion>, TlsError> {
+    fn versions(&self) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
         if self.protocols.is_empty() {
             return Ok(vec![&TLS13, &TLS12]);
         }
         let version = |name: &String| match name.as_str() {
             "TLSv1.3" => Ok(&TLS13),
             "TLSv1.2" => Ok(&TLS12),
-            _ => Err(TlsError(format!(
-                "accepted_protocols: {name} is none of TLSv1.2, TLSv1.3"
-            ))),
+            _ => Err(format!("accepted_protocols: {name} is none of TLSv1.2, TLSv1.3")),
         };
         self.protocols.iter().map(version).collect()
     }
 
-    fn issuers(&self, env: &dyn Env) -> Result<RootCertStore, TlsError> {
+    fn issuers(&self, env: &dyn Env) -> Result<RootCertStore, String> {
         let mut issuers = RootCertStore::empty();
-        for certificate in certificates(&self.truststore, &read(env, &self.truststore)?)? {
+        let password = self.truststore_password.as_ref().map(Secret::text);
+        for certificate in read_issuers(env, &self.truststore, password)? {
             issuers
                 .add(certificate)
                 .map_err(|error| of_file(&self.truststore, error))?;
         }
         Ok(issuers)
-    }
-}
-
-fn of_file(path: &Path, problem: impl std::fmt::Display) -> TlsError {
-    TlsError(format!("{}: {problem}", path.display()))
-}
-
-/// Reads a PEM file. A keystore of Java is refused with the commands that convert it.
-fn read(env: &dyn Env, path: &Path) -> Result<Vec<u8>, TlsError> {
-    let bytes = env
-        .read_all(path, FILE_BYTES_MAX)
-        .map_err(|error| of_file(path, error.source))?;
-    let convert = "openssl pkcs12 -in node.p12 -out node.pem -nodes";
-    match bytes.as_slice() {
-        [0xFE, 0xED, 0xFE, 0xED, ..] => Err(of_file(
-            path,
-            format!(
-                "it is a Java keystore; convert it to PEM: keytool -importkeystore -srckeystore {} -destkeystore node.p12 \
-                 -deststoretype pkcs12 && {convert}",
-                path.display()
-            ),
-        )),
-        // The start of a DER sequence.
-        [0x30, 0x80..=0xFF, ..] => Err(of_file(
-            path,
-            format!(
-                "it is a PKCS#12 keystore; convert it to PEM: {}",
-                convert.replace("node.p12", &path.display().to_string())
-            ),
-        )),
-        _ => Ok(bytes),
-    }
-}
-
-fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    match found {
-        Ok(found) if found.is_empty() => Err(of_file(path, "no certificate")),
-        found => found.map_err(|error| of_file(path, error)),
     }
 }
 
@@ -195,6 +203,19 @@ impl Encryption {
             self.look_again(&mut current);
         }
         current.config.clone()
+    }
+
+    /// Reads the files now; the old ones stay in use if the new ones cannot be used.
+    ///
+    /// # Errors
+    /// The files cannot be read or used.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        let mut current = self.current.lock();
+        let written_secs = written(&*self.env, &self.options);
+        current.config = Arc::new(self.options.load(&*self.env)?);
+        current.written_secs = written_secs;
+        tracing::info!(keystore = %self.options.keystore.display(), "certificates were read again");
+        Ok(())
     }
 
     fn look_again(&self, current: &mut Current) {

@@ -20,8 +20,8 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 use ilion_schema::describe::{Internals, describe_table, describe_type};
 use ilion_sstable::{
-    Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, SSTableWriter, Scan, Version,
-    WriterOptions, dump,
+    Descriptor, EncodingStats, OpenOptions, SSTable, SSTableId, SSTableWriter, Scan, Version, WriterOptions,
+    dump,
 };
 use ilion_types::{CqlType, Partitioner};
 
@@ -103,11 +103,7 @@ fn write_seed(
     let folder = format!("{}-{}", table.name, table.id.0.simple());
     let directory = directory.join("ks").join(folder);
     env.create_dir_all(&directory)?;
-    let format = match version {
-        Version::DA => Format::Bti,
-        _ => Format::Big,
-    };
-    let descriptor = Descriptor::new(directory, version, SSTableId::Sequence(1), format);
+    let descriptor = Descriptor::new(directory, version, SSTableId::Sequence(1), version.format());
     let options = WriterOptions {
         encoding_stats: EncodingStats {
             min_timestamp_micros: i64::from(NOW_SECS) * 1_000_000,

@@ -205,7 +205,7 @@ impl BloomFilter {
         if hash_count == 0 || hash_count > HASH_COUNT_READ_MAX {
             return Err(refused);
         }
-        let refused = input.error("as many words as follow, at least one");
+        let refused = input.error("as many words as the file has, at least one");
         let word_count = input.u32()?;
         let (words, tail) = input.rest().as_chunks::<8>();
         if word_count == 0 || words.len() as u64 != u64::from(word_count) || !tail.is_empty() {

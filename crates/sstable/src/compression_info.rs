@@ -17,7 +17,7 @@ use ilion_env::Env;
 use crate::{Component, Descriptor, Error, Result, Version};
 
 /// Longer chunks are refused: Cassandra's tables use 4 KiB to 1 MiB, and a chunk is decompressed whole.
-pub const CHUNK_LENGTH_MAX: u32 = ilion_schema::CHUNK_LENGTH_KIB_MAX << 10;
+pub(crate) const CHUNK_LENGTH_MAX: u32 = ilion_schema::CHUNK_LENGTH_KIB_MAX << 10;
 
 /// Bytes that are read for the compressor and its options, which are at the start; nearly always enough.
 const HEAD_BYTES: usize = 1 << 10;

@@ -15,7 +15,7 @@ use crate::{Error, Result};
 pub const CRC_CHUNK_LENGTH: u32 = 65_536;
 /// The chunk length of Ilion's CRC.db. Compat: Cassandra accepts any length. With short chunks, a read of a small cell reads
 /// little, and the CRCs take half the memory of the chunk map of a compressed file.
-pub const DATA_CRC_CHUNK_LENGTH: u32 = 16 << 10;
+pub(crate) const DATA_CRC_CHUNK_LENGTH: u32 = 16 << 10;
 
 /// The content of CRC.db.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl CrcFile {
             return Err(Error::corrupt(
                 file,
                 bytes.len() as u64,
-                "whole CRCs of four bytes",
+                "a whole number of CRCs of four bytes",
             ));
         }
         Ok(Self {

@@ -11,14 +11,14 @@ use crate::{Component, Descriptor, Result};
 
 /// An SSTable in a directory: it has a Data.db, or a TOC.txt that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ListedSSTable {
     /// Its descriptor.
     pub descriptor: Descriptor,
     /// Its existing components, with their sizes.
     pub components: Vec<(Component, u64)>,
 }
 
-impl Found {
+impl ListedSSTable {
     /// The size of a component; `None` if it does not exist.
     pub fn size_of(&self, component: &Component) -> Option<u64> {
         let mut all = self.components.iter();
@@ -39,7 +39,7 @@ impl Found {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableFiles {
     /// The SSTables, oldest id first, without those that an unfinished transaction removes.
-    pub sstables: Vec<Found>,
+    pub sstables: Vec<ListedSSTable>,
     /// SSTables that a crash left incomplete, or replaced but not yet removed: see [`crate::finish_transactions`].
     pub unfinished: Vec<Descriptor>,
     /// True if a crash left transaction logs.
@@ -86,12 +86,12 @@ impl TableFiles {
 ///
 /// # Errors
 /// The directory cannot be listed, or an SSTable has an unsupported version.
-pub fn list_directory(env: &dyn Env, directory: &Path) -> Result<Vec<Found>> {
+pub fn list_directory(env: &dyn Env, directory: &Path) -> Result<Vec<ListedSSTable>> {
     whole_sets(&directory.into(), &env.list(directory)?)
 }
 
 /// Sets with a Data.db or TOC.txt, oldest id first. A set with a TOC.txt was complete once: without Data.db, it is damaged.
-fn whole_sets(directory: &Arc<Path>, entries: &[DirEntry]) -> Result<Vec<Found>> {
+fn whole_sets(directory: &Arc<Path>, entries: &[DirEntry]) -> Result<Vec<ListedSSTable>> {
     let mut sets: BTreeMap<Descriptor, Vec<(Component, u64)>> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.is_dir) {
         if let Some((descriptor, component)) = Descriptor::parse(directory, &entry.name) {
@@ -100,11 +100,11 @@ fn whole_sets(directory: &Arc<Path>, entries: &[DirEntry]) -> Result<Vec<Found>>
                 .push((component, entry.size_bytes));
         }
     }
-    let found = sets.into_iter().map(|(descriptor, components)| Found {
+    let found = sets.into_iter().map(|(descriptor, components)| ListedSSTable {
         descriptor,
         components,
     });
-    let mut found: Vec<Found> = found
+    let mut found: Vec<ListedSSTable> = found
         .filter(|found| {
             let has = |component: Component| found.size_of(&component).is_some();
             has(Component::Data) || has(Component::Toc)

@@ -19,7 +19,7 @@ use ilion_types::{CqlType, decode_composite, hex};
 
 use cells::path_text;
 pub use debug::{debug_head, debug_unfiltered};
-pub use instant::Times;
+pub use instant::TimeStyle;
 use layout::JsonWriter;
 pub use layout::Layout;
 
@@ -29,7 +29,7 @@ pub struct DumpOptions {
     /// One partition per line, or indented.
     pub layout: Layout,
     /// How times are printed.
-    pub times: Times,
+    pub times: TimeStyle,
     /// The second at which expiration is judged; with `None`, dumps do not print what has expired.
     pub now_secs: Option<i64>,
 }
@@ -37,7 +37,7 @@ pub struct DumpOptions {
 /// The output of `sstabledump -l -t`, without what depends on the clock.
 const TIMELESS_LINES: DumpOptions = DumpOptions {
     layout: Layout::Lines,
-    times: Times::Raw,
+    times: TimeStyle::Raw,
     now_secs: None,
 };
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use ilion_env::{Env, RealEnv};
 
-use crate::{Found, list_directory};
+use crate::{ListedSSTable, list_directory};
 
 /// Each case with its format, such as `tombstones-nb`, and each SSTable of it.
-pub(crate) fn tables() -> Vec<(String, Found)> {
+pub(crate) fn tables() -> Vec<(String, ListedSSTable)> {
     let env = real_env();
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/cassandra-5.0");
     let Ok(cases) = env.list(&root) else {

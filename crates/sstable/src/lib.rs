@@ -77,13 +77,13 @@ pub use commit_log_interval::{CommitLogInterval, union_intervals};
 pub use component::Component;
 pub use component_file::{read_component, write_component};
 pub use descriptor::{Descriptor, SSTableId};
-pub use directory::{Found, TableFiles, list_directory};
+pub use directory::{ListedSSTable, TableFiles, list_directory};
 pub use error::{Error, Result};
 pub use histogram::{EstimatedHistogram, TombstoneHistogram};
 pub use key_cache::{CachedKey, KeyCache};
 pub use open_options::{Finding, LookupCounts, Lookups, OpenOptions};
 pub use reader::{
-    BlockAt, DataScan, IndexScan, IndexedPartition, PartitionCursor, RangeCursor, Scan, SummaryShare,
+    BlockAt, DataScan, Glance, IndexScan, IndexedPartition, PartitionCursor, RangeCursor, Scan, SummaryShare,
 };
 pub use row::decode::Unwanted;
 pub use row::format as row_format;

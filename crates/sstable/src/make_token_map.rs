@@ -30,7 +30,7 @@ pub(crate) fn make_token_map(parts: &OpenedParts, go_on: &mut dyn FnMut() -> boo
 }
 
 fn write(parts: &OpenedParts, mut writer: TokenMapWriter, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
-    let mut walk = Walk::over(parts)?;
+    let mut walk = IndexPass::over(parts)?;
     let (mut partitions, mut before) = (0, None);
     while let Some((key, position, entry_at)) = walk.next()? {
         if before.as_ref().is_some_and(|before| *before >= key) {
@@ -60,14 +60,14 @@ fn write(parts: &OpenedParts, mut writer: TokenMapWriter, go_on: &mut dyn FnMut(
 }
 
 /// The partitions in order, with the index positions of entries that have a row index.
-struct Walk<'p> {
+struct IndexPass<'p> {
     parts: &'p OpenedParts,
     cursor: IndexCursor,
     /// Reads keys from Data.db that the index does not have.
     data: DataStream,
 }
 
-impl<'p> Walk<'p> {
+impl<'p> IndexPass<'p> {
     fn over(parts: &'p OpenedParts) -> Result<Self> {
         let index = parts.index()?;
         let cursor = match index {

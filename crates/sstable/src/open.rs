@@ -16,8 +16,8 @@ use crate::lazy::Lazy;
 use crate::reader::{IndexWalker, PartitionIndex, PartitionTrie, Summary};
 use crate::tokens::{TokenMap, fingerprint_of};
 use crate::{
-    BloomFilter, ChunkReader, Component, Descriptor, Error, Finding, Format, Found, KeyCache, OpenOptions,
-    Result, SerializationHeader, StatsMetadata, read_component, statistics, toc,
+    BloomFilter, ChunkReader, Component, Descriptor, Error, Finding, Format, KeyCache, ListedSSTable,
+    OpenOptions, Result, SerializationHeader, StatsMetadata, read_component, statistics, toc,
 };
 
 /// The parts of an open SSTable. With a token map, opening reads only Statistics.db, the start of CompressionInfo.db and the
@@ -67,7 +67,7 @@ impl OpenedParts {
     pub(crate) fn open(
         env: &Arc<dyn Env>,
         descriptor: &Descriptor,
-        found: Option<&Found>,
+        found: Option<&ListedSSTable>,
         options: &OpenOptions,
     ) -> Result<Self> {
         descriptor.version.check_readable()?;
@@ -109,7 +109,7 @@ impl OpenedParts {
             stored_length,
             checksums,
             lacks_checksums,
-            size_bytes: found.map_or_else(|| size_of(&**env, descriptor), Found::size_bytes),
+            size_bytes: found.map_or_else(|| size_of(&**env, descriptor), ListedSSTable::size_bytes),
             covered: statistics.stats.covered(descriptor.version),
             stats: statistics.stats,
             header: statistics.header,
@@ -352,7 +352,7 @@ fn open_checksums(
             tracing::warn!(
                 sstable = %descriptor,
                 %error,
-                "Checksums.db is not used; it is made again of the components as they are: `ilion sstable verify` tells whether they are whole"
+                "Checksums.db is not used; it is built again from the components as they are: run `ilion sstable verify` to check them"
             );
             None
         }

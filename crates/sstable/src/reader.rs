@@ -11,6 +11,7 @@ mod block_index;
 mod block_start;
 mod data_scan;
 mod forward;
+mod glance;
 mod index_scan;
 mod index_walker;
 mod location;
@@ -38,6 +39,7 @@ pub(crate) use row_trie::BlockStarts;
 pub(crate) use summary::{FULL_LEVEL, Summary, SummaryCheck};
 
 pub use data_scan::DataScan;
+pub use glance::Glance;
 pub use index_scan::{BlockAt, IndexScan, IndexedPartition};
 pub use partition_cursor::PartitionCursor;
 pub use range_cursor::RangeCursor;

@@ -24,8 +24,8 @@ use crate::reader::{FULL_LEVEL, IndexCursor, Location, MapWalker, PartitionReade
 use crate::row::decode::{RowFormat, Unwanted};
 use crate::tokens::{Candidates, Mapped, TokenMap};
 use crate::{
-    DataScan, DataStream, Descriptor, Finding, Found, KeyHash, OpenOptions, PartitionCursor, RangeCursor,
-    Result, Scan, SerializationHeader, StatsMetadata, SummaryShare,
+    DataScan, DataStream, Descriptor, Finding, KeyHash, ListedSSTable, OpenOptions, PartitionCursor,
+    RangeCursor, Result, Scan, SerializationHeader, StatsMetadata, SummaryShare,
 };
 use crate::{NoView, SortedBudget, SortedView, Spot};
 
@@ -55,7 +55,7 @@ impl SSTable {
     ///
     /// # Errors
     /// Those of [`SSTable::open`].
-    pub fn open_found(env: &Arc<dyn Env>, found: &Found, options: &OpenOptions) -> Result<Self> {
+    pub fn open_found(env: &Arc<dyn Env>, found: &ListedSSTable, options: &OpenOptions) -> Result<Self> {
         let parts = OpenedParts::open(env, &found.descriptor, Some(found), options)?;
         Ok(Self::of(parts))
     }
@@ -491,7 +491,7 @@ impl SSTable {
         PartitionReader::new(stream, self.parts.clone(), format, filter.clone(), unwanted)
     }
 
-    fn format_for(&self, table: &Arc<TableSchema>) -> Result<Arc<RowFormat>> {
+    pub(crate) fn format_for(&self, table: &Arc<TableSchema>) -> Result<Arc<RowFormat>> {
         let known = self.format.read().clone();
         if let Some(format) = known.filter(|format| Arc::ptr_eq(&format.table, table)) {
             return Ok(format);

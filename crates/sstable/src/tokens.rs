@@ -1,7 +1,7 @@
 //! Tokens.db, the token map: for each partition its token, cut to the bits that tell it apart, and its position in Data.db.
 //!
-//! It answers from memory, of which only what is asked for is loaded: whether a partition may be here, where, how many there are between two
-//! tokens, and which token comes next. `docs/format/tokens.md` tells the file:
+//! It answers from memory whether and where the SSTable may have a partition, how many partitions are between two tokens, and which token comes
+//! next. Only the pages that an answer needs are loaded. `docs/format/tokens.md` describes the file:
 //!
 //! ```text
 //! file      := block *  zeros  directory  separators  page_crc:u32 *  tail         integers are little-endian

@@ -249,7 +249,7 @@ impl SSTableWriter {
     #[inline(always)]
     fn check_key(&self, token: &Token, key: &[u8]) -> Result<()> {
         if self.open.is_some() {
-            return Err(self.refuse("a partition begins before the one before is finished"));
+            return Err(self.refuse("a partition begins before the previous one is finished"));
         }
         if self.partitions > 0 && !self.keys.before.is_before(token, key) {
             return Err(self.refuse("partition keys do not ascend"));
@@ -326,7 +326,7 @@ impl SSTableWriter {
     #[inline(never)]
     fn end_partition(&mut self) -> Result<()> {
         let Some(open) = &self.open else {
-            return Err(self.refuse("a partition ends that did not begin"));
+            return Err(self.refuse("a partition is finished that was not begun"));
         };
         encode_end_of_partition(&mut self.buffer);
         let length = self.data.position() + self.buffer.len() as u64 - open.start;
@@ -348,7 +348,7 @@ impl SSTableWriter {
         if let Some(reach) = self.span.finish_partition()
             && !covers(&mut self.stats, reach)
         {
-            return Err(self.refuse("a deleted range is open at an end of its partition"));
+            return Err(self.refuse("a deleted range is open at the start or end of its partition"));
         }
         self.stats.end_partition(key, length);
         if self.first_key.is_none() {

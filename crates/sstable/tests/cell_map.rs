@@ -18,8 +18,8 @@ use ilion_rows::{
 use ilion_schema::{ClusteringOrder, ColumnId, TableBuilder, TableId, TableSchema};
 use ilion_sstable::verify::verify;
 use ilion_sstable::{
-    CellMapLimits, ChunkCache, Component, Descriptor, Format, KeyHash, OpenOptions, Presence, SSTable,
-    SSTableId, SSTableWriter, Unwanted, Version, WriterOptions,
+    CellMapLimits, ChunkCache, Component, Descriptor, KeyHash, OpenOptions, Presence, SSTable, SSTableId,
+    SSTableWriter, Unwanted, Version, WriterOptions,
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
 
@@ -67,11 +67,8 @@ impl Case {
         let mem = MemEnv::new(1);
         let env = mem.shared();
         env.create_dir_all(Path::new("ks/t")).unwrap();
-        let format = match shape.version {
-            Version::DA => Format::Bti,
-            _ => Format::Big,
-        };
-        let descriptor = Descriptor::new(Path::new("ks/t"), shape.version, SSTableId::Sequence(3), format);
+        let (version, id) = (shape.version, SSTableId::Sequence(3));
+        let descriptor = Descriptor::new(Path::new("ks/t"), version, id, version.format());
         let table = table_of(shape);
         let options = WriterOptions {
             cell_map: shape.cell_map,

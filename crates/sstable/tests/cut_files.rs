@@ -13,15 +13,14 @@ use bytes::Bytes;
 use ilion_env::{Env, FaultEnv, RealEnv};
 use ilion_rows::notation::parse_table;
 use ilion_rows::{
-    Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Data, DecoratedKey, Liveness,
-    Partition, PartitionUpdate, Row,
+    Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Data, Liveness, Partition,
+    PartitionUpdate, Row,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{
     CellMapLimits, Component, Descriptor, Format, OpenOptions, SSTable, SSTableId, Version, WriterOptions,
 };
-use ilion_types::Partitioner;
-use support::{try_read_all, write_all};
+use support::{int_keys, try_read_all, write_all};
 
 /// Their token maps have many pages.
 const PARTITIONS: i32 = 12_000;
@@ -95,10 +94,6 @@ impl Case {
 
 fn partitions(table: &TableSchema) -> Vec<Partition> {
     let comparator = ClusteringComparator::of(table);
-    let mut keys: Vec<DecoratedKey> = (0..PARTITIONS)
-        .map(|key| DecoratedKey::new(Partitioner::Murmur3, Bytes::copy_from_slice(&key.to_be_bytes())))
-        .collect();
-    keys.sort();
     let column = table.column_named("a").unwrap().id;
     let row = || Row {
         liveness: Liveness::live(5),
@@ -115,7 +110,7 @@ fn partitions(table: &TableSchema) -> Vec<Partition> {
         };
         Partition::of(key, update, &comparator)
     };
-    keys.into_iter().map(partition).collect()
+    int_keys(PARTITIONS).into_iter().map(partition).collect()
 }
 
 fn cut(path: &Path, length: u64) {

@@ -6,27 +6,15 @@ mod support;
 
 use std::sync::Arc;
 
-use ilion_env::{Env, MemEnv, Seeded};
+use ilion_env::Seeded;
 use ilion_rows::{Bound, BoundKind, ClusteringFilter, KeyRange, Partition, ReadError, Slice, Unfiltered};
 use ilion_schema::TableSchema;
-use ilion_sstable::{ChunkReader, Component, Descriptor, Error, OpenOptions, SSTable, Scan, digest};
+use ilion_sstable::{ChunkReader, Component, Error, OpenOptions, SSTable, Scan, digest};
 
-use support::{Case, small_cases, try_read_all};
-
-type Files = Vec<(Component, Vec<u8>)>;
+use support::{Case, Files, disk_with, small_cases, try_read_all};
 
 /// Number of damaged bytes per component.
 const PLACES: u64 = 30;
-
-fn disk_with(files: &Files, descriptor: &Descriptor) -> Arc<dyn Env> {
-    let env = MemEnv::new(1).shared();
-    env.create_dir_all(&descriptor.directory).unwrap();
-    for (component, bytes) in files {
-        let mut file = env.create(&descriptor.path(component)).unwrap();
-        file.append(bytes).unwrap();
-    }
-    env
-}
 
 fn open(files: &Files, case: &Case) -> Result<(Arc<SSTable>, Arc<TableSchema>), Error> {
     let env = disk_with(files, &case.sstables[0]);

@@ -16,16 +16,15 @@ use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
 use ilion_rows::notation::parse_table;
 use ilion_rows::{
-    Bound, BoundKind, Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Data,
-    DecoratedKey, KeyRange, Liveness, Partition, PartitionUpdate, Row, Slice,
+    Bound, BoundKind, Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Data, KeyRange,
+    Liveness, Partition, PartitionUpdate, Row, Slice,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{
-    CellMapLimits, Component, Descriptor, EncodingStats, Finding, Format, OpenOptions, SSTable, SSTableId,
-    Scan, Version, WriterOptions, list_directory,
+    CellMapLimits, Component, Descriptor, EncodingStats, Finding, OpenOptions, SSTable, SSTableId, Scan,
+    Version, WriterOptions, list_directory,
 };
-use ilion_types::Partitioner;
-use support::{try_read_all, write_all};
+use support::{int_keys, try_read_all, write_all};
 
 const MICROS: i64 = 1_700_000_000_000_000;
 /// Statistics.db is by far the longest, and has checksums throughout.
@@ -54,11 +53,8 @@ impl Small {
         let mem = MemEnv::new(1);
         let env = mem.shared();
         env.create_dir_all(Path::new("ks/t")).unwrap();
-        let format = match version {
-            Version::DA => Format::Bti,
-            _ => Format::Big,
-        };
-        let descriptor = Descriptor::new(Path::new("ks/t"), version, SSTableId::Sequence(1), format);
+        let id = SSTableId::Sequence(1);
+        let descriptor = Descriptor::new(Path::new("ks/t"), version, id, version.format());
         let options = WriterOptions {
             estimated_partitions: 6,
             column_index_bytes: Some(100),
@@ -145,10 +141,6 @@ fn slice_of(from: i32, to: i32) -> ClusteringFilter {
 /// Partitions with one row, and with several: those have a row index.
 fn partitions(table: &TableSchema) -> Vec<Partition> {
     let comparator = ClusteringComparator::of(table);
-    let mut keys: Vec<DecoratedKey> = (0..6_i32)
-        .map(|key| DecoratedKey::new(Partitioner::Murmur3, Bytes::copy_from_slice(&key.to_be_bytes())))
-        .collect();
-    keys.sort();
     let partition = |(number, key)| {
         let rows = if number % 3 == 0 { 4 } else { 1 };
         let update = PartitionUpdate {
@@ -157,7 +149,7 @@ fn partitions(table: &TableSchema) -> Vec<Partition> {
         };
         Partition::of(key, update, &comparator)
     };
-    (0_i32..).zip(keys).map(partition).collect()
+    (0_i32..).zip(int_keys(6)).map(partition).collect()
 }
 
 fn row_of(table: &TableSchema, partition: i32, number: i32) -> Row {

@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
-use ilion_rows::random::{Dice, NOW_SECS, random_clustering, random_update};
+use ilion_rows::random::{Dice, NOW_SECS};
 use ilion_rows::{
-    Bound, BoundKind, Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, CompactionPurge,
-    Cursor, Data, DecoratedKey, Direction, Flow, KeyRange, Liveness, MergeCursor, Partition, PartitionUpdate,
-    ReadLaw, ReadPurge, Row, Slice, TombstoneLimits, VecCursor,
+    Bound, BoundKind, Clustering, ClusteringComparator, ClusteringFilter, CompactionPurge, Cursor,
+    DecoratedKey, Direction, Flow, KeyRange, MergeCursor, Partition, ReadLaw, ReadPurge, Slice,
+    TombstoneLimits, VecCursor,
 };
 use ilion_schema::{TableBuilder, TableId, TableSchema};
 use ilion_sstable::{
@@ -27,12 +27,11 @@ use ilion_sstable::{
     WriterOptions,
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
-use random_tables::{EVEN, number_of, with_clustering};
+use random_tables::{EVEN, MICROS, number_of, random_rows, with_clustering};
 use shown::{Seen, compare, read, watch};
 use support::{cases, read_all, write_all};
 
 const SEEDS_DEFAULT: u64 = 60;
-const MICROS: i64 = NOW_SECS as i64 * 1_000_000;
 
 fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
     let name = *dice.pick(&["t", "t", EVEN]);
@@ -52,66 +51,6 @@ fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
     table.build()
 }
 
-fn value(table: &TableSchema, ty: &CqlType, dice: &mut Dice) -> Bytes {
-    let len = match (ty, dice.below(40)) {
-        (_, 0) => 0,
-        (CqlType::Int, _) => 4,
-        (_, 3..) if table.name == EVEN => 11,
-        (_, 1) => 126 + dice.below(4),
-        (_, 2) => 1000 + dice.below(2000),
-        (_, _) => dice.below(20),
-    };
-    (0..len).map(|_| b'a' + dice.byte() % 16).collect()
-}
-
-/// Most of them plain.
-fn random_row(table: &TableSchema, dice: &mut Dice) -> Row {
-    let clustering = match dice.one_in(8) {
-        true => random_clustering(table, dice),
-        false => Clustering::of(table.clustering().map(|column| value(table, &column.ty, dice))),
-    };
-    let micros = MICROS + dice.below(1000) as i64;
-    let mut row = Row::empty(clustering);
-    row.liveness = match dice.below(20) {
-        0 => Liveness::NONE,
-        1 => Liveness::expiring(micros, 60, NOW_SECS + 60),
-        _ => Liveness::live(micros),
-    };
-    let has_all = table.name == EVEN || dice.one_in(2);
-    for column in table.regulars().filter(|column| !column.is_complex()) {
-        if !has_all && dice.one_in(3) {
-            continue;
-        }
-        let value = value(table, &column.ty, dice);
-        let cell = match dice.below(60) {
-            0 | 1 => Cell::live(micros - 1, value),
-            2 => Cell::tombstone(micros, NOW_SECS - 10),
-            3 => Cell::expiring(micros, 60, NOW_SECS - 1, value),
-            _ => Cell::live(micros, value),
-        };
-        row.columns.push(ColumnData {
-            column: column.id,
-            data: Data::Simple(cell),
-        });
-    }
-    row
-}
-
-fn random_partition(table: &TableSchema, dice: &mut Dice) -> PartitionUpdate {
-    let comparator = ClusteringComparator::of(table);
-    let mut update = match dice.one_in(3) {
-        true => random_update(table, dice),
-        false => PartitionUpdate::default(),
-    };
-    let count = *dice.pick(&[1, 3, 20, 200]);
-    let rows = (0..1 + dice.below(count)).map(|_| random_row(table, dice));
-    update.rows.extend(rows.filter(|row| !row.is_empty()));
-    let rows = &mut update.rows;
-    rows.sort_by(|a, b| comparator.compare(&a.clustering, &b.clustering));
-    rows.dedup_by(|a, b| comparator.compare(&a.clustering, &b.clustering).is_eq());
-    update
-}
-
 /// Partitions as in a memtable: without what their own deletions cover.
 fn random_partitions(table: &Arc<TableSchema>, dice: &mut Dice) -> Vec<Partition> {
     let comparator = ClusteringComparator::of(table);
@@ -119,7 +58,7 @@ fn random_partitions(table: &Arc<TableSchema>, dice: &mut Dice) -> Vec<Partition
     for _ in 0..1 + dice.below(6) {
         let key = Bytes::copy_from_slice(&[0, 0, 0, dice.byte() % 8]);
         let key = DecoratedKey::new(Partitioner::Murmur3, key);
-        let update = random_partition(table, dice);
+        let update = random_rows(table, dice);
         partitions.insert(key.clone(), Partition::of(key, update, &comparator));
     }
     let source: Box<dyn Cursor> = Box::new(VecCursor::new(partitions.into_values().collect()));

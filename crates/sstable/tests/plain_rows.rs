@@ -15,20 +15,19 @@ use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
 use ilion_rows::random::{Dice, NOW_SECS, random_clustering, random_update};
 use ilion_rows::{
-    AlikeRows, Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, CompactionPurge, Cursor,
-    Data, DecoratedKey, Direction, Flow, KeyRange, Liveness, MergeCursor, Partition, PartitionUpdate,
-    PlainRow, PlainVisitor, Row,
+    AlikeRows, Clustering, ClusteringComparator, ClusteringFilter, CompactionPurge, Cursor, DecoratedKey,
+    Direction, Flow, KeyRange, Liveness, MergeCursor, Partition, PartitionUpdate, PlainRow, PlainVisitor,
+    Row,
 };
 use ilion_schema::{ColumnKind, DroppedColumn, TableBuilder, TableId, TableSchema};
 use ilion_sstable::{
-    CellMapLimits, Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, SSTableWriter, Scan,
-    Version, WriterOptions,
+    CellMapLimits, Descriptor, EncodingStats, OpenOptions, SSTable, SSTableId, SSTableWriter, Scan, Version,
+    WriterOptions,
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
-use random_tables::{EVEN, number_of, with_clustering};
+use random_tables::{EVEN, MICROS, number_of, random_row, random_rows, with_clustering};
 
 const SEEDS_DEFAULT: u64 = 40;
-const MICROS: i64 = NOW_SECS as i64 * 1_000_000;
 /// Keys of partitions with one row, and of others.
 const KEYS: usize = 400;
 const WIDE_KEYS: usize = 10;
@@ -88,19 +87,6 @@ fn altered(table: &Arc<TableSchema>, dice: &mut Dice) -> Arc<TableSchema> {
     builder.build()
 }
 
-fn value(table: &TableSchema, ty: &CqlType, dice: &mut Dice) -> Bytes {
-    let len = match (ty, dice.below(60)) {
-        (_, 0) => 0,
-        (CqlType::Int, _) => 4,
-        (CqlType::BigInt, _) => 8,
-        (_, 3..) if table.name == EVEN => 11,
-        (_, 1) => 126 + dice.below(4),
-        (_, 2) => 1000 + dice.below(4000),
-        (_, _) => dice.below(40),
-    };
-    (0..len).map(|_| b'a' + dice.byte() % 16).collect()
-}
-
 fn is_wide(table: &TableSchema) -> bool {
     table.clustering().next().is_some()
 }
@@ -116,51 +102,7 @@ fn random_partition(table: &Arc<TableSchema>, dice: &mut Dice) -> PartitionUpdat
             },
         };
     }
-    let mut update = match dice.one_in(3) {
-        true => random_update(table, dice),
-        false => PartitionUpdate::default(),
-    };
-    let count = *dice.pick(&[1, 3, 20, 200]);
-    for _ in 0..1 + dice.below(count) {
-        let clustering = match dice.one_in(8) {
-            true => random_clustering(table, dice),
-            false => Clustering::of(table.clustering().map(|column| value(table, &column.ty, dice))),
-        };
-        update.rows.push(random_row(table, clustering, dice));
-    }
-    let comparator = ClusteringComparator::of(table);
-    let rows = &mut update.rows;
-    rows.sort_by(|a, b| comparator.compare(&a.clustering, &b.clustering));
-    rows.dedup_by(|a, b| comparator.compare(&a.clustering, &b.clustering).is_eq());
-    update
-}
-
-fn random_row(table: &TableSchema, clustering: Clustering, dice: &mut Dice) -> Row {
-    let mut row = Row::empty(clustering);
-    let micros = MICROS + dice.below(1000) as i64;
-    row.liveness = match dice.below(20) {
-        0 => Liveness::NONE,
-        1 => Liveness::expiring(micros, 60, NOW_SECS + 60),
-        _ => Liveness::live(micros),
-    };
-    let has_all = table.name == EVEN || dice.one_in(2);
-    for column in table.regulars().filter(|column| !column.is_complex()) {
-        if !has_all && dice.one_in(3) {
-            continue;
-        }
-        let value = value(table, &column.ty, dice);
-        let cell = match dice.below(60) {
-            0 => Cell::live(micros - 1, value),
-            1 => Cell::tombstone(micros, NOW_SECS - 10),
-            2 => Cell::expiring(micros, 60, NOW_SECS + 60, value),
-            _ => Cell::live(micros, value),
-        };
-        row.columns.push(ColumnData {
-            column: column.id,
-            data: Data::Simple(cell),
-        });
-    }
-    row
+    random_rows(table, dice)
 }
 
 struct Case {
@@ -181,11 +123,12 @@ enum Way {
 }
 
 fn descriptor(directory: &str, id: u32, version: Version) -> Descriptor {
-    let format = match version {
-        Version::DA => Format::Bti,
-        _ => Format::Big,
-    };
-    Descriptor::new(Path::new(directory), version, SSTableId::Sequence(id), format)
+    Descriptor::new(
+        Path::new(directory),
+        version,
+        SSTableId::Sequence(id),
+        version.format(),
+    )
 }
 
 fn random_stats(dice: &mut Dice) -> EncodingStats {

@@ -24,8 +24,8 @@ use ilion_rows::{
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{
-    CellMapLimits, ChunkCache, Descriptor, EncodingStats, Finding, Format, OpenOptions, SSTable, SSTableId,
-    Scan, Version, WriterOptions,
+    CellMapLimits, ChunkCache, Descriptor, EncodingStats, Finding, OpenOptions, SSTable, SSTableId, Scan,
+    Version, WriterOptions,
 };
 use ilion_types::Partitioner;
 use support::{read_all, write_all};
@@ -199,11 +199,7 @@ fn write(
 ) -> Descriptor {
     let directory = Path::new("data/ks/random-1");
     env.create_dir_all(directory).unwrap();
-    let format = match version {
-        Version::DA => Format::Bti,
-        _ => Format::Big,
-    };
-    let descriptor = Descriptor::new(directory, version, SSTableId::Sequence(1), format);
+    let descriptor = Descriptor::new(directory, version, SSTableId::Sequence(1), version.format());
     let seen = EncodingStats {
         min_timestamp_micros: i64::from(NOW_SECS) * 1_000_000,
         min_local_deletion_secs: NOW_SECS,

@@ -10,7 +10,7 @@
 //! * `components`: the components with their sizes, and the content of some.
 //! * `presence [by=summary]`: for each key of the input, what `SSTable::presence` returns, and the position of its partition.
 //!   By default, keys are looked up in the token map.
-//! * `ranges [by=summary]`: for each range of keys of the input, the number of partitions, and a lower bound of them.
+//! * `ranges [by=summary]`: for each range of keys of the input, a lower bound of its partitions.
 //! * `blocks`: the blocks of each row index, by the rows that start in them.
 //! * `slices [reversed]`: what a read of these slices of the last partition returns, and the rows that it fetches.
 
@@ -360,8 +360,7 @@ impl Written {
                         .map_or("the end".to_owned(), name_of)
                 }
             };
-            let count = sstable.partition_count_in(&range);
-            let _ = writeln!(out, "{line}: {count} partitions, from {bound}");
+            let _ = writeln!(out, "{line}: from {bound}");
         }
         out
     }

@@ -298,11 +298,6 @@ fn a_range_begins_where_the_token_map_says_without_index() {
                     Some(first) => assert!(bound.unwrap() <= first.head.key),
                     None => assert!(bound.is_none() || case.partitioner == Partitioner::ByteOrdered),
                 }
-                let count = by_map.partition_count_in(&wanted);
-                assert!(
-                    count.abs_diff(expected.len() as u64) <= 2
-                        || case.partitioner == Partitioner::ByteOrdered
-                );
             }
         }
     }

@@ -6,24 +6,12 @@ mod support;
 
 use std::sync::Arc;
 
-use ilion_env::{Env, MemEnv, RealEnv};
+use ilion_env::RealEnv;
 use ilion_rows::{ClusteringFilter, KeyRange, Partition};
 use ilion_sstable::verify::{Verification, verify};
-use ilion_sstable::{Component, Descriptor, OpenOptions, SSTable, Scan};
+use ilion_sstable::{Component, OpenOptions, SSTable, Scan};
 
-use support::{Case, cases, small_cases};
-
-type Files = Vec<(Component, Vec<u8>)>;
-
-fn disk_with(files: &Files, descriptor: &Descriptor) -> Arc<dyn Env> {
-    let env = MemEnv::new(1).shared();
-    env.create_dir_all(&descriptor.directory).unwrap();
-    for (component, bytes) in files {
-        let mut file = env.create(&descriptor.path(component)).unwrap();
-        file.append(bytes).unwrap();
-    }
-    env
-}
+use support::{Case, Files, cases, disk_with, small_cases};
 
 fn verified(files: &Files, case: &Case) -> Verification {
     let descriptor = &case.sstables[0];

@@ -13,8 +13,8 @@
 //! | `outputs` | the sequence of new SSTables |
 //! | `scrub` | new SSTables with the readable rows of damaged ones |
 //! | `bench` | the cost of reading and writing |
-//! | `shape` | table and options of new SSTables |
-//! | `target` | the directory of new SSTables |
+//! | `output_schema` | table and options of new SSTables |
+//! | `output_directory` | the directory of new SSTables |
 //! | `progress` | a progress bar |
 //!
 //! Tools never overwrite a file, and never change input files.
@@ -25,13 +25,13 @@ mod dump;
 mod keys;
 mod metadata;
 mod ordered;
+mod output_directory;
+mod output_schema;
 mod outputs;
 mod progress;
 mod rewrite;
 mod scrub;
-mod shape;
 mod source;
-mod target;
 mod verify;
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ use ilion_env::{Env, RealEnv};
 pub use metadata::TimestampUnit;
 
 pub use bench::{BenchArguments, Shape};
-pub use target::TargetFormat;
+pub use output_directory::OutputFormat;
 
 /// What to do with SSTable files.
 #[derive(Subcommand)]
@@ -141,7 +141,7 @@ pub struct MetadataArguments {
 pub struct ConvertArguments {
     /// Format of the new SSTables.
     #[arg(long, value_enum, value_name = "FORMAT")]
-    pub to: TargetFormat,
+    pub to: OutputFormat,
     /// Directory of the new SSTables; created if absent.
     #[arg(value_name = "OUT_DIR")]
     pub directory: PathBuf,
@@ -154,7 +154,7 @@ pub struct ConvertArguments {
 pub struct MergeArguments {
     /// Format of the new SSTable [default: the newest of the inputs].
     #[arg(long, value_enum, value_name = "FORMAT")]
-    pub to: Option<TargetFormat>,
+    pub to: Option<OutputFormat>,
     /// Directory of the new SSTable; created if absent.
     #[arg(value_name = "OUT_DIR")]
     pub directory: PathBuf,

@@ -89,20 +89,6 @@ impl CqlType {
         }
     }
 
-    /// The serialized value of a constant. `text` has no quotes; `0x` before a blob is optional.
-    ///
-    /// # Errors
-    /// The type does not accept this kind, or not this text.
-    pub fn parse_constant(&self, kind: ConstantKind, text: &str) -> Result<Vec<u8>, Error> {
-        if !self.accepts_constant(kind) {
-            return Err(Error::literal(format!(
-                "Invalid {} constant ({text})",
-                kind.name()
-            )));
-        }
-        self.parse_plain(text)
-    }
-
     /// The serialized value of a scalar's text (`AbstractType.fromString`), as in tools and CSV files.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Selections: `*`, or expressions over columns.
 
 use super::{Parser, Result};
-use crate::ast::{QualifiedName, SelectItem, Selection, Selector};
+use crate::ast::{ArithmeticOperator, QualifiedName, SelectItem, Selection, Selector};
 use crate::keyword::Keyword;
 use crate::token::Kind;
 
@@ -27,26 +27,25 @@ impl Parser<'_> {
     /// `product (('+' | '-') product)*`
     pub(crate) fn selector(&mut self) -> Result<Selector> {
         let outer_height = std::mem::take(&mut self.height);
-        let mut selector = self.selector_product()?;
-        while let Some(operator) = self.additive_operator() {
-            self.advance();
-            let right = Box::new(self.selector_product()?);
-            self.grow()?;
-            selector = Selector::Arithmetic {
-                operator,
-                left: Box::new(selector),
-                right,
-            };
-        }
+        let selector = self.arithmetic(Self::additive_operator, Self::selector_product)?;
         self.height = self.height.max(outer_height);
         Ok(selector)
     }
 
     fn selector_product(&mut self) -> Result<Selector> {
-        let mut selector = self.selector_group()?;
-        while let Some(operator) = self.multiplicative_operator() {
+        self.arithmetic(Self::multiplicative_operator, Self::selector_group)
+    }
+
+    /// `operand (operator operand)*`, from left to right.
+    fn arithmetic(
+        &mut self,
+        operator: impl Fn(&Self) -> Option<ArithmeticOperator>,
+        operand: impl Fn(&mut Self) -> Result<Selector>,
+    ) -> Result<Selector> {
+        let mut selector = operand(self)?;
+        while let Some(operator) = operator(self) {
             self.advance();
-            let right = Box::new(self.selector_group()?);
+            let right = Box::new(operand(self)?);
             self.grow()?;
             selector = Selector::Arithmetic {
                 operator,

@@ -138,7 +138,7 @@ impl IndexedWriter {
             index_writers,
             key: None,
             observed: indexes.observed(),
-            watch: LargeWatch::new(shared.options.large, table),
+            watch: LargeWatch::new(shared.adjusted.large(), table),
         })
     }
 

@@ -16,14 +16,14 @@ use uuid::Uuid;
 
 use super::file::{Files, SavedTable, Tables};
 
-/// Entries that are collected.
+/// Entries to be written.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct EntryDraft {
     tables: Tables,
     entries: Writer,
 }
 
-impl Draft {
+impl EntryDraft {
     /// Adds a partition, and for a counter its cell.
     pub(super) fn add(&mut self, table: TableId, key: &[u8], cell: Option<&[u8]>) {
         let ordinal = self.tables.ordinal(table, "");
@@ -162,7 +162,7 @@ mod tests {
     fn saved(entries: usize) -> (MemEnv, TableId) {
         let env = MemEnv::new(1);
         let (version, table) = (Uuid::from_u128(7), TableId(Uuid::from_u128(9)));
-        let mut draft = Draft::default();
+        let mut draft = EntryDraft::default();
         for number in 0..entries {
             draft.add(table, format!("key {number}").as_bytes(), None);
         }
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn an_empty_cache_removes_what_was_saved() {
         let (env, _) = saved(3);
-        Draft::default()
+        EntryDraft::default()
             .write(&*env.shared(), Path::new(DIRECTORY), "RowCache", Uuid::nil())
             .unwrap();
         assert!(read(&env).entries.is_empty());

@@ -34,16 +34,16 @@ struct Known {
     sstable: Arc<SSTable>,
 }
 
-/// Entries that are collected.
+/// Entries to be written.
 #[derive(Default)]
-struct Draft {
+struct KeyDraft {
     tables: Tables,
     sstables: HashMap<Descriptor, u64>,
     sstable_rows: Writer,
     entries: Writer,
 }
 
-impl Draft {
+impl KeyDraft {
     fn add(&mut self, known: &Known, cached: &CachedKey) -> Result<()> {
         let mut place = Writer::new();
         if !known.sstable.save_place(cached, &mut place)? {
@@ -76,7 +76,7 @@ impl Shared {
     /// Saves the key cache.
     pub(super) fn save_keys(&self, keys_max: usize) -> Result<()> {
         let known = self.known_sstables();
-        let mut draft = Draft::default();
+        let mut draft = KeyDraft::default();
         for cached in self.key_cache.keys(keys_max) {
             if let Some(known) = known
                 .get(&cached.descriptor)

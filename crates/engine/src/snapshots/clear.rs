@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use super::found::Entry;
+use super::found::SnapshotDirectory;
 use super::{MAKING, REMOVING, SNAPSHOTS_DIRECTORY};
 use crate::shared::Shared;
 use crate::{Error, Result};
@@ -33,7 +33,7 @@ impl Shared {
     }
 
     /// Removes the chosen snapshots, and what was left unfinished. Requires: `Snapshots::changing` is held.
-    fn clear_those(&self, is_chosen: impl Fn(&Entry) -> bool) -> Result<u64> {
+    fn clear_those(&self, is_chosen: impl Fn(&SnapshotDirectory) -> bool) -> Result<u64> {
         let mut count = 0;
         let mut failed = None;
         for entry in self.snapshot_entries()? {
@@ -110,7 +110,7 @@ impl Shared {
     /// Requires: `Snapshots::changing` is held.
     pub(super) fn clear_expired(&self) -> Result<u64> {
         let now_millis = self.env.now_micros().div_euclid(1000);
-        let expiry = |entry: &Entry| entry.manifest(&*self.env).0.expires_millis;
+        let expiry = |entry: &SnapshotDirectory| entry.manifest(&*self.env).0.expires_millis;
         let removed = self.clear_those(|entry| expiry(entry).is_some_and(|millis| millis < now_millis))?;
         let left = self.snapshot_entries()?;
         let next = left

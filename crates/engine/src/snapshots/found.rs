@@ -38,7 +38,7 @@ pub struct SnapshotFacts {
 }
 
 /// A directory in `snapshots`.
-pub(super) struct Entry {
+pub(super) struct SnapshotDirectory {
     pub keyspace: String,
     pub table: String,
     pub table_id: TableId,
@@ -48,7 +48,7 @@ pub(super) struct Entry {
     pub name: String,
 }
 
-impl Entry {
+impl SnapshotDirectory {
     pub(super) fn path(&self) -> PathBuf {
         directory_of_snapshots(&self.directory).join(&self.name)
     }
@@ -75,11 +75,11 @@ impl Entry {
 }
 
 /// Name below the table's directory, and size.
-type Files = HashMap<String, u64>;
+type FileSizes = HashMap<String, u64>;
 
 impl Shared {
     /// All directories in `snapshots` directories, ordered by keyspace, table and name.
-    pub(super) fn snapshot_entries(&self) -> Result<Vec<Entry>> {
+    pub(super) fn snapshot_entries(&self) -> Result<Vec<SnapshotDirectory>> {
         let env = &*self.env;
         let data_dir = &self.options.data_dir;
         let mut entries = Vec::new();
@@ -90,7 +90,7 @@ impl Shared {
                 };
                 let directory = data_dir.join(&keyspace).join(&directory);
                 let names = directories(env, &directory_of_snapshots(&directory))?;
-                entries.extend(names.into_iter().map(|name| Entry {
+                entries.extend(names.into_iter().map(|name| SnapshotDirectory {
                     keyspace: keyspace.clone(),
                     table: table.to_owned(),
                     table_id: id,
@@ -105,7 +105,7 @@ impl Shared {
     /// All snapshots with their sizes.
     pub(super) fn measured_snapshots(&self) -> Result<Vec<SnapshotFacts>> {
         let env = &*self.env;
-        let mut live: BTreeMap<PathBuf, Files> = BTreeMap::new();
+        let mut live: BTreeMap<PathBuf, FileSizes> = BTreeMap::new();
         let mut facts = Vec::new();
         for entry in self
             .snapshot_entries()?
@@ -143,7 +143,7 @@ impl Shared {
     /// Bytes of the SSTables that only snapshots have, by table; an SSTable in several snapshots of a table counts once.
     pub(super) fn snapshots_only_bytes(&self) -> Result<BTreeMap<TableId, u64>> {
         let env = &*self.env;
-        let mut own: BTreeMap<(TableId, PathBuf), Files> = BTreeMap::new();
+        let mut own: BTreeMap<(TableId, PathBuf), FileSizes> = BTreeMap::new();
         let entries = self.snapshot_entries()?.into_iter();
         for entry in entries.filter(|entry| !entry.is_hidden()) {
             let files = files_below(env, &entry.path())?.unwrap_or_default();
@@ -182,12 +182,12 @@ fn directories(env: &dyn Env, directory: &Path) -> Result<Vec<String>> {
 }
 
 /// The files in a directory, and in the directories of hidden tables in it; `None` if it was removed meanwhile.
-fn files_below(env: &dyn Env, directory: &Path) -> Result<Option<Files>> {
+fn files_below(env: &dyn Env, directory: &Path) -> Result<Option<FileSizes>> {
     let entries = match env.list(directory) {
         Err(error) if error.is_not_found() => return Ok(None),
         entries => entries?,
     };
-    let mut files = Files::new();
+    let mut files = FileSizes::new();
     for entry in entries {
         if !entry.is_dir {
             files.insert(entry.name, entry.size_bytes);

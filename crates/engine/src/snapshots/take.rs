@@ -23,7 +23,7 @@ use crate::view::Frozen;
 use crate::{Error, Result};
 
 /// The SSTables of a table, or of the hidden table of an index.
-struct Part {
+struct SSTableSet {
     /// Where they are.
     directory: PathBuf,
     /// Where their links go, below the snapshot.
@@ -33,7 +33,7 @@ struct Part {
     _held: Vec<Arc<LiveSSTable>>,
 }
 
-impl Part {
+impl SSTableSet {
     fn of(store: &TableStore, subdirectory: Option<String>) -> Self {
         let held = store.view().sstables.clone();
         Self {
@@ -141,18 +141,18 @@ impl Shared {
     }
 
     fn make(&self, store: &Arc<TableStore>, making: &mut Making, memtables: SnapshotMemtables) -> Result<()> {
-        let parts = self.parts_of(store, memtables)?;
-        self.fill(store, making, &parts)
+        let sets = self.sets_of(store, memtables)?;
+        self.fill(store, making, &sets)
     }
 
     /// Links the SSTables as they are now. Requires: nobody else flushes, imports or drops (`maintenance`).
     pub(super) fn link_now(&self, store: &Arc<TableStore>, making: &mut Making) -> Result<()> {
-        let parts = self.parts_now(store)?;
-        self.fill(store, making, &parts)
+        let sets = self.sets_now(store)?;
+        self.fill(store, making, &sets)
     }
 
     /// Makes everything but the manifest, durably.
-    fn fill(&self, store: &Arc<TableStore>, making: &mut Making, parts: &[Part]) -> Result<()> {
+    fn fill(&self, store: &Arc<TableStore>, making: &mut Making, sets: &[SSTableSet]) -> Result<()> {
         let env = &*self.env;
         let directory = &making.hidden;
         // Read behind the SSTables, so that it has each of their columns.
@@ -161,18 +161,18 @@ impl Shared {
             env.remove_dir_all(directory)?;
         }
         env.create_dir_all(directory)?;
-        for part in parts {
-            let target = match &part.subdirectory {
+        for set in sets {
+            let target = match &set.subdirectory {
                 None => directory.clone(),
                 Some(name) => directory.join(name),
             };
             env.create_dir_all(&target)?;
-            self.link_part(part, &target)?;
+            self.link_set(set, &target)?;
             env.sync_dir(&target)?;
-            let mut descriptors: Vec<&Descriptor> = part.descriptors.iter().collect();
+            let mut descriptors: Vec<&Descriptor> = set.descriptors.iter().collect();
             descriptors.sort_by_key(|descriptor| descriptor.id);
             for descriptor in descriptors {
-                let name = name_in_manifest(part.subdirectory.as_deref(), descriptor);
+                let name = name_in_manifest(set.subdirectory.as_deref(), descriptor);
                 making.manifest.files.push(name);
             }
         }
@@ -200,7 +200,7 @@ impl Shared {
     }
 
     /// The SSTables of a table and of its hidden tables at one moment.
-    fn parts_of(&self, store: &Arc<TableStore>, memtables: SnapshotMemtables) -> Result<Vec<Part>> {
+    fn sets_of(&self, store: &Arc<TableStore>, memtables: SnapshotMemtables) -> Result<Vec<SSTableSet>> {
         // Meanwhile no other flush adds an SSTable, neither to the table nor to the hidden tables of its indexes.
         let _turn = store.maintenance.flush();
         if store.is_dropped.load(Ordering::Acquire) {
@@ -212,11 +212,11 @@ impl Shared {
         if memtables == SnapshotMemtables::Flushed {
             self.flush_in_turn(store, || self.barrier(), Haste::Now)?;
         }
-        self.parts_now(store)
+        self.sets_now(store)
     }
 
-    fn parts_now(&self, store: &Arc<TableStore>) -> Result<Vec<Part>> {
-        let mut table = Part::of(store, None);
+    fn sets_now(&self, store: &Arc<TableStore>) -> Result<Vec<SSTableSet>> {
+        let mut table = SSTableSet::of(store, None);
         if store.set_aside_reason().is_some() {
             // It has no SSTables in memory, and its files stay as they are.
             let files = TableFiles::list(&*self.env, &store.directory)?.unwrap_or_default();
@@ -226,33 +226,31 @@ impl Shared {
         }
         let indexes = store.indexes();
         let hidden = indexes.hidden();
-        let hidden = hidden.map(|hidden| Part::of(hidden, Some(subdirectory_of(hidden))));
+        let hidden = hidden.map(|hidden| SSTableSet::of(hidden, Some(subdirectory_of(hidden))));
         Ok([table].into_iter().chain(hidden.collect::<Vec<_>>()).collect())
     }
 
-    fn link_part(&self, part: &Part, target: &Path) -> Result<()> {
-        if part.descriptors.is_empty() {
+    fn link_set(&self, set: &SSTableSet, target: &Path) -> Result<()> {
+        if set.descriptors.is_empty() {
             return Ok(());
         }
         let env = &*self.env;
-        let pause = self.options.snapshots.links_per_sec.filter(|links| *links > 0);
-        let pause = pause.map(|links| Duration::from_secs(1) / links);
-        let directory: Arc<Path> = part.directory.as_path().into();
-        for entry in env.list(&part.directory)? {
+        let directory: Arc<Path> = set.directory.as_path().into();
+        for entry in env.list(&set.directory)? {
             let Some((descriptor, component)) = Descriptor::parse(&directory, &entry.name) else {
                 continue;
             };
-            if entry.is_dir || !part.descriptors.contains(&descriptor) {
+            if entry.is_dir || !set.descriptors.contains(&descriptor) {
                 continue;
             }
-            let from = part.directory.join(&entry.name);
+            let from = set.directory.join(&entry.name);
             match link(env, &from, &target.join(&entry.name)) {
                 // An index was dropped, or is being built anew.
                 Err(error) if error.is_not_found() && is_beside(&component) => {}
                 linked => linked?,
             }
-            if let Some(pause) = pause {
-                self.background.pause(pause);
+            if let Some(links) = self.adjusted.links_per_sec() {
+                self.background.pause(Duration::from_secs(1) / links);
             }
         }
         Ok(())

@@ -211,7 +211,7 @@ impl Script {
 
     fn covers(&self) -> String {
         let listed = list_directory(&*self.store.env.shared(), &self.store.directory()).unwrap();
-        let open = |found: &ilion_sstable::Found| {
+        let open = |found: &ilion_sstable::ListedSSTable| {
             SSTable::open(
                 &self.store.env.shared(),
                 &found.descriptor,

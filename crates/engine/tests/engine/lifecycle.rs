@@ -136,18 +136,14 @@ fn a_change_of_the_schema_leaves_the_tables_that_it_does_not_touch_as_they_are()
 #[test]
 fn a_start_after_many_changes_of_the_schema_reads_it_a_few_times() {
     let store = new_store(8, small_options());
-    let names: Vec<String> = (0..60).map(|number| format!("t{number}")).collect();
-    for name in &names {
-        let table = store.add_table(name);
-        store.write(put(&table, "a", 1, "x", 10));
-    }
+    with_tables(&store, 60);
     store.alter(&drop_table("ks", "t7"));
     let store = store.restart(small_options());
     let readings = store.engine.facts().schema_readings;
     assert!(readings <= 3, "the schema was read {readings} times");
     let schema = store.engine.schema();
-    for name in &names {
-        let table = schema.table("ks", name);
+    for name in (0..60).map(|number| format!("t{number}")) {
+        let table = schema.table("ks", &name);
         assert_eq!(table.is_none(), name == "t7", "{name}");
         assert!(table.is_none_or(|table| rows_in(&store, table) == 1), "{name}");
     }

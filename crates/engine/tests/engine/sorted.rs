@@ -7,7 +7,7 @@ use ilion_engine::{CompactionRequest, Engine, EngineOptions, MajorOutput};
 use ilion_env::{MemEnv, Seeded};
 use ilion_rows::notation::{parse_mutations, print_cursor};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, Flow, KeyBound, KeyRange, PlainRow, PlainVisitor};
-use ilion_schema::{CreateTable, NewColumn, SchemaChange, TableSchema};
+use ilion_schema::{CreateTable, NewColumn, PropertyValue, SchemaChange, TableSchema};
 use ilion_types::{CqlType, Partitioner};
 
 use crate::support::{create_keyspace, small_options};
@@ -46,6 +46,13 @@ fn create_table(is_wide: bool) -> SchemaChange {
         columns,
         partition_key: vec!["k".to_owned()],
         clustering: is_wide.then(|| "c".to_owned()).into_iter().collect(),
+        // Small chunks, so that many partitions cross the end of one.
+        properties: [(
+            "compression",
+            PropertyValue::from([("class", "LZ4Compressor"), ("chunk_length_in_kb", "1")]),
+        )]
+        .into_iter()
+        .collect(),
         ..CreateTable::default()
     }))
 }
@@ -96,7 +103,7 @@ impl Pair {
 
     fn write(&self, random: &mut Seeded) {
         let key = self.key(random);
-        let (at, value) = (random.below(1000), random.below(9));
+        let (at, value) = (random.below(1000), "v".repeat(1 + random.below(200) as usize));
         let row = match self.is_wide {
             true => format!("row {}", random.below(6)),
             false => "row".to_owned(),
@@ -149,7 +156,10 @@ impl Pair {
         let key = DecoratedKey::new(self.partitioner, self.key(random).into());
         let read = |engine: &Engine| {
             let mut cursor = engine.read_partition(&self.table(engine), &key, &filter).unwrap();
-            print_cursor(&mut cursor, &self.table(engine)).unwrap()
+            let printed = print_cursor(&mut cursor, &self.table(engine)).unwrap();
+            // A partition without content is the same as none.
+            let is_empty = printed.trim_end().lines().count() == 1 && !printed.contains(" del@");
+            if is_empty { String::new() } else { printed }
         };
         let [with, without] = self.engines.each_ref().map(read);
         assert_eq!(with, without, "{key:?}");

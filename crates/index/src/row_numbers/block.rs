@@ -1,10 +1,10 @@
 //! The rows of a block, each encoded as its difference to the one before. A block is decoded without other blocks.
 
-use bytes::Bytes;
 use ilion_codec::{Reader, Writer};
 use ilion_rows::Clustering;
 
 use super::BLOCK_ROWS;
+use crate::clustering_bytes::encode_clustering;
 
 const NEW_PARTITION: u8 = 1;
 const STATIC: u8 = 2;
@@ -70,47 +70,6 @@ fn write_suffix(out: &mut Writer, flags: u8, last: &[u8], next: &[u8]) {
         out.uvint((next.len() - shared) as u64);
     }
     out.bytes(&next[shared..]);
-}
-
-/// `(len + 1:uvint  bytes)*`, null is 0.
-fn encode_clustering(clustering: &Clustering, out: &mut Vec<u8>) {
-    let mut writer = Writer::from_vec(std::mem::take(out));
-    for value in clustering.values() {
-        match value {
-            None => writer.uvint(0),
-            Some(value) => {
-                writer.uvint(value.len() as u64 + 1);
-                writer.bytes(value);
-            }
-        }
-    }
-    *out = writer.into_vec();
-}
-
-/// The values of an encoded clustering. Stops at the first bytes that cannot be decoded.
-#[derive(Clone)]
-pub(super) struct ValuesOf<'b>(Reader<'b>);
-
-impl<'b> ValuesOf<'b> {
-    pub(super) fn of(bytes: &'b [u8]) -> Self {
-        Self(Reader::new(bytes))
-    }
-}
-
-impl<'b> Iterator for ValuesOf<'b> {
-    type Item = Option<&'b [u8]>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let len = self.0.uvint().ok().and_then(|len| usize::try_from(len).ok())?;
-        match len.checked_sub(1) {
-            None => Some(None),
-            Some(len) => self.0.take(len).ok().map(Some),
-        }
-    }
 }
 
 /// A key or clustering: the length that it shares with the one before, and the range of its own bytes in the block.
@@ -281,10 +240,4 @@ fn read_uvint(block: &[u8], at: &mut usize) -> Option<u32> {
     let number = u32::try_from(input.uvint().ok()?).ok()?;
     *at += input.offset();
     Some(number)
-}
-
-/// Decodes a clustering.
-pub(super) fn decode_clustering(bytes: &[u8]) -> Clustering {
-    let copied = |value: Option<&[u8]>| value.map(Bytes::copy_from_slice);
-    Clustering::new(ValuesOf::of(bytes).map(copied).collect())
 }

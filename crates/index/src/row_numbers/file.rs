@@ -11,10 +11,11 @@ use ilion_rows::{DecoratedKey, ReadError};
 use ilion_schema::TableSchema;
 use ilion_types::Partitioner;
 
-use super::block::{Rows, decode_clustering};
+use super::block::Rows;
 use super::order::{Clusterings, order_byte};
 use super::writer::Tail;
 use super::{BLOCK_ROWS, MAGIC, NAME};
+use crate::clustering_bytes::decode_clustering;
 use crate::paged::{PagedFile, u64_at, unusable};
 use crate::{Error, Place, RowNumbers, RowPart};
 

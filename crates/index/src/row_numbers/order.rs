@@ -7,7 +7,7 @@ use ilion_rows::Clustering;
 use ilion_schema::{ClusteringOrder, TableSchema};
 use ilion_types::{CqlType, Partitioner};
 
-use super::block::ValuesOf;
+use crate::clustering_bytes::ValuesOf;
 
 /// The partitioner's byte in the tail.
 pub(super) fn order_byte(partitioner: Partitioner) -> u8 {

@@ -7,15 +7,15 @@
 //! Numbers are little-endian. The head of a record is the first eight bytes of its term. The clustering is stored twice: in the
 //! order of its bytes (`order`), and to be decoded. Of records that differ only in `is_there`, the last one counts.
 
+use bytes::Bytes;
 use std::cmp::Ordering;
 
-use bytes::Bytes;
-use ilion_codec::{Reader, Writer};
 use ilion_rows::{Clustering, DecoratedKey};
 use ilion_runs::{Order, Record, head_of};
 use ilion_schema::{ClusteringOrder, TableSchema};
 use ilion_types::{CqlType, Partitioner, STATIC_CLUSTERING};
 
+use crate::clustering_bytes::{decode_clustering, encode_clustering};
 use crate::{Place, RowPart};
 
 const TERM_HEAD_LEN: usize = 8;
@@ -348,37 +348,4 @@ fn not_a_number(ty: &CqlType, value: &[u8]) -> Option<Vec<u8>> {
 
 fn number32(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
-}
-
-#[inline]
-fn encode_clustering(row: &Clustering, out: &mut Vec<u8>) {
-    if row.is_empty() {
-        return;
-    }
-    let mut writer = Writer::from_vec(std::mem::take(out));
-    for value in row.values() {
-        match value {
-            None => writer.uvint(0),
-            Some(value) => {
-                writer.uvint(value.len() as u64 + 1);
-                writer.bytes(value);
-            }
-        }
-    }
-    *out = writer.into_vec();
-}
-
-fn decode_clustering(bytes: &[u8]) -> Clustering {
-    let mut input = Reader::new(bytes);
-    let mut next = || {
-        let len = input.uvint().ok().and_then(|len| usize::try_from(len).ok())?;
-        match len.checked_sub(1) {
-            None => Some(None),
-            Some(len) => input
-                .take(len)
-                .ok()
-                .map(|value| Some(Bytes::copy_from_slice(value))),
-        }
-    };
-    Clustering::new(std::iter::from_fn(&mut next).collect())
 }

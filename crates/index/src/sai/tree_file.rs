@@ -46,13 +46,13 @@ struct Walk<'r> {
 }
 
 /// The rows of a term.
-enum Rows<'b> {
+enum TermRows<'b> {
     One(u32),
     Block(&'b [u8], usize),
     List(ListAt),
 }
 
-impl Rows<'_> {
+impl TermRows<'_> {
     fn count(&self) -> u64 {
         match self {
             Self::One(_) => 1,
@@ -223,7 +223,7 @@ impl TreeFile {
         &self,
         leaf: Child,
         walk: &mut Walk<'_>,
-        take: &mut dyn FnMut(Rows<'_>) -> Option<()>,
+        take: &mut dyn FnMut(TermRows<'_>) -> Option<()>,
     ) -> Result<(), ReadError> {
         let bytes = self.bytes_of(leaf, walk)?;
         let mut input = Reader::new(&bytes);
@@ -243,7 +243,7 @@ impl TreeFile {
         input: &mut Reader<'_>,
         term: &mut Vec<u8>,
         range: &TermRange,
-        take: &mut dyn FnMut(Rows<'_>) -> Option<()>,
+        take: &mut dyn FnMut(TermRows<'_>) -> Option<()>,
     ) -> Result<ControlFlow<()>, Damaged> {
         let head = input.u8()?;
         let mut shared = usize::from(head) & SHARED_LONG;
@@ -269,25 +269,27 @@ impl TreeFile {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn read_rows<'f>(&self, input: &mut Reader<'f>, is_many: bool) -> Result<Rows<'f>, Damaged> {
+    fn read_rows<'f>(&self, input: &mut Reader<'f>, is_many: bool) -> Result<TermRows<'f>, Damaged> {
         if !is_many {
             let bytes = input.take(usize::from(self.tail.number_len))?;
-            return Ok(Rows::One(u32::try_from(u64_at(bytes, 0)).map_err(|_| Damaged)?));
+            return Ok(TermRows::One(
+                u32::try_from(u64_at(bytes, 0)).map_err(|_| Damaged)?,
+            ));
         }
         let count = u32::try_from(input.uvint()?).map_err(|_| Damaged)?;
         if count as usize <= BLOCK_NUMBERS {
             let len = block_len(input.rest(), count as usize).ok_or(Damaged)?;
-            return Ok(Rows::Block(input.take(len)?, count as usize));
+            return Ok(TermRows::Block(input.take(len)?, count as usize));
         }
-        Ok(Rows::List(read_list(input, count)?))
+        Ok(TermRows::List(read_list(input, count)?))
     }
 }
 
-fn add_rows(rows: &Rows<'_>, found: &mut Found) -> Option<()> {
+fn add_rows(rows: &TermRows<'_>, found: &mut Found) -> Option<()> {
     match rows {
-        Rows::One(number) => found.numbers.push(*number),
-        Rows::Block(bytes, count) => return decode_block(bytes, *count, &mut found.numbers),
-        Rows::List(list) => found.lists.push(*list),
+        TermRows::One(number) => found.numbers.push(*number),
+        TermRows::Block(bytes, count) => return decode_block(bytes, *count, &mut found.numbers),
+        TermRows::List(list) => found.lists.push(*list),
     }
     Some(())
 }

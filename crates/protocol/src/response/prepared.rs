@@ -81,11 +81,7 @@ impl Prepared {
 
     pub(super) fn decode(input: &mut Input<'_>, version: Version) -> Result<Self, Error> {
         let id = input.short_bytes()?;
-        let result_metadata_id = if version >= Version::V5 {
-            input.short_bytes()?
-        } else {
-            Bytes::new()
-        };
+        let result_metadata_id = input.result_metadata_id(version)?;
         let bind = BindMetadata::decode(input, version)?;
         let result = RowsMetadata::decode(input)?;
         Ok(Self {

@@ -25,17 +25,33 @@ type LoginKey = (String, Option<IpAddr>);
 pub struct AccessControl {
     pub(super) tables: AuthTables,
     pub(super) options: AccessOptions,
+    validity: Validity,
     data_center: String,
     logins: Mutex<HashMap<LoginKey, Arc<Login>>>,
     /// Hashes of passwords, with the time when each was read.
     hashes: Mutex<HashMap<String, (u64, String)>>,
-    right_passwords: Mutex<RightPasswords>,
+    pub(super) right_passwords: Mutex<RightPasswords>,
     /// The number of changes of roles and grants. Rights of an earlier one are read again.
     changes: AtomicU64,
     /// Held while a statement checks and changes roles or grants.
     pub(super) turn: Mutex<()>,
     /// Compared with the passwords of roles that do not exist, so that these take as long as others.
     dummy_hash: String,
+}
+
+/// How long what was read from `system_auth` is kept.
+struct Validity {
+    rights_nanos: AtomicU64,
+    credentials_nanos: AtomicU64,
+}
+
+impl Validity {
+    fn of(options: &AccessOptions) -> Self {
+        Self {
+            rights_nanos: AtomicU64::new(options.rights_validity_nanos()),
+            credentials_nanos: AtomicU64::new(options.credentials_validity_nanos()),
+        }
+    }
 }
 
 impl AccessControl {
@@ -52,6 +68,7 @@ impl AccessControl {
         Self {
             tables: AuthTables::new(store, query_options.clone()),
             data_center: query_options.data_center.clone(),
+            validity: Validity::of(&options),
             options,
             logins: Mutex::default(),
             hashes: Mutex::default(),
@@ -59,6 +76,22 @@ impl AccessControl {
             changes: AtomicU64::new(1),
             turn: Mutex::default(),
             dummy_hash,
+        }
+    }
+
+    /// Changes how long rights and hashes of passwords are kept; those that are kept are read again.
+    pub(crate) fn change_validity(&self, options: &AccessOptions) {
+        let changed = Validity::of(options);
+        let is_changed = [
+            (&self.validity.rights_nanos, changed.rights_nanos),
+            (&self.validity.credentials_nanos, changed.credentials_nanos),
+        ]
+        .map(|(kept, changed)| {
+            let changed = changed.into_inner();
+            kept.swap(changed, Ordering::Relaxed) != changed
+        });
+        if is_changed.contains(&true) {
+            self.forget();
         }
     }
 
@@ -73,7 +106,12 @@ impl AccessControl {
     /// # Errors
     /// Role and password do not fit, the role may not log in, or `system_auth` cannot be read.
     pub fn log_in(&self, role: &str, given: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
-        let hash = self.hash(role).map_err(unable)?;
+        let cached = self.cached_hash(role);
+        if cached.is_some_and(|hash| self.right_passwords.lock().contain(role, &hash, given)) {
+            return self.permitted(role, from);
+        }
+        // Read anew also if it is cached: only roles that exist are cached, and the time must not tell which these are.
+        let hash = self.read_hash(role).map_err(unable)?;
         let is_right = match &hash {
             Some(hash) => self.is_right(role, hash, given),
             None => {
@@ -147,13 +185,16 @@ impl AccessControl {
         login
     }
 
-    fn hash(&self, role: &str) -> Result<Option<String>, Error> {
+    fn cached_hash(&self, role: &str) -> Option<String> {
         let now = self.now_nanos();
-        if let Some((read_at, hash)) = self.hashes.lock().get(role)
-            && now.saturating_sub(*read_at) < self.options.credentials_validity_nanos()
-        {
-            return Ok(Some(hash.clone()));
-        }
+        let hashes = self.hashes.lock();
+        let (read_at, hash) = hashes.get(role)?;
+        let is_valid = now.saturating_sub(*read_at) < self.validity.credentials_nanos.load(Ordering::Relaxed);
+        is_valid.then(|| hash.clone())
+    }
+
+    pub(super) fn read_hash(&self, role: &str) -> Result<Option<String>, Error> {
+        let now = self.now_nanos();
         let hash = self.tables.hash(role)?;
         let mut hashes = self.hashes.lock();
         match &hash {
@@ -219,6 +260,11 @@ impl AccessControl {
 
     #[cold]
     fn check_anew(&self, login: &Login, needs: &Needs) -> Result<(), Error> {
+        self.rights_here(login)?.check(needs, &login.role)
+    }
+
+    /// What a role may do, if it may use this data center from its address.
+    pub(super) fn rights_here(&self, login: &Login) -> Result<Arc<Rights>, Error> {
         let rights = self.rights(login).map_err(|error| {
             Error::Unauthorized(format!("Unable to perform authorization of permissions: {error}"))
         })?;
@@ -236,7 +282,7 @@ impl AccessControl {
                 "You do not have access from this IP {address}"
             )));
         }
-        rights.check(needs, &login.role)
+        Ok(rights)
     }
 
     fn is_current(&self, rights: &Rights) -> bool {
@@ -263,7 +309,7 @@ impl AccessControl {
             None => false,
         };
         rights.change = change;
-        rights.valid_until_nanos = now.saturating_add(self.options.rights_validity_nanos());
+        rights.valid_until_nanos = now.saturating_add(self.validity.rights_nanos.load(Ordering::Relaxed));
         let rights = Arc::new(rights);
         login.is_superuser.store(rights.is_superuser(), Ordering::Relaxed);
         login.rights.store(rights.clone());

@@ -1,7 +1,7 @@
 //! GRANT and REVOKE of permissions.
 
 use ilion_auth::{Permission, Permissions, Resource};
-use ilion_cql::ast::{self, PermissionChange};
+use ilion_cql::ast::PermissionChange;
 
 use super::plan::{Actor, done};
 use super::resource::{exists, permissions_of, resolve};
@@ -105,7 +105,7 @@ fn is_of_native_functions(resource: &Resource) -> bool {
     )
 }
 
-/// Warns of the permissions for which nothing changed, if the statement names them.
+/// Warns of the permissions for which nothing changed.
 fn warned(
     mut executed: Executed,
     change: &PermissionChange,
@@ -113,7 +113,7 @@ fn warned(
     what: &str,
     resource: &Resource,
 ) -> Executed {
-    if !unchanged.is_empty() && change.permissions != ast::Permissions::All {
+    if !unchanged.is_empty() {
         let names: Vec<&str> = unchanged.iter().map(Permission::name).collect();
         executed.warnings.push(format!(
             "Role '{}' {what} {} on {resource}",

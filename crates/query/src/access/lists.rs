@@ -22,7 +22,7 @@ impl Actor<'_> {
             ("options", text_map()),
             ("datacenters", CqlType::Text),
         ];
-        let mut rows = Rows::new("roles", &columns);
+        let mut rows = ListRows::new("roles", &columns);
         for name in roles {
             let role = self.access.tables.role(&name)?.unwrap_or_default();
             let no_options = 0_i32.to_be_bytes();
@@ -43,7 +43,7 @@ impl Actor<'_> {
             ("super", CqlType::Boolean),
             ("datacenters", CqlType::Text),
         ];
-        let mut rows = Rows::new("users", &columns);
+        let mut rows = ListRows::new("users", &columns);
         for name in self.visible_roles(None, true)? {
             if self.access.tables.role(&name)?.is_some_and(|role| role.can_login) {
                 rows.add([
@@ -57,7 +57,7 @@ impl Actor<'_> {
     }
 
     pub(super) fn list_superusers(&self) -> Result<Executed, Error> {
-        let mut rows = Rows::new("roles", &[("role", CqlType::Text)]);
+        let mut rows = ListRows::new("roles", &[("role", CqlType::Text)]);
         for name in self.visible_roles(None, true)? {
             if self.has_superuser_status(&name)? {
                 rows.add([name.as_bytes()]);
@@ -160,7 +160,7 @@ impl Actor<'_> {
         let mut granted: Vec<Granted> = granted.into_iter().filter(is_wanted).collect();
         granted.sort_by(|a, b| (&a.role, &a.resource).cmp(&(&b.role, &b.resource)));
         let columns = ["role", "username", "resource", "permission"].map(|name| (name, CqlType::Text));
-        let mut rows = Rows::new("permissions", &columns);
+        let mut rows = ListRows::new("permissions", &columns);
         for one in granted {
             let Some(resource) = Resource::parse(&one.resource) else {
                 continue;
@@ -225,14 +225,14 @@ fn boolean(value: bool) -> &'static [u8] {
     if value { &[1] } else { &[0] }
 }
 
-/// Rows of an answer.
-struct Rows {
+/// The rows of an answer to LIST.
+struct ListRows {
     columns: Vec<ColumnSpec>,
     row_count: u32,
     cells: Vec<u8>,
 }
 
-impl Rows {
+impl ListRows {
     fn new(table: &str, columns: &[(&str, CqlType)]) -> Self {
         let column = |(name, ty): &(&str, CqlType)| ColumnSpec {
             keyspace: "system_auth".into(),

@@ -13,6 +13,7 @@
 //! | `rights` | [`Rights`]: what a role may do, at one time |
 //! | `needs` | [`Needs`]: what a statement needs |
 //! | `control` | [`AccessControl`]: logins and checks |
+//! | `operator` | [`Operation`]: what a role may do at the HTTP port |
 //! | `tables` | `system_auth`: the only module that knows its columns |
 //! | `plan` | [`AccessPlan`]: statements about roles and permissions |
 //! | `roles`, `identities`, `grants`, `lists` | CREATE ROLE and its kind; ADD and DROP IDENTITY; GRANT and REVOKE; LIST |
@@ -29,6 +30,7 @@ mod identities;
 mod identity;
 mod lists;
 mod needs;
+mod operator;
 mod options;
 mod plan;
 mod resource;
@@ -41,6 +43,7 @@ mod tables;
 pub use control::AccessControl;
 pub use identity::{Identity, Login};
 pub(crate) use needs::Needs;
+pub use operator::Operation;
 pub use options::{AccessOptions, Authenticator, Authorizer, CidrAuthorizer, NetworkAuthorizer};
 pub(crate) use plan::AccessPlan;
 pub(crate) use resource::function_resource;

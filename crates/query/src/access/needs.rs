@@ -52,7 +52,7 @@ impl Needs {
 
     /// The needs of a plan. `functions` are the user-defined functions and aggregates that it calls.
     pub fn of(plan: &Plan, functions: Vec<Resource>, schema: &Schema) -> Self {
-        let mut found = Finder {
+        let mut found = NeedFinder {
             schema,
             list: SmallVec::new(),
         };
@@ -95,12 +95,12 @@ fn is_public(table: &TableSchema) -> bool {
     }
 }
 
-struct Finder<'s> {
+struct NeedFinder<'s> {
     schema: &'s Schema,
     list: SmallVec<[Need; 1]>,
 }
 
-impl Finder<'_> {
+impl NeedFinder<'_> {
     fn add(&mut self, permission: Permission, resource: Resource) {
         let need = Need::Permission(permission, resource);
         if !self.list.contains(&need) {
@@ -254,9 +254,11 @@ impl Finder<'_> {
         }
     }
 
-    /// Without argument types any function of the name may be meant.
+    /// Without argument types any function of the name may be meant. What does not exist needs no permission: the statement says so, or does
+    /// nothing.
     fn drop_function(&mut self, drop: &DropFunction) {
         let meant: Vec<Vec<CqlType>> = match &drop.argument_types {
+            Some(types) if !self.has(&drop.keyspace, &drop.name, types) => Vec::new(),
             Some(types) => vec![types.clone()],
             None => self.overloads(&drop.keyspace, &drop.name).collect(),
         };

@@ -108,10 +108,29 @@ impl Rights {
     }
 
     pub fn allow(&self, permission: Permission, resource: &Resource) -> bool {
-        match is_reserved(permission, resource) {
-            true => self.is_open || self.is_superuser(),
-            false => self.is_open || self.grants.allow(permission, resource),
+        if self.is_open || self.is_superuser() {
+            return true;
         }
+        if is_reserved(permission, resource) {
+            return false;
+        }
+        // Compat: `ClientState.ensurePermission`, since 5.0.3.
+        match keyspace_of(resource).is_some_and(is_system_keyspace) {
+            true => resource
+                .chain()
+                .any(|one| one != Resource::AllKeyspaces && self.grants.on(&one).has(permission)),
+            false => self.grants.allow(permission, resource),
+        }
+    }
+}
+
+/// The keyspace of data.
+fn keyspace_of(resource: &Resource) -> Option<&str> {
+    match resource {
+        Resource::Keyspace(keyspace) | Resource::AllTables(keyspace) | Resource::Table(keyspace, _) => {
+            Some(keyspace)
+        }
+        _ => None,
     }
 }
 
@@ -120,12 +139,10 @@ impl Rights {
 ///
 /// Compat: `Permission.INVALID_FOR_SYSTEM_KEYSPACES`, which cannot be granted.
 pub(super) fn is_reserved(permission: Permission, resource: &Resource) -> bool {
-    let (Resource::Keyspace(keyspace) | Resource::AllTables(keyspace) | Resource::Table(keyspace, _)) =
-        resource
-    else {
+    let Some(keyspace) = keyspace_of(resource) else {
         return false;
     };
-    let is_virtual = LOCAL_KEYSPACES[2..].contains(&keyspace.as_str());
+    let is_virtual = LOCAL_KEYSPACES[2..].contains(&keyspace);
     let is_harmless = matches!(
         permission,
         Permission::Select | Permission::Describe | Permission::Alter
@@ -163,6 +180,8 @@ mod foldhash_of_ids {
 
 #[cfg(test)]
 mod tests {
+    use ilion_auth::Permissions;
+
     use super::*;
 
     #[test]
@@ -195,12 +214,16 @@ mod tests {
         assert!(!is_reserved(Permission::Modify, &Resource::AllKeyspaces));
         let mut grants = Grants::default();
         grants.add("data".to_owned(), Resource::AllKeyspaces.applicable());
-        let rights = Rights {
+        let mut rights = Rights {
             grants,
             ..Rights::default()
         };
-        assert!(rights.allow(Permission::Select, &roles));
+        assert!(!rights.allow(Permission::Select, &roles));
         assert!(!rights.allow(Permission::Modify, &roles));
         assert!(rights.allow(Permission::Modify, &Resource::table("ks", "t")));
+        let select: Permissions = [Permission::Select].into_iter().collect();
+        rights.grants.add("data/system_auth".to_owned(), select);
+        assert!(rights.allow(Permission::Select, &roles));
+        assert!(!rights.allow(Permission::Modify, &roles));
     }
 }

@@ -102,7 +102,7 @@ impl Actor<'_> {
         }
         if options.datacenters.is_some() {
             return Err(unauthorized(
-                "Only superusers are allowed to alter access to datacenters",
+                "Only superusers are allowed to alter access to datacenters.",
             ));
         }
         if options.cidr_groups.is_some() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ilion_cql::ast::{CreateIndex, IndexTargetKind};
 use ilion_index::{Definition, Error as IndexError};
-use ilion_schema::{Diff, IndexPart, IndexSchema, IndexTarget, Schema, SchemaChange, Transition};
+use ilion_schema::{Applied, Diff, IndexPart, IndexSchema, IndexTarget, Schema, SchemaChange, Transition};
 use ilion_types::CqlType;
 
 use super::{keyspace, properties};
@@ -57,20 +57,13 @@ fn is_sasi(class: &str) -> bool {
 /// Compat: this comes after all checks of the schema itself.
 ///
 /// # Errors
-/// The schema does not allow the change, the class does not exist, or the class refuses.
-pub(super) fn check(change: &SchemaChange, execution: &Execution<'_>) -> Result<(), Error> {
-    let SchemaChange::CreateIndex(create) = change else {
-        return Ok(());
-    };
-    let applied = execution.schema.apply(change, 0)?;
-    let created = applied.diffs.iter().find_map(|diff| match diff {
-        Diff::Index(_, Transition::Created(index)) => Some(index),
+/// The class does not exist, or refuses the index.
+pub(super) fn check(applied: &Applied, execution: &Execution<'_>) -> Result<(), Error> {
+    let mut created = applied.diffs.iter().filter_map(|diff| match diff {
+        Diff::Index(keyspace, Transition::Created(index)) => Some((keyspace, index)),
         _ => None,
     });
-    match created {
-        Some(index) => check_class(&create.keyspace, index, &applied.schema, execution),
-        None => Ok(()),
-    }
+    created.try_for_each(|(keyspace, index)| check_class(keyspace, index, &applied.schema, execution))
 }
 
 fn check_class(

@@ -39,13 +39,25 @@ impl SchemaPlan {
         &self.change
     }
 
-    pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
+    /// Executes the statement. `foresee` gets the differences that the change will make, before it is made.
+    ///
+    /// The engine applies the change again, under its own lock. `foresee` forgets statements on disk, a write that may wait for memory:
+    /// under the engine's lock other changes of the schema, and builds of indexes that are done, would wait with it.
+    pub fn execute(
+        &self,
+        execution: &Execution<'_>,
+        foresee: impl FnOnce(Vec<Diff>),
+    ) -> Result<Executed, Error> {
         check_given(&self.change, execution)?;
         let change = without_ignored(&self.change, execution);
         let change = keyspace::of_data_center(change, execution)?;
         let change = table::with_default_compaction(change, execution);
         check_change(&change, execution)?;
-        index::check(&change, execution)?;
+        // If it cannot be applied, the engine refuses it, or drops an object that does not decode.
+        if let Ok(applied) = execution.schema.apply(&change, execution.store.now_micros()) {
+            index::check(&applied, execution)?;
+            foresee(applied.diffs);
+        }
         let alter = || {
             let altered = execution.store.alter_schema(&change);
             altered.map_err(|refused| refused.of_statement())

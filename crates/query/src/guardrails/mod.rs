@@ -160,43 +160,30 @@ pub(crate) fn check_lists(
     what: &str,
     execution: &Execution<'_>,
 ) -> Result<(), Error> {
-    let among = |list: &[String]| -> Vec<String> {
-        let listed = given.iter().filter(|value| is_among(value, list));
-        listed.map(|value| (*value).to_owned()).collect()
+    let among = |list: &[String], lead: &str, verdict: &str, name: &str| {
+        let found: Vec<&str> = given
+            .iter()
+            .copied()
+            .filter(|value| is_among(value, list))
+            .collect();
+        (!found.is_empty()).then(|| {
+            let (found, list) = (found.join(", "), list.join(", "));
+            let message =
+                format!("{lead} values [{found}] {verdict} for {what} ({name} values are: [{list}])");
+            violated(guardrail, &message)
+        })
     };
-    let disallowed = among(&lists.disallowed);
-    if !disallowed.is_empty() {
-        return Err(Error::Invalid(violated(
-            guardrail,
-            &format!(
-                "Provided values [{}] are not allowed for {what} (disallowed values are: [{}])",
-                disallowed.join(", "),
-                lists.disallowed.join(", ")
-            ),
-        )));
+    if let Some(refused) = among(&lists.disallowed, "Provided", "are not allowed", "disallowed") {
+        return Err(Error::Invalid(refused));
     }
-    let ignored = among(&lists.ignored);
-    if !ignored.is_empty() {
-        execution.warn(violated(
-            guardrail,
-            &format!(
-                "Ignoring provided values [{}] as they are not supported for {what} (ignored values are: [{}])",
-                ignored.join(", "),
-                lists.ignored.join(", ")
-            ),
-        ));
-    }
-    let warned = among(&lists.warned);
-    if !warned.is_empty() {
-        execution.warn(violated(
-            guardrail,
-            &format!(
-                "Provided values [{}] are not recommended for {what} (warned values are: [{}])",
-                warned.join(", "),
-                lists.warned.join(", ")
-            ),
-        ));
-    }
+    let ignored = "as they are not supported";
+    [
+        among(&lists.ignored, "Ignoring provided", ignored, "ignored"),
+        among(&lists.warned, "Provided", "are not recommended", "warned"),
+    ]
+    .into_iter()
+    .flatten()
+    .for_each(|warning| execution.warn(warning));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use ilion_cql::ast;
 use ilion_schema::{ColumnMask, MaskArgument};
 use ilion_types::CqlType;
 
-use crate::aggregate::Kind;
+use crate::aggregate::AggregateKind;
 use crate::context::PlanContext;
 use crate::term::functions::{Argument, ScalarFunction, masking_function};
 use crate::term::{Term, print_name, while_planning};
@@ -124,7 +124,7 @@ fn print(given: &ast::ColumnMask) -> String {
 
 fn is_aggregate(name: &ast::QualifiedName, keyspace: &str, context: &PlanContext<'_>) -> bool {
     let may_be_native = name.keyspace.as_deref().is_none_or(|given| given == "system");
-    if may_be_native && Kind::named(&name.name).is_some() {
+    if may_be_native && AggregateKind::named(&name.name).is_some() {
         return true;
     }
     let keyspace = name.keyspace.as_deref().unwrap_or(keyspace);

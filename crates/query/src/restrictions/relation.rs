@@ -27,7 +27,7 @@ pub(super) fn resolve(
     table: &TableSchema,
     context: &PlanContext<'_>,
 ) -> Result<Resolved, Error> {
-    let resolver = Resolver {
+    let resolver = RelationResolver {
         relation,
         table,
         context,
@@ -89,13 +89,13 @@ fn restriction(columns: Vec<Column>, predicate: Predicate) -> Restriction {
 }
 
 /// Resolves one relation.
-pub(super) struct Resolver<'a> {
+pub(super) struct RelationResolver<'a> {
     pub relation: &'a Relation,
     pub table: &'a TableSchema,
     pub context: &'a PlanContext<'a>,
 }
 
-impl Resolver<'_> {
+impl RelationResolver<'_> {
     /// The spec of a term of this relation.
     pub(super) fn spec(&self, name: &str, ty: CqlType) -> ColumnSpec {
         ColumnSpec::of(self.table, name, ty)

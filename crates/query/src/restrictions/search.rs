@@ -70,7 +70,7 @@ impl Restrictions {
         if !self.uses_index() || self.is_one_row() {
             return Ok(None);
         }
-        let finder = Finder {
+        let finder = LeadFinder {
             table,
             indexes: Indexes::now(self.table, execution),
             allows_filtering: self.allows_filtering,
@@ -104,14 +104,14 @@ impl Restrictions {
 }
 
 /// Collects leads.
-struct Finder<'f> {
+struct LeadFinder<'f> {
     table: &'f Arc<TableSchema>,
     indexes: Indexes,
     allows_filtering: bool,
     execution: &'f Execution<'f>,
 }
 
-impl Finder<'_> {
+impl LeadFinder<'_> {
     /// The best leads to rows that match all restrictions; `None` if there is none.
     fn plan<'r>(
         &self,

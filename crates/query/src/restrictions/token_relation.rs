@@ -4,11 +4,11 @@ use ilion_cql::ast::Operator;
 use ilion_schema::{Column, ColumnKind, TableSchema};
 
 use super::names::names;
-use super::relation::{Resolver, existing};
+use super::relation::{RelationResolver, existing};
 use super::token::{TokenEdge, TokenRestriction};
 use crate::Error;
 
-impl Resolver<'_> {
+impl RelationResolver<'_> {
     /// A relation on the token.
     pub(super) fn token(&self, identifiers: &[String]) -> Result<TokenRestriction, Error> {
         let columns = identifiers

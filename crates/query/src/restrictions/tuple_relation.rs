@@ -5,12 +5,12 @@ use ilion_schema::{Column, ColumnKind};
 use ilion_types::CqlType;
 
 use super::expression::{Expression, Expressions};
-use super::relation::{Resolver, check_no_duration, existing, slice};
+use super::relation::{RelationResolver, check_no_duration, existing, slice};
 use super::restriction::{Predicate, Restriction};
 use crate::Error;
 use crate::term::{Term, Terms};
 
-impl Resolver<'_> {
+impl RelationResolver<'_> {
     /// A relation on clustering columns together.
     pub(super) fn multi(&self, identifiers: &[String]) -> Result<Restriction, Error> {
         if self.relation.operator == Operator::NotEqual {

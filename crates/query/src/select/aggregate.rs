@@ -9,13 +9,13 @@ use ilion_types::CqlType;
 use super::expression::{Expr, Scope};
 use super::user_aggregate::{RunningUserAggregate, UserAggregate};
 use crate::Error;
-use crate::aggregate::{Kind, Running};
+use crate::aggregate::{AggregateKind, Running};
 
 /// A planned aggregate.
 #[derive(Debug)]
 pub(super) enum AggregatePlan {
     Native {
-        kind: Kind,
+        kind: AggregateKind,
         /// `None` counts rows.
         argument: Option<Expr>,
         /// Type of the argument.
@@ -36,7 +36,7 @@ impl AggregatePlan {
         }
     }
 
-    /// The argument of a native aggregate, if that is a plain column, or `Some(None)` if it counts rows. `None` for all other
+    /// The argument of a native aggregate, if that is a column as it is, or `Some(None)` if it counts rows. `None` for all other
     /// aggregates.
     pub fn plain_argument(&self) -> Option<Option<&Column>> {
         match self {

@@ -13,7 +13,7 @@ use super::aggregate::AggregatePlan;
 use super::cell_facts::Fact;
 use super::expression::Expr;
 use super::selector_term::as_term;
-use crate::aggregate::Kind;
+use crate::aggregate::AggregateKind;
 use crate::context::PlanContext;
 use crate::masking::Masks;
 use crate::restrictions::relation::existing;
@@ -93,7 +93,9 @@ impl Compiler<'_> {
         }
         match selector {
             Selector::Column(name) => self.column(name),
-            Selector::CountRows => Ok(self.aggregate(Kind::Count, None, CqlType::BigInt, "count".into())),
+            Selector::CountRows => {
+                Ok(self.aggregate(AggregateKind::Count, None, CqlType::BigInt, "count".into()))
+            }
             Selector::Function { name, arguments } => self.function(name, arguments, expected),
             Selector::Writetime(of) => self.fact(Fact::Writetime, of),
             Selector::MaxWritetime(of) => self.fact(Fact::MaxWritetime, of),
@@ -142,7 +144,7 @@ impl Compiler<'_> {
             )));
         }
         let planned = Term::plan(term, &spec, self.context)?;
-        Ok(plain(Expr::Term(planned), ty, term_text(term)))
+        Ok(without_columns(Expr::Term(planned), ty, term_text(term)))
     }
 
     /// The error for a term whose type cannot be inferred.
@@ -153,7 +155,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The type that a term has in any context; `None` for a plain literal.
+    /// The type that a term has in any context; `None` for a literal without a type hint.
     fn exact_type(&self, term: &ast::Term) -> Result<Option<CqlType>, Error> {
         Ok(match term {
             ast::Term::TypeHint { type_name, .. } => Some(resolve_type(
@@ -181,7 +183,13 @@ impl Compiler<'_> {
         })
     }
 
-    fn aggregate(&mut self, kind: Kind, argument: Option<Expr>, ty: CqlType, text: String) -> Compiled {
+    fn aggregate(
+        &mut self,
+        kind: AggregateKind,
+        argument: Option<Expr>,
+        ty: CqlType,
+        text: String,
+    ) -> Compiled {
         let result = kind.result_type(&ty).unwrap_or_else(|| ty.clone());
         self.push_aggregate(AggregatePlan::Native { kind, argument, ty }, result, text)
     }
@@ -225,7 +233,7 @@ impl Compiler<'_> {
         {
             return self.compile(&Selector::CountRows, expected);
         }
-        if let Some(kind) = Kind::named(&name.name).filter(|_| is_native) {
+        if let Some(kind) = AggregateKind::named(&name.name).filter(|_| is_native) {
             return self.native_aggregate(kind, operands);
         }
         let arguments: Vec<Argument<'_>> = operands.iter().map(Operand::argument).collect();
@@ -247,7 +255,11 @@ impl Compiler<'_> {
         }
     }
 
-    fn native_aggregate(&mut self, kind: Kind, mut operands: Vec<Operand>) -> Result<Compiled, Error> {
+    fn native_aggregate(
+        &mut self,
+        kind: AggregateKind,
+        mut operands: Vec<Operand>,
+    ) -> Result<Compiled, Error> {
         let texts: Vec<String> = operands.iter().map(Operand::text).collect();
         let text = format!("system.{}({})", kind.name(), texts.join(", "));
         let (Some(operand), true) = (operands.pop(), operands.is_empty()) else {
@@ -389,7 +401,7 @@ fn term_text(term: &ast::Term) -> String {
 }
 
 /// An expression without columns.
-fn plain(expr: Expr, ty: CqlType, text: String) -> Compiled {
+fn without_columns(expr: Expr, ty: CqlType, text: String) -> Compiled {
     Compiled {
         expr,
         ty,

@@ -17,8 +17,9 @@ impl Compiler<'_> {
         expected: Option<&CqlType>,
     ) -> Result<Compiled, Error> {
         match (selector, expected) {
-            (Selector::List(members), _) => self.list(selector, members, expected),
-            (Selector::Set(members), _) => self.set(selector, members, expected),
+            (Selector::List(members) | Selector::Set(members), _) => {
+                self.collection(selector, members, expected)
+            }
             (Selector::Tuple(members), _) => self.tuple(members, expected),
             (Selector::MapOrUserType(entries), Some(ty)) => match ty {
                 CqlType::Map { key, value, .. } => self.map(entries, key, value),
@@ -30,7 +31,8 @@ impl Compiler<'_> {
         }
     }
 
-    fn list(
+    /// A list, or a set.
+    fn collection(
         &mut self,
         selector: &Selector,
         members: &[Selector],
@@ -38,36 +40,14 @@ impl Compiler<'_> {
     ) -> Result<Compiled, Error> {
         let (members, element) = self.members(selector, members, element_of(expected))?;
         let whole = Whole::of(&members);
-        let text = format!("[{}]", texts(&members));
-        let expr = Expr::List {
-            members: exprs(members),
-            set_of: None,
+        let (texts, members) = (texts(&members), exprs(members));
+        let (set_of, frozen) = (Some(element.clone()), false);
+        let element = element.into();
+        let (set_of, ty, text) = match selector {
+            Selector::Set(_) => (set_of, CqlType::Set { element, frozen }, format!("{{{texts}}}")),
+            _ => (None, CqlType::List { element, frozen }, format!("[{texts}]")),
         };
-        let ty = CqlType::List {
-            element: element.into(),
-            frozen: false,
-        };
-        Ok(whole.compiled(expr, ty, text))
-    }
-
-    fn set(
-        &mut self,
-        selector: &Selector,
-        members: &[Selector],
-        expected: Option<&CqlType>,
-    ) -> Result<Compiled, Error> {
-        let (members, element) = self.members(selector, members, element_of(expected))?;
-        let whole = Whole::of(&members);
-        let text = format!("{{{}}}", texts(&members));
-        let expr = Expr::List {
-            members: exprs(members),
-            set_of: Some(element.clone()),
-        };
-        let ty = CqlType::Set {
-            element: element.into(),
-            frozen: false,
-        };
-        Ok(whole.compiled(expr, ty, text))
+        Ok(whole.compiled(Expr::List { members, set_of }, ty, text))
     }
 
     fn map(

@@ -137,14 +137,16 @@ impl Answer {
         order: &Order,
         ast: &ast::Select,
     ) -> Self {
-        let is_plain = !ast.distinct && !order.is_sorting();
-        let as_they_are = selection.columns_as_they_are().filter(|_| is_plain);
+        let is_in_stored_order = !ast.distinct && !order.is_sorting();
+        let as_they_are = selection.columns_as_they_are().filter(|_| is_in_stored_order);
         let may_add_plain = match group_by {
             None => selection.is_aggregate(),
             // Without clustering, each row is a group.
             Some(group_by) => group_by.is_by_partition() && table.clustering().next().is_some(),
         };
-        let arguments = selection.plain_arguments().filter(|_| is_plain && may_add_plain);
+        let arguments = selection
+            .plain_arguments()
+            .filter(|_| is_in_stored_order && may_add_plain);
         Self {
             plain_arguments: arguments.and_then(|arguments| PlainArguments::of(&arguments, table)),
             plain: as_they_are.and_then(|columns| PlainSelection::of(columns, table)),

@@ -324,7 +324,7 @@ impl SelectPlan {
         let Some(range) = self.restrictions.key_range(execution)? else {
             return Ok(());
         };
-        let wanted = Wanted {
+        let wanted = WantedRows {
             plan: self,
             filter: self.restrictions.row_filter(execution)?,
             range,
@@ -359,14 +359,14 @@ fn identity(place: &Place) -> (Bytes, Option<Vec<Option<Bytes>>>) {
 }
 
 /// Reads single rows and keeps those that WHERE selects.
-struct Wanted<'e> {
+struct WantedRows<'e> {
     plan: &'e SelectPlan,
     filter: RowFilter,
     range: KeyRange,
     execution: &'e Execution<'e>,
 }
 
-impl Wanted<'_> {
+impl WantedRows<'_> {
     fn read(&self, place: &Place, measure: &Measure<'_>, best: &mut Best) -> Result<(), Error> {
         if !self.range.contains(&place.key) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The selection of a SELECT: plain columns, or expressions.
+//! The selection of a SELECT: columns as they are, or expressions.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) struct Selection {
 
 #[derive(Debug)]
 enum SelectionKind {
-    /// Plain columns.
+    /// Columns as they are.
     Columns(Vec<Column>),
     Expressions {
         expressions: Vec<Selected>,
@@ -117,7 +117,7 @@ impl Selection {
         Ok((selection, specs))
     }
 
-    /// The selected columns, if all are plain columns.
+    /// The selected columns, if all are selected as they are and JSON is not asked for.
     pub fn columns_as_they_are(&self) -> Option<&[Column]> {
         match &self.kind {
             SelectionKind::Columns(columns) if self.json.is_none() => Some(columns),

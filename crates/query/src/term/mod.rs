@@ -287,7 +287,7 @@ fn is_aggregate(name: &ast::QualifiedName, context: &PlanContext<'_>) -> bool {
         .keyspace
         .as_deref()
         .is_none_or(|keyspace| keyspace == "system");
-    if may_be_native && aggregate::Kind::named(&name.name).is_some() {
+    if may_be_native && aggregate::AggregateKind::named(&name.name).is_some() {
         return true;
     }
     let keyspace = context.keyspace_of(name).ok();

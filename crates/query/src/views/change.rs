@@ -11,7 +11,7 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 
 use super::definition::ViewPlan;
-use super::entry::{self, EntryKey, Wanted};
+use super::entry::{self, EntryKey, WantedEntry};
 use super::steer;
 use crate::select::key_components;
 use crate::{Error, Store, StoreError};
@@ -79,7 +79,7 @@ fn push_update(
         None => Ok(None),
     };
     let (before, after) = (wanted(&change.before)?, wanted(&change.after)?);
-    let is_moved = |before: &Wanted| after.as_ref().is_none_or(|after| after.place != before.place);
+    let is_moved = |before: &WantedEntry| after.as_ref().is_none_or(|after| after.place != before.place);
     if let Some(gone) = before.as_ref().filter(|before| is_moved(before))
         && let Some(stored) = stored_entry(store, plan, &gone.place)?
         && let Some(row) = steer::to_nothing(&stored, change.deletion, &plan.view, now_secs)

@@ -20,7 +20,7 @@ pub(super) struct EntryKey {
 
 /// An entry as it should be.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct WantedEntry {
     pub place: EntryKey,
     pub liveness: Liveness,
     /// Live and dead cells of the base, with the view's column ids.
@@ -36,7 +36,7 @@ pub(super) fn wanted(
     key: &[Bytes],
     row: &Row,
     now_secs: u32,
-) -> Result<Option<Wanted>, Error> {
+) -> Result<Option<WantedEntry>, Error> {
     let Some(liveness) = liveness(plan, row, now_secs) else {
         return Ok(None);
     };
@@ -59,7 +59,7 @@ pub(super) fn wanted(
             data: row.column(shared.base)?.clone(),
         })
     });
-    Ok(Some(Wanted {
+    Ok(Some(WantedEntry {
         place,
         liveness,
         columns: columns.collect(),

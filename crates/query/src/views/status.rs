@@ -20,6 +20,15 @@ impl Views {
         Ok(!found.is_empty())
     }
 
+    /// True if the build of a view of this name has finished.
+    pub(crate) fn is_built_named(&self, keyspace: &str, view: &str) -> Result<bool, Error> {
+        let found = self.run(
+            "SELECT view_name FROM system.built_views WHERE keyspace_name = ? AND view_name = ?",
+            &[text(keyspace), text(view)],
+        )?;
+        Ok(!found.is_empty())
+    }
+
     /// Stores that the view is built.
     pub(super) fn mark_built(&self, plan: &ViewPlan, _now_secs: i64) -> Result<(), Error> {
         let names = names(plan);

@@ -12,12 +12,12 @@ use ilion_rows::{
 };
 use ilion_schema::{Column, TableSchema};
 
-use super::entry::Wanted;
+use super::entry::WantedEntry;
 
 /// The row to merge into the stored entry; `None` if that is as wanted.
 pub(super) fn to_wanted(
     stored: Option<&Row>,
-    wanted: &Wanted,
+    wanted: &WantedEntry,
     view: &TableSchema,
     now_secs: u32,
 ) -> Option<Row> {

@@ -33,7 +33,7 @@ pub(super) struct ColumnCondition {
     /// The type of the compared value.
     ty: CqlType,
     operator: Operator,
-    wanted: Wanted,
+    wanted: Expected,
 }
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ enum ComparedPart {
 }
 
 #[derive(Debug)]
-enum Wanted {
+enum Expected {
     One(Term),
     Any(Terms),
 }
@@ -105,8 +105,8 @@ impl ColumnCondition {
             compared_type(ast.operator, column, ty.clone())?,
         );
         let wanted = match (&ast.operand, ast.operator) {
-            (operand, Operator::In) => Wanted::Any(Terms::plan(operand, &receiver, context)?),
-            (ast::Operand::Term(term), _) => Wanted::One(Term::plan(term, &receiver, context)?),
+            (operand, Operator::In) => Expected::Any(Terms::plan(operand, &receiver, context)?),
+            (ast::Operand::Term(term), _) => Expected::One(Term::plan(term, &receiver, context)?),
             _ => return Err(Error::invalid("a condition compares with one value")),
         };
         if column.is_primary_key() {
@@ -131,8 +131,8 @@ impl ColumnCondition {
     pub(super) fn holds(&self, row: Option<&Row>, execution: &Execution<'_>) -> Result<bool, Error> {
         let stored = self.stored(row, execution)?;
         match &self.wanted {
-            Wanted::One(term) => self.compare(self.operator, stored.as_ref(), &term.evaluate(execution)?),
-            Wanted::Any(terms) => {
+            Expected::One(term) => self.compare(self.operator, stored.as_ref(), &term.evaluate(execution)?),
+            Expected::Any(terms) => {
                 match terms.whole(execution)? {
                     Some(Value::Null) => return Err(Error::invalid("Invalid null list in IN condition")),
                     Some(Value::Unset) => return Err(unset_value()),

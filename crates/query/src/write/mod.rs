@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use ilion_cql::ast;
 use ilion_rows::{DecoratedKey, Mutation};
-use ilion_schema::{TableId, TableSchema, is_system_keyspace};
+use ilion_schema::{TableId, TableKind, TableSchema, is_system_keyspace};
 
 use crate::context::{Execution, PlanContext};
 use crate::guardrails::{self, ensure};
@@ -43,7 +43,7 @@ use crate::protect::check_derived;
 use crate::restrictions::Restrictions;
 use crate::term::Term;
 use crate::views::{self, has_views};
-use crate::{Error, Executed, Outcome, WriteType};
+use crate::{Error, Executed, Outcome, StoreError, WriteType};
 
 use condition::Condition;
 use json::JsonSource;
@@ -109,6 +109,7 @@ impl ModifyPlan {
             ast::Modification::Update(update) => plan::update(update, context)?,
             ast::Modification::Delete(delete) => plan::delete(delete, context)?,
         };
+        plan::check_virtual(&plan, context)?;
         check_derived(&plan.table, context)?;
         let limits = &context.options.guardrails;
         context.forbid(ensure(
@@ -161,6 +162,21 @@ impl ModifyPlan {
         self.table.is_counter()
     }
 
+    /// True if its table is computed when it is read.
+    pub fn is_virtual(&self) -> bool {
+        self.table.kind == TableKind::Virtual
+    }
+
+    fn set_virtual(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
+        let mut mutations = Vec::new();
+        self.mutations(execution, execution.timestamp_micros(), &mut mutations)?;
+        for mutation in &mutations {
+            let done = execution.store.set_virtual(mutation);
+            done.map_err(StoreError::of_statement)?;
+        }
+        Ok(Executed::of(Outcome::Void))
+    }
+
     /// True if it has its own timestamp.
     pub fn has_timestamp(&self) -> bool {
         self.timing.has_timestamp()
@@ -208,6 +224,9 @@ impl ModifyPlan {
                 execution: *execution,
             };
             return count::execute(&[member], execution.timestamp_micros());
+        }
+        if self.is_virtual() {
+            return self.set_virtual(execution);
         }
         let mut mutations = Vec::new();
         let partitions = if self.is_locking() {

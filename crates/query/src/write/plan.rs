@@ -42,16 +42,7 @@ pub(super) fn insert(ast: &ast::Insert, context: &PlanContext<'_>) -> Result<Mod
             (Target::Json(source), Operations::default())
         }
     };
-    checked(ModifyPlan {
-        table,
-        kind: Kind::Insert,
-        target,
-        operations,
-        timing,
-        condition,
-        has_views: false,
-        masks: None,
-    })
+    checked(table, Kind::Insert, target, operations, timing, condition)
 }
 
 fn insert_values(
@@ -124,16 +115,8 @@ pub(super) fn update(ast: &ast::Update, context: &PlanContext<'_>) -> Result<Mod
         only_statics: only_statics(&operations, &condition),
     };
     let restrictions = Restrictions::plan(&table, &ast.relations, use_for, context)?;
-    checked(ModifyPlan {
-        target: Target::Where(Box::new(restrictions)),
-        kind: Kind::Update,
-        table,
-        operations,
-        timing,
-        condition,
-        has_views: false,
-        masks: None,
-    })
+    let target = Target::Where(Box::new(restrictions));
+    checked(table, Kind::Update, target, operations, timing, condition)
 }
 
 pub(super) fn delete(ast: &ast::Delete, context: &PlanContext<'_>) -> Result<ModifyPlan, Error> {
@@ -155,16 +138,8 @@ pub(super) fn delete(ast: &ast::Delete, context: &PlanContext<'_>) -> Result<Mod
     };
     let restrictions = Restrictions::plan(&table, &ast.relations, use_for, context)?;
     check_delete(&table, &restrictions, &operations, &condition)?;
-    checked(ModifyPlan {
-        target: Target::Where(Box::new(restrictions)),
-        kind: Kind::Delete,
-        table,
-        operations,
-        timing,
-        condition,
-        has_views: false,
-        masks: None,
-    })
+    let target = Target::Where(Box::new(restrictions));
+    checked(table, Kind::Delete, target, operations, timing, condition)
 }
 
 /// True if all operations and conditions are on static columns.
@@ -206,8 +181,25 @@ fn check_delete(
     Ok(())
 }
 
-/// The rules for all three statements.
-fn checked(plan: ModifyPlan) -> Result<ModifyPlan, Error> {
+/// The plan of a statement, if it keeps the rules for all three.
+fn checked(
+    table: Arc<TableSchema>,
+    kind: Kind,
+    target: Target,
+    operations: Operations,
+    timing: Timing,
+    condition: Condition,
+) -> Result<ModifyPlan, Error> {
+    let plan = ModifyPlan {
+        table,
+        kind,
+        target,
+        operations,
+        timing,
+        condition,
+        has_views: false,
+        masks: None,
+    };
     let refuse_if = |refused: bool, message: &str| {
         if refused {
             Err(Error::invalid(message))
@@ -237,11 +229,30 @@ fn checked(plan: ModifyPlan) -> Result<ModifyPlan, Error> {
         table.kind == TableKind::View,
         "Cannot directly modify a materialized view",
     )?;
-    if table.kind == TableKind::Virtual {
-        return Err(Error::Invalid(format!(
-            "Modification is not supported by table {}.{}",
-            table.keyspace, table.name
-        )));
-    }
     Ok(plan)
+}
+
+/// The rules for tables that are computed when they are read: some can be updated.
+///
+/// Compat: messages of `ModificationStatement`.
+pub(super) fn check_virtual(plan: &ModifyPlan, context: &PlanContext<'_>) -> Result<(), Error> {
+    let table = &plan.table;
+    if table.kind != TableKind::Virtual {
+        return Ok(());
+    }
+    let refuse_if = |refused: bool, what: &str| match refused {
+        true => Err(Error::Invalid(format!(
+            "{what} by table {}.{}",
+            table.keyspace, table.name
+        ))),
+        false => Ok(()),
+    };
+    refuse_if(
+        !context.store.is_settable(table.id),
+        "Modification is not supported",
+    )?;
+    refuse_if(plan.kind == Kind::Delete, "Deletion is not supported")?;
+    refuse_if(plan.is_conditional(), "Conditional updates are not supported")?;
+    refuse_if(plan.has_timestamp(), "Custom timestamp is not supported")?;
+    refuse_if(plan.timing.has_ttl(), "Expiring columns are not supported")
 }

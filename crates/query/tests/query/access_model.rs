@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ilion_env::Seeded;
 use ilion_query::Identity;
 
 use crate::engine::EngineDisk;
@@ -13,15 +14,12 @@ const TABLES: [&str; 3] = ["t0", "t1", "t2"];
 const PERMISSIONS: [&str; 4] = ["SELECT", "MODIFY", "ALTER", "DROP"];
 const STEPS: u32 = 1500;
 
-/// A small generator: the test must not depend on more.
-struct Random(u64);
+/// The random choices of a seed.
+struct Random(Seeded);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % bound as u64).unwrap()
+        usize::try_from(self.0.below(bound as u64)).unwrap()
     }
 
     fn of<'a>(&mut self, items: &[&'a str]) -> &'a str {
@@ -243,7 +241,7 @@ fn permissions_are_those_of_the_model() {
     session.require_login();
     let root = session.identity();
     let mut trial = Trial {
-        random: Random(seed),
+        random: Random(Seeded::new(seed)),
         model: Model::default(),
         session,
         root,

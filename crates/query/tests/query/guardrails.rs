@@ -332,6 +332,28 @@ fn properties_that_are_ignored_are_left_out_with_a_warning() {
 }
 
 #[test]
+fn a_value_of_an_ignored_property_that_is_wrong_costs_the_creator_no_permission() {
+    let mut session = Session::in_memory();
+    session.script(SCHEMA);
+    session.limit(Guardrails {
+        table_properties: ValueLists {
+            ignored: vec!["gc_grace_seconds".into()],
+            ..ValueLists::default()
+        },
+        ..Guardrails::default()
+    });
+    session.require_login();
+    session.script(
+        "CREATE ROLE bob WITH LOGIN = true AND PASSWORD = 'bob'; GRANT CREATE ON KEYSPACE ks TO bob;",
+    );
+    session.log_in("bob");
+    let made = session.query("CREATE TABLE ks.n (k int PRIMARY KEY) WITH gc_grace_seconds = -1");
+    assert!(!made.contains("error"), "{made}");
+    let written = session.query("INSERT INTO ks.n (k) VALUES (1)");
+    assert!(!written.contains("error"), "{written}");
+}
+
+#[test]
 fn timestamps_too_far_from_the_clock_are_warned_of_and_refused() {
     const HOUR_MICROS: u64 = 3_600_000_000;
     let limits = Guardrails {

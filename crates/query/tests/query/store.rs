@@ -124,6 +124,8 @@ impl Store for TestStore {
         ) -> Result<Box<dyn Cursor>, StoreError>;
         fn truncate(table: TableId) -> Result<(), StoreError>;
         fn is_clearable(table: TableId) -> bool;
+        fn is_settable(table: TableId) -> bool;
+        fn set_virtual(mutation: &Mutation) -> Result<(), StoreError>;
         fn lock_partitions(partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_>;
         fn partitioner() -> Partitioner;
         fn counter_id() -> CounterId;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use ilion_cql::ast::{Literal, Term};
 use ilion_query::{ColumnSpec, Value, Values};
-use ilion_types::{ConstantKind, CqlType, encode_list, encode_map, encode_tuple, encode_vector};
+use ilion_types::{CqlType, encode_list, encode_map, encode_tuple, encode_vector};
 
 /// The values of a line; none if it is empty.
 pub fn parse_values(line: &str, variables: &[ColumnSpec]) -> Values {
@@ -38,11 +38,9 @@ fn value_of(term: &Term, ty: &CqlType) -> Value {
         Term::Literal(Literal::Null) => Value::Null,
         Term::Function { name, .. } if name.name == "unset" => Value::Unset,
         // A blob for a column of another type is a serialized value, valid or not.
-        Term::Literal(Literal::Blob(digits)) => Value::Bytes(Bytes::from(
-            CqlType::Blob
-                .parse_constant(ConstantKind::Hex, &format!("0x{digits}"))
-                .unwrap(),
-        )),
+        Term::Literal(Literal::Blob(digits)) => {
+            Value::Bytes(Bytes::from(CqlType::Blob.parse_plain(digits).unwrap()))
+        }
         term => Value::Bytes(Bytes::from(encode(term, ty))),
     }
 }
@@ -91,15 +89,15 @@ fn encode(term: &Term, ty: &CqlType) -> Vec<u8> {
 }
 
 fn constant(literal: &Literal, ty: &CqlType) -> Vec<u8> {
-    let (kind, text) = match literal {
-        Literal::String(text) => (ConstantKind::String, text.clone()),
-        Literal::Integer(text) => (ConstantKind::Integer, text.clone()),
-        Literal::Float(text) => (ConstantKind::Float, text.clone()),
-        Literal::Boolean(value) => (ConstantKind::Boolean, value.to_string()),
-        Literal::Uuid(text) => (ConstantKind::Uuid, text.clone()),
-        Literal::Blob(text) => (ConstantKind::Hex, format!("0x{text}")),
-        Literal::Duration(text) => (ConstantKind::Duration, text.clone()),
+    let text = match literal {
+        Literal::String(text)
+        | Literal::Integer(text)
+        | Literal::Float(text)
+        | Literal::Uuid(text)
+        | Literal::Blob(text)
+        | Literal::Duration(text) => text.clone(),
+        Literal::Boolean(value) => value.to_string(),
         other => panic!("no value in tests: {other:?}"),
     };
-    ty.parse_constant(kind, &text).unwrap()
+    ty.parse_plain(&text).unwrap()
 }

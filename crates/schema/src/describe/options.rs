@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ilion_types::{hex, quote_name};
 
 use super::{Internals, map_literal, quoted};
-use crate::options::parse::java_double;
+use crate::options::java_double::java_double;
 use crate::{ClusteringOrder, TableKind, TableOptions, TableSchema};
 
 /// The text between `WITH ` and `;`.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::parse::java_double;
+use super::java_double::java_double;
 use crate::error::config;
 use crate::{Error, TableOptions};
 

@@ -5,6 +5,7 @@
 use crate::error::config;
 use crate::{Error, Properties, TableOptions};
 
+use super::java_double::java_double;
 use super::{caching, compaction, compression, retry};
 
 const KNOWN: [&str; 20] = [
@@ -196,11 +197,4 @@ impl TableOptions {
         // Compat: extensions are for tools that write the schema; those of a statement are ignored.
         properties.map("extensions").map(drop)
     }
-}
-
-/// A number as `Double.toString` prints it.
-pub(crate) fn java_double(value: f64) -> String {
-    ilion_types::CqlType::Double
-        .print_plain(&value.to_be_bytes())
-        .unwrap_or_default()
 }

@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 
 use super::door::{Shared, in_thread};
 use super::of_engine::failed;
-use super::{Admin, AdminError};
+use super::{Admin, AdminError, Caller};
 use crate::Node;
-use crate::dashboard::{QueryOrder, run_as_operator};
+use crate::dashboard::{QueryOrder, run};
 
 const PLAN_BYTES_MAX: u64 = 16 << 20;
 
@@ -249,7 +249,7 @@ impl BackupsOrder {
                 cql: cql.to_owned(),
                 ..QueryOrder::default()
             };
-            run_as_operator(node, None, &order).map(drop)
+            run(node, None, &order, &Caller::Operator).map(drop)
         })
     }
 }

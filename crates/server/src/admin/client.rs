@@ -1,9 +1,16 @@
-//! HTTP client of the administration, for the command line: a minimal HTTP 1.0 over a plain socket.
+//! HTTP client of the administration, for the command line: a minimal HTTP 1.0 over a socket, plain or with TLS.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
 /// Why a request failed.
@@ -19,34 +26,101 @@ pub enum ClientError {
         /// The error of the socket.
         source: io::Error,
     },
-    /// Another program listens there.
-    #[error("what answers on {0} is not Ilion's administration")]
+    /// Another program listens there, or the port is encrypted and the request was not.
+    #[error(
+        "what answers on {0} is not Ilion's administration; if it is, and encrypted, give the certificate of its issuer"
+    )]
     Foreign(SocketAddr),
+    /// The certificate of the issuer, or the name of the node, cannot be used.
+    #[error("{0}")]
+    Encryption(String),
+    /// The node does not know who asks.
+    #[error(
+        "the node refused: {0}; give the role and its password (--username, --password-file), or its token (--admin-token-file)"
+    )]
+    Unknown(String),
     /// The node refused the request, for this reason.
     #[error("the node refused: {0}")]
     Refused(String),
+    /// The node failed, for this reason; its log has more.
+    #[error("the node failed: {0}")]
+    Failed(String),
 }
 
 /// Longest answer.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
 /// Sends requests to the administration of one node.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AdminClient {
     address: SocketAddr,
-    token: Option<String>,
+    /// Value of the header `Authorization`.
+    authorization: Option<String>,
+    /// `None`: requests are not encrypted.
+    encryption: Option<(Arc<ClientConfig>, ServerName<'static>)>,
 }
+
+/// What can carry a request and its answer.
+trait Stream: Read + Write {}
+
+impl<T: Read + Write> Stream for T {}
 
 impl AdminClient {
     /// A client of the node with this `admin_address` and `admin_port`.
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, token: None }
+        Self {
+            address,
+            authorization: None,
+            encryption: None,
+        }
     }
 
     /// Sends this token with each request.
     #[must_use]
-    pub fn with_token(self, token: Option<String>) -> Self {
-        Self { token, ..self }
+    pub fn with_token(self, token: &str) -> Self {
+        let authorization = Some(format!("Bearer {token}"));
+        Self {
+            authorization,
+            ..self
+        }
+    }
+
+    /// Sends the name and password of this role with each request.
+    #[must_use]
+    pub fn with_login(self, role: &str, password: &str) -> Self {
+        let authorization = Some(format!("Basic {}", STANDARD.encode(format!("{role}:{password}"))));
+        Self {
+            authorization,
+            ..self
+        }
+    }
+
+    /// Encrypts requests. The node's certificate must be for this name or address, and issued by one of the certificates in `issuers` (PEM).
+    ///
+    /// # Errors
+    /// There is no certificate in `issuers`, or the name is none.
+    pub fn with_encryption(self, issuers: &[u8], name: &str) -> Result<Self, ClientError> {
+        let problem = |problem: String| ClientError::Encryption(problem);
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(issuers) {
+            let added = certificate.map_err(|error| error.to_string());
+            let added =
+                added.and_then(|certificate| roots.add(certificate).map_err(|error| error.to_string()));
+            added.map_err(|error| problem(format!("the certificate of the issuer: {error}")))?;
+        }
+        if roots.is_empty() {
+            return Err(problem("there is no certificate of an issuer".to_owned()));
+        }
+        let name =
+            ServerName::try_from(name.to_owned()).map_err(|error| problem(format!("{name}: {error}")))?;
+        let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions();
+        let config = builder.map_err(|error| problem(error.to_string()))?;
+        let config = config.with_root_certificates(roots).with_no_client_auth();
+        Ok(Self {
+            encryption: Some((Arc::new(config), name)),
+            ..self
+        })
     }
 
     /// Requests a report.
@@ -79,20 +153,32 @@ impl AdminClient {
         }
         let error: Value = serde_json::from_str(body).map_err(|_| foreign())?;
         let reason = error["error"].as_str().ok_or_else(foreign)?;
-        Err(ClientError::Refused(reason.to_owned()))
+        Err(match status {
+            401 => ClientError::Unknown(reason.to_owned()),
+            500 => ClientError::Failed(reason.to_owned()),
+            _ => ClientError::Refused(reason.to_owned()),
+        })
     }
 
     fn exchange(&self, method: &str, path: &str) -> io::Result<String> {
-        let mut stream = TcpStream::connect_timeout(&self.address, Duration::from_secs(5))?;
+        let tcp = TcpStream::connect_timeout(&self.address, Duration::from_secs(5))?;
+        let mut stream: Box<dyn Stream> = match &self.encryption {
+            None => Box::new(tcp),
+            Some((config, name)) => {
+                let connection =
+                    ClientConnection::new(config.clone(), name.clone()).map_err(io::Error::other)?;
+                Box::new(StreamOwned::new(connection, tcp))
+            }
+        };
         let address = self.address;
-        let shown = self.token.as_ref();
-        let shown = shown.map_or(String::new(), |token| {
-            format!("Authorization: Bearer {token}\r\n")
-        });
-        write!(
-            stream,
-            "{method} {path} HTTP/1.0\r\nHost: {address}\r\n{shown}Content-Length: 0\r\nConnection: close\r\n\r\n"
-        )?;
+        let authorization = self.authorization.as_ref();
+        let authorization =
+            authorization.map_or(String::new(), |value| format!("Authorization: {value}\r\n"));
+        let head = format!(
+            "{method} {path} HTTP/1.0\r\nHost: {address}\r\n{authorization}Content-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes())?;
+        stream.flush()?;
         let mut answer = String::new();
         stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
         Ok(answer)
@@ -108,7 +194,31 @@ fn split_answer(answer: &str) -> Option<(u16, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::split_answer;
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::TcpListener;
+
+    use super::{AdminClient, split_answer};
+
+    #[test]
+    fn a_login_is_shown_in_the_header() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = AdminClient::new(listener.local_addr().unwrap()).with_login("alice", "open sesame");
+        let answering = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let head: Vec<String> = lines
+                .map_while(Result::ok)
+                .take_while(|line| !line.is_empty())
+                .collect();
+            stream.write_all(b"HTTP/1.0 200 OK\r\n\r\n{}").unwrap();
+            head
+        });
+        client.post("/admin/flush").unwrap();
+        let head = answering.join().unwrap();
+        // RFC 7617.
+        let expected = "Authorization: Basic YWxpY2U6b3BlbiBzZXNhbWU=";
+        assert!(head.iter().any(|line| line == expected), "{head:?}");
+    }
 
     #[test]
     fn status_and_body_are_found() {

@@ -4,25 +4,29 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::to_bytes;
-use axum::extract::{Query, Request, State};
+use axum::extract::{Extension, Query, State};
 use axum::http::{StatusCode, header};
-use axum::middleware::{self, Next};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use ilion_env::Env;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use super::listen::serve;
+use super::entry::{Caller, Entry, admit, routes};
+use super::listen::{Serving, serve};
 use super::{
-    Access, Admin, AdminError, AuditLogOrder, AutoCompactionOrder, BackupOrder, BackupReport, CacheChoice,
-    CacheOrder, ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder, NodeTable, SSTablesOrder,
-    SnapshotOrder, StopOrder, TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder,
-    TraceProbabilityReport,
+    Access, AccessError, Admin, AdminError, AuditLogOrder, AutoCompactionOrder, BackupOrder, BackupReport,
+    BinaryReport, CacheChoice, CacheOrder, ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder,
+    NodeTable, RewriteOrder, RoleLogins, SSTablesOrder, SettingsOrder, SnapshotOrder, StopOrder, TableChoice,
+    TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
 };
 
+use crate::certificate::CertificateLogins;
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
+use crate::settings::Settings;
+use crate::tls::{Encryption, TlsOptions};
 use crate::{Port, StartError};
 
 /// The running HTTP server; dropping it stops it.
@@ -31,17 +35,60 @@ pub struct AdminDoor {
     runtime: Option<Runtime>,
 }
 
+/// How the HTTP port is open.
+pub struct DoorOptions {
+    access: Access,
+    serving: Serving,
+}
+
+impl DoorOptions {
+    /// The options that the settings ask for.
+    ///
+    /// # Errors
+    /// See [`AccessError`].
+    pub fn of(env: &Arc<dyn Env>, settings: &Settings) -> Result<Self, AccessError> {
+        let encryption = TlsOptions::of_administration(settings);
+        Ok(Self {
+            access: Access::of(&**env, settings)?,
+            serving: Serving {
+                timeout: settings.admin_timeout,
+                encryption: encryption
+                    .map(|options| Encryption::load(env, options))
+                    .transpose()?,
+                certificate_logins: CertificateLogins::of(settings),
+            },
+        })
+    }
+
+    /// Open to this machine, without encryption and logins.
+    pub fn of_this_machine(timeout: Duration) -> Self {
+        Self {
+            access: Access::of_this_machine(),
+            serving: Serving {
+                timeout,
+                encryption: None,
+                certificate_logins: None,
+            },
+        }
+    }
+
+    /// True if requests are encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.serving.encryption.is_some()
+    }
+}
+
 impl AdminDoor {
-    /// Listens on the port. A request that is not complete after `timeout` is refused, and a connection that sends none is
-    /// closed.
+    /// Listens on the port. A request that is not complete after the timeout is refused, and a connection that sends none is
+    /// closed. `roles` is `None` on a node without logins.
     ///
     /// # Errors
     /// See [`StartError`].
     pub fn open(
         port: Port,
-        access: Access,
+        options: DoorOptions,
+        roles: Option<RoleLogins>,
         admin: Arc<dyn Admin>,
-        timeout: Duration,
     ) -> Result<Self, StartError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -50,8 +97,10 @@ impl AdminDoor {
             .build()
             .map_err(StartError::Threads)?;
         let address = port.address();
+        let roles = roles.map(|roles| roles.at_port(address.port(), options.is_encrypted()));
+        let entry = Entry::new(options.access, roles, options.serving.timeout);
         let listener = runtime.block_on(async { port.listen() })?;
-        runtime.spawn(serve(listener, router(access, admin, timeout), timeout));
+        runtime.spawn(serve(listener, router(entry, admin), options.serving));
         Ok(Self {
             address,
             runtime: Some(runtime),
@@ -74,10 +123,8 @@ impl Drop for AdminDoor {
 
 pub(super) type Shared = State<Arc<dyn Admin>>;
 
-/// Longest body of a request: axum's own default.
-const BODY_BYTES_MAX: usize = 2 << 20;
-
-fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
+fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
+    let entry = Arc::new(entry);
     Router::new()
         .route("/metrics", get(metrics))
         .route("/admin/status", get(status))
@@ -111,6 +158,14 @@ fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
         .route("/admin/compaction-history", get(compaction_history))
         .route("/admin/thread-pools", get(thread_pools))
         .route("/admin/clients", get(clients))
+        .route("/admin/node", get(node))
+        .route("/admin/view-built", get(view_built))
+        .route("/admin/settings", get(settings).post(change_settings))
+        .route("/admin/reload", post(reload))
+        .route("/admin/reload-certificates", post(reload_certificates))
+        .route("/admin/binary", get(binary).post(set_binary))
+        .route("/admin/rewrite", post(rewrite))
+        .route("/admin/verify", post(verify))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
         .route("/api/spectrogram", get(spectrogram))
@@ -118,30 +173,11 @@ fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
         .route("/api/query", post(query))
         .merge(super::backups::routes())
         .merge(dashboard::pages())
-        .layer(middleware::from_fn_with_state((Arc::new(access), timeout), admit))
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
         .with_state(admin)
-}
-
-/// Checks the access of a request, receives its body, and passes it on.
-async fn admit(
-    State((access, timeout)): State<(Arc<Access>, Duration)>,
-    request: Request,
-    next: Next,
-) -> Response {
-    match access.check(request.uri().path(), request.headers()) {
-        Ok(()) => {}
-        Err(StatusCode::UNAUTHORIZED) => {
-            let reason = "show the node's token: Authorization: Bearer <token> (admin_token_file)";
-            return (StatusCode::UNAUTHORIZED, Json(json!({ "error": reason }))).into_response();
-        }
-        Err(status) => return status.into_response(),
-    }
-    let (head, body) = request.into_parts();
-    match tokio::time::timeout(timeout, to_bytes(body, BODY_BYTES_MAX)).await {
-        Ok(Ok(body)) => next.run(Request::from_parts(head, body.into())).await,
-        Ok(Err(_)) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
-        Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
-    }
+        .merge(routes(entry.clone()))
+        .layer(middleware::from_fn_with_state(entry, admit))
 }
 
 async fn metrics(State(admin): Shared) -> Response {
@@ -179,7 +215,7 @@ async fn auto_compaction(State(admin): Shared, Query(order): Query<AutoCompactio
 
 async fn compaction_throughput(State(admin): Shared, Query(order): Query<ThroughputOrder>) -> Response {
     in_thread(move || {
-        admin.set_compaction_throughput(&order);
+        admin.set_compaction_throughput(&order)?;
         Ok(Json(json!({})).into_response())
     })
     .await
@@ -275,8 +311,11 @@ async fn backup(State(admin): Shared) -> Response {
 }
 
 async fn set_backup(State(admin): Shared, Query(order): Query<BackupOrder>) -> Response {
-    admin.set_backing_up(order.on);
-    Json(json!({})).into_response()
+    in_thread(move || {
+        admin.set_backing_up(order.on)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
 }
 
 async fn audit_log(State(admin): Shared) -> Response {
@@ -311,6 +350,73 @@ async fn clients(State(admin): Shared) -> Response {
     in_thread(move || Ok(Json(admin.node_table(NodeTable::Clients)?).into_response())).await
 }
 
+async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+async fn readyz(State(admin): Shared) -> Response {
+    in_thread(move || {
+        Ok(match admin.unready() {
+            None => "ok\n".into_response(),
+            Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
+        })
+    })
+    .await
+}
+
+async fn node(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.node()).into_response())).await
+}
+
+async fn view_built(State(admin): Shared, Query(view): Query<TableChoice>) -> Response {
+    in_thread(move || Ok(Json(json!({ "built": admin.is_view_built(&view)? })).into_response())).await
+}
+
+async fn settings(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.settings()).into_response())).await
+}
+
+async fn change_settings(State(admin): Shared, Query(order): Query<SettingsOrder>) -> Response {
+    in_thread(move || {
+        admin.change_settings(&order)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn reload(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.reload()?).into_response())).await
+}
+
+async fn reload_certificates(State(admin): Shared) -> Response {
+    in_thread(move || {
+        admin.reload_certificates()?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn binary(State(admin): Shared) -> Response {
+    let on = admin.is_open();
+    Json(BinaryReport { on }).into_response()
+}
+
+async fn set_binary(State(admin): Shared, Query(wanted): Query<BinaryReport>) -> Response {
+    in_thread(move || {
+        admin.set_open(wanted.on)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn rewrite(State(admin): Shared, Query(order): Query<RewriteOrder>) -> Response {
+    in_thread(move || Ok(Json(json!({ "sstables": admin.rewrite(&order)? })).into_response())).await
+}
+
+async fn verify(State(admin): Shared, Query(tables): Query<TableChoice>) -> Response {
+    in_thread(move || Ok(Json(admin.verify(&tables)?).into_response())).await
+}
+
 async fn export(State(admin): Shared, Query(place): Query<TablePlace>) -> Response {
     in_thread(move || Ok(Json(admin.export(&place)?).into_response())).await
 }
@@ -327,8 +433,12 @@ async fn slowest(State(admin): Shared, Query(order): Query<SlowestOrder>) -> Res
     in_thread(move || Ok(Json(admin.slowest(order)).into_response())).await
 }
 
-async fn query(State(admin): Shared, Json(order): Json<QueryOrder>) -> Response {
-    in_thread(move || Ok(Json(admin.query(&order)?).into_response())).await
+async fn query(
+    State(admin): Shared,
+    Extension(caller): Extension<Caller>,
+    Json(order): Json<QueryOrder>,
+) -> Response {
+    in_thread(move || Ok(Json(admin.query(&order, &caller)?).into_response())).await
 }
 
 /// Runs a handler on a thread that may block, since calls of the engine do.

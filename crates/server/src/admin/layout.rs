@@ -1,7 +1,7 @@
 //! Tables of text, laid out as Cassandra's nodetool does it.
 
 /// Lines of cells, each column as wide as its widest cell, with a line break after each.
-pub(super) fn laid_out(rows: &[Vec<String>]) -> String {
+pub fn laid_out(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter()

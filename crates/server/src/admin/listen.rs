@@ -1,4 +1,4 @@
-//! Accepts HTTP connections. One that sends no request, or does not read its answer, is closed after a timeout.
+//! Accepts HTTP connections, encrypted if there is an [`Encryption`]. One that sends no request, or does not read its answer, is closed after a timeout.
 
 use std::io;
 use std::pin::Pin;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use axum::Extension;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -14,8 +15,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Sleep, sleep};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
+use super::entry::Peer;
+use crate::certificate::CertificateLogins;
 use crate::descriptors::DescriptorReserve;
+use crate::tls::Encryption;
 
 /// Connections at a time; others wait.
 const CONNECTIONS_MAX: usize = 128;
@@ -24,7 +30,12 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// Serves until the runtime ends. A connection is closed if the head of its next request has not arrived after `timeout`,
 /// or if its client reads nothing of an answer for so long.
-pub(super) async fn serve(listener: TcpListener, router: Router, timeout: Duration) {
+pub(super) async fn serve(listener: TcpListener, router: Router, how: Serving) {
+    let Serving {
+        timeout,
+        encryption,
+        certificate_logins,
+    } = how;
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut reserve = DescriptorReserve::of_operators(ilion_env::descriptor_limit());
     loop {
@@ -32,8 +43,8 @@ pub(super) async fn serve(listener: TcpListener, router: Router, timeout: Durati
         let Ok(place) = places.clone().acquire_owned().await else {
             return;
         };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, address) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection for administration could not be accepted");
                 sleep(ACCEPT_RETRY).await;
@@ -43,24 +54,75 @@ pub(super) async fn serve(listener: TcpListener, router: Router, timeout: Durati
         if !reserve.admits(&stream) {
             continue;
         }
-        let service = TowerToHyperService::new(router.clone());
-        let io = TokioIo::new(StallGuard {
+        let guarded = StallGuard {
             stream,
             timeout,
             deadline: None,
-        });
+        };
+        let acceptor = encryption
+            .as_ref()
+            .map(|encryption| TlsAcceptor::from(encryption.config()));
+        let router = router.clone();
         tokio::spawn(async move {
-            let served = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(timeout)
-                .serve_connection(io, service)
-                .await;
+            let served = match acceptor {
+                None => {
+                    let peer = Peer {
+                        address,
+                        identity: None,
+                    };
+                    serve_one(guarded, router, peer, timeout).await
+                }
+                Some(acceptor) => match tokio::time::timeout(timeout, acceptor.accept(guarded)).await {
+                    Ok(Ok(stream)) => {
+                        let identity = identity(&stream, certificate_logins);
+                        serve_one(stream, router, Peer { address, identity }, timeout).await
+                    }
+                    Ok(Err(error)) => Err(error.into()),
+                    Err(_) => Err("no handshake of TLS".into()),
+                },
+            };
             if let Err(error) = served {
                 tracing::debug!(%error, "a connection for administration broke");
             }
             drop(place);
         });
     }
+}
+
+/// How connections are served.
+pub(super) struct Serving {
+    pub timeout: Duration,
+    /// `None`: they are not encrypted.
+    pub encryption: Option<Encryption>,
+    /// `None`: certificates are no logins.
+    pub certificate_logins: Option<CertificateLogins>,
+}
+
+type Broken = Box<dyn std::error::Error + Send + Sync>;
+
+async fn serve_one(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    peer: Peer,
+    timeout: Duration,
+) -> Result<(), Broken> {
+    let service = TowerToHyperService::new(router.layer(Extension(peer)));
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(timeout)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    Ok(served?)
+}
+
+/// The identity in the certificate that a client has shown, which TLS has checked.
+fn identity(
+    stream: &TlsStream<StallGuard>,
+    logins: Option<CertificateLogins>,
+) -> Option<Result<String, &'static str>> {
+    let (_, connection) = stream.get_ref();
+    let certificate = connection.peer_certificates()?.first()?;
+    Some(logins?.identity(certificate))
 }
 
 /// A stream whose writes fail if the client reads nothing for too long.

@@ -1,4 +1,4 @@
-//! Administration over HTTP: on the loopback address, or with a token.
+//! Administration over HTTP. Who may use it is decided in front of all requests (`entry`).
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -28,33 +28,45 @@
 //! | `GET /admin/data-paths` | `?tables=`, optional, one `keyspace` or `keyspace.table` per line; JSON: [`DataPathsReport`] |
 //! | `GET /admin/sstables` | `?keyspace=k&table=t&key=x`, and optional `hex=true`; JSON: [`SSTablesReport`] |
 //! | `GET /admin/compaction-history`, `thread-pools`, `clients` | JSON: [`NodeTableReport`] |
+//! | `GET /admin/node` | JSON: [`NodeReport`] |
+//! | `GET /admin/view-built` | `?keyspace=k&table=v`: whether the view is built |
+//! | `GET`, `POST /admin/settings` | `?assignments=`, `name=value` one per line: until the next start; JSON: [`SettingsReport`] |
+//! | `POST /admin/reload` | the settings of the file; JSON: [`ReloadReport`] |
+//! | `POST /admin/reload-certificates` | the files of certificates are read |
+//! | `GET`, `POST /admin/binary` | `?on=true` or `false`: whether clients may connect; JSON: [`BinaryReport`] |
+//! | `POST /admin/rewrite` | `?keyspace=k&table=t&all=true`, all optional: SSTables are written anew: [`RewriteOrder`] |
+//! | `POST /admin/verify` | `?keyspace=k&table=t`, both optional; JSON: [`VerifyReport`] |
+//! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503. They need no token |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
 //!
 //! The dashboard (`crate::dashboard`) is served here, too. Errors are `{"error": ".."}` with status 400 (a wrong request), 500
-//! (failed), 401 or 403 (no access, see [`Access`]).
+//! (failed), 401 or 403 (no access, see `entry`).
 
-mod access;
 mod audit_log;
 mod backups;
 mod client;
 mod compaction;
 mod door;
 mod engine_metrics;
+mod entry;
 mod indexes;
 mod layout;
 mod listen;
+mod node;
 mod node_tables;
 mod of_engine;
 mod paths;
+mod process_metrics;
 mod report;
+mod rewrite;
+mod settings;
 mod snapshots;
 mod statements;
 mod table_stats;
 mod table_times;
 mod top_partitions;
 
-pub use access::{Access, AccessError, read_token};
 pub use audit_log::{AuditLogOrder, AuditLogReport};
 pub use backups::{ArchiveReport, BackupsOrder, MomentReport, MomentTableReport, TablePlan};
 pub use client::{AdminClient, ClientError};
@@ -62,7 +74,8 @@ pub use compaction::{
     AutoCompactionOrder, CompactionOrder, CompactionReport, PendingCompactions, RunningCompaction, StopOrder,
     ThroughputOrder,
 };
-pub use door::AdminDoor;
+pub use door::{AdminDoor, DoorOptions};
+pub use entry::{Access, AccessError, AskedFor, Caller, LoginOrder, RoleLogins, SessionReport, read_token};
 pub use indexes::{IndexOrder, IndexReport};
 pub use of_engine::EngineAdmin;
 pub use report::{
@@ -70,15 +83,22 @@ pub use report::{
     TableReport,
 };
 
+pub use layout::laid_out;
+pub use node::{Latencies, NodeReport};
 pub use node_tables::{NodeTable, NodeTableReport};
 pub use paths::{DataPathsOrder, DataPathsReport, SSTablesOrder, SSTablesReport};
-pub use snapshots::{BackupOrder, BackupReport, ClearOrder, SnapshotOrder, SnapshotReport, SnapshotsReport};
+pub use rewrite::{RewriteOrder, VerifiedSSTable, VerifyReport};
+pub use settings::{BinaryReport, SettingsOrder, SettingsReport};
+pub use snapshots::{
+    BackupOrder, BackupReport, ClearOrder, SnapshotOrder, SnapshotReport, SnapshotsReport, file_size,
+};
 pub use statements::{StatementReport, StatementsReport, TraceProbabilityReport};
 pub use table_stats::{Percentiles, TableHistogramsReport, TableStats, TableStatsReport};
 pub use top_partitions::{TopPartitionReport, TopPartitionsOrder, TopPartitionsReport};
 
 use std::path::PathBuf;
 
+use crate::ReloadReport;
 use crate::dashboard::{QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 
 /// What the administration can do.
@@ -110,7 +130,10 @@ pub trait Admin: Send + Sync {
     /// See [`AdminError`].
     fn set_auto_compaction(&self, order: &AutoCompactionOrder) -> Result<u64, AdminError>;
     /// Limits how fast compactions read.
-    fn set_compaction_throughput(&self, order: &ThroughputOrder);
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn set_compaction_throughput(&self, order: &ThroughputOrder) -> Result<(), AdminError>;
     /// Rebuilds an index from its table.
     ///
     /// # Errors
@@ -144,7 +167,10 @@ pub trait Admin: Send + Sync {
     /// Whether flushed SSTables are linked into `backups/`.
     fn is_backing_up(&self) -> bool;
     /// Switches these links on or off, until the next start.
-    fn set_backing_up(&self, is_on: bool);
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn set_backing_up(&self, is_on: bool) -> Result<(), AdminError>;
     /// What `ilion backup` asks.
     ///
     /// # Errors
@@ -172,6 +198,49 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn node_table(&self, table: NodeTable) -> Result<NodeTableReport, AdminError>;
+    /// Facts of the node for nodetool.
+    fn node(&self) -> NodeReport;
+    /// Whether a materialized view is built.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn is_view_built(&self, view: &TableChoice) -> Result<bool, AdminError>;
+    /// The settings that hold now.
+    fn settings(&self) -> SettingsReport;
+    /// Changes settings until the next start.
+    ///
+    /// # Errors
+    /// See [`AdminError`]; nothing has changed.
+    fn change_settings(&self, order: &SettingsOrder) -> Result<(), AdminError>;
+    /// Takes over the settings of the file, as far as it can be while the node runs.
+    ///
+    /// # Errors
+    /// See [`AdminError`]; nothing has changed.
+    fn reload(&self) -> Result<ReloadReport, AdminError>;
+    /// Reads the certificates of client connections.
+    ///
+    /// # Errors
+    /// See [`AdminError`]; the old ones stay in use.
+    fn reload_certificates(&self) -> Result<(), AdminError>;
+    /// Whether clients may connect.
+    fn is_open(&self) -> bool;
+    /// Opens or closes the port of clients.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn set_open(&self, is_open: bool) -> Result<(), AdminError>;
+    /// Why the node does not serve: it takes no clients, or no writes. `None` if it does.
+    fn unready(&self) -> Option<String>;
+    /// Writes SSTables anew, one by one; returns their number.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn rewrite(&self, order: &RewriteOrder) -> Result<u64, AdminError>;
+    /// Checks the SSTables of tables.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn verify(&self, tables: &TableChoice) -> Result<VerifyReport, AdminError>;
     /// Exports the SSTables of a table to a directory.
     ///
     /// # Errors
@@ -217,11 +286,11 @@ pub trait Admin: Send + Sync {
     fn metrics(&self) -> String;
     /// The slowest reads of a rectangle of the spectrogram.
     fn slowest(&self, order: SlowestOrder) -> SlowestReport;
-    /// Executes a statement.
+    /// Executes a statement of this caller.
     ///
     /// # Errors
     /// See [`AdminError`].
-    fn query(&self, order: &QueryOrder) -> Result<QueryReport, AdminError>;
+    fn query(&self, order: &QueryOrder, caller: &Caller) -> Result<QueryReport, AdminError>;
 }
 
 /// Names a cache, or all.

@@ -5,28 +5,37 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_engine::{CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableFacts};
+use ilion_engine::{
+    CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableDetails, TableFacts,
+};
 use ilion_schema::{TableId, TableSchema};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
 use super::audit_log::AuditMetrics;
 use super::engine_metrics::EngineMetrics;
+use super::node::replication;
+use super::process_metrics::{DiskMetrics, ProcessMetrics, register_build};
 use super::table_times::TableTimes;
 use super::{
     Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, BackupsOrder, CacheOrder,
-    CacheReport, ClearOrder, CompactionOrder, CompactionReport, DataPathsOrder, DataPathsReport,
-    ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile,
-    LogLossReport, NodeTable, NodeTableReport, SSTablesOrder, SSTablesReport, SnapshotOrder, SnapshotsReport,
-    StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats,
-    TableStatsReport, ThroughputOrder, TopPartitionsOrder, TopPartitionsReport,
+    CacheReport, Caller, ClearOrder, CompactionOrder, CompactionReport, DataPathsOrder, DataPathsReport,
+    ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, Latencies,
+    LeftFile, LogLossReport, NodeReport, NodeTable, NodeTableReport, RewriteOrder, SSTablesOrder,
+    SSTablesReport, SettingsOrder, SettingsReport, SnapshotOrder, SnapshotsReport, StatementsReport,
+    StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats, TableStatsReport,
+    ThroughputOrder, TopPartitionsOrder, TopPartitionsReport, VerifyReport,
 };
+use crate::ReloadReport;
 use crate::clients::Clients;
 use crate::costs::TableCosts;
 use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
+use crate::entry::Entry;
+use crate::memory::machine_bytes;
 use crate::node::Node;
-use crate::server::Server;
-use crate::settings::Settings;
+use crate::process::resident_bytes;
+use crate::server::{Certificates, Server};
+use crate::settings::{Loaded, Settings};
 use crate::system::RELEASE_VERSION;
 
 /// Longest sampling of partitions.
@@ -47,13 +56,31 @@ pub struct EngineAdmin {
     info: InfoReport,
     settings: Settings,
     started_nanos: u64,
+    entry: Entry,
+    certificates: Certificates,
+    reloading: Option<Reloading>,
 }
+
+/// Reads the sources of the settings again.
+type Reloading = Box<dyn Fn() -> Result<Loaded, String> + Send + Sync>;
 
 impl EngineAdmin {
     /// Registers the metrics of the node and the server.
     pub fn new(node: &Node, server: &Server, settings: &Settings) -> Self {
-        let mut registry = Registry::with_prefix("ilion");
-        server.register_metrics(&mut registry);
+        let mut all = Registry::default();
+        let env = node.engine().env();
+        all.register_collector(Box::new(ProcessMetrics {
+            env: env.clone(),
+            started_secs: env.now_micros() / 1_000_000,
+        }));
+        let registry = all.sub_registry_with_prefix("ilion");
+        register_build(registry, RELEASE_VERSION);
+        registry.register_collector(Box::new(DiskMetrics {
+            env: env.clone(),
+            data: settings.data_path(),
+            commitlog: settings.commitlog_path(),
+        }));
+        server.register_metrics(registry);
         registry.register_collector(Box::new(EngineMetrics(node.engine().clone())));
         registry.register_collector(Box::new(AuditMetrics(node.auditor().clone())));
         registry.register_collector(Box::new(TableTimes(node.observers().costs.clone())));
@@ -72,11 +99,51 @@ impl EngineAdmin {
         Self {
             node: node.clone(),
             clients: server.clients(),
-            registry,
+            registry: all,
             info,
             settings: settings.clone(),
             started_nanos: node.engine().env().monotonic_nanos(),
+            entry: server.entry(),
+            certificates: server.certificates(),
+            reloading: None,
         }
+    }
+
+    /// With this for `ilion reload`: it reads the sources of the settings.
+    #[must_use]
+    pub fn with_reloading(
+        self,
+        reloading: impl Fn() -> Result<Loaded, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            reloading: Some(Box::new(reloading)),
+            ..self
+        }
+    }
+
+    /// Changes a setting as `UPDATE system_views.settings` does.
+    fn set(&self, name: &str, value: &str) -> Result<(), AdminError> {
+        let changed = self.node.settings().change(&[(name, value)]);
+        changed.map_err(AdminError::Refused)
+    }
+
+    fn tables_with_hidden(&self, choice: &TableChoice) -> Result<Vec<TableId>, AdminError> {
+        let chosen: HashSet<TableId> = self.choose(choice)?.into_iter().collect();
+        let stores = self.engine().all_tables();
+        let schemas: Vec<_> = stores.iter().map(|store| store.schema()).collect();
+        let is_chosen = |table: &&Arc<TableSchema>| chosen.contains(&table.id);
+        let names: HashSet<(&str, &str)> = schemas
+            .iter()
+            .filter(is_chosen)
+            .map(|table| name_of(table))
+            .collect();
+        let with_hidden = schemas.iter().filter(|table| {
+            let (keyspace, name) = name_of(table);
+            // Compat: the hidden table of an index is `table.index`.
+            let owner = name.split_once('.').map_or(name, |(owner, _)| owner);
+            names.contains(&(keyspace, name)) || names.contains(&(keyspace, owner))
+        });
+        Ok(with_hidden.map(|table| table.id).collect())
     }
 
     fn engine(&self) -> &Engine {
@@ -281,9 +348,8 @@ impl Admin for EngineAdmin {
         })
     }
 
-    fn set_compaction_throughput(&self, order: &ThroughputOrder) {
-        let rate = Some(order.bytes_per_sec).filter(|rate| *rate > 0);
-        self.engine().set_compaction_throughput(rate);
+    fn set_compaction_throughput(&self, order: &ThroughputOrder) -> Result<(), AdminError> {
+        self.set("compaction_throughput", &format!("{}B/s", order.bytes_per_sec))
     }
 
     fn invalidate_caches(&self, cache: Option<&str>) -> Result<u64, AdminError> {
@@ -303,18 +369,33 @@ impl Admin for EngineAdmin {
     }
 
     fn change_cache(&self, order: &CacheOrder) -> Result<(), AdminError> {
+        let setting = |suffix: &str| {
+            let of_chunks = (order.cache == "chunks" && suffix == "size").then_some("file_cache");
+            let caches = [
+                ("rows", "row_cache"),
+                ("counters", "counter_cache"),
+                ("keys", "key_cache"),
+            ];
+            let known = caches.iter().find(|(cache, _)| *cache == order.cache);
+            let stem = of_chunks.or(known.map(|(_, stem)| *stem)).ok_or_else(|| {
+                AdminError::Refused(match (&*order.cache, suffix) {
+                    ("chunks", _) => "the cache chunks is not saved".to_owned(),
+                    (cache, _) => {
+                        format!("there is no cache {cache}: there are rows, counters, keys and chunks")
+                    }
+                })
+            })?;
+            Ok::<_, AdminError>(format!("{stem}_{suffix}"))
+        };
+        let mut wanted = Vec::new();
         if let Some(bytes_max) = order.bytes_max {
-            self.engine()
-                .set_cache_capacity(&order.cache, bytes_max)
-                .map_err(failed)?;
+            wanted.push((setting("size")?, format!("{bytes_max}B")));
         }
         if let Some(keys) = order.keys_to_save {
-            let keys_max = usize::try_from(keys).unwrap_or(usize::MAX);
-            self.engine()
-                .set_cache_keys_to_save(&order.cache, keys_max)
-                .map_err(failed)?;
+            wanted.push((setting("keys_to_save")?, keys.max(-1).to_string()));
         }
-        Ok(())
+        let wanted: Vec<(&str, &str)> = wanted.iter().map(|(name, value)| (&**name, &**value)).collect();
+        self.node.settings().change(&wanted).map_err(AdminError::Refused)
     }
 
     fn drain(&self) -> Result<(), AdminError> {
@@ -338,8 +419,131 @@ impl Admin for EngineAdmin {
         self.engine().is_backing_up()
     }
 
-    fn set_backing_up(&self, is_on: bool) {
-        self.engine().set_backing_up(is_on);
+    fn set_backing_up(&self, is_on: bool) -> Result<(), AdminError> {
+        self.set("incremental_backups", &is_on.to_string())
+    }
+
+    fn node(&self) -> NodeReport {
+        let engine = self.engine();
+        let (facts, env) = (engine.facts(), engine.env());
+        let nanos = env.monotonic_nanos().saturating_sub(self.started_nanos);
+        let uptime_secs = nanos / 1_000_000_000;
+        let uptime = i64::try_from(uptime_secs).unwrap_or(0);
+        let settings = self.node.settings().current();
+        let schema = engine.schema();
+        let details = engine.all_tables().into_iter();
+        let details = details.filter_map(|store| engine.table_details(store.schema().id).ok());
+        let details: Vec<TableDetails> = details.collect();
+        NodeReport {
+            schema_version: schema.version.to_string(),
+            partitioner: engine.partitioner().class_name().to_owned(),
+            native_address: self.info.cql_address.clone(),
+            load_bytes: details.iter().map(|table| table.facts.sstable_bytes).sum(),
+            data_bytes: details.iter().map(|table| table.data_bytes).sum(),
+            started_secs: env.now_micros() / 1_000_000 - uptime,
+            uptime_secs,
+            resident_bytes: resident_bytes(&**env),
+            machine_bytes: machine_bytes(&**env),
+            is_open: self.entry.is_open(),
+            failure: engine.failure(),
+            caches: facts.caches.into_iter().map(cache_report).collect(),
+            save_periods: [
+                ("rows", settings.row_cache_save_period),
+                ("counters", settings.counter_cache_save_period),
+                ("keys", settings.key_cache_save_period),
+            ]
+            .map(|(cache, period)| (cache.to_owned(), period.as_secs()))
+            .into(),
+            keyspaces: replication(&schema),
+            tables: details.into_iter().map(|details| report(details.facts)).collect(),
+            latencies: Latencies::of(&self.node.observers().costs),
+            compaction_threads: facts.compaction_threads,
+            compactions: facts.compactions,
+            compacted_bytes: facts.compacted_bytes_in,
+            compactions_failed: facts.compactions_failed,
+            ..NodeReport::of_local(self.node.local())
+        }
+    }
+
+    fn is_view_built(&self, view: &TableChoice) -> Result<bool, AdminError> {
+        let (Some(keyspace), Some(name)) = (&view.keyspace, &view.table) else {
+            return Err(AdminError::Refused("name a keyspace and a view".to_owned()));
+        };
+        let built = self.node.processor().is_view_built(keyspace, name);
+        built.map_err(|error| AdminError::Failed(error.to_string()))
+    }
+
+    fn settings(&self) -> SettingsReport {
+        let settings = self.node.settings().current();
+        SettingsReport {
+            settings: settings
+                .printed()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+            at_start: self
+                .settings
+                .printed()
+                .zip(settings.printed())
+                .filter(|(then, now)| then.1 != now.1)
+                .map(|((name, value), _)| (name.to_owned(), value))
+                .collect(),
+        }
+    }
+
+    fn change_settings(&self, order: &SettingsOrder) -> Result<(), AdminError> {
+        let pairs = order.pairs().map_err(AdminError::Refused)?;
+        self.node.settings().change(&pairs).map_err(AdminError::Refused)
+    }
+
+    fn reload(&self) -> Result<ReloadReport, AdminError> {
+        let Some(reloading) = &self.reloading else {
+            return Err(AdminError::Refused("this node has no settings file".to_owned()));
+        };
+        let loaded = reloading().map_err(AdminError::Refused)?;
+        self.node.settings().reload(loaded).map_err(AdminError::Refused)
+    }
+
+    fn reload_certificates(&self) -> Result<(), AdminError> {
+        let reloaded = self.certificates.reload();
+        reloaded.map_err(|error| AdminError::Failed(error.to_string()))
+    }
+
+    fn is_open(&self) -> bool {
+        self.entry.is_open()
+    }
+
+    fn set_open(&self, is_open: bool) -> Result<(), AdminError> {
+        let done = match is_open {
+            true => self.entry.open(),
+            false => self.entry.close(),
+        };
+        done.map_err(AdminError::Failed)
+    }
+
+    fn unready(&self) -> Option<String> {
+        if let Some(reason) = self.engine().failure() {
+            return Some(format!("writes are refused: {reason}"));
+        }
+        if let Some(reason) = self.engine().stalled() {
+            return Some(format!("flushes fail and are tried again: {reason}"));
+        }
+        (!self.entry.is_open()).then(|| "clients may not connect, by order of an operator".to_owned())
+    }
+
+    fn rewrite(&self, order: &RewriteOrder) -> Result<u64, AdminError> {
+        let mut count = 0;
+        for table in self.tables_with_hidden(&order.tables())? {
+            count += self.engine().rewrite(table, order.choice()).map_err(failed)?;
+        }
+        Ok(count)
+    }
+
+    fn verify(&self, tables: &TableChoice) -> Result<VerifyReport, AdminError> {
+        let mut report = VerifyReport::default();
+        for table in self.tables_with_hidden(tables)? {
+            report.add(self.engine().check_sstables(table).map_err(failed)?);
+        }
+        Ok(report)
     }
 
     fn backups(&self, order: &BackupsOrder) -> Result<serde_json::Value, AdminError> {
@@ -348,7 +552,7 @@ impl Admin for EngineAdmin {
                 cql: cql.to_owned(),
                 ..QueryOrder::default()
             };
-            dashboard::run_as_operator(&self.node, Some(&self.clients), &order).map(drop)
+            dashboard::run(&self.node, Some(&self.clients), &order, &Caller::Operator).map(drop)
         })
     }
 
@@ -375,7 +579,7 @@ impl Admin for EngineAdmin {
             ..QueryOrder::default()
         };
         loop {
-            let page = self.query(&order)?;
+            let page = self.query(&order, &Caller::Operator)?;
             order.paging_state.clone_from(&page.paging_state);
             let page = NodeTableReport::of(page);
             report.columns = page.columns;
@@ -419,8 +623,8 @@ impl Admin for EngineAdmin {
         SlowestReport::of(order, |id| costs.shape(id).map(|shape| shape.text.clone()))
     }
 
-    fn query(&self, order: &QueryOrder) -> Result<QueryReport, AdminError> {
-        dashboard::run(&self.node, &self.clients, order)
+    fn query(&self, order: &QueryOrder, caller: &Caller) -> Result<QueryReport, AdminError> {
+        dashboard::run(&self.node, Some(&self.clients), order, caller)
     }
 
     fn statements(&self) -> StatementsReport {
@@ -448,28 +652,13 @@ impl Admin for EngineAdmin {
     fn table_stats(&self, tables: &TableChoice) -> Result<TableStatsReport, AdminError> {
         let costs = self.node.observers().costs.by_table();
         let mut stats = Vec::new();
-        let chosen: HashSet<TableId> = self.choose(tables)?.into_iter().collect();
         let of_snapshots = self.engine().snapshots_only_bytes().map_err(failed)?;
-        let stores = self.engine().all_tables();
-        let schemas: Vec<_> = stores.iter().map(|store| store.schema()).collect();
-        let is_chosen = |table: &&Arc<TableSchema>| chosen.contains(&table.id);
-        let names: HashSet<(&str, &str)> = schemas
-            .iter()
-            .filter(is_chosen)
-            .map(|table| name_of(table))
-            .collect();
-        for table in &schemas {
-            let (keyspace, name) = name_of(table);
-            // Compat: the hidden table of an index is `table.index`.
-            let owner = name.split_once('.').map_or(name, |(owner, _)| owner);
-            if !names.contains(&(keyspace, name)) && !names.contains(&(keyspace, owner)) {
-                continue;
-            }
-            let details = self.engine().table_details(table.id).map_err(failed)?;
+        for table in self.tables_with_hidden(tables)? {
+            let details = self.engine().table_details(table).map_err(failed)?;
             let key = (details.facts.keyspace.clone(), details.facts.table.clone());
             let nothing = TableCosts::default();
             let mut of_table = TableStats::of(&details, costs.get(&key).unwrap_or(&nothing));
-            of_table.snapshots_bytes = of_snapshots.get(&table.id).copied().unwrap_or(0);
+            of_table.snapshots_bytes = of_snapshots.get(&table).copied().unwrap_or(0);
             stats.push(of_table);
         }
         stats.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
@@ -512,5 +701,6 @@ fn report(table: TableFacts) -> TableReport {
         sstable_bytes: table.sstable_bytes,
         memtable_bytes: table.memtable_bytes,
         estimated_partitions: table.estimated_partitions,
+        is_auto_compacting: table.is_auto_compacting,
     }
 }

@@ -73,6 +73,9 @@ pub struct TableReport {
     pub memtable_bytes: u64,
     /// Estimated number of partitions.
     pub estimated_partitions: u64,
+    /// Whether compactions in the background are on.
+    #[serde(default)]
+    pub is_auto_compacting: bool,
 }
 
 /// Identity, versions and directories of a node.

@@ -234,7 +234,7 @@ impl SnapshotsReport {
         format!(
             "Snapshot Details: \n{}\nTotal TrueDiskSpaceUsed: {}\n",
             laid_out(&rows),
-            size(self.true_size_bytes)
+            file_size(self.true_size_bytes)
         )
     }
 }
@@ -256,8 +256,8 @@ impl SnapshotReport {
             self.tag.clone(),
             self.keyspace.clone(),
             self.table.clone(),
-            size(self.true_size_bytes),
-            size(self.size_bytes),
+            file_size(self.true_size_bytes),
+            file_size(self.size_bytes),
             self.created_at.clone(),
             self.expires_at.clone().unwrap_or_default(),
             self.ephemeral.to_string(),
@@ -286,7 +286,7 @@ fn report(facts: SnapshotFacts) -> SnapshotReport {
 }
 
 /// Bytes with at most two decimals. Compat: `FileUtils.stringifyFileSize`.
-fn size(bytes: u64) -> String {
+pub fn file_size(bytes: u64) -> String {
     const UNITS: [(u32, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let Some((shift, unit)) = UNITS.into_iter().find(|(shift, _)| bytes >> shift > 0) else {
         return format!("{bytes} bytes");
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn sizes_are_shown_as_by_nodetool() {
-        let shown = [0, 1023, 1024, 12_605, 1 << 20, 3 << 29, 5 << 40].map(size);
+        let shown = [0, 1023, 1024, 12_605, 1 << 20, 3 << 29, 5 << 40].map(file_size);
         let expected = [
             "0 bytes",
             "1023 bytes",

@@ -27,6 +27,9 @@ pub struct TableStats {
     pub sstables_in_levels: Vec<u64>,
     /// Bytes of all files of its SSTables.
     pub sstable_bytes: u64,
+    /// Bytes of the largest SSTable.
+    #[serde(default)]
+    pub sstable_bytes_max: u64,
     /// Bytes that only its snapshots have.
     #[serde(default)]
     pub snapshots_bytes: u64,
@@ -81,13 +84,19 @@ pub struct Percentiles {
     pub p98: f64,
     /// The 99th percentile.
     pub p99: f64,
+    /// The minimum.
+    #[serde(default)]
+    pub min: f64,
     /// The maximum.
     pub max: f64,
+    /// The mean; 0 without values.
+    #[serde(default)]
+    pub mean: f64,
 }
 
 impl Percentiles {
     #[expect(clippy::cast_precision_loss, reason = "shown to people")]
-    fn of(values: &Histogram, unit: f64) -> Self {
+    pub(super) fn of(values: &Histogram, unit: f64) -> Self {
         let at = |percent| values.percentile(percent) as f64 / unit;
         Self {
             p50: at(50),
@@ -95,7 +104,12 @@ impl Percentiles {
             p95: at(95),
             p98: at(98),
             p99: at(99),
+            min: values.min() as f64 / unit,
             max: values.summary().max as f64 / unit,
+            mean: match values.count() {
+                0 => 0.0,
+                count => values.summary().sum as f64 / count as f64 / unit,
+            },
         }
     }
 
@@ -108,17 +122,24 @@ impl Percentiles {
             p95: at(0.95),
             p98: at(0.98),
             p99: at(0.99),
+            min: at(0.0),
             max: at(1.0),
+            mean: match values.count() {
+                0 => 0.0,
+                _ => values.mean(),
+            },
         }
     }
 
-    fn all(&self) -> [(&'static str, f64); 6] {
+    /// Names and values, as nodetool lists them.
+    pub fn all(&self) -> [(&'static str, f64); 7] {
         [
             ("50%", self.p50),
             ("75%", self.p75),
             ("95%", self.p95),
             ("98%", self.p98),
             ("99%", self.p99),
+            ("Min", self.min),
             ("Max", self.max),
         ]
     }
@@ -134,6 +155,7 @@ impl TableStats {
             sstables: facts.sstables,
             sstables_in_levels: details.levels.clone(),
             sstable_bytes: facts.sstable_bytes,
+            sstable_bytes_max: details.sstable_bytes_max,
             snapshots_bytes: 0,
             data_bytes: details.data_bytes,
             compression_ratio: details.compression_ratio,
@@ -235,7 +257,7 @@ impl fmt::Display for TableStatsReport {
 /// The same data, printed as tables of percentiles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct TableHistogramsReport(TableStatsReport);
+pub struct TableHistogramsReport(pub TableStatsReport);
 
 impl fmt::Display for TableHistogramsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -262,7 +284,7 @@ impl fmt::Display for TableHistogramsReport {
                 &table.cells,
             ];
             let columns = columns.map(Percentiles::all);
-            for row in 0..6 {
+            for row in 0..7 {
                 let [sstables, writes, reads, bytes, cells] = columns.map(|column| column[row].1);
                 let name = columns[0][row].0;
                 write!(

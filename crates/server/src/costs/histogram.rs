@@ -85,6 +85,15 @@ impl Histogram {
         self.sum = self.sum.saturating_add(other.sum);
     }
 
+    /// The lowest value, as the upper bound of its step; 0 if there is none.
+    pub fn min(&self) -> u64 {
+        let lowest = self.counts.iter().position(|count| *count > 0);
+        match (self.zeros, lowest) {
+            (0, Some(step)) => top_of(step).min(self.max),
+            _ => 0,
+        }
+    }
+
     /// Number of values.
     pub fn count(&self) -> u64 {
         self.zeros + self.counts.iter().sum::<u64>()

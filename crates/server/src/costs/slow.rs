@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -142,36 +144,43 @@ fn in_words(cost: &Cost) -> String {
 /// The slow-query log. Its thread runs until this is dropped.
 #[derive(Debug, Default)]
 pub struct SlowLog {
-    threshold: Option<Duration>,
+    /// Nanoseconds; 0 disables the log.
+    threshold: Arc<AtomicU64>,
     sender: Option<Sender<SlowStatement>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl SlowLog {
-    /// Starts a log of statements that take longer than the threshold; zero disables it.
+    /// Starts a log of statements that take longer than the threshold; zero disables it until it is changed.
     ///
     /// # Errors
     /// The thread cannot be started.
     pub fn start(threshold: Duration) -> io::Result<Self> {
-        if threshold.is_zero() {
-            return Ok(Self::default());
-        }
+        let log = Self::default();
+        log.set_threshold(threshold);
+        let threshold = log.threshold.clone();
         let (sender, receiver) = bounded(WAITING_MAX);
         let thread = std::thread::Builder::new()
             .name("ilion-slow-log".to_owned())
-            .spawn(move || run(&receiver, threshold))?;
+            .spawn(move || run(&receiver, &threshold))?;
         Ok(Self {
-            threshold: Some(threshold),
+            threshold: log.threshold.clone(),
             sender: Some(sender),
             thread: Some(thread),
         })
     }
 
+    /// Changes the threshold; zero disables the log.
+    pub fn set_threshold(&self, threshold: Duration) {
+        let nanos = u64::try_from(threshold.as_nanos()).unwrap_or(u64::MAX);
+        self.threshold.store(nanos, Ordering::Relaxed);
+    }
+
     /// True if this latency exceeds the threshold.
     #[inline]
     pub fn is_slow(&self, elapsed_nanos: u64) -> bool {
-        self.threshold
-            .is_some_and(|threshold| u128::from(elapsed_nanos) > threshold.as_nanos())
+        let threshold = self.threshold.load(Ordering::Relaxed);
+        threshold > 0 && elapsed_nanos > threshold
     }
 
     /// Adds a statement to the next report. It is dropped if too many wait.
@@ -191,7 +200,7 @@ impl Drop for SlowLog {
     }
 }
 
-fn run(slow: &Receiver<SlowStatement>, threshold: Duration) {
+fn run(slow: &Receiver<SlowStatement>, threshold: &AtomicU64) {
     while let Ok(first) = slow.recv() {
         let started = Instant::now();
         let mut report = SlowReport::default();
@@ -203,6 +212,7 @@ fn run(slow: &Receiver<SlowStatement>, threshold: Duration) {
                 Err(RecvTimeoutError::Disconnected) => break true,
             }
         };
+        let threshold = Duration::from_nanos(threshold.load(Ordering::Relaxed));
         if let Some(lines) = report.print(threshold, started.elapsed()) {
             tracing::info!(target: "ilion_server::slow", "{lines}");
         }
@@ -264,5 +274,7 @@ mod tests {
         let log = SlowLog::start(Duration::from_millis(500)).unwrap();
         assert!(!log.is_slow(500_000_000) && log.is_slow(500_000_001));
         log.note(slow("SELECT a", 1, 600));
+        log.set_threshold(Duration::ZERO);
+        assert!(!log.is_slow(u64::MAX));
     }
 }

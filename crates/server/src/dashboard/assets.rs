@@ -4,8 +4,9 @@ use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-/// The page may load and request its own origin only, and no other page may frame it.
-const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+/// The page may load and request its own origin only, runs no code and no styles that are written inside it, and no other page may frame
+/// it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 const HTML: &str = "text/html; charset=utf-8";

@@ -15,8 +15,8 @@ mod spectrogram;
 use axum::Router;
 use axum::routing::get;
 
+pub(crate) use self::query::run;
 pub use self::query::{QueryColumn, QueryOrder, QueryReport, QueryStep};
-pub(crate) use self::query::{run, run_as_operator};
 pub(crate) use self::spectrogram::SpectrogramOrder;
 pub use self::spectrogram::{SlowRead, SlowestOrder, SlowestReport, SpectrogramReport, SpectrumSlot};
 

@@ -1,14 +1,16 @@
 //! Executes statements of the dashboard's query box.
 
+use std::net::SocketAddr;
+
 use bytes::{Buf, Bytes};
 use ilion_env::trace::{self, TraceEvent};
 use ilion_protocol::Event;
-use ilion_query::{ClientState, ExecuteOptions, Executed, Outcome, ResultSet};
+use ilion_query::{ClientState, ExecuteOptions, Executed, Identity, Outcome, ResultSet};
 use ilion_types::hex;
 use serde::{Deserialize, Serialize};
 
 use crate::Counted;
-use crate::admin::AdminError;
+use crate::admin::{AdminError, Caller};
 use crate::clients::Clients;
 use crate::node::Node;
 use crate::request::schema_change;
@@ -79,22 +81,14 @@ pub struct QueryColumn {
 }
 
 /// Executes a statement as for any client: returns when its writes are durable, and sends the events of a schema change.
-pub(crate) fn run(node: &Node, clients: &Clients, order: &QueryOrder) -> Result<QueryReport, AdminError> {
-    if node.processor().access().requires_login() {
-        return Err(AdminError::Refused(
-            "the dashboard has no logins, and this node wants one for each statement: use cqlsh -u ROLE"
-                .to_owned(),
-        ));
-    }
-    run_as_operator(node, Some(clients), order)
-}
-
-/// As [`run`], for whoever may use the administration: without a login. `clients` hear of schema changes.
-pub(crate) fn run_as_operator(
+pub(crate) fn run(
     node: &Node,
     clients: Option<&Clients>,
     order: &QueryOrder,
+    caller: &Caller,
 ) -> Result<QueryReport, AdminError> {
+    let without_role = || AdminError::Refused("a statement needs a login".to_owned());
+    let identity = caller.identity().ok_or_else(without_role)?;
     let started_nanos = node.engine().env().monotonic_nanos();
     let damaged = || AdminError::Refused("the paging state is damaged".to_owned());
     let paging_state = match &order.paging_state {
@@ -110,7 +104,7 @@ pub(crate) fn run_as_operator(
     if order.trace {
         trace::begin();
     }
-    let executed = execute(node, &order.cql, &options);
+    let executed = execute(node, identity, caller.address(), &order.cql, &options);
     let mut report = QueryReport {
         trace: trace::finish().into_iter().map(QueryStep::from).collect(),
         ..QueryReport::default()
@@ -142,10 +136,19 @@ pub(crate) fn run_as_operator(
 }
 
 /// Executes a statement and counts its costs for `system_views.statements`.
-fn execute(node: &Node, cql: &str, options: &ExecuteOptions) -> Result<Executed, AdminError> {
+fn execute(
+    node: &Node,
+    identity: Identity,
+    source: Option<SocketAddr>,
+    cql: &str,
+    options: &ExecuteOptions,
+) -> Result<Executed, AdminError> {
     let counted = Counted::begin(node);
-    let mut client = ClientState::default();
-    let mut executed = execute_durably(node, &mut client, cql, options);
+    let mut client = ClientState {
+        identity,
+        ..ClientState::default()
+    };
+    let mut executed = execute_durably(node, &mut client, source, cql, options);
     let shape = executed.as_mut().ok().and_then(|executed| executed.shape.take());
     let keyspace = options.keyspace.as_deref();
     let shape = shape.unwrap_or_else(|| node.processor().shape_of(&client, cql, keyspace));
@@ -157,13 +160,14 @@ fn execute(node: &Node, cql: &str, options: &ExecuteOptions) -> Result<Executed,
 fn execute_durably(
     node: &Node,
     client: &mut ClientState,
+    source: Option<SocketAddr>,
     cql: &str,
     options: &ExecuteOptions,
 ) -> Result<Executed, AdminError> {
     let executed = node.processor().query(client, cql, options);
     let keyspace = options.keyspace.as_deref();
     node.auditor()
-        .of_dashboard(client, cql, keyspace, executed.as_ref().err());
+        .of_dashboard(client, source, cql, keyspace, executed.as_ref().err());
     let executed = executed.map_err(|error| AdminError::Refused(error.to_string()))?;
     if executed.durable_at.is_some() {
         node.wait_durable(&executed)

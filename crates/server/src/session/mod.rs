@@ -5,7 +5,7 @@
 //! sends. All of it counts in the budget of all clients, too (`client_memory`).
 
 mod outbox;
-mod told;
+mod sent_metadata;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::client_facts::ClientFacts;
 use crate::client_memory::Account;
 use crate::socket::Socket;
 use outbox::{Outbox, Remainder};
-use told::Told;
+use sent_metadata::SentMetadata;
 
 /// The format of bytes on the wire after STARTUP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +175,7 @@ pub(crate) struct Session {
     pub request_count: AtomicU64,
     /// Bits of [`EventKind`]s.
     events: AtomicU8,
-    pub told: Told,
+    pub sent_metadata: SentMetadata,
 }
 
 /// Who sends the bytes that [`Session::deliver`] queues.
@@ -212,7 +212,7 @@ impl Session {
             request_bytes: AtomicUsize::new(0),
             request_count: AtomicU64::new(0),
             events: AtomicU8::new(0),
-            told: Told::default(),
+            sent_metadata: SentMetadata::default(),
         }
     }
 

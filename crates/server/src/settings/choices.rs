@@ -14,6 +14,52 @@ choices!(CommitLogSync, "When a write is acknowledged (`commitlog_sync`).", {
     Group = "group",
 });
 
+choices!(LogFormat, "How lines of the log look (`log_format`).", {
+    /// For people.
+    Text = "text",
+    /// A JSON object each.
+    Json = "json",
+});
+
+choices!(LogTarget, "A place for the log (in `log_to`).", {
+    /// Standard error.
+    Stderr = "stderr",
+    /// Files in `log_directory`.
+    File = "file",
+    /// The journal of systemd.
+    Journal = "journal",
+});
+
+/// Places for the log; `none` is the empty list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogTargets(Vec<LogTarget>);
+
+impl LogTargets {
+    /// Each of them once.
+    pub fn targets(&self) -> impl Iterator<Item = LogTarget> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl Form for LogTargets {
+    fn parse(text: &str) -> Result<Self, String> {
+        let names = Names::parse(text)?;
+        let mut targets = Vec::new();
+        for name in &names.0 {
+            let target =
+                LogTarget::parse(name).map_err(|expected| format!("{expected}, or several with commas"))?;
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+        Ok(Self(targets))
+    }
+
+    fn print(&self) -> String {
+        Names(self.0.iter().map(Form::print).collect()).print()
+    }
+}
+
 choices!(SSTableFormat, "Format of the SSTables that are written (`sstable_format`).", {
     /// BIG of Cassandra 4.0 and later.
     Nb = "nb",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{ENVIRONMENT_PREFIX, FOREIGN, Fate, SETTINGS};
+use super::{ENVIRONMENT_PREFIX, FOREIGN, Fate, LIVE, SETTINGS};
 
 /// The text of `docs/settings.md`.
 pub fn document() -> String {
@@ -15,11 +15,22 @@ pub fn document() -> String {
          `500ms`; sizes `16MiB`; rates `64MiB/s`. Old names of Cassandra with a unit in them \
          (`commitlog_segment_size_in_mb`) work too, and a stock \
          cassandra.yaml of 4.0, 4.1 or 5.0 starts a node.\n\n\
+         A setting with a star can be changed while the node runs, until the next start: `UPDATE system_views.settings SET value = \
+         '10s' WHERE name = 'read_request_timeout'`, the setters of nodetool, or the file and `ilion reload` \
+         ([operating.md](operating.md#settings-at-run-time)).\n\n\
          | setting | default | meaning |\n| --- | --- | --- |\n"
     );
     for setting in SETTINGS {
         let meaning = setting.document.trim().replace('|', "\\|");
-        let _ = writeln!(text, "| `{}` | `{}` | {meaning} |", setting.name, setting.default);
+        let star = match LIVE.contains(&setting.name) {
+            true => "\\*",
+            false => "",
+        };
+        let _ = writeln!(
+            text,
+            "| `{}`{star} | `{}` | {meaning} |",
+            setting.name, setting.default
+        );
     }
     text.push_str("\n## Settings of Cassandra without use here\n\n");
     for foreign in FOREIGN {

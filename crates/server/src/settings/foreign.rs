@@ -43,13 +43,11 @@ pub const FOREIGN: &[Foreign] = &[
     },
     Foreign {
         names: &[
-            "client_encryption_options_keystore_password",
-            "client_encryption_options_truststore_password",
             "client_encryption_options_store_type",
             "client_encryption_options_algorithm",
         ],
         fate: Fate::PassedOver,
-        reason: "keys and certificates are read from PEM files without a password",
+        reason: "files of keys and certificates tell what they are: PEM or PKCS#12",
     },
     Foreign {
         names: &[
@@ -382,7 +380,6 @@ pub const FOREIGN: &[Foreign] = &[
             "transparent_data_encryption_options",
             "cdc_enabled",
             "transient_replication_enabled",
-            "native_transport_port_ssl",
             "local_system_data_file_directory",
             "partition_denylist_enabled",
         ],

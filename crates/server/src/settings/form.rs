@@ -141,6 +141,14 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Form::parse(text)
 }
 
+/// Parses a size as settings have it.
+///
+/// # Errors
+/// The text says what was expected.
+pub fn parse_size(text: &str) -> Result<Size, String> {
+    Form::parse(text)
+}
+
 impl Form for Duration {
     fn parse(text: &str) -> Result<Self, String> {
         parse_quantity(text, &DURATION_UNITS)
@@ -202,6 +210,33 @@ impl Form for bool {
 
     fn print(&self) -> String {
         self.to_string()
+    }
+}
+
+/// A password. It is never shown, so it is not in `system_views.settings`, in logs and in error messages.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The password itself.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Form for Secret {
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self(text.to_owned()))
+    }
+
+    fn print(&self) -> String {
+        "(hidden)".to_owned()
     }
 }
 

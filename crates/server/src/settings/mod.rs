@@ -11,6 +11,7 @@ mod compaction;
 mod document;
 mod file;
 mod foreign;
+mod live;
 mod table;
 
 use std::collections::BTreeMap;
@@ -23,13 +24,16 @@ use crate::superuser;
 
 pub use choices::{
     AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
-    ClientCertificates, CommitLogSync, NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat,
-    SSTableLookup, StorageCompatibility,
+    ClientCertificates, CommitLogSync, LogFormat, LogTarget, LogTargets, NetworkAuthorizer, RoleManager,
+    RollCycle, SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 pub use compaction::DefaultCompaction;
 pub use document::document;
 pub use foreign::{FOREIGN, Fate, Foreign};
-pub use form::{Limit, LogFilter, Names, Rate, Size, Umask, parse_address, parse_duration};
+pub use form::{
+    Limit, LogFilter, Names, Rate, Secret, Size, Umask, parse_address, parse_duration, parse_size,
+};
+pub use live::LIVE;
 pub use table::{SETTINGS, Setting, Settings};
 
 /// Largest settings file.

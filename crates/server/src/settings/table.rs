@@ -12,11 +12,11 @@ use ilion_types::Partitioner;
 
 use super::choices::{
     AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
-    ClientCertificates, CommitLogSync, NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat,
-    SSTableLookup, StorageCompatibility,
+    ClientCertificates, CommitLogSync, LogFormat, LogTargets, NetworkAuthorizer, RoleManager, RollCycle,
+    SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
-use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
+use super::form::{Form, Limit, LogFilter, Names, Rate, Secret, Size, Umask};
 
 /// Description of one setting.
 pub struct Setting {
@@ -30,6 +30,14 @@ pub struct Setting {
     pub(super) legacy: &'static [(&'static str, &'static str)],
     pub(super) parse: fn(&mut Settings, &str) -> Result<(), String>,
     pub(super) print: fn(&Settings) -> String,
+}
+
+impl Setting {
+    /// Copies its value.
+    pub(crate) fn copy(&self, from: &Settings, to: &mut Settings) {
+        let copied = (self.parse)(to, &(self.print)(from));
+        debug_assert!(copied.is_ok(), "what is printed parses");
+    }
 }
 
 macro_rules! settings {
@@ -100,6 +108,8 @@ settings! {
     listen_address: Option<IpAddr> = "auto";
     /// Port of CQL clients; 0 takes a free one.
     native_transport_port: u16 = "9042";
+    /// A second port of CQL clients, which is encrypted as `client_encryption_options` says, while the first one is not; 0 takes a free one. auto: there is one port. Deprecated, as in Cassandra: `optional` needs no second port.
+    native_transport_port_ssl: Option<u16> = "auto";
     /// Longest request of v3 and v4; a longer one is skipped and refused (0x2200), and takes no memory.
     native_transport_max_frame_size: Size = "16MiB", was "native_transport_max_frame_size_in_mb" in "MiB";
     /// The same for v5. auto: half of `commitlog_segment_size`, or less if fewer bytes may be in flight.
@@ -141,20 +151,32 @@ settings! {
     native_transport_send_queue_capacity: Size = "8MiB";
     /// Port of dashboard, metrics and administration; 0 takes a free one.
     admin_port: u16 = "9043";
-    /// Address of that port. Any but the loopback address needs `admin_token_file`.
+    /// Address of that port. Any but the loopback address needs an `authenticator` and encryption, or `admin_token_file`.
     admin_address: IpAddr = "127.0.0.1";
-    /// File whose first line is the token that dashboard, metrics and administration require. auto: no token, for this machine only.
+    /// File whose first line is a token for programs: who shows it may use metrics and administration without a login. auto: no token. Without `authenticator` everybody must show it, if there is one.
     admin_token_file: Option<PathBuf> = "auto";
+    /// Names by which browsers reach that port while clients must log in, beside IP addresses and localhost: requests for other names are refused (DNS rebinding).
+    admin_host_names: Names = "none";
+    /// Encrypts that port with TLS. auto: if `admin_address` is reached by other machines and `client_encryption_options` is enabled. In the file, this and the next two are a block, `admin_encryption_options: {enabled: true, ...}`.
+    admin_encryption_options_enabled: Option<bool> = "auto";
+    /// As the one of `client_encryption_options`, for that port. auto: the same file.
+    admin_encryption_options_keystore: Option<PathBuf> = "auto";
+    /// Password of this keystore, if it is PKCS#12.
+    admin_encryption_options_keystore_password: Option<Secret> = "auto";
     /// An HTTP request that is not complete after this time is refused, and a connection without a request is closed.
     admin_timeout: Duration = "30s";
-    /// Encrypts client connections with TLS. In the file, this and the next five are a block, `client_encryption_options: {enabled: true, ...}`.
+    /// Encrypts client connections with TLS. In the file, this and the next seven are a block, `client_encryption_options: {enabled: true, ...}`.
     client_encryption_options_enabled: bool = "false";
     /// Clients may also connect without encryption, on the same port.
     client_encryption_options_optional: bool = "false";
-    /// PEM file with the certificate of the node, those of its issuers, and its private key without a password. A changed file is read again when a client connects.
+    /// File with the certificate of the node, those of its issuers, and its private key: PEM without a password, or PKCS#12. A changed file is read again when a client connects.
     client_encryption_options_keystore: PathBuf = "conf/.keystore";
-    /// PEM file with the certificates of those who issue certificates to clients; for `require_client_auth`.
+    /// Password of a PKCS#12 keystore.
+    client_encryption_options_keystore_password: Option<Secret> = "auto";
+    /// File with the certificates of those who issue certificates to clients, PEM or PKCS#12; for `require_client_auth`.
     client_encryption_options_truststore: PathBuf = "conf/.truststore";
+    /// Password of a PKCS#12 truststore.
+    client_encryption_options_truststore_password: Option<Secret> = "auto";
     /// Whether clients must show a certificate: false, true, or optional (checked if there is one).
     client_encryption_options_require_client_auth: ClientCertificates = "false";
     /// TLSv1.2, TLSv1.3; none: both.
@@ -474,6 +496,10 @@ settings! {
     trace_type_query_ttl: Duration = "1d", was "tracetype_query_ttl" in "s";
     /// What is logged, as a filter of `tracing`: info, debug, or ilion_server=debug,info.
     log_level: LogFilter = "info";
+    /// Where the log goes: stderr, file (in `log_directory`), journal (of systemd), separated by commas; none: nowhere.
+    log_to: LogTargets = "stderr, file";
+    /// Lines of the log on stderr and in files: text, or json.
+    log_format: LogFormat = "text";
 }
 
 impl Settings {

@@ -9,10 +9,10 @@ use crate::costs::{Histogram, OperationKind, RecentRates, StatementCosts, TableC
 pub(super) type Pick = fn(&TableCosts) -> Histogram;
 
 /// Tables by keyspace and name.
-type Names = Vec<(String, String)>;
+type TableNames = Vec<(String, String)>;
 
 /// All stored tables: each has a row, even without statements.
-pub(super) fn stored(engine: &Engine) -> Names {
+pub(super) fn stored(engine: &Engine) -> TableNames {
     let tables = engine.tables();
     let schemas = tables.iter().map(|store| store.schema());
     schemas
@@ -24,7 +24,7 @@ pub(super) fn stored(engine: &Engine) -> Names {
 pub(super) fn latency(
     costs: &StatementCosts,
     rates: &RecentRates,
-    tables: Names,
+    tables: TableNames,
     of: Pick,
     kind: OperationKind,
 ) -> Vec<VirtualRow> {
@@ -37,14 +37,14 @@ pub(super) fn latency(
 }
 
 /// Counts, of the histogram that `of` selects.
-pub(super) fn count(costs: &StatementCosts, tables: Names, of: Pick) -> Vec<VirtualRow> {
+pub(super) fn count(costs: &StatementCosts, tables: TableNames, of: Pick) -> Vec<VirtualRow> {
     let rows = rows(costs, &tables, of, ["p50th", "p99th", "max"], 1.0);
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
 fn rows(
     costs: &StatementCosts,
-    tables: &Names,
+    tables: &TableNames,
     of: Pick,
     [p50, p99, max]: [&str; 3],
     unit: f64,

@@ -138,6 +138,16 @@ impl LocalNode {
         Ok(node)
     }
 
+    /// What the settings and the data directory say of it.
+    pub(crate) fn facts(&self) -> &NodeFacts {
+        &self.facts
+    }
+
+    /// The version of Cassandra that clients are told.
+    pub(crate) fn release_version(&self) -> &str {
+        &self.release_version
+    }
+
     /// The id of the node.
     pub fn host_id(&self) -> Uuid {
         self.host_id
@@ -163,7 +173,7 @@ impl LocalNode {
     }
 
     /// Its tokens, as `system.local` has them.
-    pub(super) fn tokens(&self) -> &[String] {
+    pub(crate) fn tokens(&self) -> &[String] {
         &self.tokens
     }
 

@@ -6,6 +6,7 @@
 //! | `estimates` | sizes of tables by range of the ring, computed when read |
 //! | `indexes`, `sstable_indexes` | secondary indexes, as tables of `system_views` |
 //! | `local` | `system.local`: this node, stored |
+//! | `settings` | `system_views.settings`, which can be updated |
 //! | `views` | `system_views`, computed when read |
 //! | `virtual_schema` | `system_virtual_schema`, computed when read |
 //! | `statements`, `latencies` | `system_views.statements`, and the same by table as Cassandra has it |
@@ -20,6 +21,7 @@ mod estimates;
 mod indexes;
 mod latencies;
 mod local;
+mod settings;
 mod sstable_indexes;
 mod statements;
 mod traces;
@@ -35,10 +37,12 @@ use ilion_schema::TableId;
 
 use crate::clients::Clients;
 use crate::costs::{OperationKind, RecentRates, StatementCosts};
+use crate::live::LiveSettings;
 use crate::recent_log;
 use crate::settings::Settings;
 
 use latencies::Pick;
+use settings::SettingsTable;
 pub(crate) use traces::StoredTraces;
 
 pub use local::{CQL_VERSION, LocalError, LocalNode, NodeFacts, RELEASE_VERSION};
@@ -73,8 +77,6 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
         let engine: Weak<Engine> = Arc::downgrade(engine);
         move || engine.upgrade().map(|engine| rows(&engine)).unwrap_or_default()
     };
-    let all = settings.clone();
-    add(engine, "system_views", "settings", move || views::settings(&all));
     add(
         engine,
         "system_views",
@@ -169,6 +171,12 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
         "columns",
         of_engine(|engine| virtual_schema::columns(&engine.schema())),
     );
+}
+
+/// Registers `settings`, which can be updated.
+pub(crate) fn register_settings(engine: &Engine, settings: &Arc<LiveSettings>) {
+    let id = TableId::of_system_table("system_views", "settings");
+    engine.register_virtual_table(id, Arc::new(SettingsTable(settings.clone())));
 }
 
 /// Registers the virtual tables about costs of statements, and the one about caches.

@@ -1,4 +1,4 @@
-//! `system_views` about settings, clients, caches, thread pools, queries, compactions and sizes.
+//! `system_views` about clients, caches, thread pools, queries, compactions and sizes.
 
 use bytes::Bytes;
 use ilion_engine::{CacheFacts, CompactionFacts, EngineFacts, SnapshotFacts, TableFacts, VirtualRow};
@@ -8,18 +8,6 @@ use crate::client_facts::ClientFacts;
 use crate::clients::PoolFacts;
 use crate::costs::RecentRates;
 use crate::queues::RunningRequest;
-use crate::settings::Settings;
-
-pub(super) fn settings(settings: &Settings) -> Vec<VirtualRow> {
-    settings
-        .printed()
-        .map(|(name, value)| VirtualRow {
-            partition_key: vec![text(name)],
-            clustering: Vec::new(),
-            cells: vec![cell("value", text(&value))],
-        })
-        .collect()
-}
 
 pub(super) fn clients(clients: &[ClientFacts]) -> Vec<VirtualRow> {
     clients.iter().map(client).collect()

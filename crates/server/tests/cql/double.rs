@@ -14,7 +14,7 @@ use ilion_query::{
 use ilion_schema::{ChangeKind, EventTarget, SchemaEvent};
 use ilion_server::settings::Settings;
 use ilion_server::{
-    Auditor, Durability, DurableCallback, Entrance, LoginCheck, NoListener, NoLog, NoLogins, Port, Server,
+    Auditor, ClientPorts, Durability, DurableCallback, LoginCheck, NoListener, NoLog, NoLogins, Server,
     ServerOptions, Services, Statements,
 };
 use ilion_types::CqlType;
@@ -75,8 +75,8 @@ fn start_over(
         observers: Default::default(),
         auditor: Arc::new(Auditor::new(env.shared(), options.address.ip())),
     };
-    let port = Port::take(Entrance::Clients, options.address).unwrap();
-    let server = Server::start(port, &options, services).unwrap();
+    let ports = ClientPorts::take(&options).unwrap();
+    let server = Server::start(ports, &options, services).unwrap();
     Setup {
         server,
         env,

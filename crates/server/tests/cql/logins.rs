@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use ilion_env::Seeded;
 use ilion_protocol::{
     Compression, ErrorDetail, EventKind, Prepare, Register, Request, Response, Startup, Version,
 };
@@ -258,15 +259,12 @@ fn the_time_for_the_login_ends_with_it() {
     works(&mut ready);
 }
 
-/// A small generator: the test must not depend on more.
-struct Random(u64);
+/// The random choices of a seed.
+struct Random(Seeded);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % bound as u64).unwrap()
+        usize::try_from(self.0.below(bound as u64)).unwrap()
     }
 
     fn request(&mut self) -> Request {
@@ -292,7 +290,7 @@ impl Random {
 fn requests_in_any_order_get_nothing_without_a_login() {
     let seed = std::env::var("SEED").map_or(7, |seed| seed.parse().unwrap());
     println!("SEED={seed}");
-    let mut random = Random(seed);
+    let mut random = Random(Seeded::new(seed));
     let door = start();
     let (mut with_login, mut without) = (0, 0);
     for round in 0..600 {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use ilion_env::Env;
 use ilion_protocol::{Event, EventKind, Version};
 use ilion_server::admin::{
-    Access, AdminClient, AdminDoor, ClientError, CompactionReport, EngineAdmin, ExportReport, ImportReport,
-    InfoReport, StatementsReport, StatusReport, TableHistogramsReport, TableStatsReport,
+    AdminClient, AdminDoor, ClientError, CompactionReport, DoorOptions, EngineAdmin, ExportReport,
+    ImportReport, InfoReport, StatementsReport, StatusReport, TableHistogramsReport, TableStatsReport,
     TraceProbabilityReport,
 };
 use ilion_server::dashboard::{SlowestReport, SpectrogramReport};
@@ -26,7 +26,8 @@ pub fn open(setup: &Setup) -> (AdminDoor, AdminClient) {
 fn open_with(setup: &Setup, timeout: Duration) -> (AdminDoor, AdminClient) {
     let admin = EngineAdmin::new(&setup.node, &setup.server, &setup.settings);
     let port = Port::take(Entrance::Administration, ([127, 0, 0, 1], 0).into()).unwrap();
-    let door = AdminDoor::open(port, Access::of_this_machine(), Arc::new(admin), timeout).unwrap();
+    let options = DoorOptions::of_this_machine(timeout);
+    let door = AdminDoor::open(port, options, None, Arc::new(admin)).unwrap();
     let client = AdminClient::new(door.address());
     (door, client)
 }
@@ -41,7 +42,8 @@ fn whoever_comes_from_this_machine_is_let_in_by_any_loopback_address() {
             assert!(address.is_ipv6(), "{address}");
             continue;
         };
-        let door = AdminDoor::open(port, Access::of_this_machine(), Arc::new(admin()), TIMEOUT).unwrap();
+        let options = DoorOptions::of_this_machine(TIMEOUT);
+        let door = AdminDoor::open(port, options, None, Arc::new(admin())).unwrap();
         let client = AdminClient::new(door.address());
         let status: StatusReport = client.get("/admin/status").unwrap();
         assert_eq!(status.clients, 0);

@@ -16,7 +16,7 @@ use crate::{Setup, start_with};
 
 const CLIENTS_CA: &[u8] = include_bytes!("../../testdata/tls/clients-ca.pem");
 const ALICE: &[u8] = include_bytes!("../../testdata/tls/alice.pem");
-const ROBOT: &[u8] = include_bytes!("../../testdata/tls/robot.pem");
+pub const ROBOT: &[u8] = include_bytes!("../../testdata/tls/robot.pem");
 
 fn asks_certificates(settings: &mut Settings) {
     encrypts(settings);
@@ -26,7 +26,7 @@ fn asks_certificates(settings: &mut Settings) {
     settings.auth_bcrypt_work_factor = 4;
 }
 
-fn start(adjust: impl FnOnce(&mut Settings)) -> Setup {
+pub fn start(adjust: impl FnOnce(&mut Settings)) -> Setup {
     let env = env();
     let issuers = [CA, CLIENTS_CA].concat();
     env.write_atomically(Path::new(TRUSTSTORE), &issuers).unwrap();
@@ -47,7 +47,7 @@ fn with_certificate(setup: &Setup, pem: &[u8]) -> Encrypted {
 }
 
 /// Logged in as the superuser, by password.
-fn root(setup: &Setup) -> Encrypted {
+pub fn root(setup: &Setup) -> Encrypted {
     let mut root = without_certificate(setup);
     assert!(matches!(root.startup(None), Response::Authenticate(_)));
     let answer = root.ask(credentials(ROOT.0, ROOT.1));
@@ -55,7 +55,7 @@ fn root(setup: &Setup) -> Encrypted {
     root
 }
 
-fn run(client: &mut Encrypted, text: &str) {
+pub fn run(client: &mut Encrypted, text: &str) {
     let answer = client.query(text);
     assert!(matches!(answer, Response::Result(_)), "{text}: {answer:?}");
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ilion_env::{Env, MemEnv};
 use ilion_protocol::{Compression, Response, Version};
-use ilion_server::settings::{ClientCertificates, Settings};
+use ilion_server::settings::{ClientCertificates, Loaded, Settings};
 use ilion_server::{Node, ServerOptions};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -22,7 +22,11 @@ pub const CA: &[u8] = include_bytes!("../../testdata/tls/ca.pem");
 const NODE: &[u8] = include_bytes!("../../testdata/tls/node.pem");
 const OTHER_NODE: &[u8] = include_bytes!("../../testdata/tls/node2.pem");
 const CLIENT: &[u8] = include_bytes!("../../testdata/tls/client.pem");
-const PKCS12: &[u8] = include_bytes!("../../testdata/tls/node.p12");
+const PKCS12: &[u8] = include_bytes!("../../testdata/tls/java.p12");
+const EXPIRY_CA: &[u8] = include_bytes!("../../testdata/tls/expiry-ca.pem");
+const EXPIRED_NODE: &[u8] = include_bytes!("../../testdata/tls/expired-node.pem");
+const OTHER_HOST: &[u8] = include_bytes!("../../testdata/tls/other-host.pem");
+const EXPIRED_CLIENT: &[u8] = include_bytes!("../../testdata/tls/expired-client.pem");
 
 const KEYSTORE: &str = "/tls/node.pem";
 pub const TRUSTSTORE: &str = "/tls/ca.pem";
@@ -55,8 +59,16 @@ fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
 }
 
 pub fn config(version: &'static SupportedProtocolVersion, shown: Option<&[u8]>) -> ClientConfig {
+    config_trusting(CA, version, shown)
+}
+
+fn config_trusting(
+    issuers: &[u8],
+    version: &'static SupportedProtocolVersion,
+    shown: Option<&[u8]>,
+) -> ClientConfig {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(certificates(CA));
+    roots.add_parsable_certificates(certificates(issuers));
     let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_protocol_versions(&[version])
         .unwrap()
@@ -185,6 +197,55 @@ fn who_does_not_encrypt_is_refused_unless_that_is_optional() {
 }
 
 #[test]
+fn a_second_port_is_encrypted_while_the_first_is_not() {
+    let setup = start(|settings| settings.native_transport_port_ssl = Some(0));
+    make_table(&mut setup.client(Version::V5));
+    let address = setup.server.encrypted_address().unwrap();
+    let mut client = connect(address, config(&TLS13, None));
+    assert_eq!(client.startup(None), Response::Ready);
+    assert!(matches!(client.query("SELECT * FROM ks.t"), Response::Result(_)));
+    let mut plain = patient(TcpStream::connect(address).unwrap());
+    plain.write_all(&OPTIONS).unwrap();
+    let mut answer = Vec::new();
+    let _ = plain.read_to_end(&mut answer);
+    assert!(answer.is_empty() || answer[0] == 0x15, "{answer:?}");
+    // Both are closed when the server stops.
+    setup.server.stop(std::time::Duration::from_secs(5));
+    assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn one_number_for_both_ports_is_one_encrypted_port_and_without_encryption_there_is_no_second() {
+    let of = |plain, encrypted| {
+        let settings = Settings {
+            native_transport_port: plain,
+            native_transport_port_ssl: encrypted,
+            ..Settings::default()
+        };
+        ServerOptions::of(&settings)
+            .encrypted_address
+            .map(|address| address.port())
+    };
+    assert_eq!(of(9042, Some(9042)), None);
+    assert_eq!(of(9042, Some(9142)), Some(9142));
+    assert_eq!(of(9042, None), None);
+    let settings = Settings {
+        directory: "/ilion".into(),
+        native_transport_port_ssl: Some(9142),
+        ..Settings::default()
+    };
+    let refused = Node::open(Arc::new(MemEnv::new(1)), &settings)
+        .err()
+        .expect("it starts");
+    assert!(
+        refused.to_string().contains(
+            "Encryption must be enabled in client_encryption_options for native_transport_port_ssl"
+        ),
+        "{refused}"
+    );
+}
+
+#[test]
 fn clients_show_certificates_where_they_must() {
     for (asked, is_taken_without) in [
         (ClientCertificates::Required, false),
@@ -235,10 +296,10 @@ fn files_that_cannot_be_used_are_named_at_the_start() {
         env
     };
     let as_is = |_: &mut Settings| ();
-    let converted = problem(&with(PKCS12), &as_is);
+    let locked = problem(&with(PKCS12), &as_is);
     assert!(
-        converted.contains("openssl pkcs12 -in /tls/node.pem -out node.pem -nodes"),
-        "{converted}"
+        locked.contains("/tls/node.pem: the PKCS#12 keystore cannot be opened"),
+        "{locked}"
     );
     let java = problem(&with(&[0xFE, 0xED, 0xFE, 0xED, 0, 0, 0, 2]), &as_is);
     assert!(
@@ -268,6 +329,72 @@ fn files_that_cannot_be_used_are_named_at_the_start() {
         protocol.contains("TLSv1 is none of TLSv1.2, TLSv1.3"),
         "{protocol}"
     );
+}
+
+#[test]
+fn a_keystore_of_java_is_as_good_as_pem() {
+    let env = env();
+    env.write_atomically(Path::new(KEYSTORE), PKCS12).unwrap();
+    let mut loaded = Loaded::default();
+    let name = "client_encryption_options_keystore_password";
+    loaded.set(name, "secret", String::new).unwrap();
+    let password = loaded.settings.client_encryption_options_keystore_password;
+    let setup = start_with(env, |settings| {
+        encrypts(settings);
+        settings.client_encryption_options_keystore_password = password;
+    });
+    let mut client = open(&setup, &TLS13);
+    let answer = client.query(&format!(
+        "SELECT value FROM system_views.settings WHERE name = '{name}'"
+    ));
+    assert_eq!(rows_of(answer).rows().next().unwrap()[0], Some(&b"(hidden)"[..]));
+    assert!(!format!("{:?}", setup.settings).contains("\"secret\""));
+}
+
+/// Why the handshake fails, on either side.
+fn failed_handshake(setup: &Setup, config: ClientConfig) -> String {
+    let mut client = connect(setup.server.address(), config);
+    let mut ask = || {
+        client.stream.write_all(&OPTIONS)?;
+        client.stream.flush()?;
+        match client.stream.read(&mut [0; 64])? {
+            0 => Err(ErrorKind::UnexpectedEof.into()),
+            count => Ok(count),
+        }
+    };
+    let failed: std::io::Result<usize> = ask();
+    failed.expect_err("it succeeds").to_string()
+}
+
+#[test]
+fn expired_certificates_and_those_of_other_hosts_are_refused() {
+    for (shown, why) in [(EXPIRED_NODE, "Expired"), (OTHER_HOST, "NotValidForName")] {
+        let env = env();
+        env.write_atomically(Path::new(KEYSTORE), shown).unwrap();
+        let setup = start_with(env, encrypts);
+        for version in [&TLS13, &TLS12] {
+            let failed = failed_handshake(&setup, config_trusting(EXPIRY_CA, version, None));
+            assert!(
+                failed.contains(why)
+                    || failed.contains(&why.to_lowercase())
+                    || failed.contains("not valid for name"),
+                "{failed}"
+            );
+        }
+    }
+    let env = env();
+    env.write_atomically(Path::new(TRUSTSTORE), EXPIRY_CA).unwrap();
+    let setup = start_with(env, |settings| {
+        encrypts(settings);
+        settings.client_encryption_options_require_client_auth = ClientCertificates::Optional;
+    });
+    for version in [&TLS13, &TLS12] {
+        let failed = failed_handshake(&setup, config(version, Some(EXPIRED_CLIENT)));
+        assert!(failed.contains("CertificateExpired"), "{failed}");
+        // This one comes from an issuer that the node does not trust.
+        let failed = failed_handshake(&setup, config(version, Some(CLIENT)));
+        assert!(failed.contains("UnknownCA"), "{failed}");
+    }
 }
 
 #[test]

@@ -112,13 +112,28 @@ impl ChunkCache {
     #[inline]
     pub(super) fn lookup(&self, file: u64, chunk: u64) -> Option<Bytes> {
         let found = self.chunks.get(&ChunkKey { file, chunk });
-        let counter = if found.is_some() { &self.hits } else { &self.misses };
-        counter.fetch_add(1, Relaxed);
-        if let Some(chunk) = &found {
-            cost::add(Count::CachedChunks, 1);
-            cost::add(Count::CachedBytes, chunk.len() as u64);
+        match &found {
+            Some(chunk) => self.count_hit(chunk),
+            None => {
+                self.misses.fetch_add(1, Relaxed);
+            }
         }
         found
+    }
+
+    /// The same for a chunk that may not be needed: a miss is not counted.
+    #[inline]
+    pub(super) fn lookup_ahead(&self, file: u64, chunk: u64) -> Option<Bytes> {
+        let found = self.chunks.get(&ChunkKey { file, chunk })?;
+        self.count_hit(&found);
+        Some(found)
+    }
+
+    #[inline]
+    fn count_hit(&self, chunk: &Bytes) {
+        self.hits.fetch_add(1, Relaxed);
+        cost::add(Count::CachedChunks, 1);
+        cost::add(Count::CachedBytes, chunk.len() as u64);
     }
 
     pub(super) fn insert(&self, file: u64, chunk: u64, bytes: Bytes) {

@@ -215,6 +215,13 @@ impl ChunkReader {
         Ok((start, chunk))
     }
 
+    /// The chunk that contains `position`, and the chunk's start, if it is cached. No I/O.
+    pub(crate) fn cached_chunk_at(&self, position: u64) -> Option<(u64, Bytes)> {
+        let index = position / u64::from(self.chunk_length);
+        let chunk = self.cache.as_ref()?.lookup_ahead(self.cache_file, index)?;
+        Some((index * u64::from(self.chunk_length), chunk))
+    }
+
     /// The chunk that contains `position`, if it is cached; else a run of `count` chunks from there, read at once. For a walk
     /// that has read several chunks already, and for large values. The chunks are added to the cache only while it has room
     /// without evicting others.
@@ -428,7 +435,10 @@ impl ChunkReader {
         for (index, chunk) in (first..).zip(bytes.chunks(self.chunk_length as usize)) {
             if crcs.crcs.get(index as usize) != Some(&crc32(chunk)) {
                 let position = index * u64::from(self.chunk_length);
-                return Err(self.corrupt(position, format!("a chunk with the CRC that {component} says")));
+                return Err(self.corrupt(
+                    position,
+                    format!("a chunk with the CRC that {component} has for it"),
+                ));
             }
         }
         Ok(())

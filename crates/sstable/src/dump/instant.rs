@@ -7,14 +7,14 @@ const NANOS_PER_SEC: i64 = 1_000_000_000;
 
 /// How times are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Times {
+pub enum TimeStyle {
     /// As numbers, as stored.
     Raw,
     /// As ISO 8601.
     Iso,
 }
 
-impl Times {
+impl TimeStyle {
     pub(super) fn micros(self, micros: i64) -> String {
         match self {
             Self::Raw => micros.to_string(),
@@ -58,12 +58,12 @@ mod tests {
 
     #[test]
     fn times_print_as_java_prints_them() {
-        let iso = Times::Iso;
+        let iso = TimeStyle::Iso;
         assert_eq!(iso.micros(1_700_000_000_000_024), "2023-11-14T22:13:20.000024Z");
         assert_eq!(iso.micros(1_700_000_000_120_000), "2023-11-14T22:13:20.120Z");
         assert_eq!(iso.micros(-1), "1969-12-31T23:59:59.999999Z");
         assert_eq!(iso.secs(0), "1970-01-01T00:00:00Z");
         assert_eq!(iso.micros(i64::MAX), "+294247-01-10T04:00:54.854775807Z");
-        assert_eq!(Times::Raw.secs(5), "5");
+        assert_eq!(TimeStyle::Raw.secs(5), "5");
     }
 }

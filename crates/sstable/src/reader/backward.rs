@@ -1,7 +1,7 @@
 //! Reads slices of a partition from the last row to the first.
 //!
-//! Rows can only be decoded forwards. So one block at a time is decoded, and returned from its end. Of large rows, only the
-//! start is read before they are returned. A partition without a row index is one block.
+//! Where rows start can only be found forwards. So one block at a time is walked through for the starts of its rows, and each row is
+//! decoded when it is returned, from the end of the block. A partition without a row index is one block.
 
 use ilion_rows::{DeletionTime, Direction, Marker, Slice, Unfiltered};
 
@@ -27,7 +27,7 @@ pub(super) struct Backward {
 #[derive(Debug)]
 enum Due {
     Unfiltered(Unfiltered),
-    /// A large row, decoded later, that starts at this position.
+    /// A row that starts at this position.
     RowAt(u64),
 }
 
@@ -110,7 +110,7 @@ impl Backward {
             .transpose()
     }
 
-    /// Decodes a block, and fills the buffer with what the slice selects.
+    /// Walks through a block, and fills the buffer with what the slice selects.
     fn load(&mut self, rows: &mut Unfiltereds, slice: &Slice, run: &Run) -> Step<()> {
         let is_first_of_slice = self.blocks.is_done();
         let mut open = run.open_before;
@@ -135,14 +135,11 @@ impl Backward {
             }
             let is_row_found =
                 is_wanted && matches!(head, Head::Row(_)) && slice.is_one_row(&rows.format.comparator);
-            let is_large = is_wanted && rows.is_large(&head);
-            if is_large {
-                self.buffer.push(Due::RowAt(position));
-            }
-            if is_large || !is_wanted {
-                rows.skip(&head)?;
-            } else if let Some(unfiltered) = rows.finish(head)? {
-                self.buffer.push(Due::Unfiltered(reversed(unfiltered)));
+            rows.skip(&head)?;
+            match head {
+                _ if !is_wanted => {}
+                Head::Row(_) => self.buffer.push(Due::RowAt(position)),
+                Head::Marker(marker) => self.buffer.push(Due::Unfiltered(reversed(marker))),
             }
             // The slice can have only this row, so nothing has to be read to find its end.
             if is_row_found {
@@ -177,13 +174,10 @@ fn closing(slice: &Slice, open: DeletionTime) -> Due {
     Due::Unfiltered(Unfiltered::Marker(marker))
 }
 
-fn reversed(unfiltered: Unfiltered) -> Unfiltered {
-    match unfiltered {
-        Unfiltered::Marker(marker) => Unfiltered::Marker(Marker {
-            end: marker.start,
-            start: marker.end,
-            bound: marker.bound,
-        }),
-        row => row,
-    }
+fn reversed(marker: Marker) -> Unfiltered {
+    Unfiltered::Marker(Marker {
+        end: marker.start,
+        start: marker.end,
+        bound: marker.bound,
+    })
 }

@@ -12,4 +12,4 @@ pub(super) struct BlockStart {
 }
 
 /// A block, and the offset of its end from the start of the partition; `None` if it ends with the partition.
-pub(super) type Block = (BlockStart, Option<u64>);
+pub(super) type BlockSpan = (BlockStart, Option<u64>);

@@ -86,10 +86,10 @@ impl IndexWalker {
             let (passed, found) = find_at_hand(window, key);
             self.stream.consume(passed);
             match found {
-                Found::Entry(entry) => return self.take_location(entry).map(Some),
-                Found::Nothing if passed > 0 => {}
+                Some(entry) => return self.take_location(entry).map(Some),
+                None if passed > 0 => {}
                 // The next entry is not wholly in the window, or has a promoted index to skip.
-                Found::Nothing => {
+                None => {
                     if let Some(location) = self.find_next(key)? {
                         return Ok(Some(location));
                     }
@@ -178,23 +178,18 @@ impl<'b> Entry<'b> {
     }
 }
 
-enum Found {
-    Entry(Numbers),
-    Nothing,
-}
-
 /// Searches for `key` in whole entries without promoted index. Returns the size of the entries before it, and the entry.
 #[inline]
-fn find_at_hand(bytes: &[u8], key: &[u8]) -> (usize, Found) {
+fn find_at_hand(bytes: &[u8], key: &[u8]) -> (usize, Option<Numbers>) {
     let mut passed = 0;
     while let Some(entry) = Entry::read(&bytes[passed..]) {
         if entry.key == key {
-            return (passed, Found::Entry(entry.numbers));
+            return (passed, Some(entry.numbers));
         }
         if entry.numbers.promoted_size > 0 {
             break;
         }
         passed += entry.numbers.len;
     }
-    (passed, Found::Nothing)
+    (passed, None)
 }

@@ -39,12 +39,12 @@ pub struct RangeCursor {
 #[derive(Debug)]
 enum Progress {
     Before,
-    Within(Box<Walk>),
+    Within(Box<PartitionWalk>),
     After,
 }
 
 #[derive(Debug)]
-struct Walk {
+struct PartitionWalk {
     reader: PartitionReader,
     /// The index beside the data; `None` if partitions are read from start to end.
     index: Option<Box<IndexCursor>>,
@@ -138,7 +138,7 @@ impl RangeCursor {
             return Ok(false);
         }
         reader.stand_at(map.partition(*rank)?.position);
-        self.progress = Progress::Within(Box::new(Walk { reader, index: None }));
+        self.progress = Progress::Within(Box::new(PartitionWalk { reader, index: None }));
         Ok(true)
     }
 
@@ -156,7 +156,7 @@ impl RangeCursor {
         let reader = self.open_reader()?;
         let begin = self.begin.as_ref();
         let index = self.sstable.index_above(&self.range.start, begin, self.scan)?;
-        let mut walk = Walk {
+        let mut walk = PartitionWalk {
             reader,
             index: Some(Box::new(index)),
         };
@@ -169,7 +169,7 @@ impl RangeCursor {
     }
 }
 
-impl Walk {
+impl PartitionWalk {
     /// The first partition above `bound`: an iteration by a token map may start with some that are not.
     fn advance_above(&mut self, bound: &KeyBound, partitioner: Partitioner) -> Step<Option<Started>> {
         loop {

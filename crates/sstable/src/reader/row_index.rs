@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ilion_rows::{Bound, Slice};
 
 use super::block_index::BlockIndex;
-use super::block_start::{Block, BlockStart};
+use super::block_start::{BlockSpan, BlockStart};
 use super::location::RowIndexAt;
 use super::row_trie::{BlocksBack, RowTrie};
 use crate::row::decode::RowFormat;
@@ -85,7 +85,7 @@ impl Blocks {
     }
 
     /// Takes the last block. `whole` is the offset of the block that is the whole partition.
-    pub(super) fn take_last(&mut self, index: Option<&RowIndex>, whole: u64) -> Result<Option<Block>> {
+    pub(super) fn take_last(&mut self, index: Option<&RowIndex>, whole: u64) -> Result<Option<BlockSpan>> {
         match (self, index) {
             (Self::Whole { is_taken }, _) => {
                 let whole = BlockStart {
@@ -104,7 +104,7 @@ impl Blocks {
     }
 }
 
-fn promoted_block(index: &BlockIndex, at: usize) -> Result<Block> {
+fn promoted_block(index: &BlockIndex, at: usize) -> Result<BlockSpan> {
     let block = index.block(at)?;
     let start = BlockStart {
         offset: block.offset,

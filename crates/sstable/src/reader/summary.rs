@@ -274,7 +274,7 @@ impl SummaryCheck {
             return;
         }
         if *sampled != position || sample != key {
-            let expected = format!("as sample {} an entry of Index.db", self.seen);
+            let expected = format!("an entry of Index.db as sample {}", self.seen);
             findings.push(Error::corrupt(&self.path, HEADER_LEN as u64, expected));
         }
         self.seen += 1;

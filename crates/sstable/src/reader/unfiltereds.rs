@@ -78,16 +78,6 @@ impl Unfiltereds {
         }
     }
 
-    /// True if a row should be read only when it is returned, since its values are in chunks of their own.
-    pub(super) fn is_large(&self, head: &Head) -> bool {
-        match head {
-            Head::Marker(_) => false,
-            Head::Row(row) => {
-                row.parts.is_some() || row.body_size > u64::from(self.stream.chunks().chunk_length())
-            }
-        }
-    }
-
     /// The unfiltered that starts at a position; `None` for a row whose columns were all dropped.
     pub(super) fn read_at(&mut self, position: u64) -> Step<Option<Unfiltered>> {
         self.stream.seek(position);

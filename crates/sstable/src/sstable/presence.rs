@@ -152,15 +152,4 @@ impl SSTable {
         let is_beyond = range.end.token().is_some_and(|end| *end < bound.token);
         (!is_beyond).then_some(Begin::NotBefore { bound, rank })
     }
-
-    /// Approximate number of partitions in a range, from memory; only partitions whose tokens look like those of a bound may be
-    /// miscounted. Without a token map: all partitions, if the range overlaps them.
-    pub fn partition_count_in(&self, range: &KeyRange) -> u64 {
-        if range.misses(self.first_key(), self.last_key()) {
-            return 0;
-        }
-        let count =
-            self.with_token_map(|map| Ok(map.rank(&range.end)?.saturating_sub(map.rank(&range.start)?)));
-        count.unwrap_or(self.estimated_keys())
-    }
 }

@@ -12,7 +12,7 @@ const WIDE_LEN: usize = 10;
 /// Bits beyond those that number the partitions: two that are not the same look alike once in 2048 to 4096 times.
 const SPARE_BITS: u32 = 11;
 
-/// A block at hand.
+/// A block whose bytes are in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block<'b> {
     pub(super) count: usize,
@@ -76,7 +76,7 @@ impl<'b> Block<'b> {
         self.whole(self.codes.get(index)?)
     }
 
-    /// Where a place stands to the codes that the partition may have.
+    /// Compares a token with the codes that the partition may have.
     #[inline]
     pub(super) fn relation(&self, place: Place<'_>, index: usize) -> Option<Ordering> {
         let code = match place {
@@ -155,7 +155,7 @@ impl<'b> Block<'b> {
 
 /// Partitions that will be a block.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct BlockDraft {
     partitions: Vec<Partition>,
     /// Keys, one after another, if they are the order.
     keys: Vec<u8>,
@@ -167,12 +167,12 @@ pub(super) struct Draft {
 /// Partition of a draft.
 #[derive(Clone, Copy, Debug)]
 struct Partition {
-    /// Of its hash; of its key only when the block is full.
+    /// The code of its hash; that of its key is set when the block is full.
     code: u64,
     position: u64,
 }
 
-impl Draft {
+impl BlockDraft {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.partitions.len()

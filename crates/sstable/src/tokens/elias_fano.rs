@@ -4,9 +4,9 @@
 //! sequence := ones_before:u16 *  upper:u64 *  low_bits
 //! ```
 //!
-//! The upper bits have, for each number in turn, a zero for every step of its high part over that of the number before, then
-//! a one: bit `high + index` is the one of number `index`. For every four upper words it is noted how many ones come before.
-//! Nothing here panics, whatever the bytes: what makes no sense is nothing, or a number that makes no sense.
+//! The upper bits have for each number as many zeros as its high part exceeds that of the previous number, then a one: bit `high + index`
+//! is the one of number `index`. `ones_before` counts the ones before each group of four upper words. No bytes make this code panic:
+//! damaged ones give `None` or a wrong number.
 
 use std::ops::Range;
 
@@ -78,7 +78,7 @@ fn encode_upper(numbers: impl Iterator<Item = u64>, shape: Shape, out: &mut Vec<
         .for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
 }
 
-/// The low bits of all numbers, one behind the other, lowest first.
+/// The low bits of all numbers, one after another, lowest first.
 fn encode_low(numbers: impl Iterator<Item = u64>, shape: Shape, out: &mut Vec<u8>) {
     let (mask, count) = (shape.low_mask(), u32::from(shape.low_bits));
     // Bits that are no whole word yet, and how many.
@@ -98,7 +98,7 @@ fn encode_low(numbers: impl Iterator<Item = u64>, shape: Shape, out: &mut Vec<u8
     out.extend_from_slice(&word.to_le_bytes()[..last]);
 }
 
-/// A sequence at hand.
+/// A sequence whose bytes are in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sequence<'b> {
     shape: Shape,
@@ -130,7 +130,7 @@ impl<'b> Sequence<'b> {
         self.upper.get(index).map(|word| u64::from_le_bytes(*word))
     }
 
-    /// Ones before a group of words; nothing beyond the last group.
+    /// Number of ones before a group of words; `None` beyond the last group.
     #[inline]
     fn ones_before(&self, group: usize) -> Option<usize> {
         let ones = self.samples.get(group)?;
@@ -166,7 +166,7 @@ impl<'b> Sequence<'b> {
         }
     }
 
-    /// The number at `index`, of which `bit` is not behind.
+    /// The number at `index`. Requires: `bit` is at or before its one.
     #[inline]
     pub(super) fn get_from(&self, bit: usize, index: usize) -> Option<u64> {
         let mut at = bit / 64;
@@ -195,7 +195,7 @@ impl<'b> Sequence<'b> {
         self.locate(value).0
     }
 
-    /// The numbers that equal `value`, and a bit that is not behind that of the first that is not below, if it is known.
+    /// The numbers that equal `value`; and a bit at or before the one of the first number that is at least `value`, if known.
     #[inline]
     fn locate(&self, value: u64) -> (Range<usize>, Option<usize>) {
         let count = self.shape.count;
@@ -244,7 +244,7 @@ impl<'b> Sequence<'b> {
         }
     }
 
-    /// The place right after so many zeros.
+    /// The position after this many zeros.
     #[inline]
     fn bit_after_zeros(&self, zeros: usize) -> Option<usize> {
         let Some(mut left) = zeros.checked_sub(1) else {

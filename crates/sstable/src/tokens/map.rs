@@ -161,7 +161,7 @@ impl TokenMap {
         Ok((rank, floor))
     }
 
-    /// Where a place stands to partition number `index`: below, above, or so that it may be this one.
+    /// Compares a token with partition number `index`; `Equal` means that it may be that of the partition.
     #[inline]
     pub(super) fn relation(&self, place: Place<'_>, index: u64) -> Result<Ordering> {
         let relation = self.block_of(index, |block, at| block.relation(place, at))?;
@@ -203,7 +203,7 @@ impl TokenMap {
         mapped.ok_or_else(|| self.damaged(index))
     }
 
-    /// A token up to that of partition number `index`: what the map has of it, zeros in place of the rest.
+    /// A lower bound of the token of partition number `index`: the bits that the map has, then zeros.
     pub(crate) fn token_floor(&self, index: u64) -> Result<Token> {
         let floor = self.block_of(index, |block, at| {
             let code = block.code(at)?;
@@ -321,7 +321,7 @@ impl TokenMap {
         Ok(self.pages.bytes(at, len)?)
     }
 
-    /// The last block whose first partition may be below, the first one if there is none.
+    /// The last block whose first partition may be below the token; the first block if there is none.
     #[inline]
     fn last_block_below(&self, place: Place<'_>) -> Result<u64> {
         let below = match place {
@@ -366,7 +366,7 @@ impl TokenMap {
 }
 
 impl Tail {
-    /// True if what it says fits a file whose tail starts at `tail_at`.
+    /// True if its numbers fit a file whose tail starts at `tail_at`.
     fn has_room(&self, tail_at: u64, order: Order) -> bool {
         let blocks = blocks_for(self.partition_count);
         let columns = if order == Order::Bytes { 3 } else { 2 };

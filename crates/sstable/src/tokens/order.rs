@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ilion_types::{Partitioner, Token};
 
-/// What the partitions are ordered by.
+/// The order of the partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Murmur3,
@@ -16,7 +16,7 @@ pub(super) enum Order {
     Bytes,
 }
 
-/// Where a token stands.
+/// A token in the form in which it is compared with codes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place<'t> {
     Code(u64),
@@ -74,7 +74,7 @@ fn hash_of_code(code: u64) -> i64 {
     (code ^ SIGN).cast_signed()
 }
 
-/// Without zeros at the end, which the code of a short key has in place of nothing.
+/// The bytes without the zeros at their end, with which the code of a short key is padded.
 pub(super) fn trimmed(bytes: &[u8]) -> &[u8] {
     let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
     &bytes[..bytes.len() - zeros]

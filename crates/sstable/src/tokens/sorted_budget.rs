@@ -9,7 +9,7 @@ pub struct SortedBudget {
     left_bytes: AtomicU64,
 }
 
-/// A part of it, given back when it is dropped.
+/// A reserved part of the budget, which is returned on drop.
 #[derive(Debug)]
 pub(super) struct Share {
     budget: Arc<SortedBudget>,

@@ -1,4 +1,4 @@
-//! The end of the token map: what the file says of itself, and whose it is.
+//! The tail of the token map: its layout, and the SSTable that it belongs to.
 
 use bytes::Bytes;
 use ilion_codec::{crc32, crc32_extend};
@@ -18,7 +18,7 @@ pub(super) const END_LEN: usize = 16;
 /// Both keys of the largest size.
 const TAIL_LEN_MAX: usize = 2 * (2 + 65_535) + FIXED_LEN;
 
-/// What the file says of itself.
+/// The fields of the tail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tail {
     pub(super) first_key: Bytes,
@@ -28,7 +28,7 @@ pub(super) struct Tail {
     pub(super) data_length: u64,
     /// Bytes of Data.db on disk.
     pub(super) stored_length: u64,
-    /// Of its Statistics.db, see [`fingerprint_of`].
+    /// The fingerprint of Statistics.db, see [`fingerprint_of`].
     pub(super) fingerprint: u32,
     /// Bytes before the page CRCs.
     pub(super) body_length: u64,

@@ -8,7 +8,7 @@ use ilion_env::Env;
 use ilion_types::{Partitioner, Token};
 
 use super::BLOCK_PARTITIONS;
-use super::block::Draft;
+use super::block::BlockDraft;
 use super::order::{Order, Place, code_of_bytes, common_len};
 use super::tail::Tail;
 use crate::Result;
@@ -32,7 +32,7 @@ pub(crate) struct TokenMapWriter {
     pages: PagesWriter,
     path: PathBuf,
     order: Order,
-    draft: Draft,
+    draft: BlockDraft,
     heads: Vec<u64>,
     block_ats: Vec<u64>,
     separators: Vec<u8>,
@@ -52,7 +52,7 @@ impl TokenMapWriter {
             pages: PagesWriter::new(env.create_or_truncate(path)?),
             path: path.to_path_buf(),
             order: Order::of(partitioner),
-            draft: Draft::default(),
+            draft: BlockDraft::default(),
             heads: Vec::new(),
             block_ats: Vec::new(),
             separators: Vec::new(),
@@ -94,8 +94,7 @@ impl TokenMapWriter {
         Ok(self.pages.flush_if_large()?)
     }
 
-    /// Writes what is left and makes it durable. False if there is no map, since its numbers cannot be held: its file is
-    /// gone then.
+    /// Writes the rest, and syncs. Returns false, and removes the file, if there are no partitions, or the format cannot hold the numbers.
     pub(crate) fn finish(mut self, env: &dyn Env, whole: &Whole<'_>) -> Result<bool> {
         if self.draft.len() > 0 {
             self.end_block()?;

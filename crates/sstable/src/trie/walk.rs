@@ -33,11 +33,7 @@ impl Ascending {
         let mut found = node.payload();
         let mut stack = Vec::new();
         for byte in key {
-            let way = node.find(*byte);
-            let child = match way {
-                Ok(slot) => nodes.child(&node, slot)?,
-                Err(_) => None,
-            };
+            let (way, child) = step(&mut nodes, &node, *byte)?;
             let above = way.map_or_else(|slot| slot, |slot| slot + 1);
             push(&mut stack, node, above);
             match child {
@@ -84,6 +80,20 @@ impl Ascending {
     }
 }
 
+/// The slot of the byte in the node, or the one that it would have, and the node there.
+fn step(
+    nodes: &mut Nodes,
+    node: &Node,
+    byte: u8,
+) -> Result<(std::result::Result<usize, usize>, Option<Node>)> {
+    let way = node.find(byte);
+    let child = match way {
+        Ok(slot) => nodes.child(node, slot)?,
+        Err(_) => None,
+    };
+    Ok((way, child))
+}
+
 fn push(stack: &mut Vec<Branch>, node: Node, slot: usize) {
     if slot < node.slots {
         stack.push(Branch { node, slot });
@@ -103,11 +113,7 @@ impl Descending {
         let mut node = nodes.read(root)?;
         let mut stack = Vec::new();
         for byte in key {
-            let way = node.find(*byte);
-            let child = match way {
-                Ok(slot) => nodes.child(&node, slot)?,
-                Err(_) => None,
-            };
+            let (way, child) = step(&mut nodes, &node, *byte)?;
             let slot = way.unwrap_or_else(|slot| slot);
             push_before(&mut stack, node, slot);
             match child {

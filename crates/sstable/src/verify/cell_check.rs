@@ -10,6 +10,7 @@ use ilion_rows::{ClusteringFilter, Data, Row};
 use super::opened::Opened;
 use super::verification::Verification;
 use crate::cells::{CellMap, Entry};
+use crate::error::Step;
 use crate::row::decode::{Head, RowFormat, Unwanted, Wanted};
 use crate::tokens::fingerprint_of;
 use crate::{ChunkReader, Component, DataStream, Result};
@@ -76,12 +77,7 @@ impl CellMapCheck {
             Wanted::of(&self.filter, Unwanted::Times),
             entry.parts,
         );
-        let read = verification
-            .findings
-            .take(read.map_err(|error| *error))?
-            .flatten();
-        self.compare(position, row, read, verification);
-        Ok(())
+        self.compare(position, row, read, verification)
     }
 
     /// Checks the row at `position` of Data.db.
@@ -99,12 +95,7 @@ impl CellMapCheck {
             }
             _ => Ok(None),
         });
-        let read = verification
-            .findings
-            .take(read.map_err(|error| *error))?
-            .flatten();
-        self.compare(position, row, read, verification);
-        Ok(())
+        self.compare(position, row, read, verification)
     }
 
     /// The entry of a position; its first bytes must be those of Data.db.
@@ -126,10 +117,19 @@ impl CellMapCheck {
         Ok(Some(entry))
     }
 
-    fn compare(&self, position: u64, row: &Row, read: Option<Row>, verification: &mut Verification) {
+    fn compare(
+        &self,
+        position: u64,
+        row: &Row,
+        read: Step<Option<Row>>,
+        verification: &mut Verification,
+    ) -> Result<()> {
+        let read = read.map_err(|error| *error);
+        let read = verification.findings.take(read)?.flatten();
         if read.map(without_values) != Some(without_values(row.clone())) {
             self.report(position, verification);
         }
+        Ok(())
     }
 
     fn report(&self, position: u64, verification: &mut Verification) {

@@ -100,7 +100,7 @@ pub(super) fn check_digest(
     };
     let (crc, offset) = digest::crc_of(&*data, on_progress)?;
     if crc != expected {
-        let expected = format!("bytes with the CRC-32 that Digest.crc32 says, {expected}; they have {crc}");
+        let expected = format!("bytes with the CRC-32 in Digest.crc32, {expected}; theirs is {crc}");
         verification.findings.add(data.path(), 0, expected);
     }
     Ok(offset)

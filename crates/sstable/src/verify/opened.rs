@@ -1,4 +1,4 @@
-//! An SSTable whose rows are checked.
+//! The SSTable that is checked, opened.
 
 use std::sync::Arc;
 

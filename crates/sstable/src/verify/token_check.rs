@@ -70,7 +70,7 @@ impl TokenMapCheck {
             Some(Candidates::TooMany) | None => true,
         };
         if !is_there || !is_found {
-            let expected = format!("as partition {index} the one at byte {start} of Data.db");
+            let expected = format!("the partition at byte {start} of Data.db as partition {index}");
             verification.findings.add(&self.path, 0, expected);
         }
         Ok(())

@@ -15,7 +15,7 @@ const BOUND_HEAD_BYTES: usize = 3;
 pub(super) struct ClusteringSpan {
     comparator: ClusteringComparator,
     lens: Vec<FixedLen>,
-    seen: Seen,
+    added: Added,
     /// Set if there are clustering columns, or if it is a marker.
     first: Option<Bound>,
     /// The last one as stored in Data.db, if it is not the first.
@@ -36,8 +36,8 @@ pub(super) enum Reach {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
-    Nothing,
+enum Added {
+    Zero,
     One,
     Many,
 }
@@ -50,7 +50,7 @@ impl ClusteringSpan {
             lens: lens
                 .map(|len| len.and_then(|len| u32::try_from(len).ok()))
                 .collect(),
-            seen: Seen::Nothing,
+            added: Added::Zero,
             first: None,
             last: Slab::default(),
             last_kind: None,
@@ -60,13 +60,13 @@ impl ClusteringSpan {
 
     #[inline]
     pub(super) fn begin_partition(&mut self) {
-        self.seen = Seen::Nothing;
+        self.added = Added::Zero;
     }
 
     /// True if no unfiltered was added since the start of the partition.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.seen == Seen::Nothing
+        self.added == Added::Zero
     }
 
     /// Adds an unfiltered; `clustering` are its values, or its bound, as stored in Data.db.
@@ -78,13 +78,13 @@ impl ClusteringSpan {
             "unfiltereds come in clustering order"
         );
         self.last_kind = kind;
-        if self.seen != Seen::Nothing {
-            self.seen = Seen::Many;
+        if self.added != Added::Zero {
+            self.added = Added::Many;
             self.last.clear();
             self.last.bytes(clustering);
             return;
         }
-        self.seen = Seen::One;
+        self.added = Added::One;
         if kind.is_some() || !self.lens.is_empty() {
             self.first = Some(Bound::new(
                 kind.unwrap_or(BoundKind::InclStart),
@@ -119,13 +119,13 @@ impl ClusteringSpan {
 
     /// The last one: its values, and its kind if it is a marker.
     pub(super) fn last(&self) -> (Values, Option<BoundKind>) {
-        let values = match self.seen {
-            Seen::Many => self.decoded_last(),
-            Seen::One => self
+        let values = match self.added {
+            Added::Many => self.decoded_last(),
+            Added::One => self
                 .first
                 .as_ref()
                 .map_or_else(Values::new, |first| first.values.clone()),
-            Seen::Nothing => Values::new(),
+            Added::Zero => Values::new(),
         };
         (values, self.last_kind)
     }
@@ -155,7 +155,7 @@ impl ClusteringSpan {
 
     #[inline(never)]
     fn reach(&mut self) -> Reach {
-        if self.seen == Seen::One
+        if self.added == Added::One
             && self.last_kind.is_none()
             && let Some(row) = self.first.take()
         {

@@ -8,7 +8,7 @@
 use ilion_codec::Append as _;
 
 use super::component_writer::ComponentWriter;
-use super::trie_draft::{Draft, PayloadBytes};
+use super::trie_draft::{NodeDraft, PayloadBytes};
 use crate::trie::PAGE_BYTES;
 
 const PAGE_LEN: usize = PAGE_BYTES as usize;
@@ -16,14 +16,14 @@ const PAGE_LEN: usize = PAGE_BYTES as usize;
 #[derive(Debug)]
 pub(super) struct TrieBuilder {
     /// Nodes of the last key, the root first; their other children are complete.
-    path: Vec<Draft>,
+    path: Vec<NodeDraft>,
     last_key: Vec<u8>,
 }
 
 impl TrieBuilder {
     pub(super) fn new() -> Self {
         Self {
-            path: vec![Draft::new(0)],
+            path: vec![NodeDraft::new(0)],
             last_key: Vec::new(),
         }
     }
@@ -31,7 +31,7 @@ impl TrieBuilder {
     /// Removes all keys.
     pub(super) fn clear(&mut self) {
         self.path.clear();
-        self.path.push(Draft::new(0));
+        self.path.push(NodeDraft::new(0));
         self.last_key.clear();
     }
 
@@ -47,7 +47,7 @@ impl TrieBuilder {
             self.complete_last(out);
         }
         self.path
-            .extend(key[common..].iter().map(|byte| Draft::new(*byte)));
+            .extend(key[common..].iter().map(|byte| NodeDraft::new(*byte)));
         if let Some(node) = self.path.last_mut() {
             node.payload = payload;
         }
@@ -60,7 +60,7 @@ impl TrieBuilder {
         while self.path.len() > 1 {
             self.complete_last(out);
         }
-        let mut root = self.path.pop().unwrap_or_else(|| Draft::new(0));
+        let mut root = self.path.pop().unwrap_or_else(|| NodeDraft::new(0));
         complete(&mut root, out);
         make_fit(&mut root, out);
         self.clear();
@@ -79,21 +79,21 @@ impl TrieBuilder {
 }
 
 /// Called when all children are known: if the node and its branch do not fit a page, writes the branch.
-fn complete(node: &mut Draft, out: &mut ComponentWriter) {
-    node.branch_len = node.children.iter().map(Draft::total_len).sum();
+fn complete(node: &mut NodeDraft, out: &mut ComponentWriter) {
+    node.branch_len = node.children.iter().map(NodeDraft::total_len).sum();
     let len = node.len_at(out.position());
     if len + node.branch_len >= PAGE_LEN {
         return write_children(node, out);
     }
     node.len = len;
-    let is_far = |child: &Draft| child.position.is_some();
+    let is_far = |child: &NodeDraft| child.position.is_some();
     node.has_far_children = node.children.iter().any(is_far);
-    let has_far = |child: &Draft| !is_far(child) && (child.has_far_children || child.has_far_below);
+    let has_far = |child: &NodeDraft| !is_far(child) && (child.has_far_children || child.has_far_below);
     node.has_far_below = node.children.iter().any(has_far);
 }
 
 /// Makes the root and the rest of its branch fit the current page.
-fn make_fit(root: &mut Draft, out: &mut ComponentWriter) {
+fn make_fit(root: &mut NodeDraft, out: &mut ComponentWriter) {
     let mut len = root.measure(out.position());
     if len <= bytes_left(out) {
         return;
@@ -113,7 +113,7 @@ fn make_fit(root: &mut Draft, out: &mut ComponentWriter) {
 }
 
 /// Writes the branches of all children that are not in the file yet, each into one page.
-fn write_children(node: &mut Draft, out: &mut ComponentWriter) {
+fn write_children(node: &mut NodeDraft, out: &mut ComponentWriter) {
     // Ascending by length, then by transition.
     let waiting = node.children.iter().enumerate();
     let waiting = waiting.filter(|(_, child)| child.position.is_none());
@@ -144,7 +144,7 @@ fn write_children(node: &mut Draft, out: &mut ComponentWriter) {
 }
 
 /// The length of a branch, if it does not fit the current page. If it fits no page, its children are written.
-fn len_if_too_long(child: &mut Draft, out: &mut ComponentWriter) -> Option<usize> {
+fn len_if_too_long(child: &mut NodeDraft, out: &mut ComponentWriter) -> Option<usize> {
     if !child.has_far_children && !child.has_far_below {
         return None;
     }
@@ -158,7 +158,7 @@ fn len_if_too_long(child: &mut Draft, out: &mut ComponentWriter) -> Option<usize
 }
 
 /// Writes a branch, children first. Returns the position of its root.
-fn write(node: &mut Draft, out: &mut ComponentWriter) -> u64 {
+fn write(node: &mut NodeDraft, out: &mut ComponentWriter) -> u64 {
     for child in &mut node.children {
         if child.position.is_none() {
             child.position = Some(write(child, out));

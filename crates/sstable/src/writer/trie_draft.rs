@@ -65,11 +65,11 @@ pub(super) fn sized_int_len(value: i64) -> u8 {
 
 /// A node that is not in the file yet, or whose parent is not.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct NodeDraft {
     /// The byte of the transition to it.
     pub(super) transition: u8,
     pub(super) payload: PayloadBytes,
-    pub(super) children: Vec<Draft>,
+    pub(super) children: Vec<NodeDraft>,
     /// Its position, if it is in the file.
     pub(super) position: Option<u64>,
     /// Size of its branch that is not in the file yet. An underestimate if `has_far_below`, since distances depend on its
@@ -83,7 +83,7 @@ pub(super) struct Draft {
     pub(super) has_far_below: bool,
 }
 
-impl Draft {
+impl NodeDraft {
     pub(super) fn new(transition: u8) -> Self {
         Self {
             transition,
@@ -270,16 +270,16 @@ mod tests {
     const POSITION: u64 = 1 << 50;
 
     /// A node with children at these distances.
-    fn draft(children: &[(u8, u64)], payload: PayloadBytes) -> Draft {
+    fn draft(children: &[(u8, u64)], payload: PayloadBytes) -> NodeDraft {
         let placed = |(transition, distance): &(u8, u64)| {
-            let mut child = Draft::new(*transition);
+            let mut child = NodeDraft::new(*transition);
             child.settle(POSITION - distance);
             child
         };
-        Draft {
+        NodeDraft {
             children: children.iter().map(placed).collect(),
             payload,
-            ..Draft::new(0)
+            ..NodeDraft::new(0)
         }
     }
 

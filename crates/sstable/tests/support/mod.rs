@@ -6,8 +6,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ilion_env::{Env, RealEnv};
-use ilion_rows::{ClusteringFilter, Cursor, KeyRange, Partition, ReadError};
+use bytes::Bytes;
+use ilion_env::{Env, MemEnv, RealEnv};
+use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Partition, ReadError};
 use ilion_schema::TableSchema;
 use ilion_sstable::{
     ChunkCache, Component, Descriptor, OpenOptions, SSTable, SSTableWriter, Scan, WriterOptions,
@@ -104,7 +105,7 @@ impl Case {
     }
 
     /// The bytes of each component of an SSTable.
-    pub fn components(&self, index: usize) -> Vec<(Component, Vec<u8>)> {
+    pub fn components(&self, index: usize) -> Files {
         let descriptor = &self.sstables[index];
         Component::known()
             .filter_map(|component| {
@@ -133,6 +134,30 @@ impl Case {
         let zipped = std::fs::read(path.with_file_name(format!("{name}.gz"))).unwrap();
         String::from_utf8(gunzip(&zipped)).unwrap()
     }
+}
+
+/// The components of an SSTable, with their bytes.
+pub type Files = Vec<(Component, Vec<u8>)>;
+
+/// A disk in memory with the components of an SSTable.
+pub fn disk_with(files: &Files, descriptor: &Descriptor) -> Arc<dyn Env> {
+    let env = MemEnv::new(1).shared();
+    env.create_dir_all(&descriptor.directory).unwrap();
+    for (component, bytes) in files {
+        let mut file = env.create(&descriptor.path(component)).unwrap();
+        file.append(bytes).unwrap();
+    }
+    env
+}
+
+/// The keys of the numbers below `count`, in the order of partitions.
+pub fn int_keys(count: i32) -> Vec<DecoratedKey> {
+    let key = |number: i32| Bytes::copy_from_slice(&number.to_be_bytes());
+    let mut keys: Vec<DecoratedKey> = (0..count)
+        .map(|number| DecoratedKey::new(Partitioner::Murmur3, key(number)))
+        .collect();
+    keys.sort();
+    keys
 }
 
 /// Writes an SSTable with these partitions.

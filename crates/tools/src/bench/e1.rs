@@ -15,7 +15,7 @@ use clap::builder::RangedU64ValueParser;
 use ilion_env::{Env, RealEnv};
 use ilion_types::Partitioner;
 
-use crate::bench::dataset::Dataset;
+use crate::bench::dataset::{Dataset, mix};
 use crate::bench::drive::{self, Load};
 use crate::bench::e1::report::{E1Report, Starts};
 use crate::bench::e1::server::{AskedRow, Server, Start};
@@ -170,7 +170,7 @@ fn starts(
                 false => tree.drop_page_cache(env.as_ref())?.cached_bytes,
             };
             say(&format!("start {} with {} rows", run + 1, rows.count));
-            let row = crate::bench::dataset::mix(u64::from(run)) % rows.count;
+            let row = mix(u64::from(run)) % rows.count;
             let asked = AskedRow { rows, row };
             server.measure(env, &asked, left)
         })

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use ilion_env::Env;
 use ilion_rows::DecoratedKey;
 use ilion_sstable::DataScan;
-use ilion_sstable::dump::{Dump, DumpOptions, Layout, Times, debug_head, debug_unfiltered};
+use ilion_sstable::dump::{Dump, DumpOptions, Layout, TimeStyle, debug_head, debug_unfiltered};
 
 use super::DumpArguments;
 use super::keys::{parse_key, print_key};
@@ -37,9 +37,9 @@ pub(super) fn print(
                 Layout::Indented
             },
             times: if arguments.raw_times {
-                Times::Raw
+                TimeStyle::Raw
             } else {
-                Times::Iso
+                TimeStyle::Iso
             },
             now_secs: Some(now_secs),
         };

@@ -13,7 +13,7 @@ use ilion_rows::{Bound, Cursor, DecoratedKey, PartitionHead, PlainRun, PlainVisi
 use ilion_sstable::{Component, DataScan};
 use ilion_types::Partitioner;
 
-use super::shape::Shape;
+use super::output_schema::OutputSchema;
 use super::source::Source;
 use order::Order;
 use shown::{OrderedPartitions, OrderedRows};
@@ -29,11 +29,11 @@ pub(super) struct OrderedScan {
 
 impl OrderedScan {
     /// A scan of a source, with rows of a table that may have more columns.
-    pub(super) fn new(source: &Source, shape: &Shape) -> anyhow::Result<Self> {
+    pub(super) fn new(source: &Source, schema: &OutputSchema) -> anyhow::Result<Self> {
         let sstable = &source.sstable;
         Ok(Self {
-            scan: sstable.data_scan(&shape.table)?,
-            order: Order::of(&shape.table),
+            scan: sstable.data_scan(&schema.table)?,
+            order: Order::of(&schema.table),
             partitioner: source.partitioner,
             file: sstable.descriptor().path(&Component::Data),
             items: sstable

@@ -6,14 +6,14 @@ use ilion_compaction::Sink;
 use ilion_rows::{PartitionHead, PlainRow, Unfiltered, may_be_plain, rows_may_be_plain};
 use ilion_sstable::Descriptor;
 
-use super::shape::Shape;
-use super::target::{Output, Target, TargetFormat};
+use super::output_directory::{Output, OutputDirectory, OutputFormat};
+use super::output_schema::OutputSchema;
 
-/// New SSTables of one shape.
+/// New SSTables of one schema.
 pub(super) struct Outputs<'a> {
-    target: &'a mut Target,
-    format: TargetFormat,
-    shape: &'a Shape,
+    directory: &'a mut OutputDirectory,
+    format: OutputFormat,
+    schema: &'a OutputSchema,
     /// Size of Data.db from which on the next partition begins a new SSTable.
     size_bytes: Option<u64>,
     output: Option<Output>,
@@ -26,17 +26,17 @@ pub(super) struct Outputs<'a> {
 impl<'a> Outputs<'a> {
     /// One SSTable with the rows of all inputs; lines are printed to `out`.
     pub(super) fn whole(
-        target: &'a mut Target,
-        format: TargetFormat,
-        shape: &'a Shape,
+        directory: &'a mut OutputDirectory,
+        format: OutputFormat,
+        schema: &'a OutputSchema,
         inputs: &[Descriptor],
         out: &'a mut dyn Write,
     ) -> Self {
         let inputs: Vec<_> = inputs.iter().map(ToString::to_string).collect();
         Self {
-            target,
+            directory,
             format,
-            shape,
+            schema,
             size_bytes: None,
             output: None,
             inputs: inputs.join(", "),
@@ -70,7 +70,7 @@ impl<'a> Outputs<'a> {
         }
         match &mut self.output {
             Some(output) => Ok(output),
-            empty => Ok(empty.insert(self.target.begin(self.format, self.shape)?)),
+            empty => Ok(empty.insert(self.directory.begin(self.format, self.schema)?)),
         }
     }
 
@@ -126,16 +126,16 @@ impl Sink for Outputs<'_> {
     }
 
     fn takes_plain(&self) -> bool {
-        may_be_plain(&self.shape.table)
+        may_be_plain(&self.schema.table)
     }
 
     fn plain_partition(&mut self, row: &PlainRow<'_>) -> anyhow::Result<bool> {
-        let token = row.token_by(self.shape.options.partitioner);
+        let token = row.token_by(self.schema.options.partitioner);
         self.next()?.add_plain(&token, row)
     }
 
     fn takes_plain_rows(&self) -> bool {
-        rows_may_be_plain(&self.shape.table)
+        rows_may_be_plain(&self.schema.table)
     }
 
     fn plain_row(&mut self, row: &PlainRow<'_>) -> anyhow::Result<bool> {

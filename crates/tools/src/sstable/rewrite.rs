@@ -12,11 +12,11 @@ use ilion_rows::{Cursor, Direction, MergeCursor};
 use ilion_sstable::{Component, Descriptor};
 
 use super::ordered::OrderedScan;
+use super::output_directory::{OutputDirectory, OutputFormat};
+use super::output_schema::OutputSchema;
 use super::outputs::Outputs;
 use super::progress::{Progress, SharedProgress};
-use super::shape::Shape;
 use super::source::{Source, descriptors, read_statistics};
-use super::target::{Target, TargetFormat};
 use super::{ConvertArguments, MergeArguments, SplitArguments};
 
 /// Converts each input to a file of the other format.
@@ -26,13 +26,13 @@ pub(super) fn convert(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let inputs = descriptors(env.as_ref(), &arguments.files.files)?;
-    let mut target = Target::open(env, &arguments.directory, &inputs)?;
+    let mut directory = OutputDirectory::open(env, &arguments.directory, &inputs)?;
     for input in &inputs {
         let statistics = read_statistics(env.as_ref(), input)?;
-        let shape = Shape::of(env.as_ref(), &[(input, &statistics)])?;
-        let source = one(env, "convert", input, &shape)?;
+        let schema = OutputSchema::of(env.as_ref(), &[(input, &statistics)])?;
+        let source = one(env, "convert", input, &schema)?;
         let inputs = std::slice::from_ref(input);
-        let outputs = Outputs::whole(&mut target, arguments.to, &shape, inputs, out);
+        let outputs = Outputs::whole(&mut directory, arguments.to, &schema, inputs, out);
         write(source, outputs).with_context(|| input.to_string())?;
     }
     Ok(())
@@ -45,35 +45,35 @@ pub(super) fn merge(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let inputs = descriptors(env.as_ref(), &arguments.files.files)?;
-    let mut target = Target::open(env, &arguments.directory, &inputs)?;
+    let mut directory = OutputDirectory::open(env, &arguments.directory, &inputs)?;
     let mut statistics = Vec::new();
     for input in &inputs {
         statistics.push(read_statistics(env.as_ref(), input)?);
     }
     let sources: Vec<_> = inputs.iter().zip(&statistics).collect();
-    let shape = Shape::of(env.as_ref(), &sources)?;
+    let schema = OutputSchema::of(env.as_ref(), &sources)?;
     let mut scans = Vec::new();
     for input in &inputs {
-        scans.push(OrderedScan::new(&Source::open(env, input)?, &shape)?);
+        scans.push(OrderedScan::new(&Source::open(env, input)?, &schema)?);
     }
     let bytes = scans.iter().map(OrderedScan::data_length);
     let bytes = bytes.fold(0, u64::saturating_add);
     let progress = SharedProgress::new(Progress::new("merge", bytes));
     let watched = |scan| Box::new(watched(scan, &progress)) as Box<dyn Cursor>;
     let cursors = scans.into_iter().map(watched).collect();
-    let merged = MergeCursor::new(cursors, shape.table.clone(), Direction::Forward);
+    let merged = MergeCursor::new(cursors, schema.table.clone(), Direction::Forward);
     let format = arguments.to.unwrap_or_else(|| newest_format(&inputs));
-    let outputs = Outputs::whole(&mut target, format, &shape, &inputs, out);
-    let outputs = outputs.of_partitions(shape.options.estimated_partitions);
+    let outputs = Outputs::whole(&mut directory, format, &schema, &inputs, out);
+    let outputs = outputs.of_partitions(schema.options.estimated_partitions);
     write(merged, outputs)
 }
 
 /// The newest format of the inputs, which can hold the rows of all.
-fn newest_format(inputs: &[Descriptor]) -> TargetFormat {
-    let formats = inputs.iter().map(TargetFormat::like);
+fn newest_format(inputs: &[Descriptor]) -> OutputFormat {
+    let formats = inputs.iter().map(OutputFormat::like);
     formats
         .max_by_key(|format| *format as u8)
-        .unwrap_or(TargetFormat::Nb)
+        .unwrap_or(OutputFormat::Nb)
 }
 
 /// Splits the input into several files, each of about the requested size.
@@ -86,23 +86,28 @@ pub(super) fn split(
     let [input] = &inputs[..] else {
         bail!("{}: one SSTable is split at a time", arguments.file.display());
     };
-    let mut target = Target::open(env, &arguments.directory, &inputs)?;
+    let mut directory = OutputDirectory::open(env, &arguments.directory, &inputs)?;
     let statistics = read_statistics(env.as_ref(), input)?;
-    let mut shape = Shape::of(env.as_ref(), &[(input, &statistics)])?;
+    let mut schema = OutputSchema::of(env.as_ref(), &[(input, &statistics)])?;
     let size_bytes = arguments.size_mib.saturating_mul(1 << 20);
     let stored = env.file_size(&input.path(&Component::Data))?;
     let pieces = stored.div_ceil(size_bytes.max(1)).max(1);
-    let of_piece = shape.options.estimated_partitions.div_ceil(pieces);
-    shape.options.estimated_partitions = of_piece.saturating_mul(5) / 4;
-    let source = one(env, "split", input, &shape)?;
-    let format = TargetFormat::like(input);
-    let outputs = Outputs::whole(&mut target, format, &shape, &inputs, out);
+    let of_piece = schema.options.estimated_partitions.div_ceil(pieces);
+    schema.options.estimated_partitions = of_piece.saturating_mul(5) / 4;
+    let source = one(env, "split", input, &schema)?;
+    let format = OutputFormat::like(input);
+    let outputs = Outputs::whole(&mut directory, format, &schema, &inputs, out);
     write(source, outputs.cut_at(size_bytes))
 }
 
 /// The rows of one SSTable, with a progress bar.
-fn one(env: &Arc<dyn Env>, label: &str, input: &Descriptor, shape: &Shape) -> anyhow::Result<impl Cursor> {
-    let scan = OrderedScan::new(&Source::open(env, input)?, shape)?;
+fn one(
+    env: &Arc<dyn Env>,
+    label: &str,
+    input: &Descriptor,
+    schema: &OutputSchema,
+) -> anyhow::Result<impl Cursor> {
+    let scan = OrderedScan::new(&Source::open(env, input)?, schema)?;
     let progress = SharedProgress::new(Progress::new(label, scan.data_length()));
     Ok(watched(scan, &progress))
 }

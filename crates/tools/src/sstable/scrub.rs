@@ -18,21 +18,21 @@ use ilion_sstable::{DataScan, Error, IndexedPartition};
 
 use super::ScrubArguments;
 use super::keys::print_key;
+use super::output_directory::{Output, OutputDirectory, OutputFormat};
 use super::progress::Progress;
 use super::source::descriptors;
-use super::target::{Output, Target, TargetFormat};
 use damaged::Damaged;
 use entries::Entries;
 use rows::Rows;
 
 pub(super) fn run(env: &Arc<dyn Env>, arguments: &ScrubArguments, out: &mut dyn Write) -> anyhow::Result<()> {
     let inputs = descriptors(env.as_ref(), &arguments.files.files)?;
-    let mut target = Target::open(env, &arguments.directory, &inputs)?;
+    let mut directory = OutputDirectory::open(env, &arguments.directory, &inputs)?;
     let mut unreadable = 0;
     for input in &inputs {
         let damaged = Damaged::open(env.as_ref(), input, out)?;
         let scrub = Scrub::new(env.as_ref(), &damaged, out)?;
-        unreadable += usize::from(!scrub.run(&mut target)?);
+        unreadable += usize::from(!scrub.run(&mut directory)?);
     }
     if unreadable > 0 {
         out.flush()?;
@@ -77,7 +77,7 @@ impl<'a> Scrub<'a> {
         Ok(Self {
             scan: damaged.scan()?,
             entries,
-            comparator: ClusteringComparator::of(&damaged.shape.table),
+            comparator: ClusteringComparator::of(&damaged.schema.table),
             progress: Progress::new("scrub", damaged.data.data_length()),
             damaged,
             out,
@@ -89,14 +89,14 @@ impl<'a> Scrub<'a> {
     }
 
     /// Returns false if no partition could be read.
-    fn run(mut self, target: &mut Target) -> anyhow::Result<bool> {
-        let format = TargetFormat::like(&self.damaged.descriptor);
-        let mut output = target.begin(format, &self.damaged.shape)?;
+    fn run(mut self, directory: &mut OutputDirectory) -> anyhow::Result<bool> {
+        let format = OutputFormat::like(&self.damaged.descriptor);
+        let mut output = directory.begin(format, &self.damaged.schema)?;
         self.all(&mut output)?;
         let mut saved = output.partitions();
         let mut written: Vec<String> = output.finish()?.iter().map(ToString::to_string).collect();
         while !self.misplaced.is_empty() {
-            let mut output = target.begin(format, &self.damaged.shape)?;
+            let mut output = directory.begin(format, &self.damaged.schema)?;
             self.sorted(&mut output)?;
             let partitions = output.partitions();
             saved += partitions;
@@ -283,7 +283,7 @@ impl<'a> Scrub<'a> {
     }
 
     fn name(&self, key: &[u8]) -> String {
-        format!("{:?}", print_key(&self.damaged.shape.table, key))
+        format!("{:?}", print_key(&self.damaged.schema.table, key))
     }
 }
 

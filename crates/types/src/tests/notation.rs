@@ -54,7 +54,8 @@ fn constants(input: &str, out: &mut String) {
     for line in input.lines() {
         let (name, constant) = line.split_once(": ").unwrap();
         let (kind_name, text) = constant.split_once(' ').unwrap();
-        let answer = match ty(name).parse_constant(kind(kind_name), text) {
+        let answer = match ty(name).parse_plain(text) {
+            _ if !ty(name).accepts_constant(kind(kind_name)) => "not accepted".to_owned(),
             Ok(bytes) => hex::print(&bytes),
             Err(error) => error.to_string(),
         };

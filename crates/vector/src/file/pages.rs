@@ -57,7 +57,7 @@ impl Pages {
     #[inline]
     pub(super) fn u32_at(&self, at: u64, scratch: &mut Vec<u8>) -> Result<u32, Error> {
         let bytes = self.bytes(at, 4, scratch)?;
-        Ok(super::read::u32_of(bytes, 0))
+        Ok(u32_of(bytes, 0))
     }
 
     /// Reads and checks the pages of a range of the body.
@@ -84,4 +84,11 @@ impl Pages {
         }
         Ok(())
     }
+}
+
+/// The number at `at`; zero beyond the end.
+#[inline]
+pub(super) fn u32_of(bytes: &[u8], at: usize) -> u32 {
+    let chunk = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    chunk.copied().map_or(0, u32::from_le_bytes)
 }

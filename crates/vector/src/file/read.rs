@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Source;
-use super::pages::Pages;
+use super::pages::{Pages, u32_of};
 use super::tail::{Layout, Tail};
 use crate::beam::{UPPER_BREADTH, beam};
 use crate::kernel::Kernel;
@@ -262,13 +262,6 @@ impl std::fmt::Debug for FileGraph {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "FileGraph({} nodes)", self.tail.node_count)
     }
-}
-
-/// The number at `at`; zero beyond the end.
-#[inline]
-pub(super) fn u32_of(bytes: &[u8], at: usize) -> u32 {
-    let chunk = bytes.get(at..).and_then(|rest| rest.first_chunk());
-    chunk.copied().map_or(0, u32::from_le_bytes)
 }
 
 /// Appends the first `degree` numbers, which must be below `count`.

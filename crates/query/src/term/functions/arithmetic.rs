@@ -26,7 +26,7 @@ const OPERATORS: [(ArithmeticOperator, &str); 5] = [
 const NUMBER_TYPES: usize = 9;
 
 /// All types that an operand may have.
-const TYPES: [CqlType; 14] = [
+static TYPES: [CqlType; 14] = [
     CqlType::TinyInt,
     CqlType::SmallInt,
     CqlType::Int,
@@ -42,6 +42,11 @@ const TYPES: [CqlType; 14] = [
     CqlType::Date,
     CqlType::Duration,
 ];
+
+/// The types of numbers.
+pub(super) fn number_types() -> &'static [CqlType] {
+    &TYPES[..NUMBER_TYPES]
+}
 
 /// How well an operand fits each of [`TYPES`].
 type Fits = [Assignment; TYPES.len()];
@@ -98,7 +103,7 @@ pub(super) fn make_negation(
             ));
         }
         Err(Unresolved::Unsupported) => {
-            let known: Vec<_> = TYPES[..NUMBER_TYPES]
+            let known: Vec<_> = number_types()
                 .iter()
                 .map(|ty| format!("system.\"_negate\" : ({ty}) -> {ty}"))
                 .collect();
@@ -142,14 +147,16 @@ fn fits(argument: &Argument<'_>, context: &PlanContext<'_>) -> Fits {
             let inner = fits(&Argument::Term(term), context);
             fits_of_result(|receiver| resolve_negation(&inner, Some(receiver)).ok())
         }
-        _ => TYPES.map(|ty| argument.test(&operand_spec(ty), context)),
+        _ => TYPES
+            .each_ref()
+            .map(|ty| argument.test(&operand_spec(ty.clone()), context)),
     }
 }
 
 /// How well a result fits each type, if its type depends on the receiver.
 fn fits_of_result(result_for: impl Fn(&CqlType) -> Option<CqlType>) -> Fits {
-    TYPES.map(|receiver| match result_for(&receiver) {
-        Some(result) => test_type_assignment(&receiver, &result),
+    TYPES.each_ref().map(|receiver| match result_for(receiver) {
+        Some(result) => test_type_assignment(receiver, &result),
         None => Assignment::No,
     })
 }

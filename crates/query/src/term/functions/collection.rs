@@ -7,7 +7,7 @@ use ilion_types::{CqlType, collection_elements, encode_list, map_entries, vector
 
 use super::{Argument, Lookup, ScalarFunction};
 use crate::Error;
-use crate::aggregate::{Kind, Running};
+use crate::aggregate::{AggregateKind, Running};
 
 /// The function of this name for the type of its argument; `None` if no function here has the name.
 pub(super) fn make(lookup: &Lookup<'_>) -> Result<Option<ScalarFunction>, Error> {
@@ -116,9 +116,9 @@ fn total(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
         return Err(wrong(lookup, "numeric set or list", &ty));
     }
     let kind = if lookup.name == "collection_avg" {
-        Kind::Avg
+        AggregateKind::Avg
     } else {
-        Kind::Sum
+        AggregateKind::Sum
     };
     let result = (*element).clone();
     let body = move |value: &Bytes| {

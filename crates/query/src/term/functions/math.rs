@@ -1,23 +1,12 @@
 //! `abs`, `exp`, `log`, `log10`, `round`: the result has the argument's type (`MathFcts`).
 
-use ilion_types::{CqlType, Decimal};
+use ilion_types::Decimal;
 use num_bigint::{BigInt, Sign};
 
+use super::arithmetic::number_types;
 use super::number::power_of_ten;
 use super::{Number, ScalarFunction};
 use crate::Error;
-
-const NUMERIC: [CqlType; 9] = [
-    CqlType::TinyInt,
-    CqlType::SmallInt,
-    CqlType::Int,
-    CqlType::Float,
-    CqlType::BigInt,
-    CqlType::Double,
-    CqlType::Varint,
-    CqlType::Decimal,
-    CqlType::Counter,
-];
 
 /// The functions of this name.
 pub(super) fn candidates(name: &str, out: &mut Vec<ScalarFunction>) {
@@ -29,7 +18,7 @@ pub(super) fn candidates(name: &str, out: &mut Vec<ScalarFunction>) {
         "round" => round,
         _ => return,
     };
-    for ty in NUMERIC {
+    for ty in number_types().iter().cloned() {
         let result = ty.clone();
         out.push(ScalarFunction::of_value(name, ty.clone(), ty, move |value| {
             let number = Number::decode(&result, value)?;

@@ -18,7 +18,7 @@ const ROW_BYTES_MAX: usize = 8 * BLOCK_BYTES;
 /// Number of rows that are searched for at first. Doubled whenever all were found, so that a read of few rows compares few.
 const ROWS_MIN: usize = 8;
 const ROWS_MAX: usize = 256;
-/// A pattern is made after so many rows that may fit it. With fewer, making it costs more than it spares.
+/// Number of rows that may fit a pattern before it is made. With fewer, making it costs more than it saves.
 const ROWS_BEFORE: u32 = 4;
 /// A pattern is dropped after this many misses in a row.
 const MISSES_MAX: u32 = 4;
@@ -27,7 +27,7 @@ const IN_VAIN_MAX: u32 = 16;
 
 /// A block of bytes, and the bits of it that are compared.
 #[derive(Clone, Copy, Debug, Default)]
-struct Block {
+struct MaskedBlock {
     mask: [u64; BLOCK_BYTES / 8],
     expected: [u64; BLOCK_BYTES / 8],
 }
@@ -39,7 +39,7 @@ struct Pattern {
     /// The size field, if rows may differ in length.
     size: Option<Size>,
     /// The bytes of a row, up to the last one that is compared.
-    blocks: Vec<Block>,
+    blocks: Vec<MaskedBlock>,
 }
 
 /// Maximum of a length of one byte.
@@ -111,7 +111,7 @@ impl Pattern {
     /// The same for a constant number of blocks: without a loop, and with vector instructions if it is a power of two.
     #[inline(always)]
     fn count_of_blocks<const BLOCKS: usize>(&self, bytes: &[u8], ends: &mut [u32]) -> usize {
-        let Ok(blocks) = <&[Block; BLOCKS]>::try_from(&self.blocks[..]) else {
+        let Ok(blocks) = <&[MaskedBlock; BLOCKS]>::try_from(&self.blocks[..]) else {
             return 0;
         };
         let len = self.layout.len as u32;
@@ -130,7 +130,7 @@ impl Pattern {
 fn count_while_fit<const BLOCKS: usize>(
     bytes: &[u8],
     ends: &mut [u32],
-    blocks: &[Block; BLOCKS],
+    blocks: &[MaskedBlock; BLOCKS],
     end_of: impl Fn(&[[u8; BLOCK_BYTES]; BLOCKS], u32, &mut u32) -> Option<u32>,
 ) -> usize {
     let (mut count, mut at) = (0, 0);
@@ -152,7 +152,7 @@ fn count_while_fit<const BLOCKS: usize>(
 }
 
 #[inline(always)]
-fn fits<const BLOCKS: usize>(row: &[[u8; BLOCK_BYTES]; BLOCKS], blocks: &[Block; BLOCKS]) -> bool {
+fn fits<const BLOCKS: usize>(row: &[[u8; BLOCK_BYTES]; BLOCKS], blocks: &[MaskedBlock; BLOCKS]) -> bool {
     let mut differing = [0; BLOCK_BYTES / 8];
     for (bytes, block) in row.iter().zip(blocks) {
         for (index, word) in bytes.as_chunks().0.iter().enumerate() {
@@ -266,7 +266,7 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> O
     if row.is_empty() || row.len() > ROW_BYTES_MAX || format.clustering.fixed_lens.len() > VALUES_PER_HEADER {
         return None;
     }
-    let mut walk = Walk::new(row);
+    let mut walk = LayoutWalk::new(row);
     let mut layout = RowLayout {
         len: row.len(),
         ..RowLayout::default()
@@ -332,13 +332,13 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> O
 }
 
 /// Walks through a row and marks the bits that determine its layout.
-struct Walk<'r> {
+struct LayoutWalk<'r> {
     row: &'r [u8],
     mask: Vec<u8>,
     at: usize,
 }
 
-impl<'r> Walk<'r> {
+impl<'r> LayoutWalk<'r> {
     fn new(row: &'r [u8]) -> Self {
         Self {
             row,
@@ -408,7 +408,7 @@ impl<'r> Walk<'r> {
     }
 
     /// The blocks up to the last byte that is compared.
-    fn blocks(&self) -> Vec<Block> {
+    fn blocks(&self) -> Vec<MaskedBlock> {
         let end = self
             .mask
             .iter()
@@ -423,10 +423,10 @@ impl<'r> Walk<'r> {
                 .iter_mut()
                 .zip(&mask)
                 .for_each(|(word, mask)| *word &= mask);
-            Block { mask, expected }
+            MaskedBlock { mask, expected }
         };
-        let mut blocks: Vec<Block> = pairs.map(block).collect();
-        blocks.resize(blocks.len().next_power_of_two(), Block::default());
+        let mut blocks: Vec<MaskedBlock> = pairs.map(block).collect();
+        blocks.resize(blocks.len().next_power_of_two(), MaskedBlock::default());
         blocks
     }
 }
@@ -452,7 +452,7 @@ mod tests {
 
     fn pattern(gap: usize) -> Pattern {
         let row = row(gap, 5);
-        let mut walk = Walk::new(&row);
+        let mut walk = LayoutWalk::new(&row);
         walk.same(1).unwrap();
         walk.any(gap).unwrap();
         let mut size = walk.size().unwrap();

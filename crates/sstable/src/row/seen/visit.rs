@@ -2,6 +2,8 @@
 //!
 //! Rows that are rare or damaged are not plain here; the general decoder reads them, and reports errors.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use ilion_codec::unsigned_vint_len;
 use ilion_rows::{Bound, DecoratedKey, Flow, NO_TIMESTAMP, PlainRow, PlainRun, PlainVisitor};
@@ -26,7 +28,7 @@ type Shown<'w> = (ColumnId, &'w [u8]);
 
 /// The content of a row, without its clustering.
 #[derive(Clone, Copy)]
-struct Found<'w> {
+struct RowContent<'w> {
     /// Number of cells.
     count: usize,
     /// The timestamp of the row and its cells, if they have the same.
@@ -35,6 +37,28 @@ struct Found<'w> {
     stored: Option<&'w [u8]>,
     /// True if the row is usual: all columns, written at once, no empty value.
     is_usual: bool,
+}
+
+/// A partition that the visitor took.
+struct ShownPartition<'w> {
+    /// What follows it.
+    rest: Rest<'w>,
+    /// See [`Found::is_usual`].
+    is_usual: bool,
+    /// True if the visitor stopped.
+    is_over: bool,
+}
+
+/// Partitions that the visitor took.
+#[derive(Debug, Default)]
+pub(crate) struct Few {
+    pub(crate) count: usize,
+    /// Their bytes.
+    pub(crate) len: usize,
+    /// Where the key of the last one is.
+    pub(crate) last_key: Range<usize>,
+    /// True if the visitor stopped.
+    pub(crate) is_over: bool,
 }
 
 /// Selects partitions by their keys. Keeps a token that was computed for that.
@@ -127,11 +151,10 @@ impl RowFormat {
     ) -> Option<PlainRun> {
         let window = stream.window().0;
         let at_hand = stream.rest().len();
-        let mut rest = Rest(&window[window.len() - at_hand..]);
+        let mut left = Rest(&window[window.len() - at_hand..]);
         let (mut count, mut last, mut is_over) = (0, None, false);
         let mut room = self.room();
         let cells = &mut room[..];
-        let mut left = rest;
         let mut key;
         loop {
             if keys.is_wanted.is_none()
@@ -151,33 +174,23 @@ impl RowFormat {
                 }
                 continue;
             }
-            rest = left;
+            let mut rest = left;
             key = rest.key();
             let Some(wanted) = key.filter(|key| keys.wants(key)) else {
                 break;
             };
-            let Some(found) = self.plain_partition(&mut rest, cells) else {
+            let token = keys.token.as_ref();
+            let Some(shown) = self.show_partition(wanted, token, rest, cells, visitor) else {
                 break;
             };
-            let flow = visitor.row(&PlainRow {
-                key: wanted,
-                token: keys.token.as_ref(),
-                clustering: &[],
-                timestamp_micros: found.timestamp_micros,
-                cells: &cells[..found.count],
-                stored: found.stored,
-            });
-            if flow == Flow::Leave {
-                break;
-            }
             keys.take();
-            if found.is_usual {
-                patterns.note(left.before(rest), self, true);
+            if shown.is_usual {
+                patterns.note(left.before(shown.rest), self, true);
             }
-            left = rest;
+            left = shown.rest;
             last = key;
             count += 1;
-            is_over = flow == Flow::Last;
+            is_over = shown.is_over;
             if is_over {
                 break;
             }
@@ -191,6 +204,87 @@ impl RowFormat {
             count,
             last: last?,
             is_over,
+        })
+    }
+
+    /// The same at the start of `bytes`, at most `most` partitions, of which few are expected: layouts are not compared. `is_wanted`
+    /// selects by token and key; `None` selects all.
+    pub(crate) fn visit_few(
+        &self,
+        bytes: &[u8],
+        most: usize,
+        partitioner: Partitioner,
+        is_wanted: Option<impl Fn(&Token, &[u8]) -> bool>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Few {
+        let mut room = self.room();
+        let (mut few, mut left) = (Few::default(), Rest(bytes));
+        while few.count < most && !few.is_over {
+            let mut rest = left;
+            let Some(key) = rest.key() else {
+                break;
+            };
+            let key_end = bytes.len() - rest.0.len();
+            let token = is_wanted.as_ref().map(|_| partitioner.token(key));
+            if let (Some(is_wanted), Some(token)) = (&is_wanted, &token)
+                && !is_wanted(token, key)
+            {
+                break;
+            }
+            let Some(shown) = self.show_partition(key, token.as_ref(), rest, &mut room, visitor) else {
+                break;
+            };
+            few = Few {
+                count: few.count + 1,
+                len: bytes.len() - shown.rest.0.len(),
+                last_key: key_end - key.len()..key_end,
+                is_over: shown.is_over,
+            };
+            left = shown.rest;
+        }
+        few
+    }
+
+    /// True if the bytes end within their first partition, provided that it is plain.
+    pub(crate) fn is_cut_off(&self, bytes: &[u8]) -> bool {
+        let mut rest = Rest(bytes);
+        let mut whole = || {
+            rest.key()?;
+            rest.take(self.times.live_partition_len())?;
+            rest.u8()?;
+            rest.taken_by_uvint()?;
+            rest.u8()
+        };
+        whole().is_none()
+    }
+
+    /// Shows the visitor the partition with this key, of which `rest` is what follows the key, if it is plain and complete. Returns `None`
+    /// if the partition was not taken.
+    #[inline(always)]
+    fn show_partition<'w>(
+        &self,
+        key: &'w [u8],
+        token: Option<&Token>,
+        mut rest: Rest<'w>,
+        cells: &mut [Shown<'w>],
+        visitor: &mut dyn PlainVisitor,
+    ) -> Option<ShownPartition<'w>> {
+        let found = self.plain_partition(&mut rest, cells)?;
+        let flow = visitor.row(&PlainRow {
+            key,
+            token,
+            clustering: &[],
+            timestamp_micros: found.timestamp_micros,
+            cells: &cells[..found.count],
+            stored: found.stored,
+        });
+        if flow == Flow::Leave {
+            return None;
+        }
+        Some(ShownPartition {
+            rest,
+            is_usual: found.is_usual,
+            is_over: flow == Flow::Last,
         })
     }
 
@@ -269,7 +363,7 @@ impl RowFormat {
 
     /// The rest of a partition behind its key, if it is plain and complete.
     #[inline(always)]
-    fn plain_partition<'w>(&self, rest: &mut Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
+    fn plain_partition<'w>(&self, rest: &mut Rest<'w>, cells: &mut [Shown<'w>]) -> Option<RowContent<'w>> {
         if !self
             .times
             .is_live_partition(rest.take(self.times.live_partition_len())?)
@@ -286,7 +380,7 @@ impl RowFormat {
 
     /// The content of a row, with cells by id; `None` if the row is not plain or not live.
     #[inline(always)]
-    fn seen_body<'w>(&self, flags: u8, body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
+    fn seen_body<'w>(&self, flags: u8, body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<RowContent<'w>> {
         let found = match flags {
             USUAL_FLAGS => self
                 .usual_body(body, cells)
@@ -299,12 +393,12 @@ impl RowFormat {
     /// Sorts the cells by id. If the file has another order (for example after ALTER TABLE ADD of a column whose name comes
     /// before others), rows are shown one by one, and encoded again when they are written.
     #[inline(always)]
-    fn by_id<'w>(&self, found: Found<'w>, cells: &mut [Shown<'w>]) -> Found<'w> {
+    fn by_id<'w>(&self, found: RowContent<'w>, cells: &mut [Shown<'w>]) -> RowContent<'w> {
         if self.regulars.ids_ascend {
             return found;
         }
         cells[..found.count].sort_unstable_by_key(|(id, _)| *id);
-        Found {
+        RowContent {
             stored: None,
             is_usual: false,
             ..found
@@ -318,7 +412,7 @@ impl RowFormat {
         rest: &mut Rest<'w>,
         clustering: &mut [Option<&'w [u8]>],
         cells: &mut [Shown<'w>],
-    ) -> Option<Found<'w>> {
+    ) -> Option<RowContent<'w>> {
         let flags = rest.u8()?;
         if !is_plain(flags) {
             return None;
@@ -336,13 +430,13 @@ impl RowFormat {
     /// The content of a usual row: all columns, written at one time, no empty value. Handles only these, and keeps its state in
     /// registers.
     #[inline(always)]
-    fn usual_body<'w>(&self, mut body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
+    fn usual_body<'w>(&self, mut body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<RowContent<'w>> {
         let columns = self.regulars.usual.as_deref()?;
         body.skip_uvint()?;
         let micros = self.times.timestamp_of(body.uvint()?);
         let stored = body.0;
         let is_usual = usual_cells(columns, stored, cells) && micros != NO_TIMESTAMP;
-        is_usual.then_some(Found {
+        is_usual.then_some(RowContent {
             count: columns.len(),
             timestamp_micros: Some(micros),
             stored: Some(stored),
@@ -352,7 +446,12 @@ impl RowFormat {
 
     /// The content of a row; `None` if it is not plain or not live.
     #[inline(never)]
-    fn plain_body<'w>(&self, flags: u8, mut body: Rest<'w>, room: &mut [Shown<'w>]) -> Option<Found<'w>> {
+    fn plain_body<'w>(
+        &self,
+        flags: u8,
+        mut body: Rest<'w>,
+        room: &mut [Shown<'w>],
+    ) -> Option<RowContent<'w>> {
         if !is_plain(flags) {
             return None;
         }
@@ -391,7 +490,7 @@ impl RowFormat {
         }
         let timestamp_micros = row_micros.filter(|_| is_together);
         let lives = row_micros.is_some() || count > 0;
-        (lives && body.0.is_empty()).then_some(Found {
+        (lives && body.0.is_empty()).then_some(RowContent {
             count,
             timestamp_micros,
             stored: (is_usual && timestamp_micros.is_some()).then_some(stored),

@@ -83,6 +83,33 @@ impl SortedView {
         is_alone.then(|| usize::from(selector & !SAME_GROUP))
     }
 
+    /// The source of the group's only partition, and the number of such groups of this source from here on, at most `most`. `None` if the
+    /// group has several partitions, or no group is left.
+    #[inline]
+    pub fn stretch(&self, spot: Spot, most: usize) -> Option<(usize, usize)> {
+        let rest = self.selectors.get(spot.at..)?;
+        let first = *rest.first()?;
+        let same = rest.iter().take(most).take_while(|selector| **selector == first);
+        let count = same.count();
+        // If the next partition is of the same group as the last one counted, that one is not alone.
+        let is_shared = rest.get(count).is_some_and(|next| next & SAME_GROUP != 0);
+        let count = count - usize::from(is_shared);
+        (first & SAME_GROUP == 0 && count > 0).then_some((usize::from(first), count))
+    }
+
+    /// The sources of the next `most` partitions, in order, also of those in groups.
+    pub fn sources_ahead(&self, spot: Spot, most: usize) -> impl Iterator<Item = usize> + '_ {
+        let rest = self.selectors.get(spot.at..).unwrap_or(&[]);
+        let ahead = rest.iter().take(most);
+        ahead.map(|selector| usize::from(selector & !SAME_GROUP))
+    }
+
+    /// The group behind `count` groups of one partition each.
+    #[inline]
+    pub fn skip(&self, spot: Spot, count: usize) -> Spot {
+        self.spot(spot.at + count, spot.anchor)
+    }
+
     /// The group behind one.
     #[inline]
     pub fn next(&self, spot: Spot) -> Spot {
@@ -249,14 +276,26 @@ impl<'p> Probe<'p> {
     }
 }
 
-/// How many selectors are of a source.
+/// How many selectors are of a source. Compares eight at once, in the bytes of a word.
 #[inline]
 fn count(selectors: &[u8], source: usize) -> u64 {
-    let source = u8::try_from(source).unwrap_or(u8::MAX);
-    let is_of = |selector: &u8| u8::from(selector & !SAME_GROUP == source);
-    // Fewer than 256, so that the count of each part has room in a byte: the compiler then counts many at once.
-    let parts = selectors.chunks(128);
-    parts
-        .map(|part| u64::from(part.iter().map(is_of).sum::<u8>()))
-        .sum()
+    const LOW_BITS: u64 = u64::from_ne_bytes([!SAME_GROUP; 8]);
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    let source = u8::try_from(source).unwrap_or(!SAME_GROUP);
+    let wanted = u64::from_ne_bytes([source; 8]);
+    // One in each byte that is the source: only zero plus 0x7F leaves the highest bit clear.
+    let matches = |word: &[u8; 8]| {
+        let differing = (u64::from_ne_bytes(*word) & LOW_BITS) ^ wanted;
+        !(differing + LOW_BITS) >> 7 & ONES
+    };
+    let (words, rest) = selectors.as_chunks();
+    let mut last = [!source; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let mut count = (matches(&last)).count_ones().into();
+    // A byte has room for so many words.
+    for words in words.chunks(usize::from(u8::MAX)) {
+        let sums: u64 = words.iter().map(matches).sum();
+        count += sums.to_ne_bytes().iter().map(|sum| u64::from(*sum)).sum::<u64>();
+    }
+    count
 }

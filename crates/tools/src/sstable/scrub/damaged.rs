@@ -10,7 +10,7 @@ use ilion_sstable::{
 };
 use ilion_types::Partitioner;
 
-use crate::sstable::shape::Shape;
+use crate::sstable::output_schema::OutputSchema;
 
 /// Assumed bytes of a partition, if their number is unknown.
 const PARTITION_BYTES_GUESSED: u64 = 256;
@@ -19,7 +19,7 @@ const PARTITION_BYTES_GUESSED: u64 = 256;
 pub(super) struct Damaged {
     pub(super) descriptor: Descriptor,
     pub(super) statistics: Statistics,
-    pub(super) shape: Shape,
+    pub(super) schema: OutputSchema,
     pub(super) partitioner: Partitioner,
     pub(super) data: Arc<ChunkReader>,
     /// Rows are protected by checksums.
@@ -30,17 +30,17 @@ impl Damaged {
     pub(super) fn open(env: &dyn Env, descriptor: &Descriptor, out: &mut dyn Write) -> anyhow::Result<Self> {
         let statistics = read_statistics(env, descriptor, out)?;
         let data = Arc::new(open_data(env, descriptor, out)?);
-        let mut shape = Shape::of(env, &[(descriptor, &statistics)])?;
+        let mut schema = OutputSchema::of(env, &[(descriptor, &statistics)])?;
         let guessed = data.data_length() / PARTITION_BYTES_GUESSED;
-        if shape.options.estimated_partitions == 0 {
-            shape.options.estimated_partitions = guessed.max(1);
+        if schema.options.estimated_partitions == 0 {
+            schema.options.estimated_partitions = guessed.max(1);
         }
         Ok(Self {
             is_protected: data.compression().is_some() || env.exists(&descriptor.path(&Component::Crc)),
-            partitioner: shape.options.partitioner,
+            partitioner: schema.options.partitioner,
             descriptor: descriptor.clone(),
             statistics,
-            shape,
+            schema,
             data,
         })
     }
@@ -50,7 +50,7 @@ impl Damaged {
             self.data.clone(),
             &self.statistics.header,
             self.descriptor.version,
-            &self.shape.table,
+            &self.schema.table,
             self.partitioner,
         );
         Ok(scan?)

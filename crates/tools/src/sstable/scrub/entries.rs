@@ -23,7 +23,7 @@ impl Entries {
             &damaged.descriptor,
             &damaged.data,
             &damaged.statistics.header,
-            &damaged.shape.table,
+            &damaged.schema.table,
             damaged.partitioner,
         );
         let mut entries = Self {

@@ -5,7 +5,7 @@
 
 use ilion_rows::{Bound, BoundKind, ClusteringComparator, DeletionTime, Direction, Marker, Unfiltered};
 
-use crate::sstable::target::Output;
+use crate::sstable::output_directory::Output;
 
 /// The expected row or marker.
 pub(super) type Expected = &'static str;

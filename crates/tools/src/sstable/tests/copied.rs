@@ -11,7 +11,7 @@ use ilion_sstable::{Component, Descriptor, Format, SSTableId, SSTableWriter, Ver
 use ilion_types::Partitioner;
 
 use super::super::{
-    Command, ConvertArguments, Files, MergeArguments, ScrubArguments, SplitArguments, TargetFormat,
+    Command, ConvertArguments, Files, MergeArguments, OutputFormat, ScrubArguments, SplitArguments,
 };
 use super::{copied, ran, small_fixtures};
 
@@ -96,7 +96,7 @@ fn files(files: &[PathBuf]) -> Files {
 
 fn convert(paths: &[PathBuf]) -> Command {
     Command::Convert(ConvertArguments {
-        to: TargetFormat::Nb,
+        to: OutputFormat::Nb,
         directory: PathBuf::from("/convert"),
         files: files(paths),
     })
@@ -170,7 +170,7 @@ fn what_is_passed_on_is_what_is_made_of_rows_one_by_one() {
 fn fixtures_are_passed_on_as_their_rows_are_one_by_one() {
     for fixture in small_fixtures() {
         let (env, path) = copied(&fixture, "");
-        let format = TargetFormat::like(&Descriptor::from_path(&path).unwrap().0);
+        let format = OutputFormat::like(&Descriptor::from_path(&path).unwrap().0);
         let paths = [path];
         let to_itself = Command::Convert(ConvertArguments {
             to: format,

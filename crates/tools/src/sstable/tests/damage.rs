@@ -7,8 +7,8 @@ use ilion_env::{Env, Seeded};
 use ilion_sstable::{ChunkReader, Component, Descriptor};
 
 use super::super::{
-    Command, ConvertArguments, DumpArguments, Files, MergeArguments, MetadataArguments, ScrubArguments,
-    SplitArguments, TargetFormat, TimestampUnit,
+    Command, ConvertArguments, DumpArguments, Files, MergeArguments, MetadataArguments, OutputFormat,
+    ScrubArguments, SplitArguments, TimestampUnit,
 };
 use super::{Fixture, copied, ran, small_fixtures};
 
@@ -51,7 +51,7 @@ fn commands(data: &Path) -> Vec<(Command, Option<PathBuf>)> {
         (Command::Verify(files(data)), None),
         (
             Command::Convert(ConvertArguments {
-                to: TargetFormat::Oa,
+                to: OutputFormat::Oa,
                 directory: directory("convert"),
                 files: files(data),
             }),
@@ -59,7 +59,7 @@ fn commands(data: &Path) -> Vec<(Command, Option<PathBuf>)> {
         ),
         (
             Command::Merge(MergeArguments {
-                to: Some(TargetFormat::Da),
+                to: Some(OutputFormat::Da),
                 directory: directory("merge"),
                 files: files(data),
             }),

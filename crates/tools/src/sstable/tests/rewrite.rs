@@ -8,10 +8,10 @@ use ilion_sstable::{
     Component, Descriptor, Format, SSTableId, Transaction, TransactionKind, Version, list_directory,
 };
 
-use super::super::{Command, ConvertArguments, Files, MergeArguments, SplitArguments, TargetFormat};
+use super::super::{Command, ConvertArguments, Files, MergeArguments, OutputFormat, SplitArguments};
 use super::{copied, fixtures, ran, rows, small_fixtures};
 
-const FORMATS: [TargetFormat; 3] = [TargetFormat::Nb, TargetFormat::Oa, TargetFormat::Da];
+const FORMATS: [OutputFormat; 3] = [OutputFormat::Nb, OutputFormat::Oa, OutputFormat::Da];
 
 fn files(paths: &[&Path]) -> Files {
     Files {
@@ -19,7 +19,7 @@ fn files(paths: &[&Path]) -> Files {
     }
 }
 
-fn convert(env: &Arc<dyn Env>, to: TargetFormat, out: &Path, data: &Path) -> anyhow::Result<String> {
+fn convert(env: &Arc<dyn Env>, to: OutputFormat, out: &Path, data: &Path) -> anyhow::Result<String> {
     let arguments = ConvertArguments {
         to,
         directory: out.to_path_buf(),
@@ -48,7 +48,7 @@ fn every_format_becomes_every_other_and_back_with_the_same_rows() {
             let out = PathBuf::from(format!("/out/{to:?}"));
             match convert(&env, to, &out, &data) {
                 Ok(_) => {}
-                Err(error) if fixture.name.starts_with("far_ttl") && to == TargetFormat::Nb => {
+                Err(error) if fixture.name.starts_with("far_ttl") && to == OutputFormat::Nb => {
                     let (input, _) = Descriptor::from_path(&data).unwrap();
                     let error = format!("{error:#}");
                     assert!(
@@ -97,10 +97,10 @@ fn a_merge_of_copies_is_the_original_and_leaves_the_inputs_alone() {
         let (env, data) = copied(&fixture, "");
         let before = rows(&env, &data);
         let other = PathBuf::from("/other");
-        convert(&env, TargetFormat::Da, &other, &data).unwrap();
+        convert(&env, OutputFormat::Da, &other, &data).unwrap();
         let out = PathBuf::from("/out");
         let merge = MergeArguments {
-            to: Some(TargetFormat::Oa),
+            to: Some(OutputFormat::Oa),
             directory: out.clone(),
             files: files(&[&data, &other]),
         };
@@ -118,7 +118,7 @@ fn a_merge_of_copies_is_the_original_and_leaves_the_inputs_alone() {
 fn new_files_do_not_go_beside_the_old_and_other_tables_do_not_merge() {
     let all = small_fixtures();
     let (env, data) = copied(&all[0], "");
-    let refused = convert(&env, TargetFormat::Oa, data.parent().unwrap(), &data).unwrap_err();
+    let refused = convert(&env, OutputFormat::Oa, data.parent().unwrap(), &data).unwrap_err();
     assert!(refused.to_string().contains("another directory"), "{refused}");
 
     let static_columns = all
@@ -146,7 +146,7 @@ fn the_directory_of_the_inputs_is_known_however_it_is_written() {
     let (env, data) = copied(&small_fixtures()[0], "");
     env.rename(data.parent().unwrap(), Path::new("t")).unwrap();
     let data = Path::new("t").join(data.file_name().unwrap());
-    let refused = convert(&env, TargetFormat::Oa, Path::new("./t"), &data).unwrap_err();
+    let refused = convert(&env, OutputFormat::Oa, Path::new("./t"), &data).unwrap_err();
     assert!(refused.to_string().contains("another directory"), "{refused}");
 }
 
@@ -155,7 +155,7 @@ fn what_a_crash_left_unfinished_is_no_input() {
     let (env, data) = copied(&small_fixtures()[0], "");
     let before = rows(&env, &data);
     let out = PathBuf::from("/out");
-    convert(&env, TargetFormat::Da, &out, &data).unwrap();
+    convert(&env, OutputFormat::Da, &out, &data).unwrap();
     let unfinished = Descriptor::new(out.as_path(), Version::DA, SSTableId::Sequence(9), Format::Bti);
     let mut transaction = Transaction::begin(env.clone(), &out, TransactionKind::Compaction).unwrap();
     transaction.add(&unfinished).unwrap();
@@ -163,6 +163,6 @@ fn what_a_crash_left_unfinished_is_no_input() {
     std::mem::forget(transaction);
     assert_eq!(rows(&env, &out), before);
     // Its name is not taken.
-    let told = convert(&env, TargetFormat::Da, &out, &data).unwrap();
+    let told = convert(&env, OutputFormat::Da, &out, &data).unwrap();
     assert!(told.ends_with("/out/da-10-bti\n"), "{told}");
 }

@@ -15,13 +15,13 @@ use ilion_types::Partitioner;
 
 /// Table and options of what is written.
 #[derive(Clone)]
-pub(super) struct Shape {
+pub(super) struct OutputSchema {
     pub(super) table: Arc<TableSchema>,
     pub(super) options: WriterOptions,
 }
 
-impl Shape {
-    /// The shape for SSTables of one table. Where they differ, the newest decides.
+impl OutputSchema {
+    /// The schema for SSTables of one table. Where they differ, the newest decides.
     pub(super) fn of(env: &dyn Env, sources: &[(&Descriptor, &Statistics)]) -> anyhow::Result<Self> {
         let mut newest_first = sources.to_vec();
         newest_first.sort_by_key(|(_, statistics)| std::cmp::Reverse(statistics.stats.max_timestamp_micros));

@@ -6,23 +6,23 @@
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-/// Most statements. When it is reached, all are dropped, and clients must prepare them again.
-const TOLD_MAX: usize = 1024;
+/// Upper limit of remembered statements. When it is reached, all are dropped, and clients must prepare them again.
+const STATEMENTS_MAX: usize = 1024;
 
 type Id = [u8; 16];
 
 /// The id of the last result metadata that was sent, by statement.
 #[derive(Default)]
-pub(crate) struct Told(Mutex<HashMap<Id, Id>>);
+pub(crate) struct SentMetadata(Mutex<HashMap<Id, Id>>);
 
-impl Told {
+impl SentMetadata {
     /// Notes the metadata id in an answer to PREPARE.
     pub fn note(&self, statement: Id, result_metadata: Id) {
-        let mut told = self.0.lock();
-        if told.len() >= TOLD_MAX {
-            told.clear();
+        let mut sent = self.0.lock();
+        if sent.len() >= STATEMENTS_MAX {
+            sent.clear();
         }
-        told.insert(statement, result_metadata);
+        sent.insert(statement, result_metadata);
     }
 
     /// True if the client has received this metadata of the statement.
@@ -36,19 +36,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_last_is_known_and_too_much_is_forgotten() {
-        let told = Told::default();
+    fn the_metadata_sent_last_is_known_and_all_is_forgotten_at_the_limit() {
+        let sent = SentMetadata::default();
         let id = |number: usize| {
             let mut id = [0; 16];
             id[..8].copy_from_slice(&number.to_be_bytes());
             id
         };
-        told.note(id(1), [1; 16]);
-        told.note(id(1), [2; 16]);
-        assert!(told.has(&id(1), &[2; 16]));
-        assert!(!told.has(&id(1), &[1; 16]));
-        (0..5000).for_each(|number| told.note(id(number), [3; 16]));
-        assert!(told.has(&id(4999), &[3; 16]));
-        assert!(told.0.lock().len() <= TOLD_MAX);
+        sent.note(id(1), [1; 16]);
+        sent.note(id(1), [2; 16]);
+        assert!(sent.has(&id(1), &[2; 16]));
+        assert!(!sent.has(&id(1), &[1; 16]));
+        (0..5000).for_each(|number| sent.note(id(number), [3; 16]));
+        assert!(sent.has(&id(4999), &[3; 16]));
+        assert!(sent.0.lock().len() <= STATEMENTS_MAX);
     }
 }

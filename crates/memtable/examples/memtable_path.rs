@@ -1,13 +1,13 @@
 //! The hot paths of a memtable, to count their instructions:
 //!
 //! ```text
-//! cargo build --release -p ilion-memtable --example hot_path
+//! cargo build --release -p ilion-memtable --example memtable_path
 //! for path in insert update wide point slice scan; do
-//!     valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*hot_path::measured*' \
-//!         target/release/examples/hot_path $path 20000
+//!     valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*memtable_path::measured*' \
+//!         target/release/examples/memtable_path $path 20000
 //! done
 //! ```
-//! Instructions collected, divided by the count, are those of one operation. `hot_path memory [count]` prints the resident memory
+//! Instructions collected, divided by the count, are those of one operation. `memtable_path memory [count]` prints the resident memory
 //! and the accounted size of a row of 186 bytes.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
@@ -173,6 +173,6 @@ fn main() {
             fill(1);
             measured_scan(&memtable);
         }
-        _ => eprintln!("hot_path insert|update|wide|point|slice|scan|memory [count]"),
+        _ => eprintln!("memtable_path insert|update|wide|point|slice|scan|memory [count]"),
     }
 }

@@ -11,14 +11,14 @@ use ilion_sstable::{
 };
 use ilion_types::Token;
 
-use super::shape::Shape;
+use super::output_schema::OutputSchema;
 
 /// The last second that formats before oa can store.
 const SECONDS_MAX_BEFORE_OA: u32 = i32::MAX.unsigned_abs() - 1;
 
 /// The format of new SSTables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum TargetFormat {
+pub enum OutputFormat {
     /// What Cassandra 4.0 to 5.0 write by default (BIG).
     Nb,
     /// What Cassandra 5.0 writes without storage compatibility (BIG).
@@ -27,7 +27,7 @@ pub enum TargetFormat {
     Da,
 }
 
-impl TargetFormat {
+impl OutputFormat {
     fn parts(self) -> (Version, Format) {
         match self {
             Self::Nb => (Version::NB, Format::Big),
@@ -47,13 +47,13 @@ impl TargetFormat {
 }
 
 /// A directory for new SSTables.
-pub(super) struct Target {
+pub(super) struct OutputDirectory {
     env: Arc<dyn Env>,
     directory: Arc<Path>,
     next_id: u32,
 }
 
-impl Target {
+impl OutputDirectory {
     /// Opens the directory, which may be absent, and must not contain an input.
     pub(super) fn open(env: &Arc<dyn Env>, directory: &Path, inputs: &[Descriptor]) -> anyhow::Result<Self> {
         let is_there = |input: &&Descriptor| absolute(&input.directory) == absolute(directory);
@@ -80,7 +80,7 @@ impl Target {
     }
 
     /// Begins an SSTable.
-    pub(super) fn begin(&mut self, format: TargetFormat, shape: &Shape) -> anyhow::Result<Output> {
+    pub(super) fn begin(&mut self, format: OutputFormat, schema: &OutputSchema) -> anyhow::Result<Output> {
         // The directory is not created earlier, so that a refused command leaves none behind.
         if !self.env.exists(&self.directory) {
             self.env.create_dir_all(&self.directory)?;
@@ -92,7 +92,7 @@ impl Target {
         let mut transaction =
             Transaction::begin(self.env.clone(), &self.directory, TransactionKind::Compaction)?;
         transaction.add(&descriptor)?;
-        let writer = SSTableWriter::new(&self.env, &descriptor, &shape.table, shape.options.clone());
+        let writer = SSTableWriter::new(&self.env, &descriptor, &schema.table, schema.options.clone());
         let mut output = Output {
             descriptor,
             writer: None,

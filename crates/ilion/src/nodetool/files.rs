@@ -1,0 +1,175 @@
+//! Actions on the files and caches of tables: `nodetool flush`, `compact`, `upgradesstables`, `verify`, `rebuild_index`, and the like.
+
+use ilion_server::admin::{NodeReport, VerifyReport};
+
+use super::call::{Call, missing_keyspace};
+use crate::Failure;
+use crate::ask::say;
+
+type Parts<'p> = [(&'p str, Option<&'p str>)];
+
+/// Requests an action on all tables, those of a keyspace, or some of them. Prints nothing, as nodetool.
+pub fn for_tables(call: &Call, action: &str, parts: &Parts<'_>) -> Result<(), Failure> {
+    let Some((keyspace, tables)) = call.values.split_first() else {
+        return call.post(action, parts).map(drop);
+    };
+    check_keyspace(call, keyspace)?;
+    let keyspace = ("keyspace", Some(&**keyspace));
+    if tables.is_empty() {
+        let parts: Vec<_> = parts.iter().copied().chain([keyspace]).collect();
+        return call.post(action, &parts).map(drop);
+    }
+    for table in tables {
+        let table = ("table", Some(&**table));
+        let parts: Vec<_> = parts.iter().copied().chain([keyspace, table]).collect();
+        call.post(action, &parts)?;
+    }
+    Ok(())
+}
+
+fn check_keyspace(call: &Call, keyspace: &str) -> Result<(), Failure> {
+    let node: NodeReport = call.get("node", &[])?;
+    match node.keyspaces.contains_key(keyspace) {
+        true => Ok(()),
+        false => Err(missing_keyspace(keyspace)),
+    }
+}
+
+/// Writes memtables to disk.
+pub fn flush(call: &Call) -> Result<(), Failure> {
+    for_tables(call, "flush", &[])
+}
+
+/// Compacts tables or SSTables.
+pub fn compact(call: &Call) -> Result<(), Failure> {
+    let (start, end) = (call.option("--start-token"), call.option("--end-token"));
+    if call.has("--user-defined") {
+        // Compat: messages of `Compact`.
+        if start.is_some() || end.is_some() || call.has("--split-output") {
+            return Err(Failure::nodetool(
+                "Invalid option combination: Can not use split-output here",
+            ));
+        }
+        let files = call.values.join("\n");
+        return call.post("compact", &[("files", Some(&files))]).map(drop);
+    }
+    if call.has("--split-output") && (start.is_some() || end.is_some()) {
+        return Err(Failure::nodetool(
+            "Invalid option combination: Can not use split-output here",
+        ));
+    }
+    let split = call.has("--split-output").then_some("true");
+    let parts = [
+        ("start_token", start),
+        ("end_token", end),
+        ("split_output", split),
+    ];
+    for_tables(call, "compact", &parts)
+}
+
+/// Writes SSTables anew.
+pub fn upgrade(call: &Call) -> Result<(), Failure> {
+    let all = call.has("--include-all-sstables").then_some("true");
+    for_tables(call, "rewrite", &[("all", all)])
+}
+
+/// Checks SSTables.
+pub fn verify(call: &Call) -> Result<(), Failure> {
+    // Compat: the check of Cassandra may do harm, so scripts name the option.
+    if !call.has("--force") {
+        say(
+            "verify is disabled unless a [-f|--force] override flag is provided. See CASSANDRA-9947 and CASSANDRA-17017 for details.",
+        );
+        return Err(Failure::Told);
+    }
+    let (keyspace, tables) = match call.values.split_first() {
+        Some((keyspace, tables)) => {
+            check_keyspace(call, keyspace)?;
+            (Some(&**keyspace), tables)
+        }
+        None => (None, &[][..]),
+    };
+    let mut report = VerifyReport::default();
+    let mut check = |table: Option<&str>| {
+        let found = call.post("verify", &[("keyspace", keyspace), ("table", table)])?;
+        let found: VerifyReport = serde_json::from_value(found).map_err(Failure::of)?;
+        report.sstables.extend(found.sstables);
+        Ok(())
+    };
+    match tables.is_empty() {
+        true => check(None)?,
+        false => tables.iter().try_for_each(|table| check(Some(table)))?,
+    }
+    match report.damaged() {
+        0 => Ok(()),
+        _ => Err(Failure::NodetoolFailed(report.to_string())),
+    }
+}
+
+/// The one node has all ranges of tokens.
+pub fn cleanup(call: &Call) -> Result<(), Failure> {
+    match call.value(0) {
+        Some(keyspace) => check_keyspace(call, keyspace),
+        None => Ok(()),
+    }
+}
+
+/// There are no other replicas.
+pub fn repair(call: &Call) -> Result<(), Failure> {
+    let node: NodeReport = call.get("node", &[])?;
+    let keyspaces: Vec<&str> = match call.value(0) {
+        Some(keyspace) if !node.keyspaces.contains_key(keyspace) => return Err(missing_keyspace(keyspace)),
+        Some(keyspace) => vec![keyspace],
+        None => node.keyspaces.keys().map(String::as_str).collect(),
+    };
+    for keyspace in keyspaces {
+        say(&format!(
+            "One node has all data. No repair is needed for keyspace '{keyspace}'"
+        ));
+    }
+    Ok(())
+}
+
+/// Rebuilds indexes.
+pub fn rebuild_index(call: &Call) -> Result<(), Failure> {
+    let [keyspace, table] = [call.value(0), call.value(1)].map(Option::unwrap_or_default);
+    check_keyspace(call, keyspace)?;
+    let names = call.values.get(2..).unwrap_or_default();
+    if names.is_empty() {
+        return Err(Failure::nodetool("Required parameters are missing: indexes"));
+    }
+    for name in names {
+        // Compat: a name may have that of the table in front.
+        let index = name.strip_prefix(&format!("{table}.")).unwrap_or(name);
+        call.post(
+            "index/rebuild",
+            &[("keyspace", Some(keyspace)), ("index", Some(index))],
+        )?;
+    }
+    Ok(())
+}
+
+/// Empties the cache of rows.
+pub fn invalidate_rows(call: &Call) -> Result<(), Failure> {
+    invalidate(call, "rows")
+}
+
+/// Empties the cache of keys.
+pub fn invalidate_keys(call: &Call) -> Result<(), Failure> {
+    invalidate(call, "keys")
+}
+
+/// Empties the cache of counters.
+pub fn invalidate_counters(call: &Call) -> Result<(), Failure> {
+    invalidate(call, "counters")
+}
+
+/// Empties the cache of roles, permissions and passwords.
+pub fn invalidate_roles(call: &Call) -> Result<(), Failure> {
+    invalidate(call, "roles")
+}
+
+fn invalidate(call: &Call, cache: &str) -> Result<(), Failure> {
+    call.post("invalidate-caches", &[("cache", Some(cache))])
+        .map(drop)
+}

@@ -1,0 +1,265 @@
+//! Who may use the HTTP port: one layer in front of all routes ([`admit`]).
+//!
+//! A request must come from a page of the port itself or from no page ([`Access`]). Its path says what it needs ([`need`]). On a node
+//! without logins it then shows the token, if there is one. On a node with logins it shows a role's name and password, the cookie of a
+//! session, the certificate of its connection, or the token ([`shown`]); the role must be permitted what the path needs ([`RoleLogins`]).
+//! The handlers find out from the [`Caller`] who asks.
+//!
+//! | request | answer |
+//! | --- | --- |
+//! | `GET /api/session` | JSON [`SessionReport`]: what the node asks for, and who is logged in |
+//! | `POST /api/login` | JSON [`LoginOrder`]: begins a session, with a cookie |
+//! | `POST /api/logout` | ends it |
+
+mod access;
+mod need;
+mod role_logins;
+mod session;
+mod shown;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::to_bytes;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use ilion_query::{Error, Identity, Login};
+use serde_json::json;
+
+use self::access::Refused;
+pub use self::access::{Access, AccessError, read_token};
+use self::need::Need;
+pub use self::role_logins::RoleLogins;
+pub use self::session::{AskedFor, LoginOrder, SessionReport};
+use self::shown::Shown;
+
+const SESSION: &str = "/api/session";
+const LOGIN: &str = "/api/login";
+const LOGOUT: &str = "/api/logout";
+
+/// Longest body of a request: axum's own default.
+const BODY_BYTES_MAX: usize = 2 << 20;
+
+/// Who sends a request.
+#[derive(Clone, Debug)]
+pub enum Caller {
+    /// Whoever passes: the node has no logins.
+    Operator,
+    /// A program that has shown the token of a node with logins. It stands for no role.
+    Program,
+    /// A role, and the address that its request came from.
+    Role(Arc<Login>, SocketAddr),
+    /// Somebody who needs nothing.
+    Nobody,
+}
+
+impl Caller {
+    /// Who sends the statements of this caller; `None` if it may send none.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        match self {
+            Self::Operator => Some(Identity::Internal),
+            Self::Role(login, _) => Some(Identity::User(login.clone())),
+            Self::Program | Self::Nobody => None,
+        }
+    }
+
+    /// The address that a role's request came from.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Role(_, address) => Some(*address),
+            Self::Operator | Self::Program | Self::Nobody => None,
+        }
+    }
+}
+
+/// The other end of a connection to the HTTP port.
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    pub address: SocketAddr,
+    /// The identity in its certificate, or why there is none; `None` without a certificate.
+    pub identity: Option<Result<String, &'static str>>,
+}
+
+/// Decides who may use the HTTP port.
+pub(super) struct Entry {
+    access: Access,
+    /// `None` if the node has no logins.
+    roles: Option<RoleLogins>,
+    /// A request that is not complete after this time is refused.
+    timeout: Duration,
+}
+
+/// Why a request is refused.
+#[derive(Debug)]
+struct Refusal {
+    status: StatusCode,
+    reason: String,
+}
+
+impl Entry {
+    pub fn new(access: Access, roles: Option<RoleLogins>, timeout: Duration) -> Self {
+        Self {
+            access,
+            roles,
+            timeout,
+        }
+    }
+
+    /// Decides who sends a request, and whether it may.
+    async fn decide(
+        &self,
+        method: &Method,
+        path: &str,
+        headers: &HeaderMap,
+        peer: &Peer,
+    ) -> Result<Caller, Refusal> {
+        let need = Need::of(method, path);
+        self.access
+            .check_page(need, method, headers)
+            .map_err(|refused| self.refusal(refused))?;
+        let shown = Shown::of(headers, self.cookie());
+        let Some(roles) = &self.roles else {
+            let token = match &shown {
+                Shown::Token(token) => Some(token.as_str()),
+                _ => None,
+            };
+            let checked = self.access.check_token(need, token);
+            return checked
+                .map(|()| Caller::Operator)
+                .map_err(|refused| self.refusal(refused));
+        };
+        if need == Need::Nothing {
+            return Ok(Caller::Nobody);
+        }
+        let login = match shown {
+            Shown::Token(token) if self.access.is_token(&token) => return of_program(need),
+            Shown::Token(_) => return Err(Refusal::unknown("the token is wrong")),
+            Shown::Unreadable => return Err(Refusal::unknown("the header Authorization cannot be read")),
+            // Browsers say which page sends a request that may change something.
+            Shown::Session(_) if *method != Method::GET && !headers.contains_key(header::ORIGIN) => {
+                return Err(Refusal::new(
+                    StatusCode::FORBIDDEN,
+                    "a request with the cookie of a session must say its Origin",
+                ));
+            }
+            Shown::Session(key) => roles.of_session(&key).await?,
+            Shown::Password(credentials) => roles.by_password(peer.address, credentials).await?,
+            Shown::Nothing => roles.by_certificate(peer).await?,
+        };
+        roles.permit(&login, need.operation()).await?;
+        Ok(Caller::Role(login, peer.address))
+    }
+
+    /// The name of the cookie; empty without logins.
+    fn cookie(&self) -> &str {
+        self.roles.as_ref().map_or("", RoleLogins::cookie)
+    }
+
+    fn refusal(&self, refused: Refused) -> Refusal {
+        match refused {
+            Refused::NoToken => {
+                Refusal::unknown("show the node's token: Authorization: Bearer <token> (admin_token_file)")
+            }
+            Refused::Foreign if self.access.asks_for_logins() => Refusal::new(
+                StatusCode::FORBIDDEN,
+                "the request comes from a page of another site, or the node does not know the name in it: IP addresses, localhost and \
+                 admin_host_names are known",
+            ),
+            Refused::Foreign => Refusal::new(
+                StatusCode::FORBIDDEN,
+                "the request comes from a page of another site, or for a name that is not of this machine",
+            ),
+        }
+    }
+}
+
+/// The token permits everything but statements, since these need a role.
+fn of_program(need: Need) -> Result<Caller, Refusal> {
+    match need {
+        Need::LogIn => Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "the token stands for no role, and this node wants one for each statement: log in",
+        )),
+        _ => Ok(Caller::Program),
+    }
+}
+
+impl Refusal {
+    fn new(status: StatusCode, reason: &str) -> Self {
+        Self {
+            status,
+            reason: reason.to_owned(),
+        }
+    }
+
+    fn unknown(reason: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, reason)
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let status = match &error {
+            Error::BadCredentials(_) => StatusCode::UNAUTHORIZED,
+            Error::Unauthorized(_) => StatusCode::FORBIDDEN,
+            Error::Overloaded(_) => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self {
+            status,
+            reason: error.to_string(),
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(json!({ "error": self.reason }))).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            // Not Basic: browsers would ask for a password themselves, and then send it with requests of any page.
+            let challenge = HeaderValue::from_static("Bearer realm=\"ilion\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+}
+
+/// The routes of sessions.
+pub(super) fn routes(entry: Arc<Entry>) -> Router {
+    session::routes().with_state(entry)
+}
+
+/// Decides whether a request may pass, receives its body, and passes it on.
+pub(super) async fn admit(State(entry): State<Arc<Entry>>, request: Request, next: Next) -> Response {
+    let (mut head, body) = request.into_parts();
+    let Some(peer) = head.extensions.get::<Peer>().cloned() else {
+        return Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the connection has no address")
+            .into_response();
+    };
+    let caller = match entry
+        .decide(&head.method, head.uri.path(), &head.headers, &peer)
+        .await
+    {
+        Ok(caller) => caller,
+        Err(refusal) => return refusal.into_response(),
+    };
+    head.extensions.insert(caller);
+    let mut response = match tokio::time::timeout(entry.timeout, to_bytes(body, BODY_BYTES_MAX)).await {
+        Ok(Ok(body)) => next.run(Request::from_parts(head, body.into())).await,
+        Ok(Err(_)) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+        Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+    };
+    let headers = response.headers_mut();
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,73 @@
+//! What a request to the HTTP port needs, by its path. What is not named here needs a superuser.
+
+use axum::http::Method;
+use ilion_query::Operation;
+
+/// What a request needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// The page and its parts, which hold no data; to log in and out; whether the node is well.
+    Nothing,
+    /// A login: statements are checked as those of any client.
+    LogIn,
+    /// Metrics and reports.
+    Watch,
+    /// Everything else.
+    Administer,
+}
+
+impl Need {
+    /// The need of a request. Pure.
+    pub fn of(method: &Method, path: &str) -> Self {
+        let is_read = method == Method::GET || method == Method::HEAD;
+        match path {
+            "/" | super::SESSION | super::LOGIN | super::LOGOUT => Self::Nothing,
+            _ if path.starts_with("/assets/") => Self::Nothing,
+            // Whoever asks whether the node is well has no login.
+            "/healthz" | "/readyz" if is_read => Self::Nothing,
+            "/api/query" => Self::LogIn,
+            "/metrics" | "/api/spectrogram" | "/api/slowest" if is_read => Self::Watch,
+            _ if path.starts_with("/admin/") && is_read => Self::Watch,
+            _ => Self::Administer,
+        }
+    }
+
+    /// The operation that a role must be permitted.
+    pub fn operation(self) -> Operation {
+        match self {
+            Self::Nothing | Self::LogIn => Operation::LogIn,
+            Self::Watch => Operation::Watch,
+            Self::Administer => Operation::Administer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_need_what_they_do() {
+        for (method, path, need) in [
+            (Method::GET, "/", Need::Nothing),
+            (Method::GET, "/assets/app.js", Need::Nothing),
+            (Method::POST, "/api/login", Need::Nothing),
+            (Method::GET, "/healthz", Need::Nothing),
+            (Method::GET, "/readyz", Need::Nothing),
+            (Method::POST, "/api/query", Need::LogIn),
+            (Method::GET, "/metrics", Need::Watch),
+            (Method::HEAD, "/admin/status", Need::Watch),
+            (Method::GET, "/api/slowest", Need::Watch),
+            (Method::POST, "/admin/status", Need::Administer),
+            (Method::POST, "/admin/drain", Need::Administer),
+            (Method::DELETE, "/admin/status", Need::Administer),
+            (Method::POST, "/metrics", Need::Administer),
+            (Method::GET, "//admin/status", Need::Administer),
+            (Method::GET, "/new", Need::Administer),
+            (Method::GET, "/api/login/", Need::Administer),
+            (Method::GET, "/assets", Need::Administer),
+        ] {
+            assert_eq!(Need::of(&method, path), need, "{method} {path}");
+        }
+    }
+}
