@@ -19,8 +19,7 @@ use ilion_engine::{ArchivedLog, BackupPoint, ImportSource};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::door::{Shared, in_thread};
-use super::of_engine::failed;
+use super::handling::{Shared, failed, in_thread};
 use super::{Admin, AdminError, Caller};
 use crate::Node;
 use crate::dashboard::{QueryOrder, run};

@@ -15,11 +15,12 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use super::entry::{Caller, Entry, admit, routes};
+use super::handling::{Shared, in_thread};
 use super::listen::{Serving, serve};
 use super::{
-    Access, AccessError, Admin, AdminError, AuditLogOrder, AutoCompactionOrder, BackupOrder, BackupReport,
-    BinaryReport, CacheChoice, CacheOrder, ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder,
-    NodeTable, RewriteOrder, RoleLogins, SSTablesOrder, SettingsOrder, SnapshotOrder, StopOrder, TableChoice,
+    Access, AccessError, Admin, AuditLogOrder, AutoCompactionOrder, BackupOrder, BackupReport, BinaryReport,
+    CacheChoice, CacheOrder, ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder, NodeTable,
+    RewriteOrder, RoleLogins, SSTablesOrder, SettingsOrder, SnapshotOrder, StopOrder, TableChoice,
     TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
 };
 
@@ -120,8 +121,6 @@ impl Drop for AdminDoor {
         }
     }
 }
-
-pub(super) type Shared = State<Arc<dyn Admin>>;
 
 fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
     let entry = Arc::new(entry);
@@ -439,21 +438,4 @@ async fn query(
     Json(order): Json<QueryOrder>,
 ) -> Response {
     in_thread(move || Ok(Json(admin.query(&order, &caller)?).into_response())).await
-}
-
-/// Runs a handler on a thread that may block, since calls of the engine do.
-pub(super) async fn in_thread(
-    work: impl FnOnce() -> Result<Response, AdminError> + Send + 'static,
-) -> Response {
-    let outcome = tokio::task::spawn_blocking(work).await;
-    let error = match outcome {
-        Ok(Ok(response)) => return response,
-        Ok(Err(error)) => error,
-        Err(_) => AdminError::Failed("it met a bug of the server; its log has more".to_owned()),
-    };
-    let status = match error {
-        AdminError::Refused(_) => StatusCode::BAD_REQUEST,
-        AdminError::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
-    };
-    (status, Json(json!({ "error": error.to_string() }))).into_response()
 }

@@ -50,6 +50,7 @@ mod compaction;
 mod door;
 mod engine_metrics;
 mod entry;
+mod handling;
 mod indexes;
 mod layout;
 mod listen;

@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 
 use super::audit_log::AuditMetrics;
 use super::engine_metrics::EngineMetrics;
+use super::handling::failed;
 use super::node::replication;
 use super::process_metrics::{DiskMetrics, ProcessMetrics, register_build};
 use super::table_times::TableTimes;
@@ -222,13 +223,6 @@ fn cache_report(facts: CacheFacts) -> CacheReport {
         entries: facts.entries,
         hits: facts.hits,
         misses: facts.misses,
-    }
-}
-
-pub(super) fn failed(error: ilion_engine::Error) -> AdminError {
-    match error {
-        ilion_engine::Error::Refused(reason) => AdminError::Refused(reason),
-        other => AdminError::Failed(other.to_string()),
     }
 }
 

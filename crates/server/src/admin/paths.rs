@@ -10,7 +10,7 @@ use ilion_types::{encode_composite, hex};
 use serde::{Deserialize, Serialize};
 
 use super::AdminError;
-use super::of_engine::failed;
+use super::handling::failed;
 
 /// Tables whose directories are asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

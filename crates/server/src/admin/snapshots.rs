@@ -7,8 +7,8 @@ use ilion_schema::TableId;
 use serde::{Deserialize, Serialize};
 
 use super::AdminError;
+use super::handling::failed;
 use super::layout::laid_out;
-use super::of_engine::failed;
 use crate::settings::parse_duration;
 
 /// A snapshot to take.
