@@ -240,7 +240,8 @@ fn a_closed_port_ends_connections_and_is_not_ready() {
         bare(door.address(), "/healthz"),
         ("200".to_owned(), "ok\n".to_owned())
     );
-    assert_eq!(bare(door.address(), "/admin/binary").0, "401");
+    assert_eq!(bare(door.address(), "/admin/binary").0, "200");
+    assert_eq!(bare(door.address(), "/admin/status").0, "401");
     assert!(client.try_receive_frame().is_none());
     assert!(TcpStream::connect(address).is_err());
     // Twice is as good as once.

@@ -23,8 +23,8 @@ impl Need {
         match path {
             "/" | super::SESSION | super::LOGIN | super::LOGOUT => Self::Nothing,
             _ if path.starts_with("/assets/") => Self::Nothing,
-            // Whoever asks whether the node is well has no login.
-            "/healthz" | "/readyz" if is_read => Self::Nothing,
+            // Whoever asks whether the node is well has no login; `nodetool statusbinary` is the health check of the container.
+            "/healthz" | "/readyz" | "/admin/binary" if is_read => Self::Nothing,
             "/api/query" => Self::LogIn,
             "/metrics" | "/api/spectrogram" | "/api/slowest" if is_read => Self::Watch,
             _ if path.starts_with("/admin/") && is_read => Self::Watch,
@@ -54,6 +54,8 @@ mod tests {
             (Method::POST, "/api/login", Need::Nothing),
             (Method::GET, "/healthz", Need::Nothing),
             (Method::GET, "/readyz", Need::Nothing),
+            (Method::GET, "/admin/binary", Need::Nothing),
+            (Method::POST, "/admin/binary", Need::Administer),
             (Method::POST, "/api/query", Need::LogIn),
             (Method::GET, "/metrics", Need::Watch),
             (Method::HEAD, "/admin/status", Need::Watch),
