@@ -98,7 +98,8 @@ impl Access {
     /// The settings would open the port to everybody or send passwords in the clear, or the token cannot be read.
     pub fn of(env: &dyn Env, settings: &Settings) -> Result<Self, AccessError> {
         let address = settings.admin_address;
-        let is_of_this_machine = address.to_canonical().is_loopback();
+        // An IPv4 address in the form of IPv6 is none of this machine: nobody needs it, and it is easily misread.
+        let is_of_this_machine = address.is_loopback();
         let asks_for_logins = settings.authenticator != Authenticator::AllowAll;
         let is_encrypted = TlsOptions::of_administration(settings).is_some();
         let token = settings.admin_token_file.as_deref();
