@@ -14,6 +14,7 @@ use ilion_engine::print_instant;
 use ilion_env::Env;
 use parking_lot::Mutex;
 
+use crate::catalogue::Objects;
 use crate::log::ship_archive;
 use crate::manifest::{CHUNK_BYTES, FORMAT, KeyspaceEntry, LogEntry};
 use crate::plan::{Plan, plan};
@@ -35,6 +36,30 @@ pub struct CreateOptions<'a> {
     pub prunes_archive: bool,
     /// Hears what is done.
     pub progress: &'a dyn Progress,
+}
+
+impl CreateOptions<'_> {
+    fn chunk_bytes(&self) -> u32 {
+        self.chunk_bytes.unwrap_or(CHUNK_BYTES)
+    }
+
+    /// Uploads of chunks that are not among `objects`.
+    pub(crate) fn uploads<'u>(
+        &'u self,
+        env: &'u Arc<dyn Env>,
+        place: &'u dyn Place,
+        objects: &'u Mutex<Objects>,
+    ) -> Uploads<'u> {
+        Uploads {
+            env,
+            place,
+            pace: &self.pace,
+            progress: self.progress,
+            objects,
+            chunk_bytes: self.chunk_bytes(),
+            threads: self.threads,
+        }
+    }
 }
 
 /// What a backup has and what it took.
@@ -67,7 +92,7 @@ pub fn create(
     let moment = begin()?;
     let since = print_instant(env.now_micros().div_euclid(1000));
     let running = Running::add(place, moment.node, &since)?;
-    // Listed behind the mark: what is there now stays.
+    // Listed after the mark was written: from then on nobody removes a chunk.
     let objects = catalogue.objects()?;
     let before = catalogue.newest_of(moment.node)?;
     if let Some(before) = &before
@@ -75,18 +100,10 @@ pub fn create(
     {
         tracing::warn!(backup = %before.name, at = %before.at, "a backup of this node is newer: the clock may have been set back");
     }
-    let chunk_bytes = options.chunk_bytes.unwrap_or(CHUNK_BYTES);
+    let chunk_bytes = options.chunk_bytes();
     let mut plan = plan(&**env, &moment, before.as_ref(), &objects, chunk_bytes)?;
     let objects = Mutex::new(objects);
-    let uploads = Uploads {
-        env,
-        place,
-        pace: &options.pace,
-        progress: options.progress,
-        objects: &objects,
-        chunk_bytes,
-        threads: options.threads,
-    };
+    let uploads = options.uploads(env, place, &objects);
     let moved = upload(&uploads, &mut plan)?;
     let archived_segments = match &moment.archive_directory {
         None => 0,

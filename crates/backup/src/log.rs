@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::manifest::{CHUNK_BYTES, FORMAT, FileEntry, file_problem, seal, unseal};
+use crate::manifest::{FORMAT, FileEntry, file_problem, seal, unseal};
 use crate::running::Running;
 use crate::upload::Uploads;
 use crate::{Catalogue, CreateOptions, Error, Hash, Place, Result};
@@ -77,15 +77,7 @@ pub fn ship_log(
     let since = print_instant(env.now_micros().div_euclid(1000));
     let running = Running::add(place, archived.id, &since)?;
     let objects = Mutex::new(catalogue.objects()?);
-    let uploads = Uploads {
-        env,
-        place,
-        pace: &options.pace,
-        progress: options.progress,
-        objects: &objects,
-        chunk_bytes: options.chunk_bytes.unwrap_or(CHUNK_BYTES),
-        threads: options.threads,
-    };
+    let uploads = options.uploads(env, place, &objects);
     let shipped = ship_archive(&uploads, archived.id, &archived.directory, options.prunes_archive)?;
     let reached = Reached {
         format: FORMAT,

@@ -1,7 +1,7 @@
 //! A data directory gets a new id and an empty commit log, so that it is no continuation of the node that it is a copy of.
 //!
 //! A restored node goes on from a moment of the past. With the old id its log would be a second continuation of the same log, and
-//! a later restore could mix the two. With a new id nothing of the old log belongs to it.
+//! a later restore could mix the two. With a new id, no record of the old log is taken for one of its own.
 
 use ilion_commitlog::{LogStretch, Position, SegmentId};
 use ilion_env::Env;

@@ -29,9 +29,9 @@ pub(crate) struct Frozen {
     pub memtable: Arc<Memtable>,
     /// The indexes that were updated with its rows.
     pub indexes: Option<Arc<MemtableIndexes>>,
-    /// Start of the stretch of the log of which it has all records of its table.
+    /// Position in the log from which on the memtable has all records of its table.
     pub since: Position,
-    /// End of this stretch, exclusive.
+    /// Position up to which it has them, exclusive.
     pub upto: Position,
 }
 

@@ -51,12 +51,7 @@ fn load(bench: &mut Bench, sstables: u64, is_mixed: bool) {
 
 #[inline(never)]
 fn measured(bench: &mut Bench, select: &Arc<Prepared>, reads: &[ExecuteOptions]) -> u64 {
-    read_all(bench, select, reads)
-}
-
-fn read_all(bench: &mut Bench, select: &Arc<Prepared>, reads: &[ExecuteOptions]) -> u64 {
-    let counts = reads.iter().map(|options| bench.read(select, options).row_count);
-    counts.map(u64::from).sum()
+    bench.read_all(select, reads)
 }
 
 fn main() {
@@ -74,6 +69,6 @@ fn main() {
     let options: Vec<ExecuteOptions> = (0..reads)
         .map(|read| with(vec![key(read % PARTITIONS)]))
         .collect();
-    read_all(&mut bench, &select, &options);
+    bench.read_all(&select, &options);
     println!("{} rows", measured(&mut bench, &select, &options));
 }

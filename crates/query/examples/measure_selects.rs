@@ -80,12 +80,7 @@ fn load(bench: &mut Bench, rows: u64, sstables: u64, copies: u64, width: Option<
 
 #[inline(never)]
 fn measured(bench: &mut Bench, select: &Arc<Prepared>, reads: &[ExecuteOptions]) -> u64 {
-    read_all(bench, select, reads)
-}
-
-fn read_all(bench: &mut Bench, select: &Arc<Prepared>, reads: &[ExecuteOptions]) -> u64 {
-    let counts = reads.iter().map(|options| bench.read(select, options).row_count);
-    counts.map(u64::from).sum()
+    bench.read_all(select, reads)
 }
 
 fn main() {
@@ -118,7 +113,7 @@ fn main() {
         }
     };
     let options: Vec<ExecuteOptions> = (0..reads).map(values).collect();
-    read_all(&mut bench, &select, &options);
+    bench.read_all(&select, &options);
     let started = Instant::now();
     let mut count = measured(&mut bench, &select, &options);
     if aggregates.is_some() {

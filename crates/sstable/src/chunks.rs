@@ -26,5 +26,6 @@ mod tests;
 pub use cache::ChunkCache;
 pub use compression::Compression;
 pub use reader::ChunkReader;
+pub(crate) use stream::spend_bytes;
 pub use stream::{DataStream, READ_AHEAD_BYTES};
 pub use writer::{ChunkWriter, DataFile};

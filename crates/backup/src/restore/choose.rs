@@ -53,7 +53,7 @@ pub(super) fn choose(place: &dyn Place, options: &RestoreOptions<'_>) -> Result<
     for backup in catalogue.backups()? {
         match backup.manifest {
             Ok(manifest) => manifests.push(manifest),
-            // It may be the one; so it is told if none other is found.
+            // It may be the right one, so no other is taken instead.
             Err(error) => unreadable = Some(error),
         }
     }

@@ -29,7 +29,7 @@ struct Mark {
     backup: String,
     to_micros: Option<i64>,
     keyspaces: Vec<String>,
-    /// The engine may have changed files: nothing of it can be used by another try.
+    /// True after an engine has opened the directory. It may have changed files, so the next try begins with an empty directory.
     is_opened: bool,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Stage<'a> {
         chosen.is_empty() || is_system_keyspace(&table.keyspace) || chosen.contains(&table.keyspace)
     }
 
-    /// Downloads what is not there yet; returns the bytes of all of it.
+    /// Downloads the files that are missing. Returns the size of all files, those included that were there.
     pub(super) fn download(
         &self,
         place: &dyn Place,

@@ -72,6 +72,13 @@ impl Bench {
         }
     }
 
+    /// Executes the statement with each of the options; returns the number of rows.
+    #[allow(dead_code, reason = "one example counts cells instead")]
+    pub fn read_all(&mut self, select: &Arc<Prepared>, reads: &[ExecuteOptions]) -> u64 {
+        let counts = reads.iter().map(|options| self.read(select, options).row_count);
+        counts.map(u64::from).sum()
+    }
+
     /// Flushes `ks.t` to an SSTable.
     pub fn flush(&self) {
         let table = self.engine.schema().table("ks", "t").unwrap().id;

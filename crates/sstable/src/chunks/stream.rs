@@ -40,6 +40,14 @@ const CHUNKS_BEFORE_RUNS: u32 = 3;
 /// Bytes of a window that cost as much of a deadline's units as a row.
 const BYTES_PER_UNIT: usize = 32;
 
+/// Counts bytes that are read against the deadline of the request.
+///
+/// # Errors
+/// The deadline has passed.
+pub(crate) fn spend_bytes(bytes: usize) -> std::result::Result<(), patience::Ended> {
+    patience::spend(u32::try_from(bytes / BYTES_PER_UNIT).unwrap_or(u32::MAX))
+}
+
 /// A position in uncompressed data, with a window of bytes.
 #[derive(Debug)]
 pub struct DataStream {
@@ -326,8 +334,7 @@ impl DataStream {
     #[inline(never)]
     fn extend(&mut self, len: usize) -> Step<()> {
         let position = self.position();
-        let done = self.window.len() / BYTES_PER_UNIT;
-        patience::spend(u32::try_from(done).unwrap_or(u32::MAX))?;
+        spend_bytes(self.window.len())?;
         self.chunks.check_range(position, len)?;
         if self.is_laid {
             self.set_window(position, Bytes::new());

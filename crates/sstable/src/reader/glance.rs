@@ -10,17 +10,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_env::patience;
 use ilion_rows::{ClusteringFilter, DecoratedKey, KeyBound, PlainVisitor};
 use ilion_schema::TableSchema;
 
 use super::shown::until;
+use crate::chunks::spend_bytes;
 use crate::error::Step;
 use crate::row::decode::RowFormat;
 use crate::{Result, SSTable, SortedView, Spot};
-
-/// What a chunk costs of a deadline's units, in bytes for each unit.
-const BYTES_PER_UNIT: usize = 32;
 
 /// A partition that crosses the end of its chunk is shown if it has at most about so many bytes.
 const CROSSING_BYTES_MAX: usize = 2 << 10;
@@ -75,7 +72,7 @@ impl Glance {
         }))
     }
 
-    /// Takes the chunk if it is cached, without I/O, so that [`Glance::first_byte`] can be called.
+    /// Takes the chunk if it is cached, for [`Glance::first_byte`]. Reads no chunk.
     pub fn begin_cached(&mut self, sstable: &SSTable) {
         let position = self.chunk_start + self.offset as u64;
         let chunk = sstable
@@ -178,7 +175,7 @@ impl Glance {
         let data = sstable.parts().data()?;
         if position < data.data_length() {
             let (start, chunk) = data.chunk_at(position)?;
-            patience::spend(u32::try_from(chunk.len() / BYTES_PER_UNIT).unwrap_or(u32::MAX))?;
+            spend_bytes(chunk.len())?;
             self.hold(start, chunk, position);
         }
         Ok(())
