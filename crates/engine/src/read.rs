@@ -22,7 +22,7 @@ use crate::chain::ChainRead;
 use crate::live_sstable::LiveSSTable;
 use crate::settle::{SettledCursor, Settling, Wanted};
 use crate::sorted_scan::{SortedRead, SortedScan};
-use crate::source::{Held, scan, skip, skip_all, touch};
+use crate::source::{Held, Tally, note_skipped, note_touched, scan, skip, skip_all, touch};
 use crate::table_store::TableStore;
 use crate::view::View;
 
@@ -206,46 +206,62 @@ impl TableStore {
 
 impl PointRead<'_> {
     /// Reads at most one row per slice, and returns them as one partition.
+    ///
+    /// Columns that are not wanted are read in short first. If that does not show whether a row lives, a second pass reads the times of
+    /// all cells. Only the last pass is counted, so that no SSTable counts twice.
     fn settle(&self, view: &View, wanted: Wanted, now_secs: u32) -> Result<Box<dyn Cursor>, ReadError> {
-        let in_short = self.filter.columns.is_some() && !self.table.has_strict_liveness;
-        let mut settled = None;
-        if in_short {
-            settled = self.settle_with(view, wanted.clone(), Unwanted::Newest, now_secs)?;
-        }
-        let is_unsure = |settled: &SettledCursor| settled.has_dead_rows(now_secs);
-        if !in_short || settled.as_ref().is_some_and(is_unsure) {
-            settled = self.settle_with(view, wanted, Unwanted::Times, now_secs)?;
-        }
-        Ok(match settled {
+        cost::add(Count::SSTablesConsidered, view.sstables.len() as u64);
+        let sources = self.sources(view);
+        let mut tally = Tally::default();
+        let settled = self.settle_in_passes(view, &sources, wanted, now_secs, &mut tally);
+        tally.count();
+        Ok(match settled? {
             Some(cursor) => Box::new(cursor),
             None => Box::new(Nothing),
         })
+    }
+
+    fn settle_in_passes(
+        &self,
+        view: &View,
+        sources: &[Asked<'_>],
+        wanted: Wanted,
+        now_secs: u32,
+        tally: &mut Tally,
+    ) -> Result<Option<SettledCursor>, ReadError> {
+        let settling = |wanted| {
+            let comparator = self.comparator.clone();
+            Settling::new(self.table, comparator, &self.filter, wanted, now_secs)
+        };
+        let in_short = self.filter.columns.is_some() && !self.table.has_strict_liveness;
+        if in_short {
+            let first = settling(wanted.clone());
+            let settled = self.settle_with(view, sources, first, Unwanted::Newest, tally)?;
+            let is_unsure = |settled: &SettledCursor| settled.has_dead_rows(now_secs);
+            if !settled.as_ref().is_some_and(is_unsure) {
+                return Ok(settled);
+            }
+            *tally = Tally::default();
+        }
+        self.settle_with(view, sources, settling(wanted), Unwanted::Times, tally)
     }
 
     /// Reads one source after another, until older ones cannot change the result.
     fn settle_with(
         &self,
         view: &View,
-        wanted: Wanted,
+        sources: &[Asked<'_>],
+        mut settling: Settling,
         unwanted: Unwanted,
-        now_secs: u32,
+        tally: &mut Tally,
     ) -> Result<Option<SettledCursor>, ReadError> {
-        let mut settling = Settling::new(
-            self.table,
-            self.comparator.clone(),
-            &self.filter,
-            wanted,
-            now_secs,
-        );
         for memtable in &view.memtables {
             if let Some(mut cursor) = memtable.partition(self.key, settling.filter()) {
-                cost::add(Count::Memtables, 1);
+                tally.add(Count::Memtables, 1);
                 settling.absorb(&mut cursor)?;
             }
         }
-        cost::add(Count::SSTablesConsidered, view.sstables.len() as u64);
         let hash = KeyHash::of(&self.key.key);
-        let sources = self.sources(view);
         let mut merged = 0;
         for (index, (live, ranks)) in sources.iter().enumerate() {
             let sstable = &live.sstable;
@@ -255,19 +271,22 @@ impl PointRead<'_> {
                     true => Count::SkippedByDeletion,
                     false => Count::SkippedByTimestamp,
                 };
-                let left = sources[index..].iter().map(|(live, _)| *live);
-                skip_all(why, left.len(), left);
+                let left = &sources[index..];
+                tally.add(why, left.len() as u64);
+                left.iter().for_each(|(live, _)| note_skipped(why, live));
                 break;
             }
             let prospect = self.prospect(sstable, ranks, &hash, settling.filter(), settling.wants_static());
             let whereabouts = match prospect {
                 Prospect::Possible(whereabouts) => whereabouts,
                 Prospect::Needless(why) => {
-                    skip(why, live);
+                    tally.add(why, 1);
+                    note_skipped(why, live);
                     continue;
                 }
             };
-            touch(live);
+            tally.add(Count::SSTablesTouched, 1);
+            note_touched(live);
             let found =
                 sstable.partition_at(self.table, self.key, &whereabouts, settling.filter(), unwanted)?;
             if let Some(mut cursor) = found {

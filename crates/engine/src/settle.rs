@@ -60,6 +60,11 @@ impl Wanted {
         Some(wanted)
     }
 
+    /// True if static columns are wanted.
+    pub(crate) fn has_statics(&self) -> bool {
+        !self.statics.is_empty()
+    }
+
     /// `None` if the column cannot be settled.
     fn add(&mut self, column: &Column) -> Option<()> {
         if column.is_complex() {

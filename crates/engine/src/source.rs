@@ -9,6 +9,7 @@ use ilion_rows::{
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::Scan;
+use smallvec::SmallVec;
 
 use crate::live_sstable::LiveSSTable;
 
@@ -77,11 +78,32 @@ pub(crate) fn scan(
     Box::new(Held::new(cursor, live.clone()))
 }
 
+/// The counts of one pass of a read that may have to be done again.
+#[derive(Default)]
+pub(crate) struct Tally(SmallVec<[(Count, u64); 4]>);
+
+impl Tally {
+    #[inline]
+    pub(crate) fn add(&mut self, count: Count, amount: u64) {
+        match self.0.iter_mut().find(|(known, _)| *known == count) {
+            Some((_, sum)) => *sum += amount,
+            None => self.0.push((count, amount)),
+        }
+    }
+
+    /// Charges them to the request.
+    pub(crate) fn count(self) {
+        for (count, amount) in self.0 {
+            cost::add(count, amount);
+        }
+    }
+}
+
 /// Counts SSTables that are skipped.
 pub(crate) fn skip_all<'l>(why: Count, count: usize, sstables: impl Iterator<Item = &'l Arc<LiveSSTable>>) {
     cost::add(why, count as u64);
     if trace::is_on() {
-        sstables.for_each(|live| tell_skipped(why, live));
+        sstables.for_each(|live| note_skipped(why, live));
     }
 }
 
@@ -89,13 +111,12 @@ pub(crate) fn skip_all<'l>(why: Count, count: usize, sstables: impl Iterator<Ite
 #[inline]
 pub(crate) fn skip(why: Count, live: &LiveSSTable) {
     cost::add(why, 1);
-    if trace::is_on() {
-        tell_skipped(why, live);
-    }
+    note_skipped(why, live);
 }
 
-#[cold]
-fn tell_skipped(why: Count, live: &LiveSSTable) {
+/// Says in the trace that an SSTable is skipped.
+#[inline]
+pub(crate) fn note_skipped(why: Count, live: &LiveSSTable) {
     trace::note(|| {
         let sstable = live.sstable.descriptor().base_name();
         match why {
@@ -116,5 +137,11 @@ fn tell_skipped(why: Count, live: &LiveSSTable) {
 #[inline]
 pub(crate) fn touch(live: &LiveSSTable) {
     cost::add(Count::SSTablesTouched, 1);
+    note_touched(live);
+}
+
+/// Says in the trace that an SSTable is read.
+#[inline]
+pub(crate) fn note_touched(live: &LiveSSTable) {
     trace::note(|| format!("Reading sstable {}", live.sstable.descriptor().base_name()));
 }

@@ -131,6 +131,10 @@ impl TableStore {
             ends_early: wanted.is_some(),
             ..ReadSurvey::default()
         };
+        let wants_static = match &wanted {
+            Some(wanted) => wanted.has_statics(),
+            None => table.has_statics(),
+        };
         let hash = KeyHash::of(&key.key);
         let sources = read.sources(&view);
         let spared = view.sstables.len() - sources.len();
@@ -138,7 +142,7 @@ impl TableStore {
             survey.skipped.push((Count::SkippedBySortedView, spared as u64));
         }
         for (live, ranks) in &sources {
-            let prospect = read.prospect(&live.sstable, ranks, &hash, &filter, table.has_statics());
+            let prospect = read.prospect(&live.sstable, ranks, &hash, &filter, wants_static);
             let why = match prospect {
                 Prospect::Needless(why) => Some(why),
                 Prospect::Possible(_) => None,

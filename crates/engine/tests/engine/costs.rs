@@ -3,16 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
+use ilion_env::Env as _;
 use ilion_env::cost::{self, Cost, Count};
 use ilion_env::trace;
 use ilion_rows::{
-    Bound, BoundKind, Clustering, ClusteringFilter, Cursor as _, DecoratedKey, KeyBound, KeyRange, Slice,
-    Unfiltered, Values,
+    Bound, BoundKind, Cell, Clustering, ClusteringFilter, ColumnData, Cursor as _, Data, DecoratedKey,
+    KeyBound, KeyRange, Mutation, PartitionUpdate, Row, Slice, Unfiltered, Values,
 };
 use ilion_schema::{CreateTable, NewColumn, SchemaChange, TableSchema};
 use ilion_types::CqlType;
 
-use crate::support::{Store, clustering_of, decorated, delete_partition, new_store, put, small_options};
+use crate::support::{
+    Store, add_column, clustering_of, decorated, delete_partition, new_store, put, small_options,
+};
 
 /// What `read` costs; the disk must say the same.
 fn cost_of<T>(store: &Store, read: impl FnOnce() -> T) -> Cost {
@@ -72,6 +76,60 @@ fn newer_rows_make_older_sstables_needless() {
     let cost = cost_of(&store, || store.row("a", 1));
     assert_eq!(sstables_of(&cost), [3, 0, 0, 0, 2, 0, 1]);
     assert_eq!(cost.of(Count::Memtables), 0);
+}
+
+/// A row by its key is read twice if its newest cell, read in place of all that are not wanted, turns out to be deleted.
+#[test]
+fn an_sstable_that_is_read_twice_counts_once() {
+    let store = new_store(74, small_options());
+    store.alter(&add_column("w"));
+    store.alter(&add_column("x"));
+    let table = store.table();
+    let cells = |cells: &[(&str, Cell)]| {
+        let cell = |(name, cell): &(&str, Cell)| ColumnData {
+            column: table.column_named(name).unwrap().id,
+            data: Data::Simple(cell.clone()),
+        };
+        let row = Row {
+            columns: cells.iter().map(cell).collect(),
+            ..Row::empty(clustering_of(1))
+        };
+        Mutation {
+            table: table.clone(),
+            key: decorated("a"),
+            update: PartitionUpdate {
+                rows: vec![row],
+                ..PartitionUpdate::default()
+            },
+        }
+    };
+    store.put("a", 2, "so that v is in the file", 1);
+    let large = Bytes::from(vec![b'w'; 20_000]);
+    let (newest, live) = (Cell::live(25, large), Cell::live(20, Bytes::from("x")));
+    store.write(cells(&[("w", newest), ("x", live)]));
+    store.flush();
+    let now_secs = u32::try_from(store.env.now_secs()).unwrap();
+    store.write(cells(&[("w", Cell::tombstone(30, now_secs))]));
+    store.flush();
+    let store = store.cold();
+    let mut rows = Vec::new();
+    let mut reading = Vec::new();
+    let cost = cost_of(&store, || {
+        trace::begin();
+        rows = store.rows(
+            "a",
+            &ClusteringFilter {
+                slices: vec![Slice::exactly(&clustering_of(1))],
+                columns: Some([table.column_named("v").unwrap().id].into()),
+                ..ClusteringFilter::all()
+            },
+        );
+        let steps = trace::finish().into_iter().map(|event| event.activity);
+        reading = steps.filter(|step| step.starts_with("Reading")).collect();
+    });
+    assert_eq!(rows.len(), 1, "x shows that the row lives");
+    assert_eq!(reading.len(), 4, "both files were read twice: {reading:?}");
+    assert_eq!(sstables_of(&cost), [2, 0, 0, 0, 0, 0, 2]);
 }
 
 #[test]
