@@ -3,13 +3,22 @@
 //! Where rows start can only be found forwards. So one block at a time is walked through for the starts of its rows, and each row is
 //! decoded when it is returned, from the end of the block. A partition without a row index is one block.
 
-use ilion_rows::{DeletionTime, Direction, Marker, Slice, Unfiltered};
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use ilion_rows::{Bound, DeletionTime, Direction, Marker, Slice, Unfiltered};
 
 use super::row_index::{Blocks, RowIndex};
 use super::unfiltereds::Unfiltereds;
 use crate::Result;
 use crate::error::Step;
 use crate::row::decode::Head;
+
+/// Number of bytes after which a walk compares a row with the slice: about as many rows as cost what a comparison costs, and less than a chunk.
+const STRIDE: u64 = 4096;
+
+/// Room that the buffer has for the rows of a first block.
+const FIRST_ROWS: usize = 256;
 
 /// The state of a backward walk.
 #[derive(Debug)]
@@ -26,7 +35,8 @@ pub(super) struct Backward {
 /// An unfiltered to return.
 #[derive(Debug)]
 enum Due {
-    Unfiltered(Unfiltered),
+    /// A marker, reversed.
+    Marker(Box<Marker>),
     /// A row that starts at this position.
     RowAt(u64),
 }
@@ -52,7 +62,7 @@ impl Backward {
     pub(super) fn next(&mut self, rows: &mut Unfiltereds, slices: &[Slice]) -> Step<Option<Unfiltered>> {
         loop {
             match self.buffer.pop() {
-                Some(Due::Unfiltered(unfiltered)) => return Ok(Some(unfiltered)),
+                Some(Due::Marker(marker)) => return Ok(Some(Unfiltered::Marker(*marker))),
                 Some(Due::RowAt(position)) => match rows.read_at(position)? {
                     None => continue,
                     row => return Ok(row),
@@ -110,14 +120,60 @@ impl Backward {
             .transpose()
     }
 
-    /// Walks through a block, and fills the buffer with what the slice selects.
+    /// Fills the buffer with what the slice selects of a block.
     fn load(&mut self, rows: &mut Unfiltereds, slice: &Slice, run: &Run) -> Step<()> {
-        let is_first_of_slice = self.blocks.is_done();
-        let mut open = run.open_before;
-        let mut is_inside = false;
+        let (from, upto) = self.walk(rows, slice, run)?;
+        let upto = self.boundary(rows, upto, &slice.end, Ordering::is_lt)?;
+        self.buffer.truncate(upto);
+        let from = self.boundary(
+            rows,
+            from.start..from.end.min(upto),
+            &slice.start,
+            Ordering::is_le,
+        )?;
+        let (before, selected) = self.buffer.split_at(from);
+        let open_at_start = open_behind(before).unwrap_or(run.open_before);
+        let open_at_end = open_behind(selected).unwrap_or(open_at_start);
+        self.buffer.drain(..from);
+        // The slice begins in this block.
+        if let (true, Some(open)) = (self.blocks.is_done(), open_at_start) {
+            self.buffer.insert(0, closing(slice, open));
+        }
+        if let (true, Some(open)) = (self.is_at_slice_end, open_at_end) {
+            self.buffer.push(opening(slice, open));
+        }
+        self.is_at_slice_end = false;
+        Ok(())
+    }
+
+    /// Puts the unfiltereds of a block into the buffer, up to the end of the slice or a little beyond. Returns the indexes among which
+    /// the selected ones begin and end.
+    ///
+    /// Rows are passed over by their sizes. One after each [`STRIDE`] is compared with the slice.
+    fn walk(
+        &mut self,
+        rows: &mut Unfiltereds,
+        slice: &Slice,
+        run: &Run,
+    ) -> Step<(Range<usize>, Range<usize>)> {
+        let end = run.end.unwrap_or(u64::MAX);
+        let is_one_row = slice.is_one_row(&rows.format.comparator);
+        let are_whole = rows.cells.is_none() && !is_one_row;
+        let mut count_before = 0;
+        let mut first_inside = None;
+        let mut count_below_end = 0;
         rows.stream.seek(run.start);
-        while run.end.is_none_or(|end| rows.stream.position() < end) {
+        self.buffer.reserve(FIRST_ROWS);
+        loop {
+            if are_whole {
+                let stride_end = rows.stream.position().saturating_add(STRIDE).min(end);
+                let each = |position| self.buffer.push(Due::RowAt(position));
+                rows.format.row_starts_at_hand(&mut rows.stream, stride_end, each);
+            }
             let position = rows.stream.position();
+            if position >= end {
+                break;
+            }
             let Some(head) = rows.next_head()? else {
                 break;
             };
@@ -125,59 +181,91 @@ impl Backward {
             if head.compare(&slice.end, comparator).is_ge() {
                 break;
             }
-            let is_wanted = head.compare(&slice.start, comparator).is_gt();
-            if is_wanted && !is_inside {
-                is_inside = true;
-                self.begin_run(slice, open.filter(|_| is_first_of_slice));
-            }
-            if let Head::Marker(marker) = &head {
-                open = marker.start;
-            }
-            let is_row_found =
-                is_wanted && matches!(head, Head::Row(_)) && slice.is_one_row(&rows.format.comparator);
+            let is_inside = head.compare(&slice.start, comparator).is_gt();
             rows.skip(&head)?;
-            match head {
-                _ if !is_wanted => {}
-                Head::Row(_) => self.buffer.push(Due::RowAt(position)),
-                Head::Marker(marker) => self.buffer.push(Due::Unfiltered(reversed(marker))),
-            }
             // The slice can have only this row, so nothing has to be read to find its end.
-            if is_row_found {
+            let is_last = is_one_row && is_inside && matches!(head, Head::Row(_));
+            if is_inside {
+                first_inside.get_or_insert(self.buffer.len());
+            }
+            self.buffer.push(match head {
+                Head::Row(_) => Due::RowAt(position),
+                Head::Marker(marker) => Due::Marker(Box::new(reversed(marker))),
+            });
+            count_below_end = self.buffer.len();
+            if !is_inside {
+                count_before = count_below_end;
+            }
+            if is_last {
                 break;
             }
         }
-        if !is_inside {
-            self.begin_run(slice, open.filter(|_| is_first_of_slice));
-        }
-        if let (true, Some(open)) = (self.is_at_slice_end, open) {
-            self.buffer.push(opening(slice, open));
-        }
-        self.is_at_slice_end = false;
-        Ok(())
+        let count = self.buffer.len();
+        Ok((
+            count_before..first_inside.unwrap_or(count),
+            count_below_end..count,
+        ))
     }
 
-    /// Closes the deletion that is open at the start of the slice: the last marker to return.
-    fn begin_run(&mut self, slice: &Slice, open: Option<DeletionTime>) {
-        if let Some(open) = open {
-            self.buffer.push(closing(slice, open));
+    /// The first index of `among` in the buffer whose unfiltered is not before `bound`, or the end of `among`. `is_before` takes the order of an
+    /// unfiltered and the bound.
+    fn boundary(
+        &self,
+        rows: &mut Unfiltereds,
+        mut among: Range<usize>,
+        bound: &Bound,
+        is_before: fn(Ordering) -> bool,
+    ) -> Step<usize> {
+        while !among.is_empty() {
+            let middle = usize::midpoint(among.start, among.end);
+            let comparator = &rows.format.comparator;
+            let order = match &self.buffer[middle] {
+                Due::Marker(marker) => comparator.compare_bounds(&marker.bound, bound),
+                // All rows have the same order to a bound without values.
+                Due::RowAt(_) if bound.values.is_empty() && bound.kind.is_start() => Ordering::Greater,
+                Due::RowAt(_) if bound.values.is_empty() => Ordering::Less,
+                Due::RowAt(position) => rows.order_at(*position, bound)?,
+            };
+            match is_before(order) {
+                true => among.start = middle + 1,
+                false => among.end = middle,
+            }
         }
+        Ok(among.start)
     }
+}
+
+/// The deletion that is open behind the last of these unfiltereds; `None` if none of them says so.
+fn open_behind(stops: &[Due]) -> Option<Option<DeletionTime>> {
+    stops.iter().rev().find_map(|due| match due {
+        // Markers in the buffer are reversed: the deletion that starts at one is its end.
+        Due::Marker(marker) => Some(marker.end),
+        Due::RowAt(_) => None,
+    })
 }
 
 fn opening(slice: &Slice, open: DeletionTime) -> Due {
-    let marker = Marker::at(&slice.end, None, Some(open), Direction::Reversed);
-    Due::Unfiltered(Unfiltered::Marker(marker))
+    Due::Marker(Box::new(Marker::at(
+        &slice.end,
+        None,
+        Some(open),
+        Direction::Reversed,
+    )))
 }
 
 fn closing(slice: &Slice, open: DeletionTime) -> Due {
-    let marker = Marker::at(&slice.start, Some(open), None, Direction::Reversed);
-    Due::Unfiltered(Unfiltered::Marker(marker))
+    Due::Marker(Box::new(Marker::at(
+        &slice.start,
+        Some(open),
+        None,
+        Direction::Reversed,
+    )))
 }
 
-fn reversed(marker: Marker) -> Unfiltered {
-    Unfiltered::Marker(Marker {
+fn reversed(marker: Marker) -> Marker {
+    Marker {
         end: marker.start,
         start: marker.end,
         bound: marker.bound,
-    })
+    }
 }

@@ -1,9 +1,10 @@
 //! The unfiltereds of one partition, one after the other or at a position.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_rows::{ClusteringFilter, DeletionTime, Row, Unfiltered};
+use ilion_rows::{Bound, ClusteringFilter, DeletionTime, Row, Unfiltered};
 
 use crate::DataStream;
 use crate::cells::CellLookup;
@@ -84,6 +85,15 @@ impl Unfiltereds {
         match self.next_head()? {
             Some(head) => self.finish(head),
             None => Ok(None),
+        }
+    }
+
+    /// The order of the row that starts at a position and a bound.
+    pub(super) fn order_at(&mut self, position: u64, bound: &Bound) -> Step<Ordering> {
+        self.stream.seek(position);
+        match self.next_head()? {
+            Some(head) => Ok(head.compare(bound, &self.format.comparator)),
+            None => Err(self.stream.corrupt("a row").into()),
         }
     }
 

@@ -85,9 +85,7 @@ impl RowFormat {
         Ok(Self {
             table: table.clone(),
             comparator,
-            clustering: ClusteringFormat {
-                fixed_lens: fixed_lens.collect(),
-            },
+            clustering: ClusteringFormat::new(fixed_lens.collect()),
             times: Times::new(header.stats, version),
             statics: FileColumns::of(&header.statics, ColumnKind::Static, table)?,
             regulars: FileColumns::of(&header.regulars, ColumnKind::Regular, table)?,

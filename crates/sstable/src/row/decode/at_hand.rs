@@ -16,6 +16,7 @@ use crate::row::format::subset::Subset;
 use crate::row::format::unfiltered_flag::{
     END_OF_PARTITION, HAS_ALL_COLUMNS, HAS_EXTENSION, HAS_TIMESTAMP, IS_MARKER,
 };
+use crate::row::rest::Rest;
 use crate::row::source::{BodySource as _, Stretch};
 
 impl RowFormat {
@@ -47,6 +48,36 @@ impl RowFormat {
         };
         stream.go_to(end);
         Some(row)
+    }
+
+    /// Passes the start of each row to `each`, from the stream's position on, and moves behind the last. Ends at `end`, and before
+    /// what [`RowFormat::head`] must decode: a marker, the end of the partition, a row that is not whole in the window, damage.
+    pub(crate) fn row_starts_at_hand(&self, stream: &mut DataStream, end: u64, mut each: impl FnMut(u64)) {
+        let input = Stretch::at_hand(stream);
+        let start = stream.position();
+        let mut rest = input.rest();
+        let behind = |rest| start + input.rest().before(rest).len() as u64;
+        while behind(rest) < end {
+            let Some(next) = self.behind_row(rest) else {
+                break;
+            };
+            each(behind(rest));
+            rest = next;
+        }
+        let offset = input.going_on(rest).offset();
+        stream.go_to(offset);
+    }
+
+    /// The bytes behind a row; `None` if this is not the start of a regular row, or the row is not whole.
+    #[inline(always)]
+    fn behind_row<'w>(&self, mut rest: Rest<'w>) -> Option<Rest<'w>> {
+        if rest.u8()? & (END_OF_PARTITION | IS_MARKER | HAS_EXTENSION) != 0 {
+            return None;
+        }
+        self.clustering.skip_at_hand(&mut rest)?;
+        let size = usize::try_from(rest.uvint()?).ok()?;
+        rest.take(size)?;
+        Some(rest)
     }
 
     fn decoder(&self, flags: u8) -> BodyDecoder<'_> {

@@ -38,17 +38,38 @@ impl ClusteringPrefix {
     }
 }
 
-/// Value lengths of the clustering columns; `None` if values are stored with their length.
+/// Value lengths of the clustering columns.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusteringFormat {
+    /// `None` if values are stored with their length.
     pub(in crate::row) fixed_lens: Box<[Option<usize>]>,
+    /// Length of all values together, if none is empty or null; `None` if they have several headers or no fixed length.
+    whole_len: Option<usize>,
 }
 
 impl ClusteringFormat {
+    pub(super) fn new(fixed_lens: Box<[Option<usize>]>) -> Self {
+        let has_one_header = (1..=VALUES_PER_HEADER).contains(&fixed_lens.len());
+        let whole_len = fixed_lens.iter().copied().sum::<Option<usize>>();
+        Self {
+            whole_len: whole_len.filter(|_| has_one_header),
+            fixed_lens,
+        }
+    }
+
     /// Decodes the clustering of a row.
     #[inline]
     pub(crate) fn clustering(&self, input: &mut impl ByteSource) -> Step<Clustering> {
         Ok(Clustering::new(self.values(input, self.fixed_lens.len())?))
+    }
+
+    /// Skips the values of a row's clustering in memory. `None` if they are incomplete or damaged.
+    #[inline(always)]
+    pub(in crate::row) fn skip_at_hand(&self, rest: &mut Rest<'_>) -> Option<()> {
+        match (self.whole_len, rest.0) {
+            (Some(len), [0, ..]) => rest.take(1 + len).map(drop),
+            _ => self.values_at_hand(rest, |_, _| {}),
+        }
     }
 
     /// Decodes the values of a row's clustering from bytes in memory: passes each value, and the bytes behind it, to `each`.

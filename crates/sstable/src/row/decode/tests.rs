@@ -83,20 +83,15 @@ fn clusterings_come_in_batches_of_32_with_empty_and_null_values() {
     let lens: Vec<_> = (0..40).map(fixed_len).collect();
     let mut out = Writer::new();
     encode_values(&lens, &values, &mut out).unwrap();
-    let format = ClusteringFormat {
-        fixed_lens: (0..40)
-            .map(|index| fixed_len(index).map(|len| len as usize))
-            .collect(),
-    };
+    let fixed_lens = (0..40).map(|index| fixed_len(index).map(|len| len as usize));
+    let format = ClusteringFormat::new(fixed_lens.collect());
     let clustering = decode(out.as_slice(), |input| format.clustering(input));
     assert_eq!(*clustering.values(), values);
 }
 
 #[test]
 fn bounds_have_a_known_kind_and_at_most_all_values() {
-    let format = ClusteringFormat {
-        fixed_lens: [None, Some(4)].into(),
-    };
+    let format = ClusteringFormat::new([None, Some(4)].into());
     let bound = |input: &mut Piece<'_>| {
         let kind = input.u8()?;
         format.bound_of(kind, input)
