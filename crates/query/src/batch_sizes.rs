@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::BatchKind;
+use ilion_cql::ast::BatchKind;
 
 /// Smaller counts have a bucket each; larger ones share a bucket per power of two.
 const EXACT: u64 = 64;

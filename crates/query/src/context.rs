@@ -94,7 +94,10 @@ impl<'a> PlanContext<'a> {
     /// # Errors
     /// Neither the name nor the session has a keyspace.
     pub fn keyspace_of<'n>(&'n self, name: &'n QualifiedName) -> Result<&'n str, Error> {
-        name.keyspace.as_deref().or(self.keyspace).ok_or_else(no_keyspace)
+        name.keyspace
+            .as_deref()
+            .or(self.keyspace)
+            .ok_or_else(Error::no_keyspace)
     }
 
     /// The keyspace of this name.
@@ -152,11 +155,6 @@ impl<'a> PlanContext<'a> {
             })
             .collect()
     }
-}
-
-/// Compat: `RequestValidations` and `ClientState` of Cassandra 5.0.
-pub(crate) fn no_keyspace() -> Error {
-    Error::invalid("No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename")
 }
 
 /// Applies writes and schema changes together with their effects on materialized views. A trait, so that the modules that

@@ -154,6 +154,13 @@ impl Error {
         Self::Invalid(message.into())
     }
 
+    /// A name without a keyspace, from a client without one. Compat: `RequestValidations` and `ClientState` of Cassandra 5.0.
+    pub(crate) fn no_keyspace() -> Self {
+        Self::invalid(
+            "No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename",
+        )
+    }
+
     /// The text for the client.
     pub fn message(&self) -> String {
         self.to_string()

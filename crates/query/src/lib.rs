@@ -41,6 +41,7 @@ mod batch;
 mod batch_sizes;
 mod bind;
 mod consistency;
+mod consistency_level;
 mod context;
 mod ddl;
 mod describe;
@@ -69,6 +70,7 @@ mod store;
 mod term;
 mod type_name;
 mod views;
+mod weight;
 mod write;
 
 pub use access::{
@@ -76,12 +78,17 @@ pub use access::{
     NetworkAuthorizer, Operation, SetupError,
 };
 pub use batch_sizes::{BatchSizes, Sizes};
+pub use consistency_level::Consistency;
 pub use engine_store::EngineStore;
 pub use error::{Error, FailureReason, WriteType};
 pub use guardrails::{DiskUsage, Flag, Fullness, Guardrails, Threshold, ValueLists};
-pub use prepared::{Prepared, StatementWeight};
+pub use prepared::Prepared;
 pub use processor::{BatchStatement, QueryProcessor};
-pub use request::{BatchKind, ClientState, Consistency, ExecuteOptions, QueryOptions, Value, Values};
+pub use request::{ClientState, ExecuteOptions, QueryOptions, Value, Values};
 pub use result::{ColumnSpec, Executed, Outcome, ResultSet};
 pub use shape::Shape;
 pub use store::{ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};
+pub use weight::StatementWeight;
+
+/// The kinds of batches.
+pub use ilion_cql::ast::BatchKind;

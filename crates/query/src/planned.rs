@@ -6,7 +6,7 @@ use ilion_auth::Resource;
 use ilion_cql::ast::{Batch, Modification, QualifiedName, Statement};
 use ilion_env::trace;
 
-use crate::access::Needs;
+use crate::access::{Needs, needs_of};
 use crate::context::PlanContext;
 use crate::plan::Plan;
 use crate::{ColumnSpec, Error, QueryOptions, Shape, Store};
@@ -62,10 +62,7 @@ impl Planned {
         let context = PlanContext::new(store, &schema, options, keyspace, &parsed.markers);
         let plan = Plan::of(&parsed.statement, &context)?;
         let (needs, masked) = match options.access.requires_login() {
-            true => (
-                Needs::of(&plan, context.executed(), &schema),
-                masked_tables(&plan),
-            ),
+            true => (needs_of(&plan, context.executed(), &schema), masked_tables(&plan)),
             false => (Needs::none(), Vec::new()),
         };
         Ok(Self {

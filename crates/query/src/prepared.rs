@@ -5,17 +5,8 @@ use std::sync::Arc;
 use md5::{Digest, Md5};
 
 use crate::planned::Planned;
-use crate::statement_cache::weight_of;
-use crate::{ClientState, ColumnSpec, Shape};
-
-/// What executing a statement may cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StatementWeight {
-    /// Reads or writes one row, or writes without reading: may run on the calling thread.
-    Point,
-    /// May take long: needs a thread of its own.
-    Heavy,
-}
+use crate::weight::weight_of;
+use crate::{ClientState, ColumnSpec, Shape, StatementWeight};
 
 /// A statement that was parsed and planned.
 #[derive(Debug)]

@@ -440,7 +440,7 @@ impl QueryProcessor {
         let before = spectrogram::set_statement(planned.shape.id);
         let executed = match &planned.plan {
             Plan::Schema(_) => self.change_schema(client, planned, options),
-            Plan::Access(plan) => plan.execute(&self.access, &client.identity, &self.store.schema()),
+            Plan::Access(plan) => self.access.execute(plan, &client.identity, &self.store.schema()),
             _ => self.run_now(client, planned, values, options),
         };
         spectrogram::set_statement(before);

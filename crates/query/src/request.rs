@@ -1,7 +1,6 @@
 //! The inputs of a statement: values, consistency, paging, time.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -9,67 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use ilion_rows::TombstoneLimits;
 
-use crate::BatchSizes;
 use crate::access::{AccessOptions, Identity};
-use crate::{DiskUsage, Guardrails};
-
-/// A consistency level by its code in the protocol. One node has all data, so levels are checked and reported, but there is
-/// nothing to wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Consistency(pub u16);
-
-impl Consistency {
-    /// `ANY`
-    pub const ANY: Self = Self(0);
-    /// `ONE`
-    pub const ONE: Self = Self(1);
-    /// `QUORUM`
-    pub const QUORUM: Self = Self(4);
-    /// `ALL`
-    pub const ALL: Self = Self(5);
-    /// `LOCAL_QUORUM`
-    pub const LOCAL_QUORUM: Self = Self(6);
-    /// `SERIAL`
-    pub const SERIAL: Self = Self(8);
-    /// `LOCAL_SERIAL`
-    pub const LOCAL_SERIAL: Self = Self(9);
-    /// `LOCAL_ONE`
-    pub const LOCAL_ONE: Self = Self(10);
-
-    /// True for `SERIAL` and `LOCAL_SERIAL`.
-    pub fn is_serial(self) -> bool {
-        self == Self::SERIAL || self == Self::LOCAL_SERIAL
-    }
-}
-
-impl Default for Consistency {
-    fn default() -> Self {
-        Self::ONE
-    }
-}
-
-impl fmt::Display for Consistency {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [&str; 12] = [
-            "ANY",
-            "ONE",
-            "TWO",
-            "THREE",
-            "QUORUM",
-            "ALL",
-            "LOCAL_QUORUM",
-            "EACH_QUORUM",
-            "SERIAL",
-            "LOCAL_SERIAL",
-            "LOCAL_ONE",
-            "NODE_LOCAL",
-        ];
-        match NAMES.get(usize::from(self.0)) {
-            Some(name) => f.write_str(name),
-            None => write!(f, "consistency {}", self.0),
-        }
-    }
-}
+use crate::{BatchSizes, Consistency, DiskUsage, Guardrails};
 
 /// The value of a bind marker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -220,6 +160,3 @@ impl Default for QueryOptions {
         }
     }
 }
-
-/// The kinds of batches.
-pub use ilion_cql::ast::BatchKind;

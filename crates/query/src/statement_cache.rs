@@ -14,6 +14,7 @@ use quick_cache::{DefaultHashBuilder, Lifecycle, OptionsBuilder, Weighter};
 
 use crate::internal;
 use crate::invalidation::Invalidated;
+use crate::weight::weight_of;
 use crate::{Error, Prepared, QueryOptions, Store, Value};
 
 type Id = [u8; 16];
@@ -27,17 +28,6 @@ pub(crate) struct Remembered {
 
 /// Number of shards of the cache, each with its own lock. A statement must fit into one.
 const PARTS: u64 = 4;
-/// Memory of a short statement with its plan and its columns.
-const STATEMENT_BYTES: u64 = 2048;
-/// Memory of a term, beside its text.
-const TERM_BYTES: u64 = 128;
-
-/// Approximate memory of a prepared statement: the text, the literals in its plan, and the terms, which are counted by commas.
-pub(crate) fn weight_of(text: &str) -> u64 {
-    let commas = text.bytes().filter(|byte| *byte == b',').count() as u64;
-    STATEMENT_BYTES + 2 * text.len() as u64 + TERM_BYTES * commas
-}
-
 /// Weighs statements by bytes, with a minimum that bounds their number.
 #[derive(Clone, Debug)]
 struct Bytewise {

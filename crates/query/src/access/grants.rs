@@ -3,8 +3,8 @@
 use ilion_auth::{Permission, Permissions, Resource};
 use ilion_cql::ast::PermissionChange;
 
-use super::plan::{Actor, done};
-use super::resource::{exists, permissions_of, resolve};
+use super::actor::{Actor, done};
+use super::resource::{permissions_of, resolve};
 use super::rights::is_reserved;
 use super::tables::Changes;
 use crate::{Error, Executed};
@@ -73,7 +73,7 @@ impl Actor<'_> {
                 "Altering permissions on builtin functions is not supported",
             ));
         }
-        match exists(resource, &tables.store().schema(), tables)? {
+        match tables.has(resource, &tables.store().schema())? {
             true => Ok(()),
             false => Err(Error::Invalid(format!("Resource {resource} doesn't exist"))),
         }

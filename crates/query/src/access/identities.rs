@@ -5,7 +5,7 @@
 use ilion_auth::{Permission, Resource};
 use ilion_cql::ast::{AddIdentity, DropIdentity};
 
-use super::plan::{Actor, done};
+use super::actor::{Actor, done};
 use super::tables::Changes;
 use crate::{Error, Executed};
 

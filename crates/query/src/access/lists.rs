@@ -7,8 +7,8 @@ use ilion_cql::ast::ListPermissions;
 use ilion_types::CqlType;
 
 use super::NetworkAuthorizer;
-use super::plan::Actor;
-use super::resource::{exists, permissions_of, resolve};
+use super::actor::Actor;
+use super::resource::{permissions_of, resolve};
 use super::tables::Granted;
 use crate::{ColumnSpec, Error, Executed, Outcome, ResultSet};
 
@@ -124,7 +124,7 @@ impl Actor<'_> {
             None => None,
         };
         if let Some(resource) = &resource
-            && !exists(resource, self.schema, &self.access.tables)?
+            && !self.access.tables.has(resource, self.schema)?
         {
             return Err(Error::Invalid(format!("{resource} doesn't exist")));
         }

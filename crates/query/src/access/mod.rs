@@ -24,7 +24,9 @@
 //! Compat: rules, codes and messages are those of Cassandra 5.0 (`org.apache.cassandra.auth`, `ClientState` and the statements).
 //! With AllowAllAuthenticator there are no logins: sessions are anonymous, and statements about roles are refused.
 
+mod actor;
 mod control;
+mod find_needs;
 mod grants;
 mod identities;
 mod identity;
@@ -41,6 +43,7 @@ mod setup;
 mod tables;
 
 pub use control::AccessControl;
+pub(crate) use find_needs::needs_of;
 pub use identity::{Identity, Login};
 pub(crate) use needs::Needs;
 pub use operator::Operation;

@@ -1,34 +1,13 @@
-//! Statements about roles and permissions.
+//! [`AccessPlan`]: a statement about roles or permissions.
 
-use std::sync::Arc;
-
-use ilion_auth::{Permission, Resource};
 use ilion_cql::ast::Statement;
-use ilion_schema::Schema;
-
-use super::control::AccessControl;
-use super::rights::Rights;
-use super::{Identity, Login};
-use crate::{Error, Executed, LogPosition, Outcome};
-
-/// Compat: `ClientState.ensureNotAnonymous`.
-const NOT_LOGGED_IN: &str = "You have to be logged in and not anonymous to perform this request";
 
 /// A statement about roles or permissions; names are looked up when it is executed.
 #[derive(Debug)]
 pub(crate) struct AccessPlan {
-    statement: Statement,
+    pub(super) statement: Statement,
     /// The keyspace of unqualified names.
-    keyspace: Option<String>,
-}
-
-/// Who executes such a statement, and what with.
-pub(super) struct Actor<'a> {
-    pub access: &'a AccessControl,
-    pub schema: &'a Schema,
-    pub keyspace: Option<&'a str>,
-    pub login: Arc<Login>,
-    pub rights: Arc<Rights>,
+    pub(super) keyspace: Option<String>,
 }
 
 impl AccessPlan {
@@ -54,83 +33,5 @@ impl AccessPlan {
             statement: statement.clone(),
             keyspace: keyspace.map(str::to_owned),
         })
-    }
-
-    /// Checks and executes the statement.
-    ///
-    /// # Errors
-    /// The client may not do this, or it is not possible.
-    pub fn execute(
-        &self,
-        access: &AccessControl,
-        client: &Identity,
-        schema: &Schema,
-    ) -> Result<Executed, Error> {
-        let Identity::User(login) = client else {
-            return Err(Error::Unauthorized(NOT_LOGGED_IN.to_owned()));
-        };
-        let rights = access.rights(login)?;
-        let actor = Actor {
-            access,
-            schema,
-            keyspace: self.keyspace.as_deref(),
-            login: login.clone(),
-            rights,
-        };
-        match &self.statement {
-            Statement::CreateRole(create) => actor.create_role(create),
-            Statement::AlterRole(alter) => actor.alter_role(alter),
-            Statement::DropRole(drop) => actor.drop_role(drop),
-            Statement::GrantRole(grant) => actor.grant_role(grant),
-            Statement::RevokeRole(revoke) => actor.revoke_role(revoke),
-            Statement::GrantPermissions(grant) => actor.grant(grant),
-            Statement::RevokePermissions(revoke) => actor.revoke(revoke),
-            Statement::ListRoles(list) => actor.list_roles(list.of.as_deref(), list.recursive),
-            Statement::ListUsers => actor.list_users(),
-            Statement::ListSuperusers => actor.list_superusers(),
-            Statement::ListPermissions(list) => actor.list_permissions(list),
-            Statement::AddIdentity(add) => actor.add_identity(add),
-            Statement::DropIdentity(drop) => actor.drop_identity(drop),
-            _ => Err(Error::ServerError("a statement is not about roles".to_owned())),
-        }
-    }
-}
-
-impl Actor<'_> {
-    pub fn name(&self) -> &str {
-        &self.login.role
-    }
-
-    pub fn is_superuser(&self) -> bool {
-        self.rights.is_superuser()
-    }
-
-    /// Requires a permission on a role.
-    ///
-    /// Compat: `AuthenticationStatement.checkPermission`.
-    pub fn require(&self, permission: Permission, resource: &Resource) -> Result<(), Error> {
-        if self.rights.allow(permission, resource) {
-            return Ok(());
-        }
-        Err(Error::Unauthorized(format!(
-            "User {} does not have sufficient privileges to perform the requested operation",
-            self.name()
-        )))
-    }
-
-    /// Refuses what is about a role that does not exist.
-    pub fn ensure_role(&self, role: &str) -> Result<(), Error> {
-        match self.access.tables.role(role)? {
-            Some(_) => Ok(()),
-            None => Err(Error::Invalid(format!("{role} doesn't exist"))),
-        }
-    }
-}
-
-/// The answer to a statement that wrote.
-pub(super) fn done(durable_at: Option<LogPosition>) -> Executed {
-    Executed {
-        durable_at,
-        ..Executed::of(Outcome::Void)
     }
 }

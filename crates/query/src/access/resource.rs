@@ -5,9 +5,7 @@ use ilion_cql::ast;
 use ilion_schema::Schema;
 use ilion_types::CqlType;
 
-use super::tables::AuthTables;
 use crate::Error;
-use crate::context::no_keyspace;
 use crate::type_name::resolve_type;
 
 /// The resource of a function or aggregate.
@@ -36,7 +34,11 @@ pub(super) fn resolve(
         ast::Resource::Keyspace(keyspace) => Resource::Keyspace(keyspace.clone()),
         ast::Resource::AllTables(keyspace) => Resource::AllTables(keyspace.clone()),
         ast::Resource::Table(table) => {
-            let keyspace = table.keyspace.as_deref().or(keyspace).ok_or_else(no_keyspace)?;
+            let keyspace = table
+                .keyspace
+                .as_deref()
+                .or(keyspace)
+                .ok_or_else(Error::no_keyspace)?;
             Resource::table(keyspace, &table.name)
         }
         ast::Resource::AllRoles => Resource::AllRoles,
@@ -73,31 +75,6 @@ pub(super) fn stored_function(keyspace: &str, name: &str, types: &[CqlType], sch
         (None, Some(aggregate)) => function_resource(keyspace, name, &aggregate.argument_types),
         (None, None) => function_resource(keyspace, name, types),
     }
-}
-
-/// Whether the resource exists.
-pub(super) fn exists(resource: &Resource, schema: &Schema, tables: &AuthTables) -> Result<bool, Error> {
-    Ok(match resource {
-        Resource::AllKeyspaces | Resource::AllRoles | Resource::AllFunctions => true,
-        Resource::AllMbeans | Resource::Mbean(_) => true,
-        Resource::Keyspace(keyspace) | Resource::AllTables(keyspace) | Resource::AllFunctionsIn(keyspace) => {
-            schema.keyspace(keyspace).is_some()
-        }
-        Resource::Table(keyspace, table) => schema.table(keyspace, table).is_some(),
-        Resource::Role(role) => tables.role(role)?.is_some(),
-        Resource::Function {
-            keyspace,
-            name,
-            classes,
-            ..
-        } => schema.keyspace(keyspace).is_some_and(|keyspace| {
-            let same = |types: Vec<String>| types == *classes;
-            let mut functions = keyspace.functions.iter().filter(|one| one.name == *name);
-            let mut aggregates = keyspace.aggregates.iter().filter(|one| one.name == *name);
-            functions.any(|one| same(one.argument_types().map(CqlType::to_class).collect()))
-                || aggregates.any(|one| same(one.argument_types.iter().map(CqlType::to_class).collect()))
-        }),
-    })
 }
 
 /// The permissions of a statement on this resource; `ALL` are those that apply to it.

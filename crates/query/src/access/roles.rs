@@ -4,7 +4,7 @@ use ilion_auth::{Permission, Resource, Role, closure, password};
 use ilion_cql::ast::{Access, AlterRole, CreateRole, DropRole, Password, RoleMembership, RoleOptions};
 
 use super::NetworkAuthorizer;
-use super::plan::{Actor, done};
+use super::actor::{Actor, done};
 use super::tables::Changes;
 use crate::{Error, Executed};
 

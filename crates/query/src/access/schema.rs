@@ -9,7 +9,7 @@ use ilion_auth::Resource;
 use ilion_schema::{ChangeKind, Diff, Schema, TableKind};
 use ilion_types::CqlType;
 
-use super::resource::{exists, function_resource};
+use super::resource::function_resource;
 use super::tables::Changes;
 use super::{AccessControl, Identity, SetupError};
 use crate::{Error, LogPosition};
@@ -66,7 +66,7 @@ impl AccessControl {
         let mut gone = BTreeSet::new();
         for name in names {
             if let Some(resource) = Resource::parse(name)
-                && !exists(&resource, schema, &self.tables)?
+                && !self.tables.has(&resource, schema)?
             {
                 gone.insert(name.clone());
             }

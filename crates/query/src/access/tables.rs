@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_auth::{Cidr, Permission, Permissions, Resource, Role};
+use ilion_schema::Schema;
+use ilion_types::CqlType;
 
 use crate::internal::{self, text};
 use crate::{Error, LogPosition, QueryOptions, Store, Value};
@@ -61,6 +63,31 @@ impl AuthTables {
             can_login: is_true(cells.get(2)),
             member_of: texts_of(cells.get(3)),
         }))
+    }
+
+    /// Whether the resource exists.
+    pub fn has(&self, resource: &Resource, schema: &Schema) -> Result<bool, Error> {
+        Ok(match resource {
+            Resource::AllKeyspaces | Resource::AllRoles | Resource::AllFunctions => true,
+            Resource::AllMbeans | Resource::Mbean(_) => true,
+            Resource::Keyspace(keyspace)
+            | Resource::AllTables(keyspace)
+            | Resource::AllFunctionsIn(keyspace) => schema.keyspace(keyspace).is_some(),
+            Resource::Table(keyspace, table) => schema.table(keyspace, table).is_some(),
+            Resource::Role(role) => self.role(role)?.is_some(),
+            Resource::Function {
+                keyspace,
+                name,
+                classes,
+                ..
+            } => schema.keyspace(keyspace).is_some_and(|keyspace| {
+                let same = |types: Vec<String>| types == *classes;
+                let mut functions = keyspace.functions.iter().filter(|one| one.name == *name);
+                let mut aggregates = keyspace.aggregates.iter().filter(|one| one.name == *name);
+                functions.any(|one| same(one.argument_types().map(CqlType::to_class).collect()))
+                    || aggregates.any(|one| same(one.argument_types.iter().map(CqlType::to_class).collect()))
+            }),
+        })
     }
 
     /// All roles by name.

@@ -2,18 +2,14 @@
 
 use ilion_cql::ast;
 use ilion_schema::{FunctionSchema, SchemaChange};
-use ilion_script::Script;
 use ilion_types::CqlType;
 
 use super::keyspace;
 use crate::context::PlanContext;
-use crate::term::functions::{USER_FUNCTIONS_DISABLED, limits};
+use crate::term::functions::{USER_FUNCTIONS_DISABLED, script_of};
 use crate::term::plan_constant;
 use crate::type_name::resolve_type;
-use crate::{ColumnSpec, Error, QueryOptions};
-
-/// The only language that is supported.
-const LANGUAGE: &str = "lua";
+use crate::{ColumnSpec, Error};
 
 pub(super) fn create(create: &ast::CreateFunction, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
     check_enabled(context)?;
@@ -55,32 +51,6 @@ fn is_there(keyspace: &str, function: &FunctionSchema, context: &PlanContext<'_>
     let types: Vec<CqlType> = function.argument_types().cloned().collect();
     let keyspace = context.schema.keyspace(keyspace);
     keyspace.is_some_and(|keyspace| keyspace.find_function(&function.name, &types).is_some())
-}
-
-/// The compiled body of a function; else why it cannot run.
-pub(crate) fn script_of(
-    keyspace: &str,
-    function: &FunctionSchema,
-    options: &QueryOptions,
-) -> Result<Script, String> {
-    if function.language != LANGUAGE {
-        return Err(format!(
-            "Language '{}' of function '{keyspace}.{}' is not supported: Ilion runs functions in LANGUAGE {LANGUAGE}",
-            function.language, function.name
-        ));
-    }
-    Script::compile(
-        &function.arguments,
-        &function.return_type,
-        &function.body,
-        limits(options),
-    )
-    .map_err(|refused| {
-        format!(
-            "Could not compile function '{keyspace}.{}' from Lua source: {refused}",
-            function.name
-        )
-    })
 }
 
 pub(super) fn create_aggregate(

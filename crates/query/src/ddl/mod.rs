@@ -15,8 +15,6 @@ use ilion_cql::ast::{
 };
 use ilion_schema::{Diff, Schema, SchemaChange, TableOptions, Transition, TypeAlteration};
 
-pub(crate) use function::script_of;
-
 use crate::context::{Execution, PlanContext};
 use crate::guardrails::{check_change, check_given, without_ignored};
 use crate::type_name::{field_type, resolve_type};

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `limits` | the settings |
 //! | `definition` | statements that change the schema |
-//! | `disk` | writes to a disk that is nearly full |
+//! | `disk`, `disk_usage` | writes to a disk that is nearly full |
 //! | `properties` | properties of tables, replication |
 //! | `query` | reads |
 //! | `time` | timestamps that statements give |
@@ -16,6 +16,7 @@
 
 mod definition;
 mod disk;
+mod disk_usage;
 mod limits;
 mod properties;
 mod query;
@@ -30,7 +31,7 @@ use crate::{Consistency, Error};
 
 pub(crate) use definition::{check_change, check_removal};
 pub(crate) use disk::check_disk;
-pub use disk::{DiskUsage, Fullness};
+pub use disk_usage::{DiskUsage, Fullness};
 pub use limits::{Flag, Guardrails, Threshold, ValueLists};
 pub(crate) use properties::{check_given, without_ignored};
 pub(crate) use query::{

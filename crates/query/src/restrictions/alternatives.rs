@@ -9,7 +9,8 @@ use ilion_schema::{Column, ColumnKind, TableSchema};
 use super::indexes::{IndexGroup, Indexes};
 use super::relation::{self, Resolved};
 use super::restriction::{self, Restriction};
-use super::{RestrictionUse, rules};
+use super::rules;
+use super::sorted::RestrictionUse;
 use crate::Error;
 use crate::context::PlanContext;
 

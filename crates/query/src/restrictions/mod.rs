@@ -18,6 +18,7 @@ mod restriction;
 mod rules;
 mod search;
 mod slices;
+mod sorted;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -38,7 +39,7 @@ use self::names::names;
 use self::partition::PartitionRestrictions;
 use self::relation::Resolved;
 use self::restriction::Restriction;
-use self::token::TokenRestriction;
+use self::sorted::{Sorted, gives_keys};
 use self::usage::Usage;
 use crate::Error;
 use crate::context::{Execution, PlanContext};
@@ -46,23 +47,8 @@ use crate::context::{Execution, PlanContext};
 pub(crate) use self::filter::RowFilter;
 pub(crate) use self::indexes::Indexes;
 pub(crate) use self::search::{Search, SearchPlan};
+pub(crate) use self::sorted::RestrictionUse;
 pub(crate) use self::usage::NEEDS_VECTOR;
-
-/// The statement that the WHERE belongs to. `only_statics` is true if, beside the partition key, the statement selects or
-/// changes static columns only (and at least one).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RestrictionUse {
-    Select {
-        allow_filtering: bool,
-        only_statics: bool,
-    },
-    Update {
-        only_statics: bool,
-    },
-    Delete {
-        only_statics: bool,
-    },
-}
 
 /// A planned WHERE.
 #[derive(Debug)]
@@ -79,16 +65,6 @@ pub(crate) struct Restrictions {
     allows_filtering: bool,
     table: TableId,
     indexes: Indexes,
-}
-
-/// Relations, sorted by what they restrict.
-#[derive(Debug, Default)]
-struct Sorted {
-    partition: Vec<Restriction>,
-    token: Option<TokenRestriction>,
-    clustering: Vec<Restriction>,
-    others: Vec<Restriction>,
-    alternatives: Vec<Alternatives>,
 }
 
 impl Restrictions {
@@ -338,14 +314,6 @@ fn with_implied_filtering(use_for: RestrictionUse, table: &TableSchema) -> Restr
         }
         other => other,
     }
-}
-
-/// True if `=` or `IN` restricts each column of the partition key.
-fn gives_keys(table: &TableSchema, restrictions: &[Restriction]) -> bool {
-    restrictions.len() == table.partition_key().len()
-        && restrictions
-            .iter()
-            .all(|restriction| restriction.is_equal() || restriction.is_in())
 }
 
 fn sort(

@@ -7,8 +7,9 @@ use ilion_schema::{Column, TableSchema};
 
 use super::indexes::Indexes;
 use super::names::names;
+use super::partition;
 use super::restriction::{Predicate, Restriction};
-use super::{RestrictionUse, Sorted, gives_keys, partition};
+use super::sorted::{RestrictionUse, Sorted, gives_keys};
 use crate::Error;
 use crate::context::PlanContext;
 

@@ -5,10 +5,11 @@
 use ilion_schema::{Column, TableSchema};
 use ilion_types::CqlType;
 
+use super::clustering;
 use super::indexes::Indexes;
 use super::restriction::Restriction;
 use super::rules::needs_filtering;
-use super::{RestrictionUse, Sorted, clustering, gives_keys};
+use super::sorted::{RestrictionUse, Sorted, gives_keys};
 use crate::Error;
 use crate::context::PlanContext;
 

@@ -1,20 +1,20 @@
 //! Constants: the kind of a literal, its type without a receiver, and its bytes for a receiver.
 
+use bytes::Bytes;
 use ilion_cql::ast::Literal;
 use ilion_types::{ConstantKind, CqlType, Decimal};
 
-use super::Term;
 use super::assignment::Assignment;
 use crate::{ColumnSpec, Error};
 
-/// Plans a constant for its receiver.
-pub(super) fn plan(literal: &Literal, receiver: &ColumnSpec) -> Result<Term, Error> {
+/// The bytes of a constant for its receiver; `None` is null.
+pub(super) fn plan(literal: &Literal, receiver: &ColumnSpec) -> Result<Option<Bytes>, Error> {
     let Some((kind, text)) = kind_and_text(literal) else {
         return match receiver.ty {
             CqlType::Counter => Err(Error::invalid(
                 "Invalid null value for counter increment/decrement",
             )),
-            _ => Ok(Term::Null),
+            _ => Ok(None),
         };
     };
     if test(literal, &receiver.ty) == Assignment::No {
@@ -30,7 +30,7 @@ pub(super) fn plan(literal: &Literal, receiver: &ColumnSpec) -> Result<Term, Err
         ConstantKind::Hex => CqlType::Blob.parse_plain(&text),
         _ => receiver.ty.parse_plain(&text),
     };
-    Ok(Term::Constant(bytes?.into()))
+    Ok(Some(bytes?.into()))
 }
 
 /// How well a constant fits `ty`.

@@ -97,7 +97,10 @@ impl Term {
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
         match ast {
-            ast::Term::Literal(literal) => constant::plan(literal, receiver),
+            ast::Term::Literal(literal) => {
+                let constant = constant::plan(literal, receiver)?;
+                Ok(constant.map_or(Self::Null, Self::Constant))
+            }
             ast::Term::Bind(marker) => {
                 context.mark(marker.index, receiver.clone());
                 Ok(Self::Marker(Marker::of(marker.index, &receiver.ty)))

@@ -7,7 +7,6 @@ use ilion_cql::ast::{Operator, Relation, Statement};
 use ilion_schema::{Column, ColumnId, ColumnKind, Keyspace, Schema, TableSchema, ViewSchema};
 use ilion_types::Partitioner;
 
-use super::Views;
 use crate::context::{Execution, PlanContext, Sight};
 use crate::restrictions::{RowFilter, row_filter};
 use crate::term::functions::call_budget;
@@ -48,20 +47,21 @@ pub(super) struct ViewPlan {
     pub filter: RowFilter,
 }
 
-impl Views {
-    pub(super) fn plan_of(
-        &self,
+impl ViewPlan {
+    pub(super) fn of(
         keyspace: &Keyspace,
         view: &ViewSchema,
         schema: &Arc<Schema>,
-    ) -> Result<ViewPlan, Error> {
+        store: &dyn Store,
+        options: &QueryOptions,
+    ) -> Result<Self, Error> {
         let table = |name: &str| {
             let found = keyspace.tables.get(name).cloned();
             found.ok_or_else(|| Error::ServerError(format!("table {}.{name} is gone", keyspace.name)))
         };
         let (base, view_table) = (table(&view.base_table)?, table(&view.name)?);
-        let filter = filter_of(&base, &view.where_clause, schema, &*self.store, &self.options)?;
-        plan(base, view_table, filter, self.store.partitioner())
+        let filter = filter_of(&base, &view.where_clause, schema, store, options)?;
+        plan(base, view_table, filter, store.partitioner())
     }
 }
 

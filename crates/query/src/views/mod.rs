@@ -84,7 +84,7 @@ impl Views {
         let mut broken = HashMap::new();
         for keyspace in schema.keyspaces.values() {
             for view in keyspace.views.values() {
-                match self.plan_of(keyspace, view, schema) {
+                match ViewPlan::of(keyspace, view, schema, &*self.store, &self.options) {
                     Ok(plan) => plans.entry(plan.base.id).or_default().push(plan),
                     Err(reason) => {
                         let reason = format!("{}.{}: {reason}", keyspace.name, view.name);

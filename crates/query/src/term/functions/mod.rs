@@ -49,7 +49,7 @@ use crate::{ColumnSpec, Error};
 pub(crate) use argument::{Argument, known_type, test_assignment};
 pub(crate) use collection::{Score, floats, score_function};
 pub(crate) use number::Number;
-pub(crate) use user::{USER_FUNCTIONS_DISABLED, call_budget, limits};
+pub(crate) use user::{USER_FUNCTIONS_DISABLED, call_budget, script_of};
 
 /// The arguments of a function; `None` is null.
 pub(crate) type Arguments<'a> = &'a [Option<Bytes>];

@@ -10,8 +10,10 @@ use ilion_types::CqlType;
 
 use super::{Arguments, ScalarFunction, failure_of};
 use crate::context::{Execution, PlanContext};
-use crate::ddl::script_of;
 use crate::{Error, QueryOptions};
+
+/// The only language that is supported.
+const LANGUAGE: &str = "lua";
 
 /// The scalar function.
 pub(super) fn make(
@@ -87,8 +89,34 @@ impl UserFunction {
 pub(crate) const USER_FUNCTIONS_DISABLED: &str = "User-defined functions are disabled in cassandra.yaml - set \
     user_defined_functions_enabled=true to enable";
 
+/// The compiled body of a function; else why it cannot run.
+pub(crate) fn script_of(
+    keyspace: &str,
+    function: &FunctionSchema,
+    options: &QueryOptions,
+) -> Result<Script, String> {
+    if function.language != LANGUAGE {
+        return Err(format!(
+            "Language '{}' of function '{keyspace}.{}' is not supported: Ilion runs functions in LANGUAGE {LANGUAGE}",
+            function.language, function.name
+        ));
+    }
+    Script::compile(
+        &function.arguments,
+        &function.return_type,
+        &function.body,
+        limits(options),
+    )
+    .map_err(|refused| {
+        format!(
+            "Could not compile function '{keyspace}.{}' from Lua source: {refused}",
+            function.name
+        )
+    })
+}
+
 /// The limits of one call.
-pub(crate) fn limits(options: &QueryOptions) -> Limits {
+fn limits(options: &QueryOptions) -> Limits {
     Limits {
         time: options.user_function_time_max,
         ..Limits::default()
