@@ -152,12 +152,11 @@ pub use indexes::{IndexBuildFacts, IndexRepair, IndexVerification, OpenIndex, SS
 pub use large::LargeLimits;
 pub use log_losses::LogLosses;
 pub use new_log::begin_new_log;
-pub use options::{CacheOptions, EngineOptions};
+pub use options::{CacheOptions, EngineOptions, SnapshotOptions};
 pub use rewrite::{CheckedSSTable, Rewrite};
 pub use sampler::{TopPartition, TopPartitions};
 pub use snapshots::{
-    SnapshotChoice, SnapshotFacts, SnapshotMemtables, SnapshotOptions, SnapshotOrder, parse_instant,
-    print_instant,
+    SnapshotChoice, SnapshotFacts, SnapshotMemtables, SnapshotOrder, parse_instant, print_instant,
 };
 pub use stripes::StripesGuard;
 pub use survey::ReadSurvey;

@@ -8,7 +8,6 @@ use ilion_sstable::{Finding, Version};
 use ilion_types::Partitioner;
 
 use crate::large::LargeLimits;
-use crate::snapshots::SnapshotOptions;
 
 /// How an [`crate::Engine`] behaves.
 #[derive(Clone, Debug)]
@@ -123,6 +122,33 @@ impl EngineOptions {
             compaction_bytes_per_sec: Some(64 << 20),
             snapshots: SnapshotOptions::default(),
             index_classes: IndexClasses::own(),
+        }
+    }
+}
+
+/// How an engine takes snapshots and backups by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotOptions {
+    /// Takes a snapshot before TRUNCATE and DROP remove data (`auto_snapshot`).
+    pub is_automatic: bool,
+    /// How long automatic snapshots are kept; `None`: until they are cleared (`auto_snapshot_ttl`).
+    pub automatic_ttl_secs: Option<u64>,
+    /// Takes a snapshot before each compaction (`snapshot_before_compaction`).
+    pub is_before_compaction: bool,
+    /// Links each flushed SSTable into `backups/` (`incremental_backups`).
+    pub is_backing_up: bool,
+    /// Files that are linked per second, at most; `None` is no limit (`snapshot_links_per_second`).
+    pub links_per_sec: Option<u32>,
+}
+
+impl Default for SnapshotOptions {
+    fn default() -> Self {
+        Self {
+            is_automatic: true,
+            automatic_ttl_secs: None,
+            is_before_compaction: false,
+            is_backing_up: false,
+            links_per_sec: None,
         }
     }
 }

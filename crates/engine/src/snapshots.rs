@@ -58,33 +58,6 @@ const REMOVING: &str = ".remove";
 /// Compat: `SNAPSHOT_MIN_ALLOWED_TTL_SECONDS`.
 const TTL_SECS_MIN: u64 = 60;
 
-/// How an engine takes snapshots and backups by itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SnapshotOptions {
-    /// Takes a snapshot before TRUNCATE and DROP remove data (`auto_snapshot`).
-    pub is_automatic: bool,
-    /// How long automatic snapshots are kept; `None`: until they are cleared (`auto_snapshot_ttl`).
-    pub automatic_ttl_secs: Option<u64>,
-    /// Takes a snapshot before each compaction (`snapshot_before_compaction`).
-    pub is_before_compaction: bool,
-    /// Links each flushed SSTable into `backups/` (`incremental_backups`).
-    pub is_backing_up: bool,
-    /// Files that are linked per second, at most; `None` is no limit (`snapshot_links_per_second`).
-    pub links_per_sec: Option<u32>,
-}
-
-impl Default for SnapshotOptions {
-    fn default() -> Self {
-        Self {
-            is_automatic: true,
-            automatic_ttl_secs: None,
-            is_before_compaction: false,
-            is_backing_up: false,
-            links_per_sec: None,
-        }
-    }
-}
-
 /// A snapshot to take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SnapshotOrder {

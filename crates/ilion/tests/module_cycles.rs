@@ -1,8 +1,8 @@
 //! Modules that need each other cannot be understood apart. The cycles that are left are listed in `testdata/module_cycles.txt`,
 //! for each crate the modules of each cycle; a new one fails this test. `REWRITE=1` writes the list: it should only get shorter.
 //!
-//! A module needs another if its code names the other by a path that begins with `crate::` or `super::`. Tests do not count, and
-//! re-exports are not followed.
+//! A module needs another if its code names something of the other by a path that begins with `crate::`, `super::` or `self::`. A name
+//! that is re-exported is followed to the module that has it. Tests do not count, and neither do re-exports by themselves.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
 
@@ -25,12 +25,12 @@ fn modules(root: &Path, prefix: &str, found: &mut BTreeMap<String, String>) {
         }
         let Some(stem) = name
             .strip_suffix(".rs")
-            .filter(|stem| !["tests", "lib", "main"].contains(stem))
+            .filter(|stem| !["tests", "main"].contains(stem))
         else {
             continue;
         };
         let module = match stem {
-            "mod" => prefix.trim_end_matches("::").to_owned(),
+            "mod" | "lib" => prefix.trim_end_matches("::").to_owned(),
             stem => format!("{prefix}{stem}"),
         };
         let text = fs::read_to_string(&path).unwrap();
@@ -59,16 +59,46 @@ fn without_tests(text: &str) -> String {
     production
 }
 
-/// The paths of this crate that the code names, one for each name in braces: `crate::a::b`, `super::c`.
-fn named_paths(text: &str) -> Vec<String> {
+/// The code of a file in one line, without its re-exports and comments; and the re-exported paths, each with ` as ` and the other name if it
+/// has one.
+fn split_exports(text: &str) -> (String, Vec<String>) {
     let lines = text.lines().map(str::trim);
-    let code: Vec<&str> = lines.filter(|line| !line.starts_with("//")).collect();
-    let code = code.join(" ");
+    let lines: Vec<&str> = lines.filter(|line| !line.starts_with("//")).collect();
+    let (mut code, mut exports) = (String::new(), Vec::new());
+    for statement in lines.join(" ").split_inclusive(';') {
+        match export_at(statement) {
+            Some((start, path)) => {
+                code += &statement[..start];
+                add_paths(&statement[path..], "", &mut exports);
+            }
+            None => code += statement,
+        }
+    }
+    (code, exports)
+}
+
+/// Where `pub use`, with any visibility, and its path begin.
+fn export_at(statement: &str) -> Option<(usize, usize)> {
+    let use_at = statement.rfind("use ")?;
+    let before = statement[..use_at].trim_end();
+    let before = match before.strip_suffix(')') {
+        Some(before) => &before[..before.rfind("pub(")? + 3],
+        None => before,
+    };
+    let start = before.strip_suffix("pub")?.len();
+    Some((start, use_at + 4))
+}
+
+/// The paths of this crate that the code names, one for each name in braces: `crate::a::b`, `super::c`, `child::d`.
+fn named_paths(code: &str, children: &[&str]) -> Vec<String> {
     let mut paths = Vec::new();
-    for (at, _) in code.match_indices("crate::").chain(code.match_indices("super::")) {
-        let is_start = !code[..at].ends_with(is_of_path);
-        if is_start {
-            add_paths(&code[at..], "", &mut paths);
+    for first in ["crate", "super", "self"].iter().chain(children) {
+        for (at, _) in code.match_indices(&format!("{first}::")) {
+            let before = &code[..at];
+            // `pub(in crate::a)` names no item.
+            if !before.ends_with(is_of_path) && !before.ends_with("(in ") {
+                add_paths(&code[at..], "", &mut paths);
+            }
         }
     }
     paths
@@ -84,7 +114,13 @@ fn add_paths<'c>(code: &'c str, prefix: &str, paths: &mut Vec<String>) -> &'c st
     let (name, rest) = code.split_at(end);
     let path = format!("{prefix}{name}");
     let Some(mut rest) = rest.strip_prefix('{').filter(|_| path.ends_with("::")) else {
-        paths.push(path);
+        let alias = rest
+            .strip_prefix(" as ")
+            .map(|alias| alias.split([',', '}', ';']).next());
+        match alias.flatten() {
+            Some(alias) => paths.push(format!("{path} as {}", alias.trim())),
+            None => paths.push(path),
+        }
         return rest;
     };
     loop {
@@ -98,36 +134,96 @@ fn add_paths<'c>(code: &'c str, prefix: &str, paths: &mut Vec<String>) -> &'c st
     }
 }
 
-fn graph(found: &BTreeMap<String, String>) -> Graph {
-    let mut graph = Graph::new();
-    for (module, text) in found {
-        let mut targets = BTreeSet::new();
-        for path in named_paths(text) {
-            let mut base: Vec<&str> = module.split("::").collect();
-            let mut names = path.split("::").peekable();
-            match names.peek() {
-                Some(&"crate") => {
-                    names.next();
-                    base.clear();
-                }
-                _ => {
-                    while names.next_if_eq(&"super").is_some() {
-                        base.pop();
-                    }
-                }
-            }
-            let named: Vec<&str> = base.into_iter().chain(names).collect();
-            let target = (1..=named.len()).rev().map(|len| named[..len].join("::"));
-            targets.extend(
-                target
-                    .into_iter()
-                    .find(|target| found.contains_key(target))
-                    .filter(|target| target != module),
-            );
+/// Where a module re-exports names from: by module and name, the path of the module that has it and its name there.
+type Exports = BTreeMap<(String, String), Vec<String>>;
+
+/// A path from the root of the crate, for a path that a module names; `None` if it begins with another crate.
+fn absolute(module: &str, path: &str, found: &BTreeMap<String, String>) -> Option<Vec<String>> {
+    let mut base: Vec<&str> = module.split("::").filter(|name| !name.is_empty()).collect();
+    let mut names = path.split("::").peekable();
+    match names.peek().copied()? {
+        "crate" => {
+            names.next();
+            base.clear();
         }
-        graph.insert(module.clone(), targets);
+        "self" => drop(names.next()),
+        "super" => {
+            while names.next_if_eq(&"super").is_some() {
+                base.pop();
+            }
+        }
+        child => {
+            let child = base.iter().copied().chain([child]).collect::<Vec<_>>().join("::");
+            found.get(&child)?;
+        }
     }
-    graph
+    Some(base.into_iter().chain(names).map(str::to_owned).collect())
+}
+
+/// The re-exports of all modules.
+fn exports(found: &BTreeMap<String, String>) -> Exports {
+    let mut exports = Exports::new();
+    for (module, text) in found {
+        for export in split_exports(text).1 {
+            let (path, alias) = export.split_once(" as ").unwrap_or((&export, ""));
+            let Some(path) = absolute(module, path, found) else {
+                continue;
+            };
+            let name = match alias {
+                "" => path.last().unwrap().clone(),
+                alias => alias.to_owned(),
+            };
+            exports.insert((module.clone(), name), path);
+        }
+    }
+    exports
+}
+
+/// The module that has what a path names. Re-exports are followed.
+fn owner(mut path: Vec<String>, found: &BTreeMap<String, String>, exports: &Exports) -> Option<String> {
+    loop {
+        let lengths = (0..=path.len()).rev();
+        let (length, module) = lengths
+            .map(|length| (length, path[..length].join("::")))
+            .find(|(_, module)| found.contains_key(module))?;
+        let name = path.get(length);
+        let next = name.and_then(|name| exports.get(&(module.clone(), name.clone())));
+        match next {
+            Some(next) if *next != path => path = next.clone(),
+            _ => return Some(module),
+        }
+    }
+}
+
+/// The modules directly inside of a module.
+fn children<'f>(module: &str, found: &'f BTreeMap<String, String>) -> Vec<&'f str> {
+    let prefix = match module {
+        "" => String::new(),
+        module => format!("{module}::"),
+    };
+    let inside = found.keys().filter_map(|other| other.strip_prefix(&prefix));
+    inside
+        .filter(|name| !name.is_empty() && !name.contains("::"))
+        .collect()
+}
+
+fn graph(found: &BTreeMap<String, String>) -> Graph {
+    let exports = exports(found);
+    let needed = |module: &String, text: &String| -> BTreeSet<String> {
+        let paths = named_paths(&split_exports(text).0, &children(module, found)).into_iter();
+        let paths = paths.filter_map(|path| {
+            let (path, _) = path.split_once(" as ").unwrap_or((&path, ""));
+            absolute(module, path, found)
+        });
+        let owners = paths.filter_map(|path| owner(path, found, &exports));
+        owners
+            .filter(|owner| owner != module && !owner.is_empty())
+            .collect()
+    };
+    let modules = found.iter().filter(|(module, _)| !module.is_empty());
+    modules
+        .map(|(module, text)| (module.clone(), needed(module, text)))
+        .collect()
 }
 
 fn reachable<'g>(graph: &'g Graph, from: &str) -> BTreeSet<&'g str> {
@@ -202,20 +298,39 @@ impl I {
 }
 
 fn k() {
-    crate::l::m(super::N);
+    crate::l::m(super::N, child::o);
 }
 ";
-    let mut paths = named_paths(&without_tests(text));
+    let (code, exports) = split_exports(&without_tests(text));
+    assert_eq!(exports, ["super::super::g::H"]);
+    let mut paths = named_paths(&code, &["child"]);
     paths.sort();
     assert_eq!(
         paths,
         [
+            "child::o",
             "crate::a::B",
-            "crate::a::c::D",
+            "crate::a::c::D as E",
             "crate::a::c::f",
             "crate::l::m",
             "super::N",
-            "super::super::g::H",
         ]
     );
+}
+
+#[test]
+fn re_exports_are_followed_to_the_module_that_has_the_name() {
+    let sources = [
+        (
+            "",
+            "mod a; mod b; pub use a::A; pub(crate) use b::inner::{B as C, D};",
+        ),
+        ("a", "use crate::C;"),
+        ("b", "mod inner; fn f() { inner::g() }"),
+        ("b::inner", "use crate::A; pub(in crate::b) fn g() {}"),
+    ];
+    let found = sources.map(|(module, text)| (module.to_owned(), text.to_owned()));
+    let graph = graph(&BTreeMap::from(found));
+    assert_eq!(cycles(&graph), BTreeSet::from([vec!["a", "b::inner"]]));
+    assert_eq!(graph["b"], BTreeSet::from(["b::inner".to_owned()]));
 }

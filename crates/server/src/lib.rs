@@ -28,7 +28,7 @@
 //! | `system` | the tables that the server fills |
 //! | `node`, `open_error`, `memory` | [`Node`]: engine, query layer and system tables, with or without a server |
 //! | `process` | what the system tells about this process |
-//! | `superuser`, `exposure` | the first superuser; addresses that need logins |
+//! | `superuser`, `first_superuser`, `exposure` | the first superuser; addresses that need logins |
 //! | `disk_watch`, `ticker` | usage of the data disk; a thread that repeats an action |
 //! | `layer_options`, `budgets`, `guardrails` | the options of the layers below that the settings ask for |
 //! | `live` | [`LiveSettings`]: the settings that hold now, and changing them |
@@ -64,6 +64,7 @@ mod error_table;
 mod events;
 mod execute;
 mod exposure;
+mod first_superuser;
 mod guardrails;
 mod handshake;
 mod keystore;
@@ -108,6 +109,7 @@ pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
 pub use entry::Entry;
 pub use exposure::{Exposure, check_exposure};
+pub use first_superuser::NewSuperuser;
 pub use live::{LiveSettings, ReloadReport};
 pub use log_file::{reopen_log, start_logging};
 pub use logins::{LoginCheck, NoLogins};
@@ -120,9 +122,7 @@ pub use port::{ClientPorts, Entrance, Port, PortError};
 pub use server::{Certificates, Server, Services, StartError};
 pub use signals::StopSignals;
 pub use statements::Statements;
-pub use superuser::{
-    NewSuperuser, SuperuserChoice, SuperuserError, password_of, random_password, read_password,
-};
+pub use superuser::{SuperuserChoice, SuperuserError, password_of, random_password, read_password};
 pub use system::{
     CQL_VERSION, LocalError, LocalNode, NoListener, NodeFacts, RELEASE_VERSION, SchemaListener,
 };

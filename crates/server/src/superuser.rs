@@ -1,4 +1,4 @@
-//! The first superuser of a node whose clients must log in.
+//! The choice of a first superuser, and its password. `first_superuser` creates it.
 //!
 //! A node without roles gets one: `cassandra`, or the name in `ILION_SUPERUSER`. Its password comes from
 //! `ILION_SUPERUSER_PASSWORD` or from the file in `ILION_SUPERUSER_PASSWORD_FILE`. Without these it is a random one, which is
@@ -10,9 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ilion_auth::password;
 use ilion_env::Env;
-use ilion_query::{FirstSuperuser, SetupError};
-
-use crate::Node;
+use ilion_query::SetupError;
 
 /// Variables of the environment; they are no settings.
 pub(crate) const VARIABLES: [&str; 3] = [ROLE, PASSWORD, PASSWORD_FILE];
@@ -20,19 +18,15 @@ const ROLE: &str = "ILION_SUPERUSER";
 const PASSWORD: &str = "ILION_SUPERUSER_PASSWORD";
 const PASSWORD_FILE: &str = "ILION_SUPERUSER_PASSWORD_FILE";
 
-/// Compat: the name of Cassandra's first superuser.
-const ROLE_DEFAULT: &str = "cassandra";
-/// The file of a random password, in the node's directory.
-const FILE_NAME: &str = "superuser-password";
 /// Largest file with a password.
 const FILE_BYTES_MAX: u64 = 4096;
 
 /// Name and password of the first superuser, from the environment.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SuperuserChoice {
-    role: Option<String>,
+    pub(crate) role: Option<String>,
     /// `None` asks for a random one.
-    password: Option<String>,
+    pub(crate) password: Option<String>,
 }
 
 impl std::fmt::Debug for SuperuserChoice {
@@ -62,15 +56,6 @@ pub enum SuperuserError {
     /// The commit log has failed.
     #[error("the first superuser cannot be stored: {0}")]
     Log(String),
-}
-
-/// A superuser that was created.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewSuperuser {
-    /// Its name.
-    pub role: String,
-    /// The file with its random password; `None` if the operator gave one.
-    pub password_file: Option<PathBuf>,
 }
 
 impl SuperuserChoice {
@@ -148,43 +133,5 @@ fn unusable(place: &str, problem: &'static str) -> SuperuserError {
     SuperuserError::Unusable {
         place: place.to_owned(),
         problem,
-    }
-}
-
-impl Node {
-    /// Creates the first superuser, if clients must log in and there is no role yet. A random password is written to a file in
-    /// `directory` first, so that no crash leaves a role whose password nobody knows.
-    ///
-    /// # Errors
-    /// See [`SuperuserError`].
-    pub fn ensure_superuser(
-        &self,
-        choice: &SuperuserChoice,
-        directory: &Path,
-    ) -> Result<Option<NewSuperuser>, SuperuserError> {
-        let access = self.processor().access();
-        if !access.needs_superuser()? {
-            return Ok(None);
-        }
-        let env = self.engine().env();
-        let role = choice.role.clone().unwrap_or_else(|| ROLE_DEFAULT.to_owned());
-        let (password, password_file) = match &choice.password {
-            Some(given) => (given.clone(), None),
-            None => {
-                let password = random_password(&**env);
-                let path = directory.join(FILE_NAME);
-                env.create_dir_all(directory)?;
-                env.write_private(&path, format!("{password}\n").as_bytes())?;
-                (password, Some(path))
-            }
-        };
-        let first = FirstSuperuser {
-            role: role.clone(),
-            password,
-        };
-        let durable_at = access.create_superuser(&first)?;
-        self.wait_until_durable(durable_at)
-            .map_err(|error| SuperuserError::Log(error.to_string()))?;
-        Ok(Some(NewSuperuser { role, password_file }))
     }
 }

@@ -1,0 +1,59 @@
+//! Creates the first superuser of a node whose clients must log in.
+
+use std::path::{Path, PathBuf};
+
+use ilion_query::FirstSuperuser;
+
+use crate::Node;
+use crate::superuser::{SuperuserChoice, SuperuserError, random_password};
+
+/// Compat: the name of Cassandra's first superuser.
+const ROLE_DEFAULT: &str = "cassandra";
+/// The file of a random password, in the node's directory.
+const FILE_NAME: &str = "superuser-password";
+/// A superuser that was created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSuperuser {
+    /// Its name.
+    pub role: String,
+    /// The file with its random password; `None` if the operator gave one.
+    pub password_file: Option<PathBuf>,
+}
+
+impl Node {
+    /// Creates the first superuser, if clients must log in and there is no role yet. A random password is written to a file in
+    /// `directory` first, so that no crash leaves a role whose password nobody knows.
+    ///
+    /// # Errors
+    /// See [`SuperuserError`].
+    pub fn ensure_superuser(
+        &self,
+        choice: &SuperuserChoice,
+        directory: &Path,
+    ) -> Result<Option<NewSuperuser>, SuperuserError> {
+        let access = self.processor().access();
+        if !access.needs_superuser()? {
+            return Ok(None);
+        }
+        let env = self.engine().env();
+        let role = choice.role.clone().unwrap_or_else(|| ROLE_DEFAULT.to_owned());
+        let (password, password_file) = match &choice.password {
+            Some(given) => (given.clone(), None),
+            None => {
+                let password = random_password(&**env);
+                let path = directory.join(FILE_NAME);
+                env.create_dir_all(directory)?;
+                env.write_private(&path, format!("{password}\n").as_bytes())?;
+                (password, Some(path))
+            }
+        };
+        let first = FirstSuperuser {
+            role: role.clone(),
+            password,
+        };
+        let durable_at = access.create_superuser(&first)?;
+        self.wait_until_durable(durable_at)
+            .map_err(|error| SuperuserError::Log(error.to_string()))?;
+        Ok(Some(NewSuperuser { role, password_file }))
+    }
+}
