@@ -201,7 +201,7 @@ pub(crate) fn execute(
 ) -> Result<Executed, Error> {
     if members.iter().any(|member| member.plan.is_conditional()) {
         check_condition(execution.options)?;
-        return execute_conditional_batch(members, timestamp_micros);
+        return execute_conditional_batch(members);
     }
     if let Some(counter) = members.iter().find(|member| member.plan.is_counter()) {
         check_counter(execution.options, counter.plan.table())?;

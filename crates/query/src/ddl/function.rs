@@ -4,7 +4,7 @@ use ilion_cql::ast;
 use ilion_schema::{FunctionSchema, SchemaChange};
 use ilion_types::CqlType;
 
-use super::keyspace;
+use super::common::keyspace;
 use crate::context::PlanContext;
 use crate::term::functions::{USER_FUNCTIONS_DISABLED, script_of};
 use crate::term::plan_constant;

@@ -7,7 +7,7 @@ use ilion_index::{Definition, Error as IndexError};
 use ilion_schema::{Applied, Diff, IndexPart, IndexSchema, IndexTarget, Schema, SchemaChange, Transition};
 use ilion_types::CqlType;
 
-use super::{keyspace, properties};
+use super::common::{keyspace, properties};
 use crate::Error;
 use crate::context::{Execution, PlanContext};
 

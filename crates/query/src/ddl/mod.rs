@@ -3,6 +3,7 @@
 //! The rules of the schema are in `ilion_schema`. Here names get their keyspaces, types are looked up, and features that Ilion
 //! does not have are refused by name.
 
+mod common;
 mod function;
 mod index;
 mod keyspace;
@@ -10,15 +11,15 @@ mod table;
 mod unsupported;
 mod view;
 
-use ilion_cql::ast::{
-    self, AlterType, CreateType, DropObject, Properties, PropertyValue, QualifiedName, Statement, TypeChange,
-};
+use ilion_cql::ast::{self, AlterType, CreateType, DropObject, Statement, TypeChange};
 use ilion_schema::{Diff, Schema, SchemaChange, TableOptions, Transition, TypeAlteration};
 
 use crate::context::{Execution, PlanContext};
 use crate::guardrails::{check_change, check_given, without_ignored};
 use crate::type_name::{field_type, resolve_type};
 use crate::{Error, Executed, Outcome};
+
+use common::{keyspace, properties};
 
 /// A planned schema statement.
 #[derive(Debug)]
@@ -187,10 +188,6 @@ fn change_of(statement: &Statement, context: &PlanContext<'_>) -> Result<SchemaC
     })
 }
 
-fn keyspace(name: &QualifiedName, context: &PlanContext<'_>) -> Result<String, Error> {
-    context.keyspace_of(name).map(str::to_owned)
-}
-
 fn drop_object(drop: &DropObject, context: &PlanContext<'_>) -> Result<ilion_schema::DropObject, Error> {
     Ok(ilion_schema::DropObject {
         keyspace: keyspace(&drop.name, context)?,
@@ -263,17 +260,4 @@ fn alter_type(alter: &AlterType, context: &PlanContext<'_>) -> Result<SchemaChan
         alteration,
         keyspace,
     })
-}
-
-fn properties(ast: &Properties) -> ilion_schema::Properties {
-    let value = |value: &PropertyValue| match value {
-        PropertyValue::Text(text) => ilion_schema::PropertyValue::Text(text.clone()),
-        PropertyValue::Map(pairs) => ilion_schema::PropertyValue::Map(pairs.iter().cloned().collect()),
-    };
-    ilion_schema::Properties(
-        ast.0
-            .iter()
-            .map(|(name, given)| (name.to_ascii_lowercase(), value(given)))
-            .collect(),
-    )
 }

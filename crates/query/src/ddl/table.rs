@@ -10,7 +10,7 @@ use ilion_schema::{
     ClusteringOrder, CopyTable, NewColumn, PropertyValue, SchemaChange, TableAlteration, TableKind,
 };
 
-use super::{keyspace, properties};
+use super::common::{keyspace, properties};
 use crate::Error;
 use crate::context::{Execution, PlanContext};
 use crate::masking::{MaskedColumn, check_enabled, define};

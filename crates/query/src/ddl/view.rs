@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ilion_cql::ast::{self, Operator, Relation, Selection, Selector, Subject};
 use ilion_schema::{SchemaChange, TableKind, TableSchema};
 
+use super::common::{keyspace, properties};
 use super::table::clustering_order;
-use super::{keyspace, properties};
 use crate::Error;
 use crate::context::PlanContext;
 use crate::restrictions::row_filter;

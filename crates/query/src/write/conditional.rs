@@ -9,10 +9,11 @@ use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, Mutation, NO_TI
 use ilion_schema::{Column, ColumnId, TableSchema};
 
 use super::answer::{Shown, applied, refused};
+use super::apply::apply;
 use super::condition::{ColumnCondition, Condition};
 use super::current::{Current, Rows};
-use super::mutate;
-use super::{BatchMember, ModifyPlan, Target, apply, json};
+use super::modify::{BatchMember, ModifyPlan, Target};
+use super::{json, mutate};
 use crate::context::{Execution, Sight};
 use crate::partitions::merge_partitions;
 use crate::{Error, Executed, Outcome, WriteType};

@@ -8,9 +8,10 @@ use ilion_rows::counter::CounterId;
 use ilion_rows::{Cell, Clustering, Data, DecoratedKey, Mutation, Row, counter};
 use ilion_schema::{ColumnId, TableSchema};
 
+use super::apply::apply;
 use super::current::{Current, Rows};
+use super::modify::BatchMember;
 use super::mutate;
-use super::{BatchMember, apply};
 use crate::context::Execution;
 use crate::partitions::{merge_partitions, partition_count};
 use crate::{BatchKind, Error, Executed, Outcome, WriteType};

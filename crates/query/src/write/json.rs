@@ -6,9 +6,10 @@ use ilion_schema::TableSchema;
 use ilion_types::CqlType;
 use ilion_types::json::{Json, column_name};
 
+use super::condition::Condition;
+use super::modify::{Kind, ModifyPlan};
 use super::operation::{Action, Operations, operation};
 use super::target::target_of_values;
-use super::{Condition, Kind, ModifyPlan};
 use crate::context::{Execution, PlanContext};
 use crate::term::Term;
 use crate::{ColumnSpec, Error};

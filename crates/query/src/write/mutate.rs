@@ -10,10 +10,11 @@ use ilion_types::{CqlType, KEY_LEN_MAX};
 use smallvec::SmallVec;
 
 use super::current::{Current, Rows};
+use super::json;
+use super::modify::{Kind, ModifyPlan, Target};
 use super::operation::Operation;
 use super::row_writer::RowWriter;
 use super::timing::WriteTime;
-use super::{Kind, ModifyPlan, Target, json};
 use crate::context::Execution;
 use crate::restrictions::partition::{compose, decorate};
 use crate::term::Term;

@@ -10,10 +10,10 @@ use ilion_types::CqlType;
 
 use super::condition::Condition;
 use super::json::JsonSource;
+use super::modify::{Kind, ModifyPlan, Target};
 use super::operation::{Operation, OperationPlanner, Operations};
 use super::target::target_of_values;
 use super::timing::Timing;
-use super::{Kind, ModifyPlan, Target};
 use crate::Error;
 use crate::context::PlanContext;
 use crate::restrictions::relation::existing;

@@ -2,8 +2,8 @@
 
 use ilion_schema::{Column, ColumnId, ColumnKind, TableSchema};
 
-use super::Target;
 use super::condition::Condition;
+use super::modify::Target;
 use super::operation::Operations;
 use crate::Error;
 use crate::term::Term;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_types::{CqlType, collection_elements, encode_list, map_entries, vector_elements};
 
-use super::{Argument, Lookup, ScalarFunction};
+use super::lookup::Lookup;
+use super::{Argument, ScalarFunction};
 use crate::Error;
 use crate::aggregate::{AggregateKind, Running};
 

@@ -3,7 +3,8 @@
 use ilion_types::CqlType;
 use ilion_types::json::Json;
 
-use super::{Lookup, ScalarFunction, failure};
+use super::lookup::Lookup;
+use super::scalar::{ScalarFunction, failure};
 use crate::Error;
 
 /// `to_json` of a value of any type.

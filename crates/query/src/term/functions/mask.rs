@@ -5,7 +5,8 @@ mod hash;
 use bytes::Bytes;
 use ilion_types::{CqlType, encode_list, encode_tuple, encode_vector, min_time_uuid};
 
-use super::{Arguments, Lookup, ScalarFunction};
+use super::lookup::Lookup;
+use super::{Arguments, ScalarFunction};
 use crate::Error;
 
 /// The function of this name for the types of its arguments; `None` if no function here has the name.

@@ -25,162 +25,36 @@ mod collection;
 mod compute;
 mod floor;
 mod json;
+mod lookup;
 mod mask;
 mod math;
 mod number;
+mod scalar;
 mod signature;
 mod time;
 mod token;
+mod typing;
 mod user;
 
-use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use ilion_cql::ast::{self, ArithmeticOperator, QualifiedName};
 use ilion_schema::{ColumnMask, Keyspace};
 use ilion_types::CqlType;
 
 use super::assignment::{Assignment, test_type_assignment};
-use crate::context::{Execution, PlanContext};
+use crate::context::PlanContext;
 use crate::type_name::resolve_type;
 use crate::{ColumnSpec, Error};
 
-pub(crate) use argument::{Argument, known_type, test_assignment};
+use lookup::Lookup;
+
+pub(crate) use argument::Argument;
 pub(crate) use collection::{Score, floats, score_function};
 pub(crate) use number::Number;
+pub(crate) use scalar::{Arguments, ScalarFunction};
+pub(crate) use typing::{known_type, test_assignment};
 pub(crate) use user::{USER_FUNCTIONS_DISABLED, call_budget, script_of};
-
-/// The arguments of a function; `None` is null.
-pub(crate) type Arguments<'a> = &'a [Option<Bytes>];
-
-type Body = Box<dyn Fn(Arguments<'_>, &Execution<'_>) -> Result<Option<Bytes>, Error> + Send + Sync>;
-
-/// A scalar function for given argument types.
-pub(crate) struct ScalarFunction {
-    keyspace: String,
-    name: String,
-    arguments: Vec<CqlType>,
-    result: CqlType,
-    body: Body,
-}
-
-impl ScalarFunction {
-    fn new(
-        name: impl Into<String>,
-        arguments: impl IntoIterator<Item = CqlType>,
-        result: CqlType,
-        body: impl Fn(Arguments<'_>, &Execution<'_>) -> Result<Option<Bytes>, Error> + Send + Sync + 'static,
-    ) -> Self {
-        Self {
-            keyspace: "system".to_owned(),
-            name: name.into(),
-            arguments: arguments.into_iter().collect(),
-            result,
-            body: Box::new(body),
-        }
-    }
-
-    /// A function of one argument that returns null for null.
-    fn of_value(
-        name: impl Into<String>,
-        argument: CqlType,
-        result: CqlType,
-        body: impl Fn(&Bytes) -> Result<Option<Bytes>, Error> + Send + Sync + 'static,
-    ) -> Self {
-        Self::new(name, [argument], result, move |arguments, _| {
-            match arguments.first() {
-                Some(Some(argument)) => body(argument),
-                _ => Ok(None),
-            }
-        })
-    }
-
-    /// Its keyspace; `system` for native functions.
-    pub(crate) fn keyspace(&self) -> &str {
-        &self.keyspace
-    }
-
-    /// Its name, without a keyspace.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(crate) fn argument_types(&self) -> &[CqlType] {
-        &self.arguments
-    }
-
-    pub(crate) fn result_type(&self) -> &CqlType {
-        &self.result
-    }
-
-    /// Calls it; `None` is null.
-    ///
-    /// # Errors
-    /// The function failed for these values.
-    pub(crate) fn call(
-        &self,
-        arguments: Arguments<'_>,
-        execution: &Execution<'_>,
-    ) -> Result<Option<Bytes>, Error> {
-        (self.body)(arguments, execution)
-    }
-
-    /// The spec of argument `index`.
-    ///
-    /// # Errors
-    /// There are fewer arguments, which is a bug.
-    pub(crate) fn argument_spec(
-        &self,
-        index: usize,
-        keyspace: &Arc<str>,
-        table: &Arc<str>,
-    ) -> Result<ColumnSpec, Error> {
-        let ty = self
-            .arguments
-            .get(index)
-            .ok_or_else(|| Error::ServerError(format!("function {} has no argument {index}", self.name)))?;
-        Ok(ColumnSpec {
-            keyspace: keyspace.clone(),
-            table: table.clone(),
-            name: format!("arg{index}({})", self.qualified_name()).into(),
-            ty: ty.clone(),
-        })
-    }
-
-    /// Its kind and name in messages: `function system.now`, `operation +`.
-    pub(super) fn kind_and_name(&self) -> (&'static str, String) {
-        match arithmetic::symbol_of(&self.name) {
-            Some(symbol) => ("operation", symbol.to_string()),
-            None => ("function", self.qualified_name()),
-        }
-    }
-
-    /// Its name with its keyspace, as in messages and column names.
-    pub(crate) fn qualified_name(&self) -> String {
-        format!("{}.{}", self.keyspace, self.name)
-    }
-}
-
-impl fmt::Debug for ScalarFunction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
-}
-
-/// Its signature: `system.abs(int) -> int`.
-impl fmt::Display for ScalarFunction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let types: Vec<String> = self.arguments.iter().map(CqlType::to_string).collect();
-        write!(
-            f,
-            "{}({}) -> {}",
-            self.qualified_name(),
-            types.join(", "),
-            self.result
-        )
-    }
-}
 
 /// The function of this name that takes these arguments; `None` if no scalar function has the name (an aggregate may).
 /// `receiver` is the type that takes the result, `table` the statement's table, where known.
@@ -292,17 +166,6 @@ pub(crate) fn exact_user_function(
     }
 }
 
-/// A call whose function is to be resolved.
-struct Lookup<'a> {
-    name: &'a str,
-    /// The keyspace in the statement.
-    keyspace: Option<&'a str>,
-    arguments: &'a [Argument<'a>],
-    receiver: Option<&'a CqlType>,
-    table: Option<(&'a str, &'a str)>,
-    context: &'a PlanContext<'a>,
-}
-
 impl Lookup<'_> {
     /// The function among native and user-defined ones.
     fn find(
@@ -356,34 +219,6 @@ impl Lookup<'_> {
             Some(keyspace) => format!("{keyspace}.{}", self.name),
             None => self.name.to_owned(),
         }
-    }
-
-    /// The argument types of a function that takes any; each must be known.
-    fn known_types(&self) -> Result<Vec<CqlType>, Error> {
-        let known = |argument: &Argument<'_>| {
-            argument.known_type(self.context).ok_or_else(|| {
-                Error::Invalid(format!(
-                    "Cannot infer type of argument {argument} in call to function {}: use type casts to disambiguate",
-                    self.name
-                ))
-            })
-        };
-        self.arguments.iter().map(known).collect()
-    }
-
-    fn one_argument(&self) -> Result<CqlType, Error> {
-        if self.arguments.len() != 1 {
-            return Err(Error::Invalid(format!(
-                "Invalid number of arguments for function system.{}({})",
-                self.name,
-                self.arguments
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            )));
-        }
-        Ok(self.known_types()?.remove(0))
     }
 }
 
@@ -493,22 +328,5 @@ pub(crate) fn operation_function(
         }
         ast::Term::Negate(of) => negation_function(&Argument::Term(of), receiver, context).map(Some),
         _ => Ok(None),
-    }
-}
-
-/// The error for a native function that failed.
-fn failure(function: &str, argument_types: Vec<String>, what: impl fmt::Display) -> Error {
-    failure_of("system", function, argument_types, what)
-}
-
-fn failure_of(keyspace: &str, function: &str, argument_types: Vec<String>, what: impl fmt::Display) -> Error {
-    Error::FunctionFailure {
-        keyspace: keyspace.to_owned(),
-        function: function.to_owned(),
-        message: format!(
-            "execution of '{keyspace}.{function}[{}]' failed: {what}",
-            argument_types.join(", ")
-        ),
-        argument_types,
     }
 }

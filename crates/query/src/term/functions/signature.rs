@@ -2,7 +2,8 @@
 
 use ilion_types::CqlType;
 
-use super::{Lookup, ScalarFunction};
+use super::ScalarFunction;
+use super::lookup::Lookup;
 use crate::term::{Assignment, test_type_assignment};
 use crate::{ColumnSpec, Error};
 

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use ilion_types::encode_composite;
 
-use super::{Lookup, ScalarFunction};
+use super::ScalarFunction;
+use super::lookup::Lookup;
 use crate::Error;
 
 /// `token` of the partition key of the statement's table.

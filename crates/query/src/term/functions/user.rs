@@ -8,7 +8,7 @@ use ilion_schema::{FunctionSchema, Keyspace};
 use ilion_script::{CallBudget, Limits, Script};
 use ilion_types::CqlType;
 
-use super::{Arguments, ScalarFunction, failure_of};
+use super::scalar::{Arguments, ScalarFunction, failure_of};
 use crate::context::{Execution, PlanContext};
 use crate::{Error, QueryOptions};
 

@@ -9,7 +9,8 @@ use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
 
-use super::super::{Lookup, ScalarFunction};
+use super::super::ScalarFunction;
+use super::super::lookup::Lookup;
 use super::{check_count, first, untyped};
 use crate::Error;
 
