@@ -54,13 +54,38 @@ fn run_sync(shared: &Shared) {
             return;
         }
         drop(state);
-        let synced = shared.sync_once();
-        shared.answer_callbacks();
-        if matches!(synced, Err(Error::Poisoned { .. })) {
+        if matches!(sync(shared), Err(Error::Poisoned { .. })) {
             return wait_for_close(shared);
         }
+    }
+}
+
+fn sync(shared: &Shared) -> Result<()> {
+    let synced = shared.sync_once();
+    shared.answer_callbacks();
+    if !matches!(synced, Err(Error::Poisoned { .. })) {
         shared.archive_sealed();
     }
+    synced
+}
+
+/// One round of the sync thread, for a log without threads; false if nothing is due.
+pub(crate) fn step(shared: &Shared) -> bool {
+    let state = shared.state.lock();
+    let is_period_over = match shared.options.mode {
+        Mode::Periodic { period_millis } => {
+            let since_nanos = shared.env.monotonic_nanos().saturating_sub(state.last_sync_nanos);
+            state.synced < state.end_position() && since_nanos / 1_000_000 >= period_millis
+        }
+        Mode::Batch | Mode::Group { .. } => false,
+    };
+    let is_due = state.is_sync_wanted || is_period_over || !state.callbacks.is_empty();
+    drop(state);
+    if is_due {
+        // Those who wait for it get the error.
+        let _ = sync(shared);
+    }
+    is_due
 }
 
 fn wait_until_due(shared: &Shared, state: &mut MutexGuard<'_, State>) {
@@ -109,6 +134,15 @@ fn run_spare(shared: &Shared) {
         if state.is_closing {
             return;
         }
+        shared.make_spare(&mut state);
+        drop(state);
+        shared.spare_changed.notify_all();
+    }
+}
+
+impl Shared {
+    /// Creates the spare segment, or notes why that failed.
+    pub(crate) fn make_spare(&self, state: &mut MutexGuard<'_, State>) {
         let segment = state.next_segment;
         state.next_segment = SegmentId(segment.0 + 1);
         // The log continues in the spare segment when the active one is full.
@@ -116,9 +150,7 @@ fn run_spare(shared: &Shared) {
             true => Some(state.active.id),
             false => state.sealed.back().map(|(id, _)| *id),
         };
-        drop(state);
-        let created = create(shared, segment, before);
-        let mut state = shared.state.lock();
+        let created = MutexGuard::unlocked(state, || create(self, segment, before));
         state.spare_tries += 1;
         let has_failed_before = std::mem::replace(&mut state.is_spare_missing, created.is_err());
         state.spare = match created {
@@ -140,8 +172,6 @@ fn run_spare(shared: &Shared) {
                 Spare::Failed(error)
             }
         };
-        drop(state);
-        shared.spare_changed.notify_all();
     }
 }
 

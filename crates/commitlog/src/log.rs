@@ -22,6 +22,7 @@ use crate::{
 pub struct CommitLog {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    is_shut: bool,
 }
 
 /// Counts of a log, for operators.
@@ -110,8 +111,16 @@ impl CommitLog {
             sync_due: Condvar::new(),
             spare_changed: Condvar::new(),
         });
-        let threads = background::spawn(&shared)?;
-        Ok((Self { shared, threads }, replayed.report))
+        let threads = match shared.options.is_stepped {
+            true => Vec::new(),
+            false => background::spawn(&shared)?,
+        };
+        let log = Self {
+            shared,
+            threads,
+            is_shut: false,
+        };
+        Ok((log, replayed.report))
     }
 
     /// Adds a record. It may be in the memory of the process only, until [`Self::written`], [`Self::wait_durable`] or
@@ -202,6 +211,12 @@ impl CommitLog {
                 shared.sync_due.notify_one();
             }
         }
+    }
+
+    /// Does what the thread of a log does that has threads: syncs if that is due, and answers callbacks. Returns false if nothing was
+    /// due. An error of the sync reaches those who wait for it.
+    pub fn step(&self) -> bool {
+        background::step(&self.shared)
     }
 
     /// Writes and syncs everything appended so far, whatever the mode.
@@ -324,7 +339,7 @@ impl CommitLog {
     }
 
     fn shut(&mut self) -> Result<()> {
-        if self.threads.is_empty() {
+        if std::mem::replace(&mut self.is_shut, true) {
             return Ok(());
         }
         self.shared.state.lock().is_closing = true;

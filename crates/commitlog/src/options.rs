@@ -26,6 +26,9 @@ pub struct Options {
     pub log_id: Option<Uuid>,
     /// What the log must have. A start reports what is missing of it.
     pub known: Option<LogStretch>,
+    /// The log has no threads: who waits for a sync syncs, who needs a segment creates it, and [`crate::CommitLog::step`] does the rest.
+    /// For simulations, in which one seed decides everything.
+    pub is_stepped: bool,
 }
 
 /// A stretch of a log.
@@ -47,6 +50,7 @@ impl Default for Options {
             archive_dir: None,
             log_id: None,
             known: None,
+            is_stepped: false,
         }
     }
 }

@@ -25,6 +25,11 @@ impl Shared {
             {
                 break Err(error.clone().into());
             }
+            if self.options.is_stepped {
+                // An error is seen in the next round, as one of the sync thread would be.
+                let _ = MutexGuard::unlocked(state, || self.sync_once());
+                continue;
+            }
             if !state.is_sync_wanted {
                 state.is_sync_wanted = true;
                 self.sync_due.notify_one();

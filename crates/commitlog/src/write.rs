@@ -145,6 +145,7 @@ impl Shared {
                     state.spare = Spare::Wanted;
                     self.spare_changed.notify_all();
                 }
+                Spare::Wanted if self.options.is_stepped => self.make_spare(state),
                 Spare::Wanted => self.spare_changed.wait(state),
             }
             self.check_open(state)?;

@@ -22,15 +22,20 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, unbounded};
 use crate::saved_caches;
 use crate::shared::Shared;
 use crate::work::{Queues, Work};
-use crate::{Error, Result};
+use crate::{Engine, Error, Result};
 
 /// Time between two ticks.
 const TICK: Duration = Duration::from_secs(1);
 /// Ticks between two checks for compactions that are due by time.
 const TICKS_TO_COMPACT: u64 = 60;
 
-/// Starts the threads. Work that was sent before is lost.
+/// Starts the threads, if the engine has some. Work that was sent before is lost.
 pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
+    if shared.options.is_stepped {
+        shared.background.begin_stepped();
+        saved_caches::fill(shared);
+        return Ok(());
+    }
     let (flush, flush_queue) = unbounded();
     let (compact, compact_queue) = unbounded();
     let (token_maps, token_map_queue) = unbounded();
@@ -90,29 +95,53 @@ fn spawn(
 
 fn work_through(shared: &Arc<Shared>, queue: &Receiver<Work>) {
     for work in queue {
-        let is_last = matches!(work, Work::Stop);
-        guarded(shared, || match &work {
-            Work::Flush(store) => {
-                // `flush_failed` has logged the error, and either tries again later or stops writes.
-                let _ = shared.flush_table(store);
-            }
-            Work::Relieve(store) => {
-                let flushed = shared.relieve(store);
-                shared.background.is_relieving.store(false, Ordering::Release);
-                if flushed.is_ok() && shared.budget.is_flush_due() {
-                    shared.ask_for_flush();
-                }
-            }
-            Work::Compact(store) => shared.compact_if_due(store),
-            Work::MakeTokenMaps => shared.make_token_maps(),
-            Work::SortView(store) => shared.make_sorted_view(store),
-            Work::ResampleSummaries => shared.resample_summaries(),
-            Work::BuildIndex(store, index) => shared.build_asked(store, index),
-            Work::Stop => {}
-        });
-        shared.background.finished();
-        if is_last {
+        do_guarded(shared, &work);
+        if matches!(work, Work::Stop) {
             return;
+        }
+    }
+}
+
+fn do_guarded(shared: &Arc<Shared>, work: &Work) {
+    guarded(shared, || match work {
+        Work::Flush(store) => {
+            // `flush_failed` has logged the error, and either tries again later or stops writes.
+            let _ = shared.flush_table(store);
+        }
+        Work::Relieve(store) => {
+            let flushed = shared.relieve(store);
+            shared.background.is_relieving.store(false, Ordering::Release);
+            if flushed.is_ok() && shared.budget.is_flush_due() {
+                shared.ask_for_flush();
+            }
+        }
+        Work::Compact(store) => shared.compact_if_due(store),
+        Work::MakeTokenMaps => shared.make_token_maps(),
+        Work::SortView(store) => shared.make_sorted_view(store),
+        Work::ResampleSummaries => shared.resample_summaries(),
+        Work::BuildIndex(store, index) => shared.build_asked(store, index),
+        Work::Stop => {}
+    });
+    shared.background.finished();
+}
+
+impl Engine {
+    /// Does one piece of work that is due in the background of an engine without threads (see [`crate::EngineOptions::is_stepped`]), or of its
+    /// log. Returns false if nothing was due.
+    pub fn step(&self) -> bool {
+        match self.shared.background.take() {
+            Some(work) => {
+                do_guarded(&self.shared, &work);
+                true
+            }
+            None => self.shared.log.get().is_some_and(|log| log.step()),
+        }
+    }
+
+    /// Asks for what is due by time, in an engine without threads: once a second of its clock.
+    pub fn tick(&self) {
+        if self.shared.background.is_stepped() {
+            guarded(&self.shared, || self.shared.tick());
         }
     }
 }

@@ -214,6 +214,9 @@ impl Engine {
 
     /// Returns when no flush, compaction or other background work is due. For tests and benchmarks.
     pub fn wait_idle(&self) {
-        self.shared.background.wait_idle();
+        match self.shared.background.is_stepped() {
+            true => while self.step() {},
+            false => self.shared.background.wait_idle(),
+        }
     }
 }

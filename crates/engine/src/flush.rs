@@ -43,7 +43,7 @@ impl Shared {
     pub(crate) fn flush_tables(&self, stores: &[Arc<TableStore>]) -> Result<()> {
         let is_due = |store: &&Arc<TableStore>| !store.are_memtables_empty();
         let threads = (stores.iter().filter(is_due).count() / FLUSHES_A_THREAD).min(FLUSH_THREADS_MAX);
-        if threads < 2 {
+        if threads < 2 || self.options.is_stepped {
             return stores.iter().try_for_each(|store| self.flush_table(store));
         }
         let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));

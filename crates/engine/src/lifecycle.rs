@@ -28,8 +28,10 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.shared.pacer.stop();
-        self.shared.background.send(Work::Stop);
-        self.shared.background.join();
+        if !self.shared.background.is_stepped() {
+            self.shared.background.send(Work::Stop);
+            self.shared.background.join();
+        }
         self.shared.save_reached_at_end();
     }
 }

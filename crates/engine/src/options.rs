@@ -65,6 +65,10 @@ pub struct EngineOptions {
     pub snapshots: SnapshotOptions,
     /// The known classes of indexes.
     pub index_classes: IndexClasses,
+    /// The engine and its log have no threads: work of the background waits until [`crate::Engine::step`] does it, and what is due by time
+    /// until [`crate::Engine::tick`]. Nobody is slowed, and saved caches are loaded at once and not saved. For simulations, in which one
+    /// seed decides everything.
+    pub is_stepped: bool,
 }
 
 /// A cache whose keys can be saved.
@@ -122,6 +126,7 @@ impl EngineOptions {
             compaction_bytes_per_sec: Some(64 << 20),
             snapshots: SnapshotOptions::default(),
             index_classes: IndexClasses::own(),
+            is_stepped: false,
         }
     }
 }

@@ -4,22 +4,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::{Error, Result};
+use crate::{EngineOptions, Error, Result};
 
-/// Number of threads for the work of a start.
-pub(crate) fn thread_count() -> usize {
-    std::thread::available_parallelism().map_or(1, |count| count.get().min(16))
+/// Number of threads for the work of a start; 0: the caller does it.
+pub(crate) fn thread_count(options: &EngineOptions) -> usize {
+    match options.is_stepped {
+        true => 0,
+        false => std::thread::available_parallelism().map_or(1, |count| count.get().min(16)),
+    }
 }
 
 /// Opens for each thread, at least.
 const OPENS_A_THREAD: usize = 8;
 
-/// Calls `work` for each item, on several threads; the results are in the order of the items.
+/// Calls `work` for each item, on at most so many threads; the results are in the order of the items.
 pub(crate) fn in_parallel<I: Sync, T: Send>(
+    threads_max: usize,
     items: &[I],
     work: impl Fn(&I) -> Result<T> + Sync,
 ) -> Vec<Result<T>> {
-    let threads = thread_count().min(items.len() / OPENS_A_THREAD);
+    let threads = threads_max.min(items.len() / OPENS_A_THREAD);
     if threads < 2 {
         return items.iter().map(work).collect();
     }

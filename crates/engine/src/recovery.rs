@@ -19,7 +19,7 @@ use crate::affected::Affected;
 use crate::live_sstable::LiveSSTable;
 use crate::log_losses;
 use crate::origin;
-use crate::parallel::in_parallel;
+use crate::parallel::{in_parallel, thread_count};
 use crate::reached::Reached;
 use crate::replay::replay;
 use crate::shared::{Shared, TableMap};
@@ -90,6 +90,7 @@ fn replay_log(
         log_id: Some(id),
         known: reached.map(|reached| reached.log),
         record_bytes_max: Some(record_bytes_max(&shared.options)),
+        is_stepped: shared.options.is_stepped,
         ..shared.options.commit_log.clone()
     };
     let replayed = replay(shared, faults, |replay| {
@@ -261,7 +262,7 @@ impl Shared {
 
     /// Opens SSTables, several at a time, and adds them to their tables.
     fn open_found(&self, found: Vec<FoundSSTable>) -> Result<()> {
-        let opened = in_parallel(&found, |sstable| {
+        let opened = in_parallel(thread_count(&self.options), &found, |sstable| {
             self.open_found_sstable(&sstable.store.schema(), &sstable.found)
         });
         let mut by_table: Vec<(Arc<TableStore>, Vec<Arc<LiveSSTable>>)> = Vec::new();

@@ -54,7 +54,7 @@ pub(crate) fn replay<T>(
     read: impl FnOnce(&mut Replay<'_>) -> Result<T>,
 ) -> Result<(T, u64)> {
     let applier = Applier::new(shared);
-    let threads = thread_count();
+    let threads = thread_count(&shared.options);
     let (sender, receiver) = bounded(2 * threads);
     let result = std::thread::scope(|scope| -> Result<T> {
         for _ in 0..threads {
@@ -63,7 +63,7 @@ pub(crate) fn replay<T>(
         let mut replay = Replay {
             shared,
             applier: &applier,
-            sender,
+            sender: (threads > 0).then_some(sender),
             batch: Batch::new(),
             batch_bytes: 0,
             held: Vec::new(),
@@ -89,7 +89,8 @@ fn has_data_files(env: &dyn Env, directory: &Path) -> bool {
 pub(crate) struct Replay<'a> {
     shared: &'a Shared,
     applier: &'a Applier<'a>,
-    sender: Sender<Batch>,
+    /// `None`: there are no threads, records are applied at once.
+    sender: Option<Sender<Batch>>,
     /// Records that are not passed to the threads yet.
     batch: Batch,
     batch_bytes: usize,
@@ -243,8 +244,12 @@ impl Replay<'_> {
     fn send(&mut self) -> Result<()> {
         self.batch_bytes = 0;
         let batch = std::mem::take(&mut self.batch);
+        let Some(sender) = &self.sender else {
+            self.applier.apply_all(batch);
+            return self.applier.check();
+        };
         *self.applier.pending.lock() += 1;
-        if self.sender.send(batch).is_err() {
+        if sender.send(batch).is_err() {
             return Err(Error::Refused(
                 "the threads that replay the log are gone".to_owned(),
             ));
@@ -272,7 +277,7 @@ impl Replay<'_> {
             self.shared.take_over()?;
         }
         let tables = self.shared.tables.load_full();
-        let size = |store: &&Arc<TableStore>| store.active.read().size_bytes();
+        let size = |store: &&Arc<TableStore>| (store.active.read().size_bytes(), store.id);
         let Some(store) = tables.values().max_by_key(size) else {
             return Ok(());
         };
@@ -342,17 +347,21 @@ impl<'a> Applier<'a> {
 
     fn work_through(&self, batches: &Receiver<Batch>) {
         for batch in batches {
-            let applied = catch_unwind(AssertUnwindSafe(|| {
-                batch
-                    .into_iter()
-                    .try_for_each(|(position, body)| self.apply(position, body))
-            }));
-            let panicked = || Err(Error::Refused("replaying the commit log panicked".to_owned()));
-            if let Err(error) = applied.unwrap_or_else(|_| panicked()) {
-                self.failure.lock().get_or_insert(error);
-            }
+            self.apply_all(batch);
             *self.pending.lock() -= 1;
             self.idle.notify_all();
+        }
+    }
+
+    fn apply_all(&self, batch: Batch) {
+        let applied = catch_unwind(AssertUnwindSafe(|| {
+            batch
+                .into_iter()
+                .try_for_each(|(position, body)| self.apply(position, body))
+        }));
+        let panicked = || Err(Error::Refused("replaying the commit log panicked".to_owned()));
+        if let Err(error) = applied.unwrap_or_else(|_| panicked()) {
+            self.failure.lock().get_or_insert(error);
         }
     }
 

@@ -28,8 +28,7 @@ use crate::{Engine, Error, Result};
 
 /// Loads the saved caches, and saves them until the engine closes.
 pub(crate) fn run(shared: &Arc<Shared>) {
-    load(shared);
-    shared.background.tell_caches_loaded();
+    fill(shared);
     let caches = &shared.cache_savings;
     let now_nanos = shared.env.monotonic_nanos();
     let mut due = caches.each_ref().map(|cache| cache.due_nanos(now_nanos));
@@ -50,6 +49,12 @@ pub(crate) fn run(shared: &Arc<Shared>) {
             return;
         }
     }
+}
+
+/// Loads the saved caches.
+pub(crate) fn fill(shared: &Shared) {
+    load(shared);
+    shared.background.tell_caches_loaded();
 }
 
 fn save_and_tell(shared: &Shared, cache: &CacheSaving) {

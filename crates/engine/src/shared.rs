@@ -115,7 +115,10 @@ impl Shared {
             tables: ArcSwap::from_pointee(TableMap::default()),
             budget: Budget::new(options.memtable_bytes_max),
             tasks: Tasks::default(),
-            pacer: Arc::new(Pacer::new(env.clone(), options.compaction_bytes_per_sec)),
+            pacer: Arc::new(Pacer::new(
+                env.clone(),
+                options.compaction_bytes_per_sec.filter(|_| !options.is_stepped),
+            )),
             backlog: Backlog::default(),
             adjusted: Adjusted::of(&options),
             chunk_cache: Arc::new(ChunkCache::new(options.chunk_cache_bytes)),

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam_channel::Sender;
+use crossbeam_channel::{Receiver, Sender};
 use parking_lot::{Condvar, Mutex};
 
 use crate::table_store::TableStore;
@@ -33,6 +33,8 @@ pub(crate) enum Work {
 #[derive(Default)]
 pub(crate) struct Background {
     queues: OnceLock<Queues>,
+    /// The other end of all queues, if there are no threads.
+    untaken: OnceLock<Receiver<Work>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Work that was sent and is not done.
     pending: Mutex<usize>,
@@ -71,6 +73,32 @@ impl Background {
         let _ = self.queues.set(queues);
         // A flush that recovery requested was lost, since no thread was running.
         self.is_relieving.store(false, Ordering::Release);
+    }
+
+    /// Keeps all work until [`Self::take`] is called, since there are no threads.
+    pub(crate) fn begin_stepped(&self) {
+        let (queue, untaken) = crossbeam_channel::unbounded();
+        // Set once, by `Engine::open`.
+        let _ = self.untaken.set(untaken);
+        let queues = Queues {
+            flush: queue.clone(),
+            compact: queue.clone(),
+            token_maps: queue.clone(),
+            indexes: queue.clone(),
+            tick: queue,
+            compactors: 1,
+        };
+        self.begin(queues, Vec::new());
+    }
+
+    /// The next piece of work, if there are no threads to take it.
+    pub(crate) fn take(&self) -> Option<Work> {
+        self.untaken.get()?.try_recv().ok()
+    }
+
+    /// True if there are no threads.
+    pub(crate) fn is_stepped(&self) -> bool {
+        self.untaken.get().is_some()
     }
 
     /// Sends work to its thread. Before the threads are started it is lost.
@@ -112,6 +140,9 @@ impl Background {
 
     /// Pauses the caller, at most until the threads must stop.
     pub(crate) fn pause(&self, duration: Duration) {
+        if self.is_stepped() {
+            return;
+        }
         let mut is_stopping = self.is_stopping.lock();
         if !*is_stopping {
             self.stopping.wait_for(&mut is_stopping, duration);

@@ -68,17 +68,28 @@ impl Engine {
     fn apply_as(&self, kind: Kind, mutations: &[Mutation]) -> Result<Option<Position>> {
         if self.shared.budget.is_flush_due() {
             self.shared.ask_for_flush();
-            if !self.shared.budget.admit()
+            if !self.admit()
                 && let Some(reason) = self.shared.stalled()
             {
                 return Err(Error::Stalled(reason));
             }
         }
-        if self.shared.backlog.is_behind() {
+        if self.shared.backlog.is_behind() && !self.shared.background.is_stepped() {
             self.shared.pay_backlog(mutations);
         }
         self.shared.sampling.write(mutations);
         self.shared.write(kind, mutations)
+    }
+
+    /// Slows the caller as the memory of memtables requires; false if there is none, and flushes cannot free any for now. Without threads
+    /// the caller does the work that frees memory.
+    fn admit(&self) -> bool {
+        let budget = &self.shared.budget;
+        if !self.shared.background.is_stepped() {
+            return budget.admit();
+        }
+        while budget.used() >= budget.limit() && self.step() {}
+        budget.used() < budget.limit() || !budget.is_stalled()
     }
 }
 
@@ -297,7 +308,7 @@ impl Shared {
         let tables = self.tables.load();
         let largest = tables
             .values()
-            .max_by_key(|store| store.active.read_recursive().size_bytes());
+            .max_by_key(|store| (store.active.read_recursive().size_bytes(), store.id));
         if let Some(store) = largest {
             self.background.send(Work::Relieve(store.clone()));
         }

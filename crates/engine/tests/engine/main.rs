@@ -16,6 +16,7 @@ mod set_aside;
 mod shortage;
 mod snapshots;
 mod sorted;
+mod stepped;
 mod support;
 mod token_maps;
 mod transfer;

@@ -14,7 +14,7 @@ use crate::support::{
 
 /// The newest write of each row and the newest deletion that covers it.
 #[derive(Default)]
-struct Model {
+pub struct Model {
     rows: BTreeMap<(String, i32), (i64, String)>,
     deleted: BTreeMap<(String, i32), i64>,
 }
@@ -56,7 +56,7 @@ impl Model {
     }
 }
 
-fn options(random: &mut Seeded) -> EngineOptions {
+pub fn options(random: &mut Seeded) -> EngineOptions {
     let mut options = small_options();
     options.is_compacting = random.one_in(2);
     options.memtable_shards = 1 + random.below(3) as usize;
@@ -70,7 +70,7 @@ fn options(random: &mut Seeded) -> EngineOptions {
 }
 
 /// A strategy with random options that are allowed.
-fn strategy(random: &mut Seeded) -> SchemaChange {
+pub fn strategy(random: &mut Seeded) -> SchemaChange {
     let mut pick = |choices: &[&'static str]| choices[random.below(choices.len() as u64) as usize];
     let class = pick(&[
         "SizeTieredCompactionStrategy",
@@ -126,7 +126,7 @@ fn request(random: &mut Seeded, store: &Store) -> CompactionRequest {
     }
 }
 
-fn step(random: &mut Seeded, store: &Store, model: &mut Model) {
+pub fn step(random: &mut Seeded, store: &Store, model: &mut Model) {
     let table = store.table();
     let key = format!("k{}", random.below(6));
     let clustering = random.below(CLUSTERINGS as u64) as i32;
@@ -153,7 +153,7 @@ fn step(random: &mut Seeded, store: &Store, model: &mut Model) {
     }
 }
 
-fn check(seed: u64, store: &Store, model: &Model) {
+pub fn check(seed: u64, store: &Store, model: &Model) {
     let expected = model.contents();
     assert_eq!(store.contents(), expected, "seed {seed}: scan");
     for key in (0..6).map(|number| format!("k{number}")) {
