@@ -9,6 +9,7 @@ mod crash;
 mod indexes;
 mod laws;
 mod lifecycle;
+mod loads;
 mod model;
 mod reads;
 mod refused;

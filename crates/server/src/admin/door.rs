@@ -101,6 +101,7 @@ impl AdminDoor {
         let roles = roles.map(|roles| roles.at_port(address.port(), options.is_encrypted()));
         let entry = Entry::new(options.access, roles, options.serving.timeout);
         let listener = runtime.block_on(async { port.listen() })?;
+        runtime.spawn(super::loads::watch(admin.clone()));
         runtime.spawn(serve(listener, router(entry, admin), options.serving));
         Ok(Self {
             address,
@@ -171,6 +172,7 @@ fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
         .route("/api/slowest", get(slowest))
         .route("/api/query", post(query))
         .merge(super::backups::routes())
+        .merge(super::loads::routes())
         .merge(dashboard::pages())
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))

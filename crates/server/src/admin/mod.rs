@@ -39,6 +39,7 @@
 //! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503. They, and `GET /admin/binary`, need no token |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
+//! | `POST /admin/load/..` | SSTables of another machine: see `loads` |
 //!
 //! The dashboard (`crate::dashboard`) is served here, too. Errors are `{"error": ".."}` with status 400 (a wrong request), 500
 //! (failed), 401 or 403 (no access, see `entry`).
@@ -54,6 +55,7 @@ mod handling;
 mod indexes;
 mod layout;
 mod listen;
+mod loads;
 mod node;
 mod node_tables;
 mod of_engine;
@@ -85,6 +87,7 @@ pub use report::{
 };
 
 pub use layout::laid_out;
+pub use loads::{LoadOrder, LoadPiece, LoadReport, PIECE_BYTES_MAX};
 pub use node::{Latencies, NodeReport};
 pub use node_tables::{NodeTable, NodeTableReport};
 pub use paths::{DataPathsOrder, DataPathsReport, SSTablesOrder, SSTablesReport};
@@ -252,6 +255,25 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`]. Files that cannot be imported are no error: the report lists them.
     fn import(&self, place: &TablePlace) -> Result<ImportReport, AdminError>;
+    /// Announces an SSTable of another machine.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn begin_load(&self, order: &LoadOrder) -> Result<LoadReport, AdminError>;
+    /// Receives a piece of it.
+    ///
+    /// # Errors
+    /// See [`AdminError`]. The load has ended then.
+    fn receive_load(&self, piece: &LoadPiece, bytes: &[u8]) -> Result<(), AdminError>;
+    /// Checks and imports it. `from` of the result is empty.
+    ///
+    /// # Errors
+    /// See [`AdminError`]. Nothing of it is in the table then.
+    fn finish_load(&self, load: &str) -> Result<ImportedFile, AdminError>;
+    /// Removes what was received of it; without effect if it has ended.
+    fn abandon_load(&self, load: &str);
+    /// Ends loads whose senders are silent for too long.
+    fn end_silent_loads(&self);
     /// Empties one cache, or all; returns their number.
     ///
     /// # Errors

@@ -5,16 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_engine::{
-    CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableDetails, TableFacts,
-};
-use ilion_schema::{TableId, TableSchema};
-use prometheus_client::encoding::text;
-use prometheus_client::registry::Registry;
-
 use super::audit_log::AuditMetrics;
 use super::engine_metrics::EngineMetrics;
 use super::handling::failed;
+use super::loads::Loads;
 use super::node::replication;
 use super::process_metrics::{DiskMetrics, ProcessMetrics, register_build};
 use super::table_times::TableTimes;
@@ -22,10 +16,10 @@ use super::{
     Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, BackupsOrder, CacheOrder,
     CacheReport, Caller, ClearOrder, CompactionOrder, CompactionReport, DataPathsOrder, DataPathsReport,
     ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, Latencies,
-    LeftFile, LogLossReport, NodeReport, NodeTable, NodeTableReport, RewriteOrder, SSTablesOrder,
-    SSTablesReport, SettingsOrder, SettingsReport, SnapshotOrder, SnapshotsReport, StatementsReport,
-    StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats, TableStatsReport,
-    ThroughputOrder, TopPartitionsOrder, TopPartitionsReport, VerifyReport,
+    LeftFile, LoadOrder, LoadPiece, LoadReport, LogLossReport, NodeReport, NodeTable, NodeTableReport,
+    RewriteOrder, SSTablesOrder, SSTablesReport, SettingsOrder, SettingsReport, SnapshotOrder,
+    SnapshotsReport, StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport,
+    TableStats, TableStatsReport, ThroughputOrder, TopPartitionsOrder, TopPartitionsReport, VerifyReport,
 };
 use crate::ReloadReport;
 use crate::clients::Clients;
@@ -38,6 +32,12 @@ use crate::process::resident_bytes;
 use crate::server::{Certificates, Server};
 use crate::settings::{Loaded, Settings};
 use crate::system::RELEASE_VERSION;
+use ilion_engine::{
+    CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableDetails, TableFacts,
+};
+use ilion_schema::{TableId, TableSchema};
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
 
 /// Longest sampling of partitions.
 const SAMPLING_MILLIS_MAX: u64 = 3_600_000;
@@ -60,6 +60,7 @@ pub struct EngineAdmin {
     entry: Entry,
     certificates: Certificates,
     reloading: Option<Reloading>,
+    loads: Loads,
 }
 
 /// Reads the sources of the settings again.
@@ -107,6 +108,7 @@ impl EngineAdmin {
             entry: server.entry(),
             certificates: server.certificates(),
             reloading: None,
+            loads: Loads::default(),
         }
     }
 
@@ -195,11 +197,13 @@ impl EngineAdmin {
                 place.directory.display()
             )));
         }
+        self.table_named(&place.keyspace, &place.table)
+    }
+
+    fn table_named(&self, keyspace: &str, table: &str) -> Result<TableId, AdminError> {
         let schema = self.engine().schema();
-        let table = schema.table(&place.keyspace, &place.table);
-        table.map(|table| table.id).ok_or_else(|| {
-            AdminError::Refused(format!("table {}.{} does not exist", place.keyspace, place.table))
-        })
+        let found = schema.table(keyspace, table).map(|table| table.id);
+        found.ok_or_else(|| AdminError::Refused(format!("table {keyspace}.{table} does not exist")))
     }
 
     fn for_each(
@@ -610,6 +614,27 @@ impl Admin for EngineAdmin {
             refused: left(done.refused),
             left: left(done.left),
         })
+    }
+
+    fn begin_load(&self, order: &LoadOrder) -> Result<LoadReport, AdminError> {
+        let table = self.table_named(&order.keyspace, &order.table)?;
+        self.loads.begin(self.engine(), table, order)
+    }
+
+    fn receive_load(&self, piece: &LoadPiece, bytes: &[u8]) -> Result<(), AdminError> {
+        self.loads.receive(self.engine(), piece, bytes)
+    }
+
+    fn finish_load(&self, load: &str) -> Result<ImportedFile, AdminError> {
+        self.loads.finish(self.engine(), load)
+    }
+
+    fn abandon_load(&self, load: &str) {
+        self.loads.abandon(load);
+    }
+
+    fn end_silent_loads(&self) {
+        self.loads.end_silent(self.engine().env().monotonic_nanos());
     }
 
     fn slowest(&self, order: SlowestOrder) -> SlowestReport {
