@@ -147,6 +147,7 @@ pub use error::{Error, Result};
 pub use facts::{CacheFacts, EngineFacts, TableFacts};
 pub use faults::SetAside;
 pub use ilion_compaction::MajorOutput;
+pub use ilion_rows::Granularity;
 pub use ilion_sstable::{EstimatedHistogram, Finding, LookupCounts, Version as SSTableVersion};
 pub use import::{ImportReport, ImportSource};
 pub use indexes::{IndexBuildFacts, IndexRepair, IndexVerification, OpenIndex, SSTableIndexFacts};

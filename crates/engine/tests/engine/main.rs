@@ -13,6 +13,7 @@ mod loads;
 mod model;
 mod reads;
 mod refused;
+mod rewrites;
 mod set_aside;
 mod shortage;
 mod snapshots;
