@@ -302,10 +302,9 @@ impl Shared {
         };
         let now_secs = self.now_secs();
         let gc_before_secs = self.purge_before_secs(inputs);
-        let mut purged =
-            CompactionPurge::new(merged, now_secs, gc_before_secs, purgeable_below(inputs))
-                .of_table(&table)
-                .without_grace_of(without_grace);
+        let mut purged = CompactionPurge::new(merged, now_secs, gc_before_secs, purgeable_below(inputs))
+            .of_table(&table)
+            .without_grace_of(without_grace);
         let bytes_in = inputs.merged_bytes();
         let mut options = self.options_for(inputs);
         options.level = compaction.level;

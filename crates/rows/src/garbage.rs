@@ -63,7 +63,11 @@ impl Shadow {
     }
 
     /// Moves to the row's place; returns the row of the other sources there.
-    fn move_to(&mut self, row: &Unfiltered, comparator: &ClusteringComparator) -> Result<Option<Row>, ReadError> {
+    fn move_to(
+        &mut self,
+        row: &Unfiltered,
+        comparator: &ClusteringComparator,
+    ) -> Result<Option<Row>, ReadError> {
         while let Some(next) = &self.next {
             match comparator.compare_unfiltered(next, row) {
                 Ordering::Less => {
@@ -120,8 +124,8 @@ fn drop_overwritten(row: &mut Row, other: &Row, table: &TableSchema) {
     if other.liveness.supersedes(&row.liveness) {
         row.liveness = Liveness::NONE;
     }
-    row.columns.retain_mut(|entry| {
-        match (&mut entry.data, other.column(entry.column)) {
+    row.columns
+        .retain_mut(|entry| match (&mut entry.data, other.column(entry.column)) {
             (Data::Simple(cell), Some(Data::Simple(newer))) => !newer.supersedes(cell),
             (Data::Complex(complex), Some(Data::Complex(newer))) => {
                 let ty = table.column(entry.column).map(|column| &column.ty);
@@ -131,8 +135,7 @@ fn drop_overwritten(row: &mut Row, other: &Row, table: &TableSchema) {
                 })
             }
             _ => true,
-        }
-    });
+        });
 }
 
 /// False if nothing is left.
@@ -210,7 +213,11 @@ mod tests {
             let partition = Partition::of(mutation.key.clone(), mutation.update.clone(), &comparator);
             Box::new(VecCursor::new(vec![partition])) as Box<dyn Cursor>
         });
-        Box::new(MergeCursor::new(sources.collect(), table.clone(), Direction::Forward))
+        Box::new(MergeCursor::new(
+            sources.collect(),
+            table.clone(),
+            Direction::Forward,
+        ))
     }
 
     /// What is left out changes no answer, and nothing that is left out is left in by the finer granularity.

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use ilion_engine::{EngineOptions, Granularity, Rewrite};
 
 use crate::support::{
-    Store, alter_with, compact_with, delete_partition, delete_range, delete_row, new_store, put, small_options,
+    Store, alter_with, compact_with, delete_partition, delete_range, delete_row, new_store, put,
+    small_options,
 };
 
 /// Rows, and in newer SSTables what deletes or overwrites most of them. The deletions are within gc grace.
@@ -49,7 +50,10 @@ fn garbage_goes_by_granularity_and_no_row_changes() {
         before = bytes(&store);
         assert_eq!(store.engine.collect_garbage(table, granularity).unwrap(), 3);
         let freed = before.saturating_sub(bytes(&store));
-        assert!(freed > at_least, "{granularity:?} freed {freed} of {before} bytes");
+        assert!(
+            freed > at_least,
+            "{granularity:?} freed {freed} of {before} bytes"
+        );
         assert_eq!((store.contents(), store.sstables()), (contents.clone(), 3));
     }
     assert_eq!(store.restart(small_options()).contents(), contents);
@@ -66,7 +70,10 @@ fn tombstones_of_given_partitions_go_within_gc_grace() {
     let before = tombstones(&store);
     let key = |text: &'static str| Bytes::from_static(text.as_bytes());
     assert_eq!(store.engine.compact_keys(table, &[key("nobody")]).unwrap(), 0);
-    assert_eq!(store.engine.compact_keys(table, &[key("a"), key("b")]).unwrap(), 1);
+    assert_eq!(
+        store.engine.compact_keys(table, &[key("a"), key("b")]).unwrap(),
+        1
+    );
     assert_eq!(store.sstables(), 2, "the third one has neither");
     assert!(tombstones(&store) < before);
     assert_eq!(store.contents(), contents);
@@ -112,7 +119,10 @@ fn thresholds_hold_until_the_next_start() {
     store.engine.wait_idle();
     assert_eq!(store.sstables(), 1);
     for (min, max) in [(1, 4), (4, 3), (0, 0)] {
-        let error = store.engine.set_compaction_thresholds(table, min, max).unwrap_err();
+        let error = store
+            .engine
+            .set_compaction_thresholds(table, min, max)
+            .unwrap_err();
         assert!(error.to_string().contains("must be at least 2"), "{error}");
     }
     let store = store.restart(options());

@@ -14,12 +14,14 @@ use super::process_metrics::{DiskMetrics, ProcessMetrics, register_build};
 use super::table_times::TableTimes;
 use super::{
     Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, BackupsOrder, CacheOrder,
-    CacheReport, Caller, ClearOrder, CompactionOrder, CompactionReport, DataPathsOrder, DataPathsReport,
-    ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, Latencies,
-    LeftFile, LoadOrder, LoadPiece, LoadReport, LogLossReport, NodeReport, NodeTable, NodeTableReport,
-    RewriteOrder, SSTablesOrder, SSTablesReport, SettingsOrder, SettingsReport, SnapshotOrder,
-    SnapshotsReport, StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport,
-    TableStats, TableStatsReport, ThroughputOrder, TopPartitionsOrder, TopPartitionsReport, VerifyReport,
+    CacheReport, Caller, CidrGroupOrder, CidrGroupsOrder, CidrGroupsReport, ClearOrder, CompactionOrder,
+    CompactionReport, DataPathsOrder, DataPathsReport, ExportReport, GarbageOrder, ImportReport,
+    ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, KeysOrder, Latencies, LeftFile,
+    LoadOrder, LoadPiece, LoadReport, LogLossReport, NodeReport, NodeTable, NodeTableReport, RewriteOrder,
+    SSTablesOrder, SSTablesReport, SettingsOrder, SettingsReport, SnapshotOrder, SnapshotsReport,
+    StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats,
+    TableStatsReport, ThresholdsOrder, ThresholdsReport, ThroughputOrder, TopPartitionsOrder,
+    TopPartitionsReport, VerifyReport,
 };
 use crate::ReloadReport;
 use crate::clients::Clients;
@@ -32,6 +34,7 @@ use crate::process::resident_bytes;
 use crate::server::{Certificates, Server};
 use crate::settings::{Loaded, Settings};
 use crate::system::RELEASE_VERSION;
+use ilion_auth::Cidr;
 use ilion_engine::{
     CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableDetails, TableFacts,
 };
@@ -61,6 +64,7 @@ pub struct EngineAdmin {
     certificates: Certificates,
     reloading: Option<Reloading>,
     loads: Loads,
+    stopping: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// Reads the sources of the settings again.
@@ -109,6 +113,7 @@ impl EngineAdmin {
             certificates: server.certificates(),
             reloading: None,
             loads: Loads::default(),
+            stopping: None,
         }
     }
 
@@ -120,6 +125,15 @@ impl EngineAdmin {
     ) -> Self {
         Self {
             reloading: Some(Box::new(reloading)),
+            ..self
+        }
+    }
+
+    /// With this for `nodetool stopdaemon`.
+    #[must_use]
+    pub fn with_stopping(self, stopping: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            stopping: Some(Box::new(stopping)),
             ..self
         }
     }
@@ -197,12 +211,17 @@ impl EngineAdmin {
                 place.directory.display()
             )));
         }
-        self.table_named(&place.keyspace, &place.table)
+        Ok(self.table_named(&place.keyspace, &place.table)?.id)
     }
 
-    fn table_named(&self, keyspace: &str, table: &str) -> Result<TableId, AdminError> {
+    fn groups_of_addresses(&self) -> Result<Vec<(String, Vec<Cidr>)>, AdminError> {
+        let groups = self.node.processor().access().cidr_groups();
+        groups.map_err(|error| AdminError::Failed(error.to_string()))
+    }
+
+    fn table_named(&self, keyspace: &str, table: &str) -> Result<Arc<TableSchema>, AdminError> {
         let schema = self.engine().schema();
-        let found = schema.table(keyspace, table).map(|table| table.id);
+        let found = schema.table(keyspace, table).cloned();
         found.ok_or_else(|| AdminError::Refused(format!("table {keyspace}.{table} does not exist")))
     }
 
@@ -536,6 +555,51 @@ impl Admin for EngineAdmin {
         Ok(count)
     }
 
+    fn collect_garbage(&self, order: &GarbageOrder) -> Result<u64, AdminError> {
+        let mut count = 0;
+        for table in self.choose(&order.tables())? {
+            let collected = self.engine().collect_garbage(table, order.granularity());
+            count += collected.map_err(failed)?;
+        }
+        Ok(count)
+    }
+
+    fn compact_keys(&self, order: &KeysOrder) -> Result<u64, AdminError> {
+        let table = self.table_named(&order.keyspace, &order.table)?;
+        order.execute(self.engine(), &table)
+    }
+
+    fn thresholds(&self, order: &ThresholdsOrder) -> Result<ThresholdsReport, AdminError> {
+        let table = self.table_named(&order.keyspace, &order.table)?;
+        order.execute(self.engine(), &table)
+    }
+
+    fn cidr_groups(&self, order: &CidrGroupsOrder) -> Result<CidrGroupsReport, AdminError> {
+        order.report(&self.groups_of_addresses()?)
+    }
+
+    fn change_cidr_group(&self, order: &CidrGroupOrder) -> Result<(), AdminError> {
+        let order = QueryOrder {
+            cql: order.statement(&self.groups_of_addresses()?)?,
+            ..QueryOrder::default()
+        };
+        self.query(&order, &Caller::Operator)?;
+        self.node.processor().access().forget();
+        Ok(())
+    }
+
+    fn stop_node(&self) -> Result<(), AdminError> {
+        match &self.stopping {
+            Some(stopping) => {
+                stopping();
+                Ok(())
+            }
+            None => Err(AdminError::Refused(
+                "the program that runs this node decides when it stops".to_owned(),
+            )),
+        }
+    }
+
     fn verify(&self, tables: &TableChoice) -> Result<VerifyReport, AdminError> {
         let mut report = VerifyReport::default();
         for table in self.tables_with_hidden(tables)? {
@@ -618,7 +682,7 @@ impl Admin for EngineAdmin {
 
     fn begin_load(&self, order: &LoadOrder) -> Result<LoadReport, AdminError> {
         let table = self.table_named(&order.keyspace, &order.table)?;
-        self.loads.begin(self.engine(), table, order)
+        self.loads.begin(self.engine(), table.id, order)
     }
 
     fn receive_load(&self, piece: &LoadPiece, bytes: &[u8]) -> Result<(), AdminError> {

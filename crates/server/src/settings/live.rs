@@ -27,6 +27,7 @@ pub const LIVE: &[&str] = &[
     "roles_validity",
     // Files and caches.
     "compaction_throughput",
+    "concurrent_compactors",
     "counter_cache_keys_to_save",
     "counter_cache_size",
     "file_cache_size",

@@ -69,8 +69,8 @@ impl Compression {
             let found = info.options.iter().find(|(key, _)| key == name);
             found.map(|(_, value)| value.as_str())
         };
-        let compressor = Compressor::from_class(&info.class, option)
-            .map_err(|error| Error::Refused(error.to_string()))?;
+        let compressor =
+            Compressor::from_class(&info.class, option).map_err(|error| Error::Refused(error.to_string()))?;
         Ok(compressor == wanted.compressor
             && info.chunk_length == wanted.chunk_length
             && info.compressed_length_max == wanted.compressed_length_max)
