@@ -74,8 +74,8 @@ mod rewrite;
 mod settings;
 mod snapshots;
 mod statements;
+mod table_metrics;
 mod table_stats;
-mod table_times;
 mod top_partitions;
 
 pub use audit_log::{AuditLogOrder, AuditLogReport};

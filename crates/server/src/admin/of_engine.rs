@@ -11,7 +11,7 @@ use super::handling::failed;
 use super::loads::Loads;
 use super::node::replication;
 use super::process_metrics::{DiskMetrics, ProcessMetrics, register_build};
-use super::table_times::TableTimes;
+use super::table_metrics::TableMetrics;
 use super::{
     Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, BackupsOrder, CacheOrder,
     CacheReport, Caller, CidrGroupOrder, CidrGroupsOrder, CidrGroupsReport, ClearOrder, CompactionOrder,
@@ -89,7 +89,11 @@ impl EngineAdmin {
         server.register_metrics(registry);
         registry.register_collector(Box::new(EngineMetrics(node.engine().clone())));
         registry.register_collector(Box::new(AuditMetrics(node.auditor().clone())));
-        registry.register_collector(Box::new(TableTimes(node.observers().costs.clone())));
+        registry.register_collector(Box::new(TableMetrics {
+            costs: node.observers().costs.clone(),
+            engine: node.engine().clone(),
+            settings: node.settings().clone(),
+        }));
         let info = InfoReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             release_version: RELEASE_VERSION.to_owned(),

@@ -5,6 +5,7 @@ pub const LIVE: &[&str] = &[
     // Logs.
     "log_level",
     "slow_query_log_timeout",
+    "metrics_tables_max",
     // Limits of statements.
     "allow_filtering_enabled",
     "batch_size_fail_threshold",
