@@ -3,7 +3,9 @@
 //! Compat: the groups of the longest prefix that contains the address, as `IPIntervalTree` and `CIDRGroupsMappingTable` find them.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::IpAddr;
+use std::str::FromStr;
 
 /// The addresses that share their first bits: `10.0.0.0/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,16 @@ impl Cidr {
         is_fitting.then_some(Self { address, prefix_bits })
     }
 
+    /// The address, of which the first bits count.
+    pub fn address(self) -> IpAddr {
+        self.address
+    }
+
+    /// How many bits count.
+    pub fn prefix_bits(self) -> u8 {
+        self.prefix_bits
+    }
+
     /// Whether it contains an address.
     pub fn contains(self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
@@ -33,6 +45,23 @@ impl Cidr {
             }
             _ => false,
         }
+    }
+}
+
+impl fmt::Display for Cidr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix_bits)
+    }
+}
+
+impl FromStr for Cidr {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (address, prefix_bits) = text.split_once('/').ok_or(())?;
+        let address = address.parse().map_err(drop)?;
+        let prefix_bits = prefix_bits.parse().map_err(drop)?;
+        Self::new(address, prefix_bits).ok_or(())
     }
 }
 
@@ -53,8 +82,9 @@ mod tests {
     use super::*;
 
     fn cidr(text: &str) -> Cidr {
-        let (address, prefix_bits) = text.split_once('/').unwrap();
-        Cidr::new(address.parse().unwrap(), prefix_bits.parse().unwrap()).unwrap()
+        let parsed: Cidr = text.parse().unwrap();
+        assert_eq!(parsed.to_string(), text);
+        parsed
     }
 
     fn groups(address: &str, groups: &[(&str, &[&str])]) -> Vec<String> {

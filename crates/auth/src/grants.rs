@@ -27,6 +27,11 @@ impl Grants {
         *known = known.and(permissions);
     }
 
+    /// The names of the resources on which something was granted.
+    pub fn resources(&self) -> impl Iterator<Item = &str> {
+        self.by_resource.keys().map(String::as_str)
+    }
+
     /// The permissions that were granted on exactly this resource.
     pub fn on(&self, resource: &Resource) -> Permissions {
         match self.is_superuser {

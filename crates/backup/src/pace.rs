@@ -25,7 +25,7 @@ impl Pace {
     }
 
     /// Waits until so many more bytes may be moved.
-    pub(crate) fn wait(&self, bytes: u64) {
+    pub fn wait(&self, bytes: u64) {
         let Some(rate) = self.bytes_per_sec else { return };
         let now_nanos = self.env.monotonic_nanos();
         let wait_nanos = {

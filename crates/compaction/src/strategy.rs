@@ -49,6 +49,11 @@ impl Strategy {
         }
     }
 
+    /// Whether it has a least and a largest number of SSTables to merge (`min_threshold`, `max_threshold`).
+    pub fn has_thresholds(&self) -> bool {
+        matches!(self.kind, Kind::SizeTiered(_) | Kind::TimeWindow(_))
+    }
+
     /// Picks the next compaction. Pure, but for `memory`.
     pub fn choose(&self, situation: &Situation, memory: &mut Memory) -> Option<Choice> {
         match &self.kind {

@@ -48,7 +48,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
         token_maps,
         indexes,
         tick,
-        compactors,
+        compact_queue: compact_queue.clone(),
     };
     let mut threads = vec![
         spawn(shared, "ilion-flush", move |shared| {
@@ -67,18 +67,29 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
         spawn(shared, "ilion-tick", move |shared| tick_on(shared, &tick_queue))?,
     ];
     for number in 1..=compactors {
-        let queue: Receiver<Work> = compact_queue.clone();
-        threads.push(spawn(
-            shared,
-            &format!("ilion-compact-{number}"),
-            move |shared| {
-                shared.env.yield_to_others();
-                work_through(shared, &queue);
-            },
-        )?);
+        threads.push(spawn_compactor(shared, number, compact_queue.clone())?);
     }
-    shared.background.begin(queues, threads);
+    shared.background.begin(queues, threads, compactors);
     Ok(())
+}
+
+fn spawn_compactor(shared: &Arc<Shared>, number: usize, queue: Receiver<Work>) -> Result<JoinHandle<()>> {
+    spawn(shared, &format!("ilion-compact-{number}"), move |shared| {
+        shared.env.yield_to_others();
+        work_through(shared, &queue);
+    })
+}
+
+impl Engine {
+    /// Changes how many compactions run at once. Those that are too many end first.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub fn set_compaction_threads(&self, threads: usize) -> Result<()> {
+        let shared = &self.shared;
+        let start = |number, queue| spawn_compactor(shared, number, queue);
+        shared.background.set_compactors(threads.max(1), start)
+    }
 }
 
 fn spawn(

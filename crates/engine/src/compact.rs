@@ -10,6 +10,7 @@ mod joined;
 mod manual;
 mod outputs;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,10 +18,12 @@ use std::sync::atomic::Ordering;
 use ilion_compaction::{Choice, Output, Watched, merge_into};
 use ilion_env::spectrogram::{Doing, Purpose};
 use ilion_rows::{
-    ClusteringFilter, CompactionPurge, Cursor, DecoratedKey, Direction, KeyRange, MergeCursor, ReadError,
+    ClusteringFilter, CompactionPurge, Cursor, DecoratedKey, Direction, GarbageSkip, Granularity, KeyRange,
+    MergeCursor, ReadError, Shadows,
 };
+use ilion_schema::TableSchema;
 use ilion_sstable::{
-    Descriptor, EncodingStats, Finding, KeyHash, Scan, Transaction, TransactionKind, WriterOptions,
+    Descriptor, EncodingStats, Finding, KeyHash, Presence, Scan, Transaction, TransactionKind, WriterOptions,
     union_intervals,
 };
 
@@ -111,6 +114,19 @@ pub(crate) struct Compaction<'a> {
     registered: Registered<'a>,
     output: Output,
     level: u32,
+    rules: Rules,
+}
+
+/// What a compaction drops.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Rules {
+    /// Tombstones past gc grace that cover nothing elsewhere.
+    #[default]
+    Usual,
+    /// Those of these partitions also within gc grace.
+    WithoutGrace(Arc<BTreeSet<DecoratedKey>>),
+    /// Also what other SSTables of the table have deleted.
+    Garbage(Granularity),
 }
 
 /// How a compaction ended.
@@ -275,10 +291,20 @@ impl Shared {
             merge: MergeCursor::new(sources, table.clone(), Direction::Forward),
             joined: joined.clone(),
         };
+        let (merged, without_grace): (Box<dyn Cursor>, _) = match &compaction.rules {
+            Rules::Usual => (Box::new(merged), Arc::default()),
+            Rules::WithoutGrace(keys) => (Box::new(merged), keys.clone()),
+            Rules::Garbage(granularity) => {
+                let shadows = shadows_of(inputs, &table);
+                let clean = GarbageSkip::new(merged, shadows, *granularity, table.clone());
+                (Box::new(clean), Arc::default())
+            }
+        };
         let now_secs = self.now_secs();
         let gc_before_secs = self.purge_before_secs(inputs);
-        let mut purged =
-            CompactionPurge::new(merged, now_secs, gc_before_secs, purgeable_below(inputs)).of_table(&table);
+        let mut purged = CompactionPurge::new(merged, now_secs, gc_before_secs, purgeable_below(inputs))
+            .of_table(&table)
+            .without_grace_of(without_grace);
         let bytes_in = inputs.merged_bytes();
         let mut options = self.options_for(inputs);
         options.level = compaction.level;
@@ -359,6 +385,30 @@ fn suspects(inputs: &Inputs<'_>, error: &Error) -> (Vec<PathBuf>, bool) {
         Some(live) => (vec![live.data_path()], true),
         None => (inputs.all().map(|live| live.data_path()).collect(), false),
     }
+}
+
+/// The partitions of the table's SSTables outside of the compaction, for [`GarbageSkip`]. Not those of memtables, which a crash may lose.
+fn shadows_of(inputs: &Inputs<'_>, table: &Arc<TableSchema>) -> Shadows {
+    let store = inputs.store.clone();
+    let own: Vec<_> = inputs.all().cloned().collect();
+    let table = table.clone();
+    let filter = Arc::new(ClusteringFilter::all());
+    Box::new(move |key: &DecoratedKey| {
+        let hash = KeyHash::of(&key.key);
+        let view = store.view();
+        let others = view
+            .sstables
+            .iter()
+            .filter(|live| !own.iter().any(|input| Arc::ptr_eq(input, live)))
+            .filter(|live| matches!(live.sstable.presence(key, &hash), Presence::Possible(_)));
+        let range = KeyRange::exactly(key);
+        let cursors: Vec<Box<dyn Cursor>> = others
+            .map(|live| Box::new(scan(live, &table, &range, &filter, Scan::Point)) as Box<dyn Cursor>)
+            .collect();
+        Ok((!cursors.is_empty()).then(|| {
+            Box::new(MergeCursor::new(cursors, table.clone(), Direction::Forward)) as Box<dyn Cursor>
+        }))
+    })
 }
 
 /// The lowest timestamp that a source outside of the compaction may have for a key. Compat: a write with an older timestamp that

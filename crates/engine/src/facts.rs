@@ -138,7 +138,7 @@ impl Engine {
             compacted_bytes_in: counters.compacted_bytes_in.load(Relaxed),
             compacted_bytes_out: counters.compacted_bytes_out.load(Relaxed),
             compactions_running: shared.tasks.list().len() as u64,
-            compaction_threads: shared.options.compaction_threads.max(1) as u64,
+            compaction_threads: shared.background.compactors() as u64,
             schema_readings: counters.schema_readings.load(Relaxed),
             clock_behind_micros: shared.clock_behind_micros().unsigned_abs(),
             log_losses: shared.log_losses.get().copied().unwrap_or_default(),

@@ -7,7 +7,7 @@
 //! They cover an empty stretch of the commit log, at the moment of the import. So the replay of a truncation from before the
 //! import keeps them, and that of a later one removes them.
 
-mod fit;
+pub(crate) mod fit;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl Engine {
         Ok(report)
     }
 
-    fn check_importable(&self, store: &TableStore, directory: &Path) -> Result<()> {
+    pub(crate) fn check_importable(&self, store: &TableStore, directory: &Path) -> Result<()> {
         let table = store.schema();
         let refuse = |reason: String| Err(Error::Refused(reason));
         if is_system_keyspace(&table.keyspace) {

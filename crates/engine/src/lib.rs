@@ -47,7 +47,7 @@
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
 //! | `rewrite` | SSTables written anew one by one, or checked |
 //! | `truncate` | removing all data of a table |
-//! | `export`, `import` | SSTables for others, SSTables of others |
+//! | `export`, `import`, `load` | SSTables for others, SSTables of others, also in pieces |
 //! | `backups` | links of flushed SSTables |
 //! | `backup_point` | a moment of the whole node, for a backup |
 //! | `new_log` | a restored directory gets an id and a log of its own |
@@ -97,6 +97,7 @@ mod large;
 mod lifecycle;
 mod link;
 mod live_sstable;
+mod load;
 mod log_losses;
 mod maintenance;
 mod memtable_indexes;
@@ -146,10 +147,12 @@ pub use error::{Error, Result};
 pub use facts::{CacheFacts, EngineFacts, TableFacts};
 pub use faults::SetAside;
 pub use ilion_compaction::MajorOutput;
+pub use ilion_rows::Granularity;
 pub use ilion_sstable::{EstimatedHistogram, Finding, LookupCounts, Version as SSTableVersion};
 pub use import::{ImportReport, ImportSource};
 pub use indexes::{IndexBuildFacts, IndexRepair, IndexVerification, OpenIndex, SSTableIndexFacts};
 pub use large::LargeLimits;
+pub use load::Load;
 pub use log_losses::LogLosses;
 pub use new_log::begin_new_log;
 pub use options::{CacheOptions, EngineOptions, SnapshotOptions};

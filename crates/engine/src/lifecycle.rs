@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ilion_env::Env;
 
 use crate::work::Work;
-use crate::{Engine, EngineOptions, Result, background, recovery};
+use crate::{Engine, EngineOptions, Result, background, load, recovery};
 
 impl Engine {
     /// Opens a data directory, created if absent, and replays the commit log.
@@ -17,6 +17,7 @@ impl Engine {
         let (shared, lock) = recovery::open(env, options)?;
         let shared = Arc::new(shared);
         let engine = Self { shared, _lock: lock };
+        load::remove_unfinished(&engine.shared)?;
         engine.store_own_keyspaces()?;
         background::start(&engine.shared)?;
         engine.shared.ask_for_token_maps();

@@ -1,12 +1,16 @@
-//! Rewriting the SSTables of a table one by one, and checking them, while the table is in use.
+//! Rewriting the SSTables of a table, most of them one by one, and checking them, while the table is in use.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ilion_schema::TableId;
-use ilion_sstable::{Component, verify::verify};
+use bytes::Bytes;
+use ilion_rows::{DecoratedKey, Granularity};
+use ilion_schema::{TableId, TableSchema};
+use ilion_sstable::compression_info::CompressionInfo;
+use ilion_sstable::{Component, Compression, Descriptor, read_component, verify::verify};
 
-use crate::compact::CompactionRequest;
+use crate::compact::{CompactionRequest, Rules};
 use crate::{Engine, Error, Result, TableStore};
 
 /// Which SSTables to rewrite.
@@ -14,6 +18,8 @@ use crate::{Engine, Error, Result, TableStore};
 pub enum Rewrite {
     /// Those that are not in the format that is written.
     OtherFormats,
+    /// Those whose compression is not that of the table.
+    OtherCompression,
     /// All.
     All,
 }
@@ -47,13 +53,66 @@ impl Engine {
     fn chosen(&self, table: TableId, choice: Rewrite) -> Result<Vec<PathBuf>> {
         let store = self.usable_store(table)?;
         let view = store.view();
-        let version = self.shared.options.sstable_version;
-        let is_chosen = |found: ilion_sstable::Version| choice == Rewrite::All || found != version;
-        let chosen = view.sstables.iter().map(|live| live.descriptor());
-        let chosen = chosen.filter(|descriptor| is_chosen(descriptor.version));
-        Ok(chosen
-            .map(|descriptor| descriptor.path(&Component::Data))
-            .collect())
+        let mut chosen = Vec::new();
+        for live in &view.sstables {
+            let descriptor = live.descriptor();
+            let is_chosen = match choice {
+                Rewrite::All => true,
+                Rewrite::OtherFormats => descriptor.version != self.shared.options.sstable_version,
+                Rewrite::OtherCompression => !self.has_compression_of(&store.schema(), descriptor)?,
+            };
+            if is_chosen {
+                chosen.push(descriptor.path(&Component::Data));
+            }
+        }
+        Ok(chosen)
+    }
+
+    fn has_compression_of(&self, table: &TableSchema, descriptor: &Descriptor) -> Result<bool> {
+        let wanted = Compression::from_options(&table.options.compression)?;
+        let path = descriptor.path(&Component::CompressionInfo);
+        let bytes = read_component(&*self.shared.env, descriptor, &Component::CompressionInfo)?;
+        let info = bytes.map(|bytes| CompressionInfo::decode(&bytes, descriptor.version, &path));
+        Ok(Compression::is_of(wanted.as_ref(), info.transpose()?.as_ref())?)
+    }
+
+    /// Flushes a table and writes each of its SSTables anew without what the others have deleted; returns their number. The oldest
+    /// come first, so that deletions that cover nothing any more can be dropped in the same run.
+    ///
+    /// # Errors
+    /// A file cannot be read or written, or the work was stopped; SSTables so far are rewritten.
+    pub fn collect_garbage(&self, table: TableId, granularity: Granularity) -> Result<u64> {
+        let store = self.usable_store(table)?;
+        self.flush(table)?;
+        let mut sstables = store.view().sstables.clone();
+        sstables.sort_by_key(|live| live.sstable.stats().max_timestamp_micros);
+        let rules = Rules::Garbage(granularity);
+        let mut count = 0;
+        for live in sstables {
+            let request = CompactionRequest::Files(vec![live.data_path()]);
+            drop(live);
+            count += self.shared.compact_now(&store, &request, &rules)? as u64;
+        }
+        Ok(count)
+    }
+
+    /// Flushes a table and compacts the SSTables that may have one of these partitions. Their tombstones are dropped also within gc
+    /// grace, if they cover nothing elsewhere. Returns the number of compactions.
+    ///
+    /// # Errors
+    /// A file cannot be read or written, or the work was stopped.
+    pub fn compact_keys(&self, table: TableId, keys: &[Bytes]) -> Result<u64> {
+        let store = self.usable_store(table)?;
+        self.flush(table)?;
+        let mut files = BTreeSet::new();
+        for key in keys {
+            files.extend(self.sstables_with(table, key)?);
+        }
+        let partitioner = store.schema().partitioner(self.shared.options.partitioner);
+        let keys = keys.iter().map(|key| DecoratedKey::new(partitioner, key.clone()));
+        let rules = Rules::WithoutGrace(Arc::new(keys.collect()));
+        let request = CompactionRequest::Files(files.into_iter().collect());
+        Ok(self.shared.compact_now(&store, &request, &rules)? as u64)
     }
 
     /// Checks all SSTables of a table against themselves, component by component.

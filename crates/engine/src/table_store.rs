@@ -150,6 +150,8 @@ pub struct TableStore {
     pub(crate) compacting: Mutex<HashSet<PathBuf>>,
     /// Held while a compaction is chosen and its inputs are registered.
     pub(crate) choosing: Mutex<Choosing>,
+    /// Thresholds of its compactions that hold until the next start.
+    pub(crate) thresholds: Mutex<Option<(u32, u32)>>,
     /// Held while compactions run on request.
     pub(crate) manual: Mutex<()>,
     /// When its sorted view is made anew.
@@ -231,6 +233,7 @@ impl TableStore {
             view: ArcSwap::from_pointee(view),
             compacting: Mutex::default(),
             choosing: Mutex::default(),
+            thresholds: Mutex::default(),
             manual: Mutex::new(()),
             sorted: SortedState::default(),
             debt: Debt::default(),

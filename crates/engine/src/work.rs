@@ -8,6 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::{Condvar, Mutex};
 
+use crate::Result;
 use crate::table_store::TableStore;
 
 /// A piece of background work.
@@ -36,6 +37,8 @@ pub(crate) struct Background {
     /// The other end of all queues, if there are no threads.
     untaken: OnceLock<Receiver<Work>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Number of threads that take compactions.
+    compactors: Mutex<usize>,
     /// Work that was sent and is not done.
     pending: Mutex<usize>,
     done: Condvar,
@@ -61,14 +64,15 @@ pub(crate) struct Queues {
     pub token_maps: Sender<Work>,
     pub indexes: Sender<Work>,
     pub tick: Sender<Work>,
-    /// Number of threads that take work from `compact`.
-    pub compactors: usize,
+    /// Taken by the threads of compactions.
+    pub compact_queue: Receiver<Work>,
 }
 
 impl Background {
     /// Sets the queues of the threads that were started.
-    pub(crate) fn begin(&self, queues: Queues, threads: Vec<JoinHandle<()>>) {
+    pub(crate) fn begin(&self, queues: Queues, threads: Vec<JoinHandle<()>>, compactors: usize) {
         *self.threads.lock() = threads;
+        *self.compactors.lock() = compactors;
         // Started once, by `Engine::open`.
         let _ = self.queues.set(queues);
         // A flush that recovery requested was lost, since no thread was running.
@@ -115,8 +119,9 @@ impl Background {
             Work::Stop => {
                 *self.is_stopping.lock() = true;
                 self.stopping.notify_all();
-                *self.pending.lock() += 3 + queues.compactors;
-                let compactors = std::iter::repeat_n(&queues.compact, queues.compactors);
+                let count = std::mem::take(&mut *self.compactors.lock());
+                *self.pending.lock() += 3 + count;
+                let compactors = std::iter::repeat_n(&queues.compact, count);
                 let mut all = [&queues.flush, &queues.token_maps, &queues.indexes, &queues.tick]
                     .into_iter()
                     .chain(compactors);
@@ -126,6 +131,39 @@ impl Background {
         if sent.is_err() {
             self.finished();
         }
+    }
+
+    /// Number of threads that take compactions.
+    pub(crate) fn compactors(&self) -> usize {
+        *self.compactors.lock()
+    }
+
+    /// Changes this number: `start` starts the thread with a number. Threads that are too many end after their compaction.
+    pub(crate) fn set_compactors(
+        &self,
+        wanted: usize,
+        start: impl Fn(usize, Receiver<Work>) -> Result<JoinHandle<()>>,
+    ) -> Result<()> {
+        let Some(queues) = self.queues.get() else {
+            return Ok(());
+        };
+        let mut compactors = self.compactors.lock();
+        if self.is_stopping() {
+            return Ok(());
+        }
+        while *compactors > wanted {
+            *self.pending.lock() += 1;
+            if queues.compact.send(Work::Stop).is_err() {
+                self.finished();
+            }
+            *compactors -= 1;
+        }
+        while *compactors < wanted {
+            let thread = start(*compactors + 1, queues.compact_queue.clone())?;
+            self.threads.lock().push(thread);
+            *compactors += 1;
+        }
+        Ok(())
     }
 
     /// Number of flushes that are requested and not running.

@@ -103,6 +103,8 @@ pub enum SstableCommand {
     Export(ExportArguments),
     /// Imports the SSTables of a directory into a table of a running node on this machine; exit code 1 if it refused some.
     Import(ImportArguments),
+    /// Loads the SSTables of directories into a running node, which may be on another machine; exit code 1 if it refused some.
+    Load(LoadArguments),
 }
 
 /// Arguments of `sstable export`.
@@ -137,6 +139,25 @@ pub struct ImportArguments {
     /// A directory with SSTables of the table.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
+}
+
+/// Arguments of `sstable load`.
+#[derive(Args)]
+pub struct LoadArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// The table's keyspace [default: as the path of each directory says: KEYSPACE/TABLE or KEYSPACE/TABLE-ID].
+    #[arg(long, value_name = "NAME")]
+    pub keyspace: Option<String>,
+    /// The table [default: as the path of each directory says].
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+    /// Most MiB per second [default: no limit].
+    #[arg(long, value_name = "MIB_PER_SEC", value_parser = clap::value_parser!(u64).range(1..))]
+    pub throttle: Option<u64>,
+    /// Directories with SSTables; also snapshots of a table.
+    #[arg(value_name = "DIR", required = true)]
+    pub directories: Vec<PathBuf>,
 }
 
 /// Arguments of `serve`.
@@ -202,7 +223,7 @@ pub struct ResetPasswordArguments {
 #[derive(Args)]
 pub struct AdminArguments {
     /// The node's admin_address.
-    #[arg(long, value_name = "IP", env = "ILION_ADMIN_ADDRESS", default_value = "127.0.0.1", value_parser = parse_address)]
+    #[arg(long, visible_alias = "host", value_name = "IP", env = "ILION_ADMIN_ADDRESS", default_value = "127.0.0.1", value_parser = parse_address)]
     pub admin_address: IpAddr,
     /// The node's admin_port.
     #[arg(long, value_name = "PORT", env = "ILION_ADMIN_PORT", default_value_t = 9043)]

@@ -6,10 +6,12 @@ mod ask;
 mod audit_log;
 mod auth;
 mod backup;
+mod bar;
 mod bench;
 mod cli;
 mod compactions;
 mod indexes;
+mod load;
 mod nodetool;
 mod serve;
 mod snapshots;
@@ -94,6 +96,7 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Sstable(SstableCommand::Export(arguments)) => transfer::export(&arguments),
         Command::Sstable(SstableCommand::Import(arguments)) => transfer::import(&arguments),
+        Command::Sstable(SstableCommand::Load(arguments)) => load::load(&arguments),
         Command::Auth(AuthCommand::ResetPassword(arguments)) => auth::reset_password(&arguments),
         Command::Bench(arguments) => {
             ilion_tools::bench::run(arguments, &bench::InProcess).map_err(Failure::of_tool)

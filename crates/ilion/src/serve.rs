@@ -64,7 +64,9 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
     let server = node.serve_at(ports, &options).map_err(failed("cannot start"))?;
     let certificates = server.certificates();
-    let admin = EngineAdmin::new(&node, &server, &settings).with_reloading(reloading(&env, arguments));
+    let admin = EngineAdmin::new(&node, &server, &settings)
+        .with_reloading(reloading(&env, arguments))
+        .with_stopping(signals.order());
     let admin = Arc::new(admin);
     let roles = RoleLogins::of(&node, &server);
     let door = AdminDoor::open(admin_port, door_options, roles, admin).map_err(failed("cannot start"))?;

@@ -469,11 +469,18 @@ fn nodetool_ends_with_cassandras_codes_and_a_reload_takes_over_the_file() {
     assert!(nodetool(&port, &["status"]).0.contains("\nUN  127.0.0.1"));
 
     // What was set by hand goes back to what the file says.
-    std::fs::write(&file, "read_request_timeout: 4s\nconcurrent_compactors: 3\n").unwrap();
+    std::fs::write(
+        &file,
+        "read_request_timeout: 4s\nnative_transport_max_threads: 3\n",
+    )
+    .unwrap();
     let reloaded = ilion(&["reload", "--admin-port", &port]);
     let told = String::from_utf8_lossy(&reloaded.stdout).into_owned();
     assert_eq!(reloaded.status.code(), Some(1), "{told}");
-    assert!(told.contains("next start: concurrent_compactors\n"), "{told}");
+    assert!(
+        told.contains("next start: native_transport_max_threads\n"),
+        "{told}"
+    );
     assert_eq!(
         nodetool(&port, &["gettimeout", "read"]).0,
         "Current timeout for type read: 4000 ms\n"
@@ -482,6 +489,110 @@ fn nodetool_ends_with_cassandras_codes_and_a_reload_takes_over_the_file() {
         nodetool(&port, &["getguardrailsconfig", "tables_threshold"]).0,
         "[-1, -1]\n"
     );
+}
+
+#[test]
+fn nodetool_changes_compactions_and_groups_of_addresses_and_stops_the_node() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut process = Process::start_with(directory.path(), &[]);
+    let port = process.admin_port();
+    let hint = "See 'nodetool help' or 'nodetool help <command>'.\n";
+    let refused = |reason: &str| format!("nodetool: {reason}\n{hint}");
+    for (words, expected, code) in [
+        (
+            "netstats",
+            "Mode: NORMAL\nNot sending any streams.\n".to_owned(),
+            0,
+        ),
+        ("statusgossip", "not running\n".to_owned(), 0),
+        ("reloadlocalschema", String::new(), 0),
+        ("setconcurrentcompactors 3", String::new(), 0),
+        (
+            "getconcurrentcompactors",
+            "Current concurrent compactors in the system is: \n3\n".to_owned(),
+            0,
+        ),
+        (
+            "setconcurrentcompactors 0",
+            refused("concurrent_compactors should be great than 0."),
+            1,
+        ),
+        (
+            "getconcurrency CompactionExecutor",
+            format!(
+                "{:<25}{:>16}{:>16}\n{:<25}{:>16}{:>16}\n",
+                "Stage", "CorePoolSize", "MaximumPoolSize", "CompactionExecutor", 3, 3
+            ),
+            0,
+        ),
+        ("setcompactionthreshold system local 2 8", String::new(), 0),
+        (
+            "getcompactionthreshold system local",
+            "Current compaction thresholds for system/local: \n min = 2,  max = 8\n".to_owned(),
+            0,
+        ),
+        (
+            "setcompactionthreshold system local 8 2",
+            refused("Min threshold cannot be greater than max."),
+            1,
+        ),
+        ("garbagecollect -g CELL system local", String::new(), 0),
+        (
+            "garbagecollect -g SOME system",
+            refused("granularity: SOME is none of ROW and CELL"),
+            1,
+        ),
+        ("recompress_sstables -j 2 system", String::new(), 0),
+        ("forcecompact system local local", String::new(), 0),
+        (
+            "forcecompact system local",
+            refused("forcecompact requires keyspace, table and keys args"),
+            1,
+        ),
+        (
+            "updatecidrgroup office 10.0.0.0/8 192.168.1.0/24",
+            String::new(),
+            0,
+        ),
+        ("updatecidrgroup desk 10.1.2.3/32", String::new(), 0),
+        (
+            "getcidrgroupsofip 10.9.9.9",
+            "CIDR Groups\noffice     \n".to_owned(),
+            0,
+        ),
+        ("getcidrgroupsofip 11.9.9.9", String::new(), 0),
+        (
+            "listcidrgroups office",
+            "CIDRs         \n10.0.0.0/8    \n192.168.1.0/24\n".to_owned(),
+            0,
+        ),
+        (
+            "dropcidrgroup office",
+            "Deleted CIDR group office\n".to_owned(),
+            0,
+        ),
+        (
+            "dropcidrgroup office",
+            refused("there is no CIDR group office"),
+            1,
+        ),
+        (
+            "updatecidrgroup desk 10.1.2.3/33",
+            refused("10.1.2.3/33 is not an address with a prefix, as 10.0.0.0/8"),
+            1,
+        ),
+        ("listcidrgroups", "CIDR Groups\ndesk       \n".to_owned(), 0),
+    ] {
+        let given: Vec<&str> = words.split(' ').collect();
+        assert_eq!(nodetool(&port, &given), (expected, Some(code)), "{words}");
+    }
+    let stats = nodetool(&port, &["cidrfilteringstats"]).0;
+    assert!(stats.contains("CIDR groups cache reload count"), "{stats}");
+    assert_eq!(
+        nodetool(&port, &["stopdaemon"]),
+        ("Cassandra has shutdown.\n".to_owned(), Some(0))
+    );
+    assert_eq!(process.child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

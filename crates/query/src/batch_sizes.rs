@@ -27,7 +27,7 @@ impl BatchSizes {
     }
 }
 
-/// A histogram of the number of partitions per batch.
+/// A histogram: exact for small numbers, by powers of two for others.
 #[derive(Debug)]
 pub struct Sizes {
     counts: [AtomicU64; STEPS],
@@ -44,18 +44,18 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Counts one batch.
+    /// Counts a number, of partitions of a batch for instance.
     pub(crate) fn record(&self, partitions: u64) {
         self.counts[step_of(partitions)].fetch_add(1, Relaxed);
         self.max.fetch_max(partitions, Relaxed);
     }
 
-    /// The largest number of partitions.
+    /// The largest number.
     pub fn max(&self) -> u64 {
         self.max.load(Relaxed)
     }
 
-    /// The number of partitions that `per_mille` of 1000 batches do not exceed.
+    /// The number that `per_mille` of 1000 do not exceed.
     pub fn per_mille(&self, per_mille: u64) -> u64 {
         let counts = self.counts.each_ref().map(|count| count.load(Relaxed));
         let wanted = (counts.iter().sum::<u64>() * per_mille).div_ceil(1000);

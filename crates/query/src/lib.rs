@@ -74,8 +74,8 @@ mod weight;
 mod write;
 
 pub use access::{
-    AccessControl, AccessOptions, Authenticator, Authorizer, CidrAuthorizer, FirstSuperuser, Identity, Login,
-    NetworkAuthorizer, Operation, SetupError,
+    AccessControl, AccessOptions, Authenticator, Authorizer, CidrAuthorizer, CidrCounts, FirstSuperuser,
+    Identity, KeptAccess, Login, NetworkAuthorizer, Operation, SetupError,
 };
 pub use batch_sizes::{BatchSizes, Sizes};
 pub use consistency_level::Consistency;

@@ -47,6 +47,7 @@ mod cursor;
 mod detach;
 mod entry;
 mod filter_cursor;
+mod garbage;
 mod key;
 mod merge;
 mod mutation;
@@ -74,6 +75,7 @@ pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values}
 pub use cursor::{Cursor, PartitionHead, ReadError};
 pub use entry::{Entry, EntryPlace, EntryRow};
 pub use filter_cursor::FilterCursor;
+pub use garbage::{GarbageSkip, Granularity, Shadows};
 pub use key::DecoratedKey;
 pub use merge::MergeCursor;
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};

@@ -4,6 +4,7 @@
 //! drops tombstones that are older than gc grace and shadow no data of other sources. Compat: `Row.purge`,
 //! `AbstractCell.purge`, `PurgeFunction`, and the counts of `ReadCommand` in Cassandra 5.0.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ilion_schema::TableSchema;
@@ -356,6 +357,9 @@ pub struct CompactionPurge<C> {
     purgeable_below: PurgeableBelow,
     /// The current partition, until `purgeable_below` is called for it. Most partitions have no tombstone, so need no call.
     pending_key: Option<DecoratedKey>,
+    gc_before_secs: u32,
+    /// Partitions whose tombstones need not be past gc grace.
+    without_grace: Arc<BTreeSet<DecoratedKey>>,
 }
 
 impl<C: Cursor> CompactionPurge<C> {
@@ -371,6 +375,17 @@ impl<C: Cursor> CompactionPurge<C> {
             purgeable_below,
             has_strict_liveness: false,
             pending_key: None,
+            gc_before_secs,
+            without_grace: Arc::default(),
+        }
+    }
+
+    /// Purges tombstones of these partitions whatever their age.
+    #[must_use]
+    pub fn without_grace_of(self, keys: Arc<BTreeSet<DecoratedKey>>) -> Self {
+        Self {
+            without_grace: keys,
+            ..self
         }
     }
 
@@ -418,6 +433,12 @@ impl<C: Cursor> Cursor for CompactionPurge<C> {
         let Some(mut head) = self.source.next_partition()? else {
             return Ok(None);
         };
+        if !self.without_grace.is_empty() {
+            self.law.gc_before_secs = match self.without_grace.contains(&head.key) {
+                true => u32::MAX,
+                false => self.gc_before_secs,
+            };
+        }
         self.pending_key = Some(head.key.clone());
         if !head.deletion.is_live() {
             self.find_purgeable();

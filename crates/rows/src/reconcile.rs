@@ -223,7 +223,7 @@ fn drop_shadowed_columns(columns: &mut Vec<ColumnData>, deletion: DeletionTime) 
 
 impl ComplexColumn {
     /// Drops what `deletion` covers; false if the column ends up empty.
-    fn shadow(&mut self, deletion: DeletionTime) -> bool {
+    pub(crate) fn shadow(&mut self, deletion: DeletionTime) -> bool {
         if !self.deletion.supersedes(&deletion) {
             self.deletion = DeletionTime::LIVE;
         }

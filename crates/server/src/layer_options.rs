@@ -160,14 +160,17 @@ pub(crate) fn engine_options(env: &dyn Env, settings: &Settings) -> Result<Engin
             SSTableLookup::Summary => Finding::Summary,
             SSTableLookup::WholeIndex => Finding::WholeIndex,
         },
-        compaction_threads: settings
-            .concurrent_compactors
-            .map_or_else(compactors_auto, usize::from),
+        compaction_threads: compaction_threads(settings),
         compaction_bytes_per_sec: (rate > 0).then_some(rate),
         sstable_version: sstable_version(settings),
         snapshots: snapshot_options(settings),
         ..EngineOptions::below(Path::new(&settings.directory))
     })
+}
+
+pub(crate) fn compaction_threads(settings: &Settings) -> usize {
+    let wanted = settings.concurrent_compactors;
+    wanted.map_or_else(compactors_auto, usize::from)
 }
 
 pub(crate) fn large_limits(settings: &Settings) -> LargeLimits {

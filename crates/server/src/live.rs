@@ -11,7 +11,7 @@ use ilion_query::QueryProcessor;
 use parking_lot::Mutex;
 
 use crate::budgets::Budgets;
-use crate::layer_options::{count, large_limits, query_options};
+use crate::layer_options::{compaction_threads, count, large_limits, query_options};
 use crate::log_file::set_log_filter;
 use crate::memory::machine_bytes;
 use crate::observers::Observers;
@@ -148,6 +148,12 @@ impl LiveSettings {
         engine.set_large_limits(large_limits(wanted));
         if has("compaction_throughput") {
             engine.set_compaction_throughput(Some(wanted.compaction_throughput.0).filter(|rate| *rate > 0));
+        }
+        if has("concurrent_compactors") {
+            let threads = compaction_threads(wanted);
+            engine
+                .set_compaction_threads(threads)
+                .map_err(|error| error.to_string())?;
         }
         if has("incremental_backups") {
             engine.set_backing_up(wanted.incremental_backups);

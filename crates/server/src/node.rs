@@ -96,6 +96,7 @@ impl Node {
             .map_err(OpenError::Threads)?;
         system::register_ring(&engine, &local);
         system::register_batches(&engine, processor.batch_sizes());
+        system::register_access(&engine, &processor);
         if let Err(error) = processor.access().sweep(&engine.schema()) {
             // What was granted on objects that are gone is tidied up at a later start; serving matters more.
             tracing::warn!(%error, "grants on dropped objects cannot be removed");

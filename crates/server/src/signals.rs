@@ -1,9 +1,10 @@
-//! Waits for SIGINT or SIGTERM; on SIGHUP, what is given is done.
+//! Waits for SIGINT, SIGTERM or an order to stop; on SIGHUP, what is given is done.
 
 use std::io;
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 
 /// Handlers for SIGINT, SIGTERM and SIGHUP. From their creation on, these signals no longer end the process by themselves.
 pub struct StopSignals {
@@ -11,6 +12,8 @@ pub struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
+    orders: mpsc::Sender<()>,
+    ordered: mpsc::Receiver<()>,
 }
 
 impl StopSignals {
@@ -27,15 +30,27 @@ impl StopSignals {
         let terminate = signal(SignalKind::terminate())?;
         let hang_up = signal(SignalKind::hangup())?;
         drop(entered);
+        let (orders, ordered) = mpsc::channel(1);
         Ok(Self {
             runtime,
             interrupt,
             terminate,
             hang_up,
+            orders,
+            ordered,
         })
     }
 
-    /// Waits for SIGINT or SIGTERM and returns its name; calls `on_hang_up` for each SIGHUP until then. From then on, a second signal ends the process at once.
+    /// Stops the node when it is called, as SIGTERM does.
+    pub fn order(&self) -> impl Fn() + Send + Sync + use<> {
+        let orders = self.orders.clone();
+        move || {
+            // A second order before the first one is taken means the same.
+            let _ = orders.try_send(());
+        }
+    }
+
+    /// Waits for SIGINT, SIGTERM or an order, and returns its name; calls `on_hang_up` for each SIGHUP until then. From then on, a second signal ends the process at once.
     ///
     /// # Errors
     /// The thread that waits for the second signal cannot be started.
@@ -52,11 +67,13 @@ impl StopSignals {
 
     fn next(&mut self, on_hang_up: impl Fn()) -> &'static str {
         let (interrupt, terminate, hang_up) = (&mut self.interrupt, &mut self.terminate, &mut self.hang_up);
+        let ordered = &mut self.ordered;
         loop {
             let name = self.runtime.block_on(async {
                 tokio::select! {
                     _ = interrupt.recv() => Some("SIGINT"),
                     _ = terminate.recv() => Some("SIGTERM"),
+                    _ = ordered.recv() => Some("an order of the administration"),
                     _ = hang_up.recv() => None,
                 }
             });

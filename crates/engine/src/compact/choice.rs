@@ -1,19 +1,28 @@
 //! The input of a strategy for a table, and what is made of its choice.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_compaction::{Candidate, Choice, Situation, Strategy};
+use ilion_schema::TableId;
 use ilion_sstable::SSTable;
 use parking_lot::MutexGuard;
 
-use super::{Compaction, Inputs};
+use super::{Compaction, Inputs, Rules};
 use crate::backlog::SLOWED_FROM;
 use crate::choosing::Choosing;
 use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::table_store::TableStore;
 use crate::tasks::{Job, Registered};
+use crate::work::Work;
+use crate::{Engine, Error, Result};
+
+const MIN_THRESHOLD: &str = "min_threshold";
+const MAX_THRESHOLD: &str = "max_threshold";
+/// Compat: thresholds of a table that sets none.
+const THRESHOLDS_DEFAULT: (u32, u32) = (4, 32);
 
 /// Compat: `min_free_space_per_drive`.
 const FREE_BYTES_MIN: u64 = 50 << 20;
@@ -51,7 +60,17 @@ fn candidate(live: &LiveSSTable, gc_before_secs: u32, is_compacting: bool) -> Ca
 impl TableStore {
     /// How the table is compacted, as it is now.
     pub(crate) fn strategy(&self) -> Strategy {
-        Strategy::of_options(&self.schema().options.compaction)
+        Strategy::of_options(&self.compaction_options())
+    }
+
+    /// The table option `compaction`, with the thresholds that were set until the next start.
+    fn compaction_options(&self) -> BTreeMap<String, String> {
+        let mut options = self.schema().options.compaction.clone();
+        if let Some((min, max)) = *self.thresholds.lock() {
+            options.insert(MIN_THRESHOLD.to_owned(), min.to_string());
+            options.insert(MAX_THRESHOLD.to_owned(), max.to_string());
+        }
+        options
     }
 }
 
@@ -133,6 +152,7 @@ impl Shared {
             registered,
             output: choice.output,
             level: choice.level,
+            rules: Rules::Usual,
         })
     }
 
@@ -205,5 +225,46 @@ impl Shared {
     pub(crate) fn pending_compactions(&self, store: &TableStore) -> usize {
         let memory = store.choosing.lock().memory.clone();
         store.strategy().pending(&self.situation(store), &memory)
+    }
+}
+
+impl Engine {
+    /// Fewest and most SSTables that a compaction of the table merges. Compat: strategies without thresholds have them, too.
+    ///
+    /// # Errors
+    /// The table does not exist.
+    pub fn compaction_thresholds(&self, table: TableId) -> Result<(u32, u32)> {
+        let (store, _) = self.any_store(table)?;
+        let options = store.compaction_options();
+        let option = |name: &str| options.get(name).and_then(|text| text.parse().ok());
+        let (min, max) = THRESHOLDS_DEFAULT;
+        Ok((
+            option(MIN_THRESHOLD).unwrap_or(min),
+            option(MAX_THRESHOLD).unwrap_or(max),
+        ))
+    }
+
+    /// Sets them until the next start, or until the table is altered.
+    ///
+    /// # Errors
+    /// The table does not exist, its strategy has no thresholds, or these are not possible.
+    pub fn set_compaction_thresholds(&self, table: TableId, min: u32, max: u32) -> Result<()> {
+        let (store, _) = self.any_store(table)?;
+        if min < 2 || max < min {
+            return Err(Error::Refused(format!(
+                "thresholds of compactions must be at least 2, the first one not above the second: not {min} and {max}"
+            )));
+        }
+        if !store.strategy().has_thresholds() {
+            return Err(Error::Refused(
+                "the strategy of the table's compaction has no thresholds: SizeTieredCompactionStrategy and \
+                 TimeWindowCompactionStrategy have"
+                    .to_owned(),
+            ));
+        }
+        *store.thresholds.lock() = Some((min, max));
+        self.shared.note_debt(&store);
+        self.shared.background.send(Work::Compact(store));
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use ilion_compaction::{Candidate, Choice, MajorOutput, Situation, Strategy};
 use ilion_schema::TableId;
 use ilion_types::Token;
 
-use super::CompactionEnd;
+use super::{CompactionEnd, Rules};
 use crate::shared::Shared;
 use crate::table_store::TableStore;
 use crate::tasks::{CompactionFacts, TaskChoice};
@@ -73,7 +73,12 @@ impl Drop for Pause<'_> {
 impl Shared {
     /// Compacts on this thread. Compat: running compactions of the table are stopped first; another request is waited
     /// for.
-    fn compact_now(&self, store: &Arc<TableStore>, request: &CompactionRequest) -> Result<usize> {
+    pub(crate) fn compact_now(
+        &self,
+        store: &Arc<TableStore>,
+        request: &CompactionRequest,
+        rules: &Rules,
+    ) -> Result<usize> {
         let turn = store.manual.lock();
         let pause = Pause::begin(store);
         let of_table = TaskChoice::OfTable(store.id);
@@ -94,9 +99,10 @@ impl Shared {
             let begun = self.register(store, &choosing, choice);
             drop(choosing);
             // The inputs may be gone, since the table was truncated.
-            let Some(compaction) = begun else {
+            let Some(mut compaction) = begun else {
                 return Ok(());
             };
+            compaction.rules = rules.clone();
             match self.run_compaction(&compaction)? {
                 CompactionEnd::Done | CompactionEnd::Emptied => Ok(()),
                 CompactionEnd::Stopped => Err(Error::Refused("the compaction was stopped".to_owned())),
@@ -111,7 +117,7 @@ impl Shared {
 
 impl Engine {
     /// The store of a table or hidden table, and that of the table it belongs to.
-    fn any_store(&self, table: TableId) -> Result<(Arc<TableStore>, Arc<TableStore>)> {
+    pub(super) fn any_store(&self, table: TableId) -> Result<(Arc<TableStore>, Arc<TableStore>)> {
         let found = self.shared.any_table(table);
         found.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))
     }
@@ -137,11 +143,11 @@ impl Engine {
             CompactionRequest::Files(files) => files.iter().try_for_each(|file| check_name(&store, file))?,
             CompactionRequest::Major(_) | CompactionRequest::Range(..) => self.shared.flush_table(&owner)?,
         }
-        let mut count = self.shared.compact_now(&store, request)?;
+        let mut count = self.shared.compact_now(&store, request, &Rules::Usual)?;
         if matches!(request, CompactionRequest::Major(_)) {
             let indexes = store.indexes();
             for hidden in indexes.hidden() {
-                count += self.shared.compact_now(hidden, request)?;
+                count += self.shared.compact_now(hidden, request, &Rules::Usual)?;
             }
         }
         Ok(count)

@@ -6,7 +6,7 @@ use ilion_types::{CqlType, Partitioner};
 
 /// Refuses an SSTable of another table: one with keys, clusterings or columns that this table does not have, or has with types
 /// that cannot read them. Columns that the table has dropped are accepted.
-pub(super) fn check(
+pub(crate) fn check(
     statistics: &Statistics,
     table: &TableSchema,
     partitioner: Partitioner,

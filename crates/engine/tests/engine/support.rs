@@ -105,13 +105,18 @@ pub fn create_table(keyspace: &str, name: &str) -> SchemaChange {
 
 /// Gives the table other compaction options, class first.
 pub fn compact_with(options: &[(&str, &str)]) -> SchemaChange {
+    alter_with("compaction", options)
+}
+
+/// Gives the table another value of an option that is a map.
+pub fn alter_with(option: &'static str, options: &[(&str, &str)]) -> SchemaChange {
     SchemaChange::AlterTable {
         keyspace: "ks".to_owned(),
         table: "t".to_owned(),
         if_exists: false,
         alteration: TableAlteration::Options(
             [(
-                "compaction",
+                option,
                 PropertyValue::Map(
                     options
                         .iter()

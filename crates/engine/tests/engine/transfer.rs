@@ -14,14 +14,14 @@ use crate::support::{
 };
 
 /// A node beside the first one, on the same disk.
-fn neighbour(env: &MemEnv) -> Store {
+pub fn neighbour(env: &MemEnv) -> Store {
     let store = open(env, neighbour_options()).unwrap();
     store.alter(&create_keyspace("ks"));
     store.alter(&create_table("ks", "t"));
     store
 }
 
-fn neighbour_options() -> EngineOptions {
+pub fn neighbour_options() -> EngineOptions {
     let own = EngineOptions::below(Path::new("/neighbour"));
     EngineOptions {
         data_dir: own.data_dir,
@@ -31,7 +31,7 @@ fn neighbour_options() -> EngineOptions {
 }
 
 /// A store whose table has two SSTables.
-fn filled(seed: u64) -> Store {
+pub fn filled(seed: u64) -> Store {
     let store = new_store(seed, small_options());
     for round in 0..2 {
         for row in 0..3 {
@@ -43,7 +43,7 @@ fn filled(seed: u64) -> Store {
     store
 }
 
-fn export(store: &Store, directory: &str) -> Vec<PathBuf> {
+pub fn export(store: &Store, directory: &str) -> Vec<PathBuf> {
     store
         .engine
         .export(store.table().id, Path::new(directory))

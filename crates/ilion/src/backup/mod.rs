@@ -1,6 +1,5 @@
 //! `ilion backup`: backups of a node, and restores.
 
-mod bar;
 mod node;
 
 use std::path::PathBuf;
@@ -16,10 +15,10 @@ use ilion_env::{Env, RealEnv};
 use ilion_server::admin::TablePlan;
 use serde_json::{Value, json};
 
-use self::bar::Bar;
 use self::node::BackedUp;
 use crate::Failure;
 use crate::ask::say;
+use crate::bar::Bar;
 use crate::cli::{
     BackupArguments, BackupCommand, CreateArguments, DeleteArguments, ListArguments, LogArguments,
     MoveArguments, RestoreArguments, VerifyArguments,

@@ -10,7 +10,7 @@ const END: &str = "<!-- End of the verbs. -->\n";
 
 fn table() -> String {
     let mut text = String::from("| verb | |\n| --- | --- |\n");
-    for verb in VERBS {
+    for verb in VERBS.iter() {
         let means = match verb.act {
             Act::Own(_) => verb.does.replace('|', "\\|"),
             Act::Is(command) => format!(
@@ -23,7 +23,7 @@ fn table() -> String {
         let _ = writeln!(text, "| `{}` | {means} |", verb.name);
     }
     let mut refused: Vec<(&str, Vec<&str>)> = Vec::new();
-    for verb in VERBS {
+    for verb in VERBS.iter() {
         let Act::Refused(reason) = verb.act else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! Actions on the files and caches of tables: `nodetool flush`, `compact`, `upgradesstables`, `verify`, `rebuild_index`, and the like.
+//! Actions on the files and caches of tables: `nodetool flush`, `compact`, `garbagecollect`, `upgradesstables`, `verify`, `rebuild_index`, and the like.
 
 use ilion_server::admin::{NodeReport, VerifyReport};
 
@@ -73,6 +73,52 @@ pub fn upgrade(call: &Call) -> Result<(), Failure> {
     for_tables(call, "rewrite", &[("all", all)])
 }
 
+/// Writes SSTables of another compression anew.
+pub fn recompress(call: &Call) -> Result<(), Failure> {
+    for_tables(call, "rewrite", &[("compression", Some("true"))])
+}
+
+/// Removes from SSTables what others have deleted.
+pub fn collect_garbage(call: &Call) -> Result<(), Failure> {
+    // Compat: `CompactionParams.TombstoneOption`.
+    let cells = match call.option("--granularity") {
+        None | Some("ROW") => "false",
+        Some("CELL") => "true",
+        Some(other) => {
+            return Err(Failure::nodetool(format!(
+                "granularity: {other} is none of ROW and CELL"
+            )));
+        }
+    };
+    if call.has("--user-defined") {
+        return Err(Failure::nodetool(
+            "--user-defined means nothing here: name a keyspace and tables",
+        ));
+    }
+    for_tables(call, "garbage", &[("cells", Some(cells))])
+}
+
+/// Compacts partitions without gc grace.
+pub fn force_compact(call: &Call) -> Result<(), Failure> {
+    // Compat: the message of `ForceCompact`.
+    let [keyspace, table, keys @ ..] = &*call.values else {
+        return Err(Failure::nodetool(
+            "forcecompact requires keyspace, table and keys args",
+        ));
+    };
+    if keys.is_empty() {
+        return Err(Failure::nodetool(
+            "forcecompact requires keyspace, table and keys args",
+        ));
+    }
+    let parts = [
+        ("keyspace", Some(&**keyspace)),
+        ("table", Some(&**table)),
+        ("keys", Some(&*keys.join("\n"))),
+    ];
+    call.post("compact-keys", &parts).map(drop)
+}
+
 /// Checks SSTables.
 pub fn verify(call: &Call) -> Result<(), Failure> {
     // Compat: the check of Cassandra may do harm, so scripts name the option.
@@ -106,7 +152,7 @@ pub fn verify(call: &Call) -> Result<(), Failure> {
     }
 }
 
-/// The one node has all ranges of tokens.
+/// The one node has all ranges of tokens, and one data directory.
 pub fn cleanup(call: &Call) -> Result<(), Failure> {
     match call.value(0) {
         Some(keyspace) => check_keyspace(call, keyspace),

@@ -5,13 +5,14 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `verbs` | the table of verbs; the document is made from it |
+//! | `verbs` | the table of verbs, by theme; the document is made from it |
 //! | `shape`, `call` | what the arguments of a verb look like; those that were given |
 //! | `node`, `ring` | the node and its place in the ring |
 //! | `tables`, `files` | statistics of tables; actions on their files |
-//! | `settings`, `guardrails` | getters and setters |
+//! | `settings`, `guardrails`, `cidr` | getters and setters |
 
 mod call;
+mod cidr;
 #[cfg(test)]
 mod document;
 mod files;

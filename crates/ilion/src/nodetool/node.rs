@@ -107,6 +107,26 @@ pub fn no_failures(_: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
+/// There are no other nodes to gossip with.
+pub fn no_gossip(_: &Call) -> Result<(), Failure> {
+    say("not running");
+    Ok(())
+}
+
+/// There are no other nodes to stream to. Compat: `StorageService.Mode` of a node that serves; no other can be seen from here.
+pub fn net_stats(call: &Call) -> Result<(), Failure> {
+    let _: NodeReport = call.get("node", &[])?;
+    say("Mode: NORMAL\nNot sending any streams.");
+    Ok(())
+}
+
+/// Stops the node.
+pub fn stop_daemon(call: &Call) -> Result<(), Failure> {
+    call.post("stop-node", &[])?;
+    say("Cassandra has shutdown.");
+    Ok(())
+}
+
 /// There are no hints.
 pub fn no_hints(_: &Call) -> Result<(), Failure> {
     say("Hinted handoff is not running");

@@ -1,6 +1,6 @@
 //! Getters and setters of settings. All of them go the way of `UPDATE system_views.settings`; changes last until the next start.
 
-use ilion_server::admin::{NodeReport, SettingsReport, TraceProbabilityReport};
+use ilion_server::admin::{NodeReport, NodeTableReport, SettingsReport, TraceProbabilityReport};
 use ilion_server::settings::{Size, parse_duration, parse_size};
 
 use super::call::Call;
@@ -102,6 +102,53 @@ pub fn get_compactors(call: &Call) -> Result<(), Failure> {
         "Current concurrent compactors in the system is: \n{}",
         node.compaction_threads
     ));
+    Ok(())
+}
+
+/// Sets how many compactions run at once.
+pub fn set_compactors(call: &Call) -> Result<(), Failure> {
+    let compactors: i64 = call.number(0)?;
+    if compactors <= 0 {
+        // Compat: the message of `SetConcurrentCompactors`.
+        return Err(Failure::nodetool("concurrent_compactors should be great than 0."));
+    }
+    call.set(&[("concurrent_compactors", compactors.to_string())])
+}
+
+/// Prints that one thread builds views.
+pub fn get_view_builders(_: &Call) -> Result<(), Failure> {
+    say("Current number of concurrent view builders in the system is: \n1");
+    Ok(())
+}
+
+/// Prints how many threads the stages have.
+pub fn get_concurrency(call: &Call) -> Result<(), Failure> {
+    let pools: NodeTableReport = call.get("concurrency", &[])?;
+    let mut lines = vec![format!(
+        "{:<25}{:>16}{:>16}",
+        "Stage", "CorePoolSize", "MaximumPoolSize"
+    )];
+    let mut rows: Vec<(&str, &str)> = Vec::new();
+    for row in &pools.rows {
+        let [name, threads] = &**row else {
+            continue;
+        };
+        if call.values.is_empty() || call.values.contains(name) {
+            rows.push((name, threads));
+        }
+    }
+    let is_unknown = |wanted: &&String| rows.iter().all(|(name, _)| name != wanted);
+    if let Some(unknown) = call.values.iter().find(is_unknown) {
+        return Err(Failure::nodetool(format!(
+            "there is no stage {unknown}: tpstats lists them"
+        )));
+    }
+    rows.sort_unstable();
+    lines.extend(
+        rows.iter()
+            .map(|(name, threads)| format!("{name:<25}{threads:>16}{threads:>16}")),
+    );
+    say(&lines.join("\n"));
     Ok(())
 }
 

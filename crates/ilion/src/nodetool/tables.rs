@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use ilion_server::admin::{
-    NodeReport, Percentiles, TableStats, TableStatsReport, TopPartitionReport, TopPartitionsReport,
-    file_size, laid_out,
+    NodeReport, Percentiles, TableStats, TableStatsReport, ThresholdsReport, TopPartitionReport,
+    TopPartitionsReport, file_size, laid_out,
 };
 use serde_json::{Value, json};
 
@@ -380,6 +380,47 @@ pub fn disable_autocompaction(call: &Call) -> Result<(), Failure> {
 
 fn switch_autocompaction(call: &Call, on: &str) -> Result<(), Failure> {
     super::files::for_tables(call, "autocompaction", &[("on", Some(on))])
+}
+
+/// Prints how many SSTables a compaction of a table merges.
+pub fn get_thresholds(call: &Call) -> Result<(), Failure> {
+    let [keyspace, table] = [call.value(0), call.value(1)].map(Option::unwrap_or_default);
+    let parts = [("keyspace", Some(keyspace)), ("table", Some(table))];
+    let found: ThresholdsReport = call.get("compaction-thresholds", &parts)?;
+    // Compat: the layout of `GetCompactionThreshold`, with its two blanks.
+    say(&format!(
+        "Current compaction thresholds for {keyspace}/{table}: \n min = {},  max = {}",
+        found.min, found.max
+    ));
+    Ok(())
+}
+
+/// Sets how many SSTables a compaction of a table merges.
+pub fn set_thresholds(call: &Call) -> Result<(), Failure> {
+    let (min, max): (i64, i64) = (call.number(2)?, call.number(3)?);
+    // Compat: messages of `SetCompactionThreshold`.
+    let refusal = match (min, max) {
+        _ if min < 0 || max < 0 => Some("Thresholds must be positive integers"),
+        _ if min > max => Some("Min threshold cannot be greater than max."),
+        _ if min < 2 && max != 0 => Some("Min threshold must be at least 2"),
+        // Compat: `ColumnFamilyStore`.
+        (0, 0) => Some(
+            "Disabling compaction by setting min_compaction_threshold or max_compaction_threshold to 0 is deprecated, set the \
+             compaction strategy option 'enabled' to 'false' instead or use the nodetool command 'disableautocompaction'.",
+        ),
+        _ => None,
+    };
+    if let Some(refusal) = refusal {
+        return Err(Failure::nodetool(refusal));
+    }
+    let (min, max) = (min.to_string(), max.to_string());
+    let parts = [
+        ("keyspace", call.value(0)),
+        ("table", call.value(1)),
+        ("min", Some(&*min)),
+        ("max", Some(&*max)),
+    ];
+    call.post("compaction-thresholds", &parts).map(drop)
 }
 
 /// Prints whether a view is built; exit code 1 if it is not.

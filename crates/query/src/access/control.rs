@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
-use ilion_auth::{Grants, Permission, Resource, RightPasswords, closure, groups_of, password};
+use ilion_auth::{Cidr, Grants, Permission, Resource, RightPasswords, closure, groups_of, password};
 use parking_lot::Mutex;
 
 use super::needs::Needs;
 use super::rights::Rights;
 use super::tables::{AuthTables, Changes};
-use super::{AccessOptions, CidrAuthorizer, Identity, Login, NetworkAuthorizer};
+use super::{AccessOptions, CidrAuthorizer, CidrCounts, Identity, Login, NetworkAuthorizer};
 use crate::context::Sight;
 use crate::{Error, LogPosition, QueryOptions, Store};
 
@@ -37,6 +37,7 @@ pub struct AccessControl {
     pub(super) turn: Mutex<()>,
     /// Compared with the passwords of roles that do not exist, so that these take as long as others.
     dummy_hash: String,
+    pub(super) cidr_counts: CidrCounts,
 }
 
 /// How long what was read from `system_auth` is kept.
@@ -76,7 +77,23 @@ impl AccessControl {
             changes: AtomicU64::new(1),
             turn: Mutex::default(),
             dummy_hash,
+            cidr_counts: CidrCounts::default(),
         }
+    }
+
+    pub(super) fn known_logins(&self) -> Vec<Arc<Login>> {
+        self.logins.lock().values().cloned().collect()
+    }
+
+    /// Roles whose hash is kept.
+    pub(super) fn kept_hashes(&self) -> Vec<String> {
+        let validity = self.validity.credentials_nanos.load(Ordering::Relaxed);
+        let now = self.now_nanos();
+        let hashes = self.hashes.lock();
+        let kept = hashes
+            .iter()
+            .filter(|(_, (read, _))| now.saturating_sub(*read) < validity);
+        kept.map(|(role, _)| role.clone()).collect()
     }
 
     /// Changes how long rights and hashes of passwords are kept; those that are kept are read again.
@@ -285,7 +302,7 @@ impl AccessControl {
         Ok(rights)
     }
 
-    fn is_current(&self, rights: &Rights) -> bool {
+    pub(super) fn is_current(&self, rights: &Rights) -> bool {
         self.now_nanos() < rights.valid_until_nanos && rights.change == self.changes.load(Ordering::Acquire)
     }
 
@@ -355,18 +372,36 @@ impl AccessControl {
         self.hashes.lock().clear();
     }
 
+    /// All groups of addresses, by name.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn cidr_groups(&self) -> Result<Vec<(String, Vec<Cidr>)>, Error> {
+        self.tables.cidr_groups()
+    }
+
     /// Whether an address is outside of the groups that a role is bound to. Compat: `CIDRPermissionsManager`.
     fn is_elsewhere(&self, address: IpAddr, role: &str, rights: &Rights) -> Result<bool, Error> {
         if rights.is_superuser() && !self.options.checks_addresses_of_superusers {
             return Ok(false);
         }
+        let began = self.now_nanos();
         let bound_to = self.tables.cidr_groups_of(role)?;
         if bound_to.is_empty() {
             return Ok(false);
         }
+        let counts = &self.cidr_counts;
+        let reading = self.now_nanos();
         let groups = self.tables.cidr_groups()?;
+        let searching = self.now_nanos();
+        counts.count_read(searching.saturating_sub(reading));
         let found = groups_of(address, &groups);
-        Ok(!bound_to.iter().any(|name| found.contains(name.as_str())))
+        let ended = self.now_nanos();
+        counts.search_nanos.record(ended.saturating_sub(searching));
+        let is_accepted = bound_to.iter().any(|name| found.contains(name.as_str()));
+        counts.count(&found, is_accepted);
+        counts.check_nanos.record(ended.saturating_sub(began));
+        Ok(!is_accepted)
     }
 
     /// Writes to `system_auth`; rights and hashes that were read before are read again.

@@ -17,6 +17,7 @@
 //! | `tables` | `system_auth`: the only module that knows its columns |
 //! | `plan` | [`AccessPlan`]: statements about roles and permissions |
 //! | `roles`, `identities`, `grants`, `lists` | CREATE ROLE and its kind; ADD and DROP IDENTITY; GRANT and REVOKE; LIST |
+//! | `watched` | what operators see of it: [`KeptAccess`], [`CidrCounts`] |
 //! | `resource` | resources of statements |
 //! | `schema` | grants to who created an object, and the end of grants on a dropped one |
 //! | `setup` | the first superuser; a new password on a stopped node |
@@ -41,6 +42,7 @@ mod roles;
 mod schema;
 mod setup;
 mod tables;
+mod watched;
 
 pub use control::AccessControl;
 pub(crate) use find_needs::needs_of;
@@ -51,3 +53,4 @@ pub use options::{AccessOptions, Authenticator, Authorizer, CidrAuthorizer, Netw
 pub(crate) use plan::AccessPlan;
 pub(crate) use resource::function_resource;
 pub use setup::{FirstSuperuser, SetupError};
+pub use watched::{CidrCounts, KeptAccess};

@@ -128,7 +128,7 @@ impl AdminClient {
     /// # Errors
     /// See [`ClientError`].
     pub fn get<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
-        self.ask("GET", path)
+        self.ask("GET", path, &[])
     }
 
     /// Requests an action, and waits until it is done.
@@ -136,12 +136,25 @@ impl AdminClient {
     /// # Errors
     /// See [`ClientError`].
     pub fn post(&self, path: &str) -> Result<Value, ClientError> {
-        self.ask("POST", path)
+        self.ask("POST", path, &[])
     }
 
-    fn ask<T: serde::de::DeserializeOwned>(&self, method: &str, path: &str) -> Result<T, ClientError> {
+    /// As [`Self::post`], with these bytes as the body.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn post_bytes(&self, path: &str, bytes: &[u8]) -> Result<Value, ClientError> {
+        self.ask("POST", path, bytes)
+    }
+
+    fn ask<T: serde::de::DeserializeOwned>(
+        &self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+    ) -> Result<T, ClientError> {
         let answer = self
-            .exchange(method, path)
+            .exchange(method, path, body)
             .map_err(|source| ClientError::Unreachable {
                 address: self.address,
                 source,
@@ -160,7 +173,7 @@ impl AdminClient {
         })
     }
 
-    fn exchange(&self, method: &str, path: &str) -> io::Result<String> {
+    fn exchange(&self, method: &str, path: &str, body: &[u8]) -> io::Result<String> {
         let tcp = TcpStream::connect_timeout(&self.address, Duration::from_secs(5))?;
         let mut stream: Box<dyn Stream> = match &self.encryption {
             None => Box::new(tcp),
@@ -175,9 +188,11 @@ impl AdminClient {
         let authorization =
             authorization.map_or(String::new(), |value| format!("Authorization: {value}\r\n"));
         let head = format!(
-            "{method} {path} HTTP/1.0\r\nHost: {address}\r\n{authorization}Content-Length: 0\r\nConnection: close\r\n\r\n"
+            "{method} {path} HTTP/1.0\r\nHost: {address}\r\n{authorization}Content-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
         );
         stream.write_all(head.as_bytes())?;
+        stream.write_all(body)?;
         stream.flush()?;
         let mut answer = String::new();
         stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Extension, Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -19,9 +19,10 @@ use super::handling::{Shared, in_thread};
 use super::listen::{Serving, serve};
 use super::{
     Access, AccessError, Admin, AuditLogOrder, AutoCompactionOrder, BackupOrder, BackupReport, BinaryReport,
-    CacheChoice, CacheOrder, ClearOrder, CompactionOrder, DataPathsOrder, IndexOrder, NodeTable,
-    RewriteOrder, RoleLogins, SSTablesOrder, SettingsOrder, SnapshotOrder, StopOrder, TableChoice,
-    TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
+    CacheChoice, CacheOrder, CidrGroupOrder, CidrGroupsOrder, ClearOrder, CompactionOrder, DataPathsOrder,
+    GarbageOrder, IndexOrder, KeysOrder, NodeTable, RewriteOrder, RoleLogins, SSTablesOrder, SettingsOrder,
+    SnapshotOrder, StopOrder, TableChoice, TablePlace, ThresholdsOrder, ThroughputOrder, TopPartitionsOrder,
+    TraceProbabilityReport,
 };
 
 use crate::certificate::CertificateLogins;
@@ -101,6 +102,7 @@ impl AdminDoor {
         let roles = roles.map(|roles| roles.at_port(address.port(), options.is_encrypted()));
         let entry = Entry::new(options.access, roles, options.serving.timeout);
         let listener = runtime.block_on(async { port.listen() })?;
+        runtime.spawn(super::loads::watch(admin.clone()));
         runtime.spawn(serve(listener, router(entry, admin), options.serving));
         Ok(Self {
             address,
@@ -157,6 +159,9 @@ fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
         .route("/admin/compaction-history", get(compaction_history))
         .route("/admin/thread-pools", get(thread_pools))
         .route("/admin/clients", get(clients))
+        .route("/admin/concurrency", get(concurrency))
+        .route("/admin/cidr-counts", get(cidr_counts))
+        .route("/admin/cidr-latencies", get(cidr_latencies))
         .route("/admin/node", get(node))
         .route("/admin/view-built", get(view_built))
         .route("/admin/settings", get(settings).post(change_settings))
@@ -164,6 +169,12 @@ fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
         .route("/admin/reload-certificates", post(reload_certificates))
         .route("/admin/binary", get(binary).post(set_binary))
         .route("/admin/rewrite", post(rewrite))
+        .route("/admin/garbage", post(garbage))
+        .route("/admin/compact-keys", post(compact_keys))
+        .route("/admin/compaction-thresholds", get(thresholds).post(thresholds))
+        .route("/admin/cidr-groups", get(cidr_groups))
+        .route("/admin/cidr-group", post(change_cidr_group))
+        .route("/admin/stop-node", post(stop_node))
         .route("/admin/verify", post(verify))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
@@ -171,6 +182,7 @@ fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
         .route("/api/slowest", get(slowest))
         .route("/api/query", post(query))
         .merge(super::backups::routes())
+        .merge(super::loads::routes())
         .merge(dashboard::pages())
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
@@ -337,16 +349,32 @@ async fn sstables_with(State(admin): Shared, Query(order): Query<SSTablesOrder>)
     in_thread(move || Ok(Json(admin.sstables_with(&order)?).into_response())).await
 }
 
-async fn compaction_history(State(admin): Shared) -> Response {
-    in_thread(move || Ok(Json(admin.node_table(NodeTable::CompactionHistory)?).into_response())).await
+async fn node_table(State(admin): Shared, table: NodeTable) -> Response {
+    in_thread(move || Ok(Json(admin.node_table(table)?).into_response())).await
 }
 
-async fn thread_pools(State(admin): Shared) -> Response {
-    in_thread(move || Ok(Json(admin.node_table(NodeTable::ThreadPools)?).into_response())).await
+async fn concurrency(admin: Shared) -> Response {
+    node_table(admin, NodeTable::Concurrency).await
 }
 
-async fn clients(State(admin): Shared) -> Response {
-    in_thread(move || Ok(Json(admin.node_table(NodeTable::Clients)?).into_response())).await
+async fn cidr_counts(admin: Shared) -> Response {
+    node_table(admin, NodeTable::CidrCounts).await
+}
+
+async fn cidr_latencies(admin: Shared) -> Response {
+    node_table(admin, NodeTable::CidrLatencies).await
+}
+
+async fn compaction_history(admin: Shared) -> Response {
+    node_table(admin, NodeTable::CompactionHistory).await
+}
+
+async fn thread_pools(admin: Shared) -> Response {
+    node_table(admin, NodeTable::ThreadPools).await
+}
+
+async fn clients(admin: Shared) -> Response {
+    node_table(admin, NodeTable::Clients).await
 }
 
 async fn healthz() -> &'static str {
@@ -410,6 +438,50 @@ async fn set_binary(State(admin): Shared, Query(wanted): Query<BinaryReport>) ->
 
 async fn rewrite(State(admin): Shared, Query(order): Query<RewriteOrder>) -> Response {
     in_thread(move || Ok(Json(json!({ "sstables": admin.rewrite(&order)? })).into_response())).await
+}
+
+async fn garbage(State(admin): Shared, Query(order): Query<GarbageOrder>) -> Response {
+    in_thread(move || Ok(Json(json!({ "sstables": admin.collect_garbage(&order)? })).into_response())).await
+}
+
+async fn compact_keys(State(admin): Shared, Query(order): Query<KeysOrder>) -> Response {
+    in_thread(move || Ok(Json(json!({ "compactions": admin.compact_keys(&order)? })).into_response())).await
+}
+
+async fn thresholds(method: Method, State(admin): Shared, Query(order): Query<ThresholdsOrder>) -> Response {
+    in_thread(move || {
+        // Whoever may only watch may not set them.
+        let order = match method {
+            Method::POST => order,
+            _ => ThresholdsOrder {
+                min: None,
+                max: None,
+                ..order
+            },
+        };
+        Ok(Json(admin.thresholds(&order)?).into_response())
+    })
+    .await
+}
+
+async fn cidr_groups(State(admin): Shared, Query(order): Query<CidrGroupsOrder>) -> Response {
+    in_thread(move || Ok(Json(admin.cidr_groups(&order)?).into_response())).await
+}
+
+async fn change_cidr_group(State(admin): Shared, Query(order): Query<CidrGroupOrder>) -> Response {
+    in_thread(move || {
+        admin.change_cidr_group(&order)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn stop_node(State(admin): Shared) -> Response {
+    in_thread(move || {
+        admin.stop_node()?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
 }
 
 async fn verify(State(admin): Shared, Query(tables): Query<TableChoice>) -> Response {

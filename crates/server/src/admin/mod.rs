@@ -27,24 +27,32 @@
 //! | `GET`, `POST /admin/audit-log` | `?on=true` or `false`, and optional `logger=` and filters: the audit log, until the next start: [`AuditLogOrder`]; JSON: [`AuditLogReport`] |
 //! | `GET /admin/data-paths` | `?tables=`, optional, one `keyspace` or `keyspace.table` per line; JSON: [`DataPathsReport`] |
 //! | `GET /admin/sstables` | `?keyspace=k&table=t&key=x`, and optional `hex=true`; JSON: [`SSTablesReport`] |
-//! | `GET /admin/compaction-history`, `thread-pools`, `clients` | JSON: [`NodeTableReport`] |
+//! | `GET /admin/compaction-history`, `thread-pools`, `clients`, `concurrency`, `cidr-counts`, `cidr-latencies` | JSON: [`NodeTableReport`] |
 //! | `GET /admin/node` | JSON: [`NodeReport`] |
 //! | `GET /admin/view-built` | `?keyspace=k&table=v`: whether the view is built |
 //! | `GET`, `POST /admin/settings` | `?assignments=`, `name=value` one per line: until the next start; JSON: [`SettingsReport`] |
 //! | `POST /admin/reload` | the settings of the file; JSON: [`ReloadReport`] |
 //! | `POST /admin/reload-certificates` | the files of certificates are read |
 //! | `GET`, `POST /admin/binary` | `?on=true` or `false`: whether clients may connect; JSON: [`BinaryReport`] |
-//! | `POST /admin/rewrite` | `?keyspace=k&table=t&all=true`, all optional: SSTables are written anew: [`RewriteOrder`] |
+//! | `POST /admin/rewrite` | `?keyspace=k&table=t&all=true` or `compression=true`, all optional: SSTables are written anew: [`RewriteOrder`] |
+//! | `POST /admin/garbage` | `?keyspace=k&table=t&cells=true`, all optional: what newer SSTables have deleted is removed from older ones: [`GarbageOrder`] |
+//! | `POST /admin/compact-keys` | `?keyspace=k&table=t&keys=`, one per line: [`KeysOrder`] |
+//! | `GET`, `POST /admin/compaction-thresholds` | `?keyspace=k&table=t`, and `min=n&max=n` to set them until the next start; JSON: [`ThresholdsReport`] |
+//! | `GET /admin/cidr-groups` | `?address=a`, optional; JSON: [`CidrGroupsReport`] |
+//! | `POST /admin/cidr-group` | `?name=n&cidrs=`, `10.0.0.0/8` one per line: the group is made or changed; without addresses it is removed |
+//! | `POST /admin/stop-node` | the node stops as on SIGTERM; answered before |
 //! | `POST /admin/verify` | `?keyspace=k&table=t`, both optional; JSON: [`VerifyReport`] |
 //! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503. They, and `GET /admin/binary`, need no token |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
+//! | `POST /admin/load/..` | SSTables of another machine: see `loads` |
 //!
 //! The dashboard (`crate::dashboard`) is served here, too. Errors are `{"error": ".."}` with status 400 (a wrong request), 500
 //! (failed), 401 or 403 (no access, see `entry`).
 
 mod audit_log;
 mod backups;
+mod cidr_groups;
 mod client;
 mod compaction;
 mod door;
@@ -54,6 +62,8 @@ mod handling;
 mod indexes;
 mod layout;
 mod listen;
+mod loads;
+mod maintenance;
 mod node;
 mod node_tables;
 mod of_engine;
@@ -64,12 +74,13 @@ mod rewrite;
 mod settings;
 mod snapshots;
 mod statements;
+mod table_metrics;
 mod table_stats;
-mod table_times;
 mod top_partitions;
 
 pub use audit_log::{AuditLogOrder, AuditLogReport};
 pub use backups::{ArchiveReport, BackupsOrder, MomentReport, MomentTableReport, TablePlan};
+pub use cidr_groups::{CidrGroupOrder, CidrGroupsOrder, CidrGroupsReport};
 pub use client::{AdminClient, ClientError};
 pub use compaction::{
     AutoCompactionOrder, CompactionOrder, CompactionReport, PendingCompactions, RunningCompaction, StopOrder,
@@ -85,6 +96,8 @@ pub use report::{
 };
 
 pub use layout::laid_out;
+pub use loads::{LoadOrder, LoadPiece, LoadReport, PIECE_BYTES_MAX};
+pub use maintenance::{GarbageOrder, KeysOrder, ThresholdsOrder, ThresholdsReport};
 pub use node::{Latencies, NodeReport};
 pub use node_tables::{NodeTable, NodeTableReport};
 pub use paths::{DataPathsOrder, DataPathsReport, SSTablesOrder, SSTablesReport};
@@ -237,6 +250,36 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn rewrite(&self, order: &RewriteOrder) -> Result<u64, AdminError>;
+    /// Removes what newer SSTables of a table have deleted from its older ones; returns the number of SSTables.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn collect_garbage(&self, order: &GarbageOrder) -> Result<u64, AdminError>;
+    /// Compacts the SSTables with some partitions, whose tombstones need not be past gc grace; returns the number of compactions.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn compact_keys(&self, order: &KeysOrder) -> Result<u64, AdminError>;
+    /// Sets the thresholds of a table's compaction, if they are given; returns those that hold.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn thresholds(&self, order: &ThresholdsOrder) -> Result<ThresholdsReport, AdminError>;
+    /// Groups of addresses.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn cidr_groups(&self, order: &CidrGroupsOrder) -> Result<CidrGroupsReport, AdminError>;
+    /// Changes a group of addresses.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn change_cidr_group(&self, order: &CidrGroupOrder) -> Result<(), AdminError>;
+    /// Stops the node, as SIGTERM does; returns before.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn stop_node(&self) -> Result<(), AdminError>;
     /// Checks the SSTables of tables.
     ///
     /// # Errors
@@ -252,6 +295,25 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`]. Files that cannot be imported are no error: the report lists them.
     fn import(&self, place: &TablePlace) -> Result<ImportReport, AdminError>;
+    /// Announces an SSTable of another machine.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn begin_load(&self, order: &LoadOrder) -> Result<LoadReport, AdminError>;
+    /// Receives a piece of it.
+    ///
+    /// # Errors
+    /// See [`AdminError`]. The load has ended then.
+    fn receive_load(&self, piece: &LoadPiece, bytes: &[u8]) -> Result<(), AdminError>;
+    /// Checks and imports it. `from` of the result is empty.
+    ///
+    /// # Errors
+    /// See [`AdminError`]. Nothing of it is in the table then.
+    fn finish_load(&self, load: &str) -> Result<ImportedFile, AdminError>;
+    /// Removes what was received of it; without effect if it has ended.
+    fn abandon_load(&self, load: &str);
+    /// Ends loads whose senders are silent for too long.
+    fn end_silent_loads(&self);
     /// Empties one cache, or all; returns their number.
     ///
     /// # Errors

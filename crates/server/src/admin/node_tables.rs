@@ -1,4 +1,4 @@
-//! Tables of the node for operators: `nodetool compactionhistory`, `tpstats` and `clientstats`.
+//! Tables of the node for operators: `nodetool compactionhistory`, `tpstats`, `clientstats` and others.
 //!
 //! Their rows are those of a table that clients can read, too.
 
@@ -18,6 +18,12 @@ pub enum NodeTable {
     ThreadPools,
     /// Connected clients.
     Clients,
+    /// How many threads the pools have.
+    Concurrency,
+    /// How clients were compared with their groups of addresses.
+    CidrCounts,
+    /// How long that took.
+    CidrLatencies,
 }
 
 impl NodeTable {
@@ -27,6 +33,9 @@ impl NodeTable {
             Self::CompactionHistory => (&COMPACTION_COLUMNS, "system.compaction_history"),
             Self::ThreadPools => (&POOL_COLUMNS, "system_views.thread_pools"),
             Self::Clients => (&CLIENT_COLUMNS, "system_views.clients"),
+            Self::Concurrency => (&["name", "active_tasks_limit"], "system_views.thread_pools"),
+            Self::CidrCounts => (&["name", "value"], "system_views.cidr_filtering_metrics_counts"),
+            Self::CidrLatencies => (&LATENCY_COLUMNS, "system_views.cidr_filtering_metrics_latencies"),
         };
         format!("SELECT {} FROM {table}", columns.join(", "))
     }
@@ -50,6 +59,7 @@ const POOL_COLUMNS: [&str; 6] = [
     "blocked_tasks",
     "blocked_tasks_all_time",
 ];
+const LATENCY_COLUMNS: [&str; 6] = ["name", "p50th", "p95th", "p99th", "p999th", "max"];
 const CLIENT_COLUMNS: [&str; 9] = [
     "address",
     "port",

@@ -5,27 +5,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_engine::{
-    CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableDetails, TableFacts,
-};
-use ilion_schema::{TableId, TableSchema};
-use prometheus_client::encoding::text;
-use prometheus_client::registry::Registry;
-
 use super::audit_log::AuditMetrics;
 use super::engine_metrics::EngineMetrics;
 use super::handling::failed;
+use super::loads::Loads;
 use super::node::replication;
 use super::process_metrics::{DiskMetrics, ProcessMetrics, register_build};
-use super::table_times::TableTimes;
+use super::table_metrics::TableMetrics;
 use super::{
     Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, BackupsOrder, CacheOrder,
-    CacheReport, Caller, ClearOrder, CompactionOrder, CompactionReport, DataPathsOrder, DataPathsReport,
-    ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, Latencies,
-    LeftFile, LogLossReport, NodeReport, NodeTable, NodeTableReport, RewriteOrder, SSTablesOrder,
-    SSTablesReport, SettingsOrder, SettingsReport, SnapshotOrder, SnapshotsReport, StatementsReport,
-    StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats, TableStatsReport,
-    ThroughputOrder, TopPartitionsOrder, TopPartitionsReport, VerifyReport,
+    CacheReport, Caller, CidrGroupOrder, CidrGroupsOrder, CidrGroupsReport, ClearOrder, CompactionOrder,
+    CompactionReport, DataPathsOrder, DataPathsReport, ExportReport, GarbageOrder, ImportReport,
+    ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, KeysOrder, Latencies, LeftFile,
+    LoadOrder, LoadPiece, LoadReport, LogLossReport, NodeReport, NodeTable, NodeTableReport, RewriteOrder,
+    SSTablesOrder, SSTablesReport, SettingsOrder, SettingsReport, SnapshotOrder, SnapshotsReport,
+    StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats,
+    TableStatsReport, ThresholdsOrder, ThresholdsReport, ThroughputOrder, TopPartitionsOrder,
+    TopPartitionsReport, VerifyReport,
 };
 use crate::ReloadReport;
 use crate::clients::Clients;
@@ -38,6 +34,13 @@ use crate::process::resident_bytes;
 use crate::server::{Certificates, Server};
 use crate::settings::{Loaded, Settings};
 use crate::system::RELEASE_VERSION;
+use ilion_auth::Cidr;
+use ilion_engine::{
+    CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableDetails, TableFacts,
+};
+use ilion_schema::{TableId, TableSchema};
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
 
 /// Longest sampling of partitions.
 const SAMPLING_MILLIS_MAX: u64 = 3_600_000;
@@ -60,6 +63,8 @@ pub struct EngineAdmin {
     entry: Entry,
     certificates: Certificates,
     reloading: Option<Reloading>,
+    loads: Loads,
+    stopping: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// Reads the sources of the settings again.
@@ -84,7 +89,11 @@ impl EngineAdmin {
         server.register_metrics(registry);
         registry.register_collector(Box::new(EngineMetrics(node.engine().clone())));
         registry.register_collector(Box::new(AuditMetrics(node.auditor().clone())));
-        registry.register_collector(Box::new(TableTimes(node.observers().costs.clone())));
+        registry.register_collector(Box::new(TableMetrics {
+            costs: node.observers().costs.clone(),
+            engine: node.engine().clone(),
+            settings: node.settings().clone(),
+        }));
         let info = InfoReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             release_version: RELEASE_VERSION.to_owned(),
@@ -107,6 +116,8 @@ impl EngineAdmin {
             entry: server.entry(),
             certificates: server.certificates(),
             reloading: None,
+            loads: Loads::default(),
+            stopping: None,
         }
     }
 
@@ -118,6 +129,15 @@ impl EngineAdmin {
     ) -> Self {
         Self {
             reloading: Some(Box::new(reloading)),
+            ..self
+        }
+    }
+
+    /// With this for `nodetool stopdaemon`.
+    #[must_use]
+    pub fn with_stopping(self, stopping: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            stopping: Some(Box::new(stopping)),
             ..self
         }
     }
@@ -195,11 +215,18 @@ impl EngineAdmin {
                 place.directory.display()
             )));
         }
+        Ok(self.table_named(&place.keyspace, &place.table)?.id)
+    }
+
+    fn groups_of_addresses(&self) -> Result<Vec<(String, Vec<Cidr>)>, AdminError> {
+        let groups = self.node.processor().access().cidr_groups();
+        groups.map_err(|error| AdminError::Failed(error.to_string()))
+    }
+
+    fn table_named(&self, keyspace: &str, table: &str) -> Result<Arc<TableSchema>, AdminError> {
         let schema = self.engine().schema();
-        let table = schema.table(&place.keyspace, &place.table);
-        table.map(|table| table.id).ok_or_else(|| {
-            AdminError::Refused(format!("table {}.{} does not exist", place.keyspace, place.table))
-        })
+        let found = schema.table(keyspace, table).cloned();
+        found.ok_or_else(|| AdminError::Refused(format!("table {keyspace}.{table} does not exist")))
     }
 
     fn for_each(
@@ -532,6 +559,51 @@ impl Admin for EngineAdmin {
         Ok(count)
     }
 
+    fn collect_garbage(&self, order: &GarbageOrder) -> Result<u64, AdminError> {
+        let mut count = 0;
+        for table in self.choose(&order.tables())? {
+            let collected = self.engine().collect_garbage(table, order.granularity());
+            count += collected.map_err(failed)?;
+        }
+        Ok(count)
+    }
+
+    fn compact_keys(&self, order: &KeysOrder) -> Result<u64, AdminError> {
+        let table = self.table_named(&order.keyspace, &order.table)?;
+        order.execute(self.engine(), &table)
+    }
+
+    fn thresholds(&self, order: &ThresholdsOrder) -> Result<ThresholdsReport, AdminError> {
+        let table = self.table_named(&order.keyspace, &order.table)?;
+        order.execute(self.engine(), &table)
+    }
+
+    fn cidr_groups(&self, order: &CidrGroupsOrder) -> Result<CidrGroupsReport, AdminError> {
+        order.report(&self.groups_of_addresses()?)
+    }
+
+    fn change_cidr_group(&self, order: &CidrGroupOrder) -> Result<(), AdminError> {
+        let order = QueryOrder {
+            cql: order.statement(&self.groups_of_addresses()?)?,
+            ..QueryOrder::default()
+        };
+        self.query(&order, &Caller::Operator)?;
+        self.node.processor().access().forget();
+        Ok(())
+    }
+
+    fn stop_node(&self) -> Result<(), AdminError> {
+        match &self.stopping {
+            Some(stopping) => {
+                stopping();
+                Ok(())
+            }
+            None => Err(AdminError::Refused(
+                "the program that runs this node decides when it stops".to_owned(),
+            )),
+        }
+    }
+
     fn verify(&self, tables: &TableChoice) -> Result<VerifyReport, AdminError> {
         let mut report = VerifyReport::default();
         for table in self.tables_with_hidden(tables)? {
@@ -610,6 +682,27 @@ impl Admin for EngineAdmin {
             refused: left(done.refused),
             left: left(done.left),
         })
+    }
+
+    fn begin_load(&self, order: &LoadOrder) -> Result<LoadReport, AdminError> {
+        let table = self.table_named(&order.keyspace, &order.table)?;
+        self.loads.begin(self.engine(), table.id, order)
+    }
+
+    fn receive_load(&self, piece: &LoadPiece, bytes: &[u8]) -> Result<(), AdminError> {
+        self.loads.receive(self.engine(), piece, bytes)
+    }
+
+    fn finish_load(&self, load: &str) -> Result<ImportedFile, AdminError> {
+        self.loads.finish(self.engine(), load)
+    }
+
+    fn abandon_load(&self, load: &str) {
+        self.loads.abandon(load);
+    }
+
+    fn end_silent_loads(&self) {
+        self.loads.end_silent(self.engine().env().monotonic_nanos());
     }
 
     fn slowest(&self, order: SlowestOrder) -> SlowestReport {

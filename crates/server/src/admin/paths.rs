@@ -121,7 +121,7 @@ impl fmt::Display for SSTablesReport {
 }
 
 /// A partition key from its text.
-fn key_of(table: &TableSchema, text: &str) -> Result<Bytes, AdminError> {
+pub(super) fn key_of(table: &TableSchema, text: &str) -> Result<Bytes, AdminError> {
     let columns: Vec<_> = table.partition_key().collect();
     let parts: Vec<&str> = match columns.len() {
         1 => vec![text],

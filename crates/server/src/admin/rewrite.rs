@@ -1,4 +1,4 @@
-//! SSTables of tables in use, written anew or checked: `nodetool upgradesstables` and `verify`.
+//! SSTables of tables in use, written anew or checked: `nodetool upgradesstables`, `recompress_sstables` and `verify`.
 
 use std::fmt;
 
@@ -17,6 +17,9 @@ pub struct RewriteOrder {
     /// Also SSTables of the format that is written.
     #[serde(default)]
     all: bool,
+    /// Those of another compression than their table's.
+    #[serde(default)]
+    compression: bool,
 }
 
 impl RewriteOrder {
@@ -28,9 +31,10 @@ impl RewriteOrder {
     }
 
     pub(super) fn choice(&self) -> Rewrite {
-        match self.all {
-            true => Rewrite::All,
-            false => Rewrite::OtherFormats,
+        match (self.all, self.compression) {
+            (true, _) => Rewrite::All,
+            (false, true) => Rewrite::OtherCompression,
+            (false, false) => Rewrite::OtherFormats,
         }
     }
 }

@@ -5,6 +5,7 @@ pub const LIVE: &[&str] = &[
     // Logs.
     "log_level",
     "slow_query_log_timeout",
+    "metrics_tables_max",
     // Limits of statements.
     "allow_filtering_enabled",
     "batch_size_fail_threshold",
@@ -27,6 +28,7 @@ pub const LIVE: &[&str] = &[
     "roles_validity",
     // Files and caches.
     "compaction_throughput",
+    "concurrent_compactors",
     "counter_cache_keys_to_save",
     "counter_cache_size",
     "file_cache_size",

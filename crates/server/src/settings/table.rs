@@ -165,6 +165,8 @@ settings! {
     admin_encryption_options_keystore_password: Option<Secret> = "auto";
     /// An HTTP request that is not complete after this time is refused, and a connection without a request is closed.
     admin_timeout: Duration = "30s";
+    /// Tables that have metrics of their own: those with the most statements since the start, then the largest. Each makes about 100 lines.
+    metrics_tables_max: u32 = "100";
     /// Encrypts client connections with TLS. In the file, this and the next seven are a block, `client_encryption_options: {enabled: true, ...}`.
     client_encryption_options_enabled: bool = "false";
     /// Clients may also connect without encryption, on the same port.

@@ -1,10 +1,12 @@
-//! `system_views` about the process: prepared statements, batches, thread pools, log, properties.
+//! `system_views` about the process: prepared statements, batches, thread pools, log, properties, what is kept of roles.
 //!
 //! Compat: names of rows are those of Cassandra 5.0.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use bytes::Bytes;
 use ilion_engine::{EngineFacts, VirtualRow};
-use ilion_query::{BatchKind, BatchSizes};
+use ilion_query::{BatchKind, BatchSizes, CidrCounts, KeptAccess};
 
 use super::values::{bigint, cell, double, int, text, timestamp};
 use crate::clients::PoolFacts;
@@ -138,25 +140,56 @@ pub(super) fn logs(lines: Vec<LogLine>) -> Vec<VirtualRow> {
     lines.into_iter().map(row).collect()
 }
 
-/// `cidr_filtering_metrics_counts`: zero, since clients are not filtered by network.
-pub(super) fn no_cidr_counts() -> Vec<VirtualRow> {
-    vec![named(
-        "CIDR groups cache reload count",
-        vec![("value", bigint(0))],
-    )]
+/// `cidr_filtering_metrics_counts`.
+pub(super) fn cidr_counts(counts: &CidrCounts) -> Vec<VirtualRow> {
+    let row = |name: &str, count: u64| named(name, vec![("value", bigint(count))]);
+    let of_groups = [("accepted", &counts.accepted), ("rejected", &counts.rejected)];
+    let mut rows = Vec::new();
+    for (outcome, by_group) in of_groups {
+        for (group, count) in &*by_group.lock() {
+            let name = format!("Number of CIDR accesses {outcome} from CIDR group - {group}");
+            rows.push(row(&name, *count));
+        }
+    }
+    rows.push(row("CIDR groups cache reload count", counts.reads.load(Relaxed)));
+    rows
 }
 
-/// `cidr_filtering_metrics_latencies`: zero, too.
-pub(super) fn no_cidr_latencies() -> Vec<VirtualRow> {
+/// `cidr_filtering_metrics_latencies`.
+pub(super) fn cidr_latencies(counts: &CidrCounts) -> Vec<VirtualRow> {
     [
-        "CIDR checks latency (ns)",
-        "CIDR groups cache reload latency (ns)",
-        "Lookup IP in CIDR groups cache latency (ns)",
+        ("CIDR checks latency (ns)", &counts.check_nanos),
+        ("CIDR groups cache reload latency (ns)", &counts.read_nanos),
+        (
+            "Lookup IP in CIDR groups cache latency (ns)",
+            &counts.search_nanos,
+        ),
     ]
     .into_iter()
-    .map(|name| {
-        let columns = ["max", "p50th", "p95th", "p999th", "p99th"];
-        named(name, columns.map(|column| (column, double(0.0))).into())
+    .map(|(name, nanos)| {
+        let below = |per_mille: u64| double(shown(nanos.per_mille(per_mille)));
+        let cells = vec![
+            ("max", double(shown(nanos.max()))),
+            ("p50th", below(500)),
+            ("p95th", below(950)),
+            ("p999th", below(999)),
+            ("p99th", below(990)),
+        ];
+        named(name, cells)
     })
     .collect()
+}
+
+/// Rows of `roles_cache_keys` and its kind: no column but the key.
+pub(super) fn keys<'k>(keys: impl Iterator<Item = &'k str>) -> Vec<VirtualRow> {
+    keys.map(|key| named(key, Vec::new())).collect()
+}
+
+/// Rows of `permissions_cache_keys`.
+pub(super) fn permission_keys(kept: &KeptAccess) -> Vec<VirtualRow> {
+    let row = |(role, resource): &(String, String)| VirtualRow {
+        partition_key: vec![text(role), text(resource)],
+        ..VirtualRow::default()
+    };
+    kept.permissions.iter().map(row).collect()
 }

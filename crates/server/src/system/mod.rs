@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `counts` | statements, batches, pools, the log and the process, as tables of `system_views` |
+//! | `counts` | statements, batches, pools, the log, the process and roles, as tables of `system_views` |
 //! | `estimates` | sizes of tables by range of the ring, computed when read |
 //! | `indexes`, `sstable_indexes` | secondary indexes, as tables of `system_views` |
 //! | `local` | `system.local`: this node, stored |
@@ -14,7 +14,7 @@
 //! | `values` | serialized values |
 //!
 //! `system.peers` and `system.peers_v2` are empty: there is one node. Cassandra's other virtual tables exist and are empty: one
-//! node has no peers, repairs, streams or logins.
+//! node has no peers, hints, repairs and streams, and there is no JMX.
 
 mod counts;
 mod estimates;
@@ -32,7 +32,7 @@ mod virtual_schema;
 use std::sync::{Arc, Weak};
 
 use ilion_engine::{Engine, TableDetails, VirtualRow, VirtualTable};
-use ilion_query::{BatchSizes, QueryProcessor};
+use ilion_query::{AccessControl, BatchSizes, QueryProcessor};
 use ilion_schema::TableId;
 
 use crate::clients::Clients;
@@ -120,18 +120,6 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
     engine.register_virtual_table(
         TableId::of_system_table("system_views", "system_logs"),
         Arc::new(LogsTable),
-    );
-    add(
-        engine,
-        "system_views",
-        "cidr_filtering_metrics_counts",
-        counts::no_cidr_counts,
-    );
-    add(
-        engine,
-        "system_views",
-        "cidr_filtering_metrics_latencies",
-        counts::no_cidr_latencies,
     );
     add(engine, "system_views", "indexes", of_engine(indexes::all));
     add(
@@ -266,6 +254,65 @@ pub(crate) fn register_ring(engine: &Arc<Engine>, local: &Arc<LocalNode>) {
         let bytes = engine.table_facts().iter().map(|table| table.sstable_bytes).sum();
         vec![node.gossip(bytes)]
     });
+}
+
+/// Registers the virtual tables about roles: what is kept of them, and how clients were compared with their groups of addresses.
+pub(crate) fn register_access(engine: &Engine, processor: &QueryProcessor) {
+    let tables: [(&str, fn(&AccessControl) -> Vec<VirtualRow>); 6] = [
+        ("cidr_filtering_metrics_counts", |access| {
+            counts::cidr_counts(access.cidr_counts())
+        }),
+        ("cidr_filtering_metrics_latencies", |access| {
+            counts::cidr_latencies(access.cidr_counts())
+        }),
+        ("credentials_cache_keys", |access| {
+            counts::keys(access.kept().credentials.iter().map(String::as_str))
+        }),
+        ("network_permissions_cache_keys", |access| {
+            counts::keys(access.kept().datacenters.iter().map(String::as_str))
+        }),
+        ("permissions_cache_keys", |access| {
+            counts::permission_keys(&access.kept())
+        }),
+        ("roles_cache_keys", |access| {
+            counts::keys(access.kept().roles.iter().map(String::as_str))
+        }),
+    ];
+    for (name, rows) in tables {
+        let table = AccessTable {
+            access: Arc::downgrade(processor.access()),
+            rows,
+            is_clearable: name.ends_with("_cache_keys"),
+        };
+        engine.register_virtual_table(TableId::of_system_table("system_views", name), Arc::new(table));
+    }
+}
+
+/// A table about roles. Compat: TRUNCATE of the tables of keys forgets what is kept.
+struct AccessTable {
+    /// It holds the engine, which owns this table.
+    access: Weak<AccessControl>,
+    rows: fn(&AccessControl) -> Vec<VirtualRow>,
+    is_clearable: bool,
+}
+
+impl VirtualTable for AccessTable {
+    fn rows(&self) -> Vec<VirtualRow> {
+        self.access
+            .upgrade()
+            .map_or_else(Vec::new, |access| (self.rows)(&access))
+    }
+
+    fn clear(&self) -> bool {
+        if let Some(access) = self.access.upgrade().filter(|_| self.is_clearable) {
+            access.forget();
+        }
+        self.is_clearable
+    }
+
+    fn is_clearable(&self) -> bool {
+        self.is_clearable
+    }
 }
 
 /// Registers `batch_metrics`.

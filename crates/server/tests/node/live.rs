@@ -174,7 +174,7 @@ fn a_reload_takes_over_what_it_can_and_lists_the_rest() {
     let setup = start();
     let (_door, admin) = with_file(
         &setup,
-        "read_request_timeout: 7s\nconcurrent_compactors: 3\nhinted_handoff_enabled: true\n",
+        "read_request_timeout: 7s\nnative_transport_max_threads: 3\nhinted_handoff_enabled: true\n",
     );
     let mut client = setup.client(Version::V5);
     // Changed by hand, and not in the file.
@@ -188,10 +188,10 @@ fn a_reload_takes_over_what_it_can_and_lists_the_rest() {
             ("range_request_timeout".to_owned(), "10s".to_owned())
         ]
     );
-    assert_eq!(report.needs_restart, ["concurrent_compactors"]);
+    assert_eq!(report.needs_restart, ["native_transport_max_threads"]);
     assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
     assert_eq!(value(&admin, "read_request_timeout"), "7s");
-    assert_eq!(value(&admin, "concurrent_compactors"), "auto");
+    assert_eq!(value(&admin, "native_transport_max_threads"), "auto");
 
     // A wrong file changes nothing.
     let (_door, admin) = with_file(&setup, "read_request_timeout: 8s\nrange_request_timeout: soon\n");

@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ilion_env::{CrashRule, Env, MemEnv};
 use ilion_protocol::{ErrorDetail, Execute, Prepare, Request, Response, ResultBody, Version};
 use ilion_server::SuperuserChoice;
-use ilion_server::settings::{Authenticator, Authorizer, Settings};
+use ilion_server::settings::{Authenticator, Authorizer, CidrAuthorizer, NetworkAuthorizer, Settings};
 
 use crate::client::{Client, credentials, error_of, rows_of};
 use crate::{Setup, run, start_with};
@@ -385,4 +386,68 @@ fn permissions_need_logins() {
     );
     let told = refused(|settings| settings.auth_bcrypt_work_factor = 3);
     assert!(told.contains("from 4 to 31"), "{told}");
+}
+
+/// The cells of an answer as text.
+fn texts(client: &mut Client, text: &str) -> Vec<String> {
+    let rows = rows_of(run(client, text));
+    let cells = rows
+        .cells()
+        .map(|cell| String::from_utf8_lossy(cell.unwrap_or_default()).into_owned());
+    cells.collect()
+}
+
+#[test]
+fn what_is_kept_of_roles_is_shown_and_forgotten_by_truncate() {
+    let setup = start_with(Arc::new(MemEnv::new(1)), |settings| {
+        with_logins(settings);
+        settings.network_authorizer = NetworkAuthorizer::Cassandra;
+        settings.cidr_authorizer = CidrAuthorizer::Cassandra;
+        settings.roles_validity = Duration::from_hours(1);
+        settings.permissions_validity = Duration::from_hours(1);
+        settings.credentials_validity = Duration::from_hours(1);
+    });
+    make_root(&setup);
+    let mut root = setup.log_in(ROOT);
+    make_bob(&mut root);
+    run(
+        &mut root,
+        "INSERT INTO system_auth.cidr_groups (cidr_group, cidrs) VALUES ('here', {('127.0.0.0', 8)})",
+    );
+    run(&mut root, "ALTER ROLE bob WITH ACCESS FROM CIDRS {'here'}");
+    let mut bob = setup.log_in(BOB);
+    run(&mut bob, "SELECT * FROM ks.t");
+    // Each change of a role forgets what is kept: the hash of root's password is not read again.
+    let views = [
+        (
+            "SELECT role FROM system_views.roles_cache_keys",
+            vec!["bob", "cassandra", "readers"],
+        ),
+        (
+            "SELECT role FROM system_views.credentials_cache_keys",
+            vec!["bob"],
+        ),
+        (
+            "SELECT role FROM system_views.network_permissions_cache_keys",
+            vec!["bob", "cassandra"],
+        ),
+        (
+            "SELECT role, resource FROM system_views.permissions_cache_keys",
+            vec!["bob", "data/ks/t"],
+        ),
+    ];
+    for (select, expected) in &views {
+        let mut found = texts(&mut root, select);
+        found.sort_unstable();
+        assert_eq!(found, *expected, "{select}");
+    }
+    let counts = "SELECT name FROM system_views.cidr_filtering_metrics_counts";
+    let accepted = "Number of CIDR accesses accepted from CIDR group - here".to_owned();
+    assert!(texts(&mut root, counts).contains(&accepted));
+    run(&mut root, "TRUNCATE system_views.credentials_cache_keys");
+    assert!(texts(&mut root, views[1].0).is_empty());
+    // Root's own rights are read again for this statement.
+    run(&mut root, "TRUNCATE system_views.permissions_cache_keys");
+    assert_eq!(texts(&mut root, views[0].0), ["cassandra"]);
+    assert!(texts(&mut root, views[3].0).is_empty());
 }

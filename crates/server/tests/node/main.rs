@@ -8,6 +8,8 @@
 
 #[path = "../cql/client.rs"]
 mod client;
+#[path = "../cql/sending.rs"]
+mod sending;
 
 mod admin;
 mod audit;
@@ -17,6 +19,7 @@ mod costs;
 mod entry;
 mod functions;
 mod live;
+mod loads;
 mod logins;
 mod masks;
 mod metrics;

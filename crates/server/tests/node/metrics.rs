@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use ilion_env::Env as _;
+use ilion_env::{Env as _, MemEnv};
 use ilion_protocol::Version;
 use ilion_server::admin::{Admin, EngineAdmin};
 use serde_json::Value;
 
-use crate::{Setup, make_table, run, start};
+use crate::{Setup, make_table, run, start, start_with};
 
 /// A metric, from its descriptor.
 #[derive(Debug, Default)]
@@ -139,10 +140,54 @@ fn every_panel_of_the_dashboard_of_grafana_has_data() {
     {
         let expression = target["expr"].as_str().unwrap();
         let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-        for name in words.filter(|word| word.starts_with("ilion_")) {
+        let is_metric = |word: &&str| word.starts_with("ilion_") || word.starts_with("process_");
+        for name in words.filter(is_metric) {
             assert!(there.contains(name), "no sample of {name} in {expression}");
             asked += 1;
         }
     }
-    assert!(asked > 20, "{asked}");
+    assert!(asked > 50, "{asked}");
+}
+
+#[test]
+fn a_scrape_of_many_tables_stays_small_and_has_the_busiest() {
+    let setup = start_with(Arc::new(MemEnv::new(1)), |settings| {
+        settings.metrics_tables_max = 3
+    });
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    for number in 0..40 {
+        run(
+            &mut client,
+            &format!("CREATE TABLE ks.t{number} (k int PRIMARY KEY)"),
+        );
+        run(&mut client, &format!("INSERT INTO ks.t{number} (k) VALUES (1)"));
+    }
+    for _ in 0..5 {
+        run(&mut client, "SELECT * FROM ks.t7 WHERE k = 1");
+        run(&mut client, "SELECT * FROM ks.t9 WHERE k = 2");
+    }
+    let admin = EngineAdmin::new(&setup.node, &setup.server, &setup.settings);
+    let tables = |text: &str| {
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with("ilion_table_sstables{"));
+        lines.count()
+    };
+    let text = admin.metrics();
+    assert_eq!(tables(&text), 3);
+    for line in [
+        "ilion_table_rows_read_total{keyspace=\"ks\",table=\"t7\"} 5",
+        "ilion_table_rows_read_total{keyspace=\"ks\",table=\"t9\"} 0",
+        "ilion_table_sstables{keyspace=\"ks\",table=\"t9\"} 0",
+    ] {
+        assert!(text.contains(line), "{line}");
+    }
+    assert!(
+        text.lines().any(|line| line.starts_with("ilion_tables ")),
+        "{text}"
+    );
+    let update = "UPDATE system_views.settings SET value = '20' WHERE name = 'metrics_tables_max'";
+    run(&mut client, update);
+    assert_eq!(tables(&admin.metrics()), 20);
 }

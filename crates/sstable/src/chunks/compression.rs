@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ilion_codec::Compressor;
 
-use crate::compression_info::{CHUNK_LENGTH_MAX, NEVER_RAW};
+use crate::compression_info::{CHUNK_LENGTH_MAX, CompressionInfo, NEVER_RAW};
 use crate::{Error, Result};
 
 /// Cassandra's default chunk length.
@@ -55,6 +55,25 @@ impl Compression {
             chunk_length,
             compressed_length_max: compressed_length_max(chunk_length, option("min_compress_ratio"))?,
         }))
+    }
+
+    /// Whether a Data.db with this CompressionInfo.db (`None`: without one) was written with this compression (`None`: without any).
+    ///
+    /// # Errors
+    /// Refused: the file names an unknown class.
+    pub fn is_of(wanted: Option<&Self>, info: Option<&CompressionInfo>) -> Result<bool> {
+        let (Some(wanted), Some(info)) = (wanted, info) else {
+            return Ok(wanted.is_none() && info.is_none());
+        };
+        let option = |name: &str| {
+            let found = info.options.iter().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.as_str())
+        };
+        let compressor =
+            Compressor::from_class(&info.class, option).map_err(|error| Error::Refused(error.to_string()))?;
+        Ok(compressor == wanted.compressor
+            && info.chunk_length == wanted.chunk_length
+            && info.compressed_length_max == wanted.compressed_length_max)
     }
 
     /// The compression of flushes (`flush_compression: fast`): slow algorithms are replaced by LZ4, since compaction rewrites

@@ -29,6 +29,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use ilion_query::{Error, Identity, Login};
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 use self::access::Refused;
 pub use self::access::{Access, AccessError, read_token};
@@ -36,13 +37,16 @@ use self::need::Need;
 pub use self::role_logins::RoleLogins;
 pub use self::session::{AskedFor, LoginOrder, SessionReport};
 use self::shown::Shown;
+use super::loads::{PIECE_BYTES_MAX, PIECE_PATH};
 
 const SESSION: &str = "/api/session";
 const LOGIN: &str = "/api/login";
 const LOGOUT: &str = "/api/logout";
 
-/// Longest body of a request: axum's own default.
+/// Longest body of a request, but for pieces of SSTables: axum's own default.
 const BODY_BYTES_MAX: usize = 2 << 20;
+/// Bodies with pieces of SSTables that are received at a time; others wait.
+const PIECES_MAX: usize = 8;
 
 /// Who sends a request.
 #[derive(Clone, Debug)]
@@ -91,6 +95,7 @@ pub(super) struct Entry {
     roles: Option<RoleLogins>,
     /// A request that is not complete after this time is refused.
     timeout: Duration,
+    pieces: Semaphore,
 }
 
 /// Why a request is refused.
@@ -106,6 +111,7 @@ impl Entry {
             access,
             roles,
             timeout,
+            pieces: Semaphore::new(PIECES_MAX),
         }
     }
 
@@ -248,7 +254,12 @@ pub(super) async fn admit(State(entry): State<Arc<Entry>>, request: Request, nex
         Err(refusal) => return refusal.into_response(),
     };
     head.extensions.insert(caller);
-    let mut response = match tokio::time::timeout(entry.timeout, to_bytes(body, BODY_BYTES_MAX)).await {
+    // The semaphore is never closed.
+    let (bytes_max, _place) = match head.uri.path() {
+        PIECE_PATH => (PIECE_BYTES_MAX, entry.pieces.acquire().await.ok()),
+        _ => (BODY_BYTES_MAX, None),
+    };
+    let mut response = match tokio::time::timeout(entry.timeout, to_bytes(body, bytes_max)).await {
         Ok(Ok(body)) => next.run(Request::from_parts(head, body.into())).await,
         Ok(Err(_)) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
         Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),

@@ -1,4 +1,4 @@
-//! [`Bar`]: the progress of a backup on a terminal.
+//! [`Bar`]: the progress of long work on a terminal.
 
 use std::time::Duration;
 

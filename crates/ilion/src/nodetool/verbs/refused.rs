@@ -1,0 +1,101 @@
+//! Verbs that mean nothing here, with the reason.
+
+use super::{Verb, refused};
+
+/// By name.
+pub const REFUSED: &[Verb] = &[
+    refused("assassinate", "there is one node"),
+    refused("autorepairstatus", "one node has nothing to repair"),
+    refused("bootstrap", "there is one node"),
+    refused("checktokenmetadata", "there is one node"),
+    refused("decommission", "there is one node"),
+    refused(
+        "disablefullquerylog",
+        "there is no full query log; the audit log has the category QUERY (enableauditlog)",
+    ),
+    refused("disablegossip", "there is one node"),
+    refused("disablehandoff", "there are no hints, since there is one node"),
+    refused("disablehintsfordc", "there are no hints, since there is one node"),
+    refused("disableoldprotocolversions", "v3, v4 and v5 are all served"),
+    refused(
+        "enablefullquerylog",
+        "there is no full query log; the audit log has the category QUERY (enableauditlog)",
+    ),
+    refused("enablegossip", "there is one node"),
+    refused("enablehandoff", "there are no hints, since there is one node"),
+    refused("enablehintsfordc", "there are no hints, since there is one node"),
+    refused("enableoldprotocolversions", "v3, v4 and v5 are all served"),
+    refused("gcstats", "there is no garbage collector"),
+    refused("getautorepairconfig", "one node has nothing to repair"),
+    refused(
+        "getbatchlogreplaythrottle",
+        "there is no batch log: a batch is one record of the commit log",
+    ),
+    refused(
+        "getcolumnindexsize",
+        "the size of blocks of the row index is fixed",
+    ),
+    refused("getdefaultrf", "CREATE KEYSPACE names the replication factor"),
+    refused(
+        "getfullquerylog",
+        "there is no full query log; the audit log has the category QUERY (enableauditlog)",
+    ),
+    refused("getinterdcstreamthroughput", "there is one node"),
+    refused("getmaxhintwindow", "there are no hints, since there is one node"),
+    refused("getstreamthroughput", "there is one node"),
+    refused("invalidatejmxpermissionscache", "there is no JMX"),
+    refused("join", "there is one node"),
+    refused("move", "there is one node"),
+    refused("pausehandoff", "there are no hints, since there is one node"),
+    refused(
+        "rangekeysample",
+        "SSTables are found by token maps, of which there is no sample; system.size_estimates has the sizes of ranges",
+    ),
+    refused("rebuild", "there is one node"),
+    refused("refresh", "import takes SSTables of another directory"),
+    refused("reloadtriggers", "there are no triggers in Java"),
+    refused("removenode", "there is one node"),
+    refused("repair_admin", "there is one node"),
+    refused(
+        "replaybatchlog",
+        "there is no batch log: a batch is one record of the commit log",
+    ),
+    refused(
+        "resetfullquerylog",
+        "there is no full query log; the audit log has the category QUERY (enableauditlog)",
+    ),
+    refused("resetlocalschema", "there is one node"),
+    refused("resumehandoff", "there are no hints, since there is one node"),
+    refused(
+        "scrub",
+        "stop the node and use ilion sstable scrub; verify finds damage while it runs",
+    ),
+    refused("setautorepairconfig", "one node has nothing to repair"),
+    refused(
+        "setbatchlogreplaythrottle",
+        "there is no batch log: a batch is one record of the commit log",
+    ),
+    refused(
+        "setcolumnindexsize",
+        "the size of blocks of the row index is fixed",
+    ),
+    refused(
+        "setconcurrency",
+        "the threads are made at the start: native_transport_max_threads and native_transport_max_heavy_threads set their number",
+    ),
+    refused("setconcurrentviewbuilders", "one thread builds views"),
+    refused("setdefaultrf", "CREATE KEYSPACE names the replication factor"),
+    refused(
+        "sethintedhandoffthrottlekb",
+        "there are no hints, since there is one node",
+    ),
+    refused("setinterdcstreamthroughput", "there is one node"),
+    refused("setmaxhintwindow", "there are no hints, since there is one node"),
+    refused("setstreamthroughput", "there is one node"),
+    refused(
+        "sjk",
+        "there is no Java; the dashboard and /metrics show what the node does",
+    ),
+    refused("sstablerepairedset", "one node has nothing to repair"),
+    refused("truncatehints", "there are no hints, since there is one node"),
+];
