@@ -81,12 +81,15 @@ fn spawn_compactor(shared: &Arc<Shared>, number: usize, queue: Receiver<Work>) -
 }
 
 impl Engine {
-    /// Changes how many compactions run at once. Those that are too many end first.
+    /// Changes how many compactions run at once. Those that are too many end first. An engine without threads has one at a time.
     ///
     /// # Errors
     /// A thread cannot be started.
     pub fn set_compaction_threads(&self, threads: usize) -> Result<()> {
         let shared = &self.shared;
+        if shared.background.is_stepped() {
+            return Ok(());
+        }
         let start = |number, queue| spawn_compactor(shared, number, queue);
         shared.background.set_compactors(threads.max(1), start)
     }

@@ -83,16 +83,16 @@ impl Background {
     pub(crate) fn begin_stepped(&self) {
         let (queue, untaken) = crossbeam_channel::unbounded();
         // Set once, by `Engine::open`.
-        let _ = self.untaken.set(untaken);
+        let _ = self.untaken.set(untaken.clone());
         let queues = Queues {
             flush: queue.clone(),
             compact: queue.clone(),
             token_maps: queue.clone(),
             indexes: queue.clone(),
             tick: queue,
-            compactors: 1,
+            compact_queue: untaken,
         };
-        self.begin(queues, Vec::new());
+        self.begin(queues, Vec::new(), 0);
     }
 
     /// The next piece of work, if there are no threads to take it.
