@@ -24,7 +24,7 @@
 //! | `sorted_budget` | the memory that such views may take |
 //! | `writer` | partitions in, file out |
 //!
-//! Invariant: a look-up never misses a partition that is there; it may name a few that only look alike.
+//! Invariant: a lookup never misses a partition; it may return a few others with equal codes.
 
 mod block;
 mod elias_fano;

@@ -1,6 +1,6 @@
 //! Reads slices of a partition from the last row to the first.
 //!
-//! Where rows start can only be found forwards. So one block at a time is walked through for the starts of its rows, and each row is
+//! The starts of rows can only be found forwards. So a walk through one block at a time finds the starts of its rows, and each row is
 //! decoded when it is returned, from the end of the block. A partition without a row index is one block.
 
 use std::cmp::Ordering;
@@ -14,7 +14,7 @@ use crate::Result;
 use crate::error::Step;
 use crate::row::decode::Head;
 
-/// Number of bytes after which a walk compares a row with the slice: about as many rows as cost what a comparison costs, and less than a chunk.
+/// Number of bytes after which a walk compares a row with the slice. Passing over so many costs about as much as one comparison.
 const STRIDE: u64 = 4096;
 
 /// Room that the buffer has for the rows of a first block.
@@ -235,7 +235,7 @@ impl Backward {
     }
 }
 
-/// The deletion that is open behind the last of these unfiltereds; `None` if none of them says so.
+/// The deletion that is open behind the last of these unfiltereds; `None` if there is no marker among them.
 fn open_behind(stops: &[Due]) -> Option<Option<DeletionTime>> {
     stops.iter().rev().find_map(|due| match due {
         // Markers in the buffer are reversed: the deletion that starts at one is its end.

@@ -9,7 +9,7 @@ use super::{u16_at, u64_at};
 
 const HEADER_LEN: usize = 28;
 const WIDE_LEN: usize = 10;
-/// Bits beyond those that number the partitions: two that are not the same look alike once in 2048 to 4096 times.
+/// Extra bits of a code: two different partitions have equal codes once in 2048 to 4096 times.
 const SPARE_BITS: u32 = 11;
 
 /// A block whose bytes are in memory.
@@ -117,7 +117,7 @@ impl<'b> Block<'b> {
         (code.leading_zeros() >= u32::from(self.shift)).then(|| code << self.shift)
     }
 
-    /// The partitions that look like a token's; where they would be if there are none.
+    /// The partitions whose codes may be the token's; an empty range where they would be if there are none.
     #[inline]
     pub(super) fn find(&self, place: Place<'_>) -> Range<usize> {
         match place {
@@ -126,7 +126,7 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// How many partitions are below a code, and the code of the next one as far as it is known, if it is here.
+    /// Number of partitions below a code, and the known bits of the code of the next one, if the block has it.
     #[inline]
     pub(super) fn next_code(&self, code: u64) -> (usize, Option<u64>) {
         let value = (code >> self.shift).saturating_sub(self.base_code);
@@ -153,14 +153,14 @@ impl<'b> Block<'b> {
     }
 }
 
-/// Partitions that will be a block.
+/// The partitions of a block under construction.
 #[derive(Debug, Default)]
 pub(super) struct BlockDraft {
     partitions: Vec<Partition>,
-    /// Keys, one after another, if they are the order.
+    /// The keys, one after the other, if partitions are ordered by them.
     keys: Vec<u8>,
     key_ends: Vec<usize>,
-    /// Number and place of the row index.
+    /// Number of the partition, and position of the entry with its row index.
     wide: Vec<(u16, u64)>,
 }
 
@@ -196,7 +196,7 @@ impl BlockDraft {
         }
     }
 
-    /// Its code is not known before what the keys of the block have in common.
+    /// Its code is known only when the common prefix of the block's keys is.
     fn add_key(&mut self, key: &[u8]) -> u64 {
         self.keys.extend_from_slice(key);
         self.key_ends.push(self.keys.len());
@@ -265,7 +265,7 @@ impl BlockDraft {
     }
 }
 
-/// How many low bits of codes that span `range` can go.
+/// Number of low bits that can be cut from codes that span `range`.
 fn shift_for(count: usize, range: u64) -> u8 {
     let kept = usize::BITS - count.leading_zeros() + SPARE_BITS;
     let bits = u64::BITS - range.leading_zeros();

@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::u64_at;
 
 const WORDS_PER_SAMPLE: usize = 4;
-/// So many bits can be read from any bit on with one read of eight bytes.
+/// Number of bits that one read of eight bytes returns, from any bit on.
 const LOW_BITS_MAX: u8 = 56;
 
 /// The sizes of a sequence.
@@ -189,7 +189,7 @@ impl<'b> Sequence<'b> {
         (range.start, next)
     }
 
-    /// The numbers that equal `value`; where they would be if there are none.
+    /// The indexes of the numbers that equal `value`; an empty range where they would be if there are none.
     #[inline]
     pub(super) fn equal_range(&self, value: u64) -> Range<usize> {
         self.locate(value).0
@@ -224,7 +224,7 @@ impl<'b> Sequence<'b> {
             .is_some_and(|word| word >> (bit % 64) & 1 == 1)
     }
 
-    /// The place of one number `index`, from zero.
+    /// The position of the one with this index, counted from zero.
     #[inline]
     fn bit_of_one(&self, index: usize) -> Option<usize> {
         let mut group = 0;
@@ -270,7 +270,7 @@ impl<'b> Sequence<'b> {
     }
 }
 
-/// The place of one number `index` in a word that has more: the byte that has it is found by counting the ones of all bytes at once
+/// The position of the one with this index in a word that has more ones: its byte is found by counting the ones of all bytes at once
 /// (Vigna, "Broadword implementation of rank/select queries").
 #[inline]
 fn nth_one(word: u64, index: usize) -> usize {

@@ -1,4 +1,4 @@
-//! Look-ups in a token map.
+//! Lookups in a token map.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::tail::{END_LEN, Tail};
 use crate::{Component, Descriptor, Error, Result};
 use ilion_pages::{PageBytes, Pages, paged_length, u64_at};
 
-/// Most places for one key that are looked at: more of them look alike only if somebody made them so.
+/// Maximum number of partitions that are compared for one key. More have equal codes only if someone chose such keys.
 const CANDIDATES_MAX: u64 = 8;
 /// The largest block: a prefix, two sequences and a row index for every partition.
 const BLOCK_LEN_MAX: u64 = 4 << 20;
@@ -33,26 +33,26 @@ pub(crate) struct TokenMap {
 /// Where a key may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Candidates {
-    /// Partitions that look like it, usually one or none.
+    /// The partitions whose codes may be the key's, usually one or none.
     These(Range<u64>),
-    /// So many look like it that the index is quicker.
+    /// Too many partitions have such codes: the index is faster.
     TooMany,
 }
 
-/// A partition, as far as the map knows it.
+/// What the map has of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mapped {
-    /// In uncompressed Data.db.
+    /// Position in uncompressed Data.db.
     pub(crate) position: u64,
-    /// Where its entry in Index.db or Rows.db is, if it has a row index.
+    /// Position of its entry in Index.db or Rows.db, if it has a row index.
     pub(crate) row_index: Option<u64>,
 }
 
 impl TokenMap {
-    /// Opens Tokens.db; `None` if there is none. Reads its end only.
+    /// Opens Tokens.db; `None` if it does not exist. Reads only its tail.
     ///
     /// # Errors
-    /// Corrupt if it is damaged at its end, or of another SSTable than that with this fingerprint and these bytes of
+    /// Corrupt if its tail is damaged, or if it belongs to another SSTable than the one with this fingerprint and this size of
     /// Data.db on disk.
     pub(crate) fn open(
         env: &dyn Env,
@@ -100,22 +100,22 @@ impl TokenMap {
         }))
     }
 
-    /// How many partitions the SSTable has.
+    /// Number of partitions of the SSTable.
     pub(crate) fn partition_count(&self) -> u64 {
         self.tail.partition_count
     }
 
-    /// Uncompressed bytes of its Data.db.
+    /// Uncompressed size of Data.db.
     pub(crate) fn data_length(&self) -> u64 {
         self.tail.data_length
     }
 
-    /// Bytes of the file.
+    /// Size of the file.
     pub(crate) fn file_length(&self) -> u64 {
         self.pages.file_length()
     }
 
-    /// Memory of our own that it takes.
+    /// Memory that it takes, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.pages.memory_bytes()
     }
@@ -133,7 +133,7 @@ impl TokenMap {
         Ok(Candidates::These(found))
     }
 
-    /// How many partitions are below a bound; those that look as if they stood at it are not counted.
+    /// Number of partitions below a bound. Those whose codes may be the bound's are not counted.
     pub(crate) fn rank(&self, bound: &KeyBound) -> Result<u64> {
         match bound.token() {
             Some(token) => Ok(self.find(Place::of(token))?.start),
@@ -142,7 +142,7 @@ impl TokenMap {
         }
     }
 
-    /// How many partitions are below a bound, as [`Self::rank`] has it, and a token up to that of the next one, if there is one.
+    /// The same as [`Self::rank`], and a lower bound of the token of the next partition, if there is one.
     pub(crate) fn next_above(&self, bound: &KeyBound) -> Result<(u64, Option<Token>)> {
         let (rank, code) = match bound.token().map(Place::of) {
             Some(Place::Code(code)) => {
@@ -161,14 +161,14 @@ impl TokenMap {
         Ok((rank, floor))
     }
 
-    /// Compares a token with partition number `index`; `Equal` means that it may be that of the partition.
+    /// Compares a token with that of partition number `index`; `Equal` means that they may be equal.
     #[inline]
     pub(super) fn relation(&self, place: Place<'_>, index: u64) -> Result<Ordering> {
         let relation = self.block_of(index, |block, at| block.relation(place, at))?;
         relation.ok_or_else(|| self.damaged(index))
     }
 
-    /// A key up to that of the block's first partition, and above those of the block before.
+    /// A key at or below the first key of the block, and above all keys of the block before.
     pub(super) fn floor_of_block(&self, number: u64) -> Result<Vec<u8>> {
         match self.order {
             Order::Murmur3 | Order::Random => Ok(self.head(number)?.to_be_bytes().to_vec()),
@@ -176,7 +176,7 @@ impl TokenMap {
         }
     }
 
-    /// The last partition's place in the order: what none is above.
+    /// The place of the last partition in the order.
     pub(super) fn last_place(&self) -> Vec<u8> {
         match Place::of(&self.last.token) {
             Place::Code(code) => code.to_be_bytes().to_vec(),
@@ -193,7 +193,7 @@ impl TokenMap {
         self.blocks
     }
 
-    /// Where partition number `index`, in order, is.
+    /// The position of partition number `index`.
     #[inline]
     pub(crate) fn partition(&self, index: u64) -> Result<Mapped> {
         let mapped = self.block_of(index, |block, at| {
@@ -218,7 +218,7 @@ impl TokenMap {
         floor.ok_or_else(|| self.damaged(index))
     }
 
-    /// The partitions that look like a token's, not all if they are too many; where they would be if there are none.
+    /// The partitions whose codes may be the token's, not all if they are too many; an empty range where they would be if there are none.
     #[inline]
     fn find(&self, place: Place<'_>) -> Result<Range<u64>> {
         let mut number = self.last_block_below(place)?;
@@ -300,7 +300,7 @@ impl TokenMap {
         Ok((u64_at(&bounds, 0), u64_at(&bounds, 8)))
     }
 
-    /// What is above all keys of the block before, and not above the first of this one.
+    /// A separator above all keys of the block before, and not above the first key of this one.
     fn separator(&self, number: u64) -> Result<PageBytes<'_>> {
         let ends_at = self.tail.directory_at + self.blocks * 16;
         let end_of = |number: u64| self.pages.u64_at(ends_at + number * 8);
@@ -339,7 +339,7 @@ impl TokenMap {
         Ok(below.saturating_sub(1))
     }
 
-    /// Codes of hashes are spread evenly: the blocks around where one should be, or all if it is not among them.
+    /// Codes of hashes are spread evenly: the blocks around the expected one, or all blocks if it is not among these.
     #[inline]
     fn window(&self, code: u64) -> Result<(u64, u64)> {
         let last = self.blocks - 1;
@@ -383,7 +383,7 @@ fn blocks_for(partition_count: u64) -> u64 {
     partition_count.div_ceil(BLOCK_PARTITIONS as u64)
 }
 
-/// The first number from `low` on for which `is_below` does not hold, `high` if it does for all.
+/// The first number from `low` on for which `is_below` is false; `high` if it is true for all.
 #[inline]
 fn partition_point(mut low: u64, mut high: u64, is_below: impl Fn(u64) -> Result<bool>) -> Result<u64> {
     while low < high {

@@ -1,8 +1,8 @@
 //! Tokens as codes of eight bytes that keep their order.
 //!
 //! Under Murmur3 the code is the token, under Random its first 64 bits: both are spread evenly, so few bits of a code tell
-//! partitions apart. In the order of bytes it is the eight bytes of the key that follow what the keys of a block have in
-//! common: keys that differ only after them look alike.
+//! partitions apart. Under ByteOrderedPartitioner the code is the eight bytes of the key behind the common prefix of the block's keys:
+//! keys that differ only behind these bytes have equal codes.
 
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ impl<'t> Place<'t> {
         }
     }
 
-    /// Apart, since nearly all tokens are hashes of Murmur3.
+    /// A function of its own, since nearly all tokens are hashes of Murmur3.
     #[inline(never)]
     fn of_any(token: &'t Token) -> Self {
         match token {
@@ -110,7 +110,7 @@ pub(super) fn code_of_bytes(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(padded)
 }
 
-/// How many bytes two keys have in common at their start.
+/// Length of the common prefix of two keys.
 pub(super) fn common_len(left: &[u8], right: &[u8]) -> usize {
     left.iter().zip(right).take_while(|(a, b)| a == b).count()
 }

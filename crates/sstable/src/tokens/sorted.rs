@@ -46,9 +46,9 @@ pub struct SortedView {
     anchors: Box<[Anchor]>,
     /// Codes at the sub-anchors, relative to their anchor.
     subs: Box<[u16]>,
-    /// For each anchor and source, how many partitions of the source come before.
+    /// For each anchor and source, the number of partitions of the source before the anchor.
     ranks: Box<[u32]>,
-    /// What the codes of an anchor have in common, for all anchors.
+    /// The common prefix of the codes of each anchor.
     prefixes: Box<[u8]>,
     _memory: Share,
 }
@@ -75,7 +75,7 @@ impl SortedView {
         self.selectors.len() as u64
     }
 
-    /// How many SSTables it has.
+    /// Number of its SSTables.
     pub fn source_count(&self) -> usize {
         self.maps.len()
     }
@@ -112,7 +112,7 @@ fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Where a key or code stands to what begins with a prefix. Missing bytes are zeros, as in codes.
+/// The order of a key or code and the keys that begin with a prefix. Missing bytes are zeros, as in codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Relative {
     Below,

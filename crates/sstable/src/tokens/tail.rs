@@ -24,13 +24,13 @@ pub(super) struct Tail {
     pub(super) first_key: Bytes,
     pub(super) last_key: Bytes,
     pub(super) partition_count: u64,
-    /// Uncompressed bytes of Data.db.
+    /// Uncompressed size of Data.db.
     pub(super) data_length: u64,
-    /// Bytes of Data.db on disk.
+    /// Size of Data.db on disk.
     pub(super) stored_length: u64,
     /// The fingerprint of Statistics.db, see [`fingerprint_of`].
     pub(super) fingerprint: u32,
-    /// Bytes before the page CRCs.
+    /// Size of the body, without the page CRCs.
     pub(super) body_length: u64,
     pub(super) directory_at: u64,
 }
@@ -100,7 +100,7 @@ fn split_key(bytes: &[u8]) -> Option<(Bytes, &[u8])> {
     Some((Bytes::copy_from_slice(key), rest))
 }
 
-/// Tells the rows of one SSTable from those of another, by what stays when Statistics.db is written anew (as a repair does).
+/// Identifies an SSTable by the fields of Statistics.db that stay when it is written again, as by a repair.
 pub(crate) fn fingerprint_of(stats: &StatsMetadata) -> u32 {
     let numbers = [
         stats.min_timestamp_micros.cast_unsigned(),

@@ -19,15 +19,15 @@ use ilion_pages::PagesWriter;
 pub(crate) struct Whole<'k> {
     pub(crate) first_key: &'k [u8],
     pub(crate) last_key: &'k [u8],
-    /// Uncompressed bytes of Data.db.
+    /// Uncompressed size of Data.db.
     pub(crate) data_length: u64,
-    /// Bytes of Data.db on disk.
+    /// Size of Data.db on disk.
     pub(crate) stored_length: u64,
     /// See [`super::fingerprint_of`].
     pub(crate) fingerprint: u32,
 }
 
-/// A token map being written. Without [`TokenMapWriter::finish`] it leaves a file that is none.
+/// Writes a token map. Until [`TokenMapWriter::finish`], the file is not valid.
 pub(crate) struct TokenMapWriter {
     pages: PagesWriter,
     path: PathBuf,
@@ -39,14 +39,14 @@ pub(crate) struct TokenMapWriter {
     separator_ends: Vec<u64>,
     /// The last key of the block before.
     key_before: Vec<u8>,
-    /// Of the blocks that ended.
+    /// Those of the complete blocks.
     partitions: u64,
-    /// A block could not be held: there will be no map.
+    /// True if a block could not be stored: then no map is written.
     is_given_up: bool,
 }
 
 impl TokenMapWriter {
-    /// Creates the file; what a crash or another program left under its name goes.
+    /// Creates the file; replaces one that a crash or another program left.
     pub(crate) fn create(env: &dyn Env, path: &Path, partitioner: Partitioner) -> Result<Self> {
         Ok(Self {
             pages: PagesWriter::new(env.create_or_truncate(path)?),
@@ -63,7 +63,7 @@ impl TokenMapWriter {
         })
     }
 
-    /// The next partition, above all before. `row_index` is where its entry in Index.db or Rows.db is, if it has a row index.
+    /// Adds a partition; keys ascend. `row_index` is the position of its entry in Index.db or Rows.db, if it has a row index.
     #[inline]
     pub(crate) fn add(&mut self, token: &Token, position: u64, row_index: Option<u64>) -> Result<()> {
         self.draft.add(Place::of(token), position, row_index);

@@ -16,7 +16,7 @@ use crate::Result;
 
 /// Blocks of the maps that make a chunk.
 const BLOCKS_PER_CHUNK: usize = 32;
-/// Selectors between two anchors, with few sources and with many: what ranks take is spread over more.
+/// Selectors between two anchors, for few sources and for many: with more selectors, the ranks take less memory per partition.
 const ANCHOR_STEP: usize = 1024;
 const ANCHOR_STEP_OF_MANY: usize = 2048;
 const MANY_SOURCES: usize = 64;
@@ -78,7 +78,7 @@ fn anchor_step(sources: usize) -> usize {
     }
 }
 
-/// About what a view takes.
+/// An estimate of the memory of a view.
 fn memory_foreseen(partitions: u64, sources: usize) -> u64 {
     let step = anchor_step(sources);
     let anchors = partitions.div_ceil(step as u64) + 1;

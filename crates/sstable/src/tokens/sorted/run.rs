@@ -22,7 +22,7 @@ pub(super) struct Run<'m> {
 
 /// How codes of a block become codes behind the prefix of a chunk.
 struct Change {
-    /// What the block's prefix has behind that of the chunk.
+    /// The part of the block's prefix behind the prefix of the chunk.
     lead: u64,
     left: u32,
     right: u32,

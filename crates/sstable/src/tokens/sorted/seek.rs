@@ -1,4 +1,4 @@
-//! Look-ups in a sorted view.
+//! Lookups in a sorted view.
 //!
 //! The anchors lead to about a thousand selectors, the sub-anchors to eight of them. These are compared by the token maps of their SSTables.
 
@@ -16,17 +16,17 @@ use crate::Result;
 /// Where a group begins in a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// The first selector of the group; that of none at the end.
+    /// The first selector of the group; behind the last selector at the end.
     at: usize,
     /// The anchor whose stretch has it.
     anchor: usize,
 }
 
-/// Partitions of one source: its number, and theirs.
+/// Partitions of one source: the number of the source, and the numbers of the partitions.
 pub type Candidate = (usize, Range<u64>);
 
 impl SortedView {
-    /// The first group that may have a partition above the bound. It may have some that are not.
+    /// The first group that may have a partition above the bound. It may also have others.
     ///
     /// # Errors
     /// A token map is damaged or cannot be read; here and below.
@@ -38,7 +38,7 @@ impl SortedView {
         }
     }
 
-    /// The partitions that look like those of a token, by source.
+    /// The partitions whose codes may be the token's, by source.
     pub fn candidates(&self, token: &Token) -> Result<SmallVec<[Candidate; 2]>> {
         let mut probe = Probe::new(self, Place::of(token));
         let spot = self.locate(&mut probe)?;
@@ -56,7 +56,7 @@ impl SortedView {
         Ok(found)
     }
 
-    /// Behind all groups.
+    /// The end, behind all groups.
     pub fn end(&self) -> Spot {
         self.spot(self.selectors.len(), self.anchors.len())
     }
@@ -110,18 +110,18 @@ impl SortedView {
         self.spot(spot.at + count, spot.anchor)
     }
 
-    /// The group behind one.
+    /// The next group.
     #[inline]
     pub fn next(&self, spot: Spot) -> Spot {
         self.spot(self.group_end(spot), spot.anchor)
     }
 
-    /// How many partitions of a source come before the group.
+    /// Number of partitions of a source before the group.
     pub fn rank(&self, spot: Spot, source: usize) -> u64 {
         self.rank_at(spot.anchor, spot.at, source)
     }
 
-    /// A token that none of the partitions from the group on is below; `None` if no group is left.
+    /// A lower bound of the tokens from the group on; `None` if no group is left.
     pub fn floor(&self, spot: Spot) -> Result<Option<Token>> {
         let mut floor: Option<Token> = None;
         for at in spot.at..self.group_end(spot) {
@@ -247,7 +247,7 @@ impl SortedView {
     }
 }
 
-/// A look-up of one place. It compares the place with each partition at most once.
+/// A lookup of one place. It compares the place with each partition at most once.
 struct Probe<'p> {
     view: &'p SortedView,
     place: Place<'p>,
@@ -276,7 +276,7 @@ impl<'p> Probe<'p> {
     }
 }
 
-/// How many selectors are of a source. Compares eight at once, in the bytes of a word.
+/// Number of selectors of a source. Compares eight at once, in the bytes of a word.
 #[inline]
 fn count(selectors: &[u8], source: usize) -> u64 {
     const LOW_BITS: u64 = u64::from_ne_bytes([!SAME_GROUP; 8]);
