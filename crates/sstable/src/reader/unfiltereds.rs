@@ -82,6 +82,12 @@ impl Unfiltereds {
     /// The unfiltered that starts at a position; `None` for a row whose columns were all dropped.
     pub(super) fn read_at(&mut self, position: u64) -> Step<Option<Unfiltered>> {
         self.stream.seek(position);
+        if self.cells.is_none()
+            && self.filter.columns.is_none()
+            && let Some(row) = self.format.row_at_hand(&mut self.stream)
+        {
+            return Ok((!row.is_empty()).then_some(Unfiltered::Row(row)));
+        }
         match self.next_head()? {
             Some(head) => self.finish(head),
             None => Ok(None),
