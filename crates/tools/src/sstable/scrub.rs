@@ -9,12 +9,13 @@ mod entries;
 mod rows;
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use ilion_env::Env;
 use ilion_rows::{ClusteringComparator, DecoratedKey, PartitionHead};
-use ilion_sstable::{DataScan, Error, IndexedPartition};
+use ilion_sstable::{DataScan, Descriptor, Error, IndexedPartition};
 
 use super::ScrubArguments;
 use super::keys::print_key;
@@ -42,6 +43,22 @@ pub(super) fn run(env: &Arc<dyn Env>, arguments: &ScrubArguments, out: &mut dyn 
         );
     }
     Ok(())
+}
+
+/// Writes the readable rows of the SSTable with this Data.db as new ones into a directory. Returns what the command would print.
+///
+/// # Errors
+/// The files cannot be opened at all, or the new ones cannot be written.
+pub fn salvage(env: &Arc<dyn Env>, data: &Path, directory: &Path) -> anyhow::Result<Vec<String>> {
+    let (input, _) =
+        Descriptor::from_path(data).with_context(|| format!("{}: no SSTable", data.display()))?;
+    let input = &input;
+    let mut directory = OutputDirectory::open(env, directory, std::slice::from_ref(input))?;
+    let mut out = Vec::new();
+    let damaged = Damaged::open(env.as_ref(), input, &mut out)?;
+    Scrub::new(env.as_ref(), &damaged, &mut out)?.run(&mut directory)?;
+    let text = String::from_utf8_lossy(&out);
+    Ok(text.lines().map(str::to_owned).collect())
 }
 
 /// Where a partition ends.
