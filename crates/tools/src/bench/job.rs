@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use ilion_env::Env;
 use ilion_protocol::{Response, ResultBody};
 
+use crate::bar::Bar;
 use crate::bench::connection::Connection;
 use crate::bench::template::Template;
 use crate::bench::work::Work;
@@ -41,7 +43,9 @@ pub enum Until {
 pub struct Turns {
     env: Arc<dyn Env>,
     next: AtomicU64,
+    first: u64,
     limit: u64,
+    began_nanos: u64,
     deadline_nanos: u64,
 }
 
@@ -60,9 +64,27 @@ impl Turns {
         Self {
             env: Arc::clone(env),
             next: AtomicU64::new(numbers.start),
+            first: numbers.start,
             limit: numbers.end,
+            began_nanos: env.monotonic_nanos(),
             deadline_nanos,
         }
+    }
+
+    /// Works with a bar that shows how far the turns are.
+    pub fn with_bar<T>(&self, work: impl FnOnce() -> T) -> T {
+        let millis_since = |nanos: u64| nanos.saturating_sub(self.began_nanos) / 1_000_000;
+        let bar = match self.deadline_nanos {
+            u64::MAX => Bar::of_operations("bench", self.limit - self.first),
+            deadline => Bar::of_milliseconds("bench", millis_since(deadline)),
+        };
+        let look = |bar: &Bar| {
+            bar.at(match self.deadline_nanos {
+                u64::MAX => self.next.load(Ordering::Relaxed).min(self.limit) - self.first,
+                _ => millis_since(self.env.monotonic_nanos()),
+            });
+        };
+        bar.during(Duration::from_millis(250), look, work)
     }
 
     /// The number of the next operation; `None` at the end.

@@ -32,7 +32,8 @@ pub(super) fn run(env: &Arc<dyn Env>, arguments: &ScrubArguments, out: &mut dyn 
     let mut unreadable = 0;
     for input in &inputs {
         let damaged = Damaged::open(env.as_ref(), input, out)?;
-        let scrub = Scrub::new(env.as_ref(), &damaged, out)?;
+        let progress = Progress::new("scrub", damaged.data.data_length());
+        let scrub = Scrub::new(env.as_ref(), &damaged, progress, out)?;
         unreadable += usize::from(!scrub.run(&mut directory)?);
     }
     if unreadable > 0 {
@@ -56,7 +57,8 @@ pub fn salvage(env: &Arc<dyn Env>, data: &Path, directory: &Path) -> anyhow::Res
     let mut directory = OutputDirectory::open(env, directory, std::slice::from_ref(input))?;
     let mut out = Vec::new();
     let damaged = Damaged::open(env.as_ref(), input, &mut out)?;
-    Scrub::new(env.as_ref(), &damaged, &mut out)?.run(&mut directory)?;
+    // In a node: its stderr is the log.
+    Scrub::new(env.as_ref(), &damaged, Progress::none(), &mut out)?.run(&mut directory)?;
     let text = String::from_utf8_lossy(&out);
     Ok(text.lines().map(str::to_owned).collect())
 }
@@ -86,7 +88,12 @@ struct Scrub<'a> {
 }
 
 impl<'a> Scrub<'a> {
-    fn new(env: &dyn Env, damaged: &'a Damaged, out: &'a mut dyn Write) -> anyhow::Result<Self> {
+    fn new(
+        env: &dyn Env,
+        damaged: &'a Damaged,
+        progress: Progress,
+        out: &'a mut dyn Write,
+    ) -> anyhow::Result<Self> {
         let entries = Entries::open(env, damaged);
         if let Some(reason) = entries.trouble() {
             writeln!(out, "{}: the index is damaged, too: {reason}", damaged.descriptor)?;
@@ -95,7 +102,7 @@ impl<'a> Scrub<'a> {
             scan: damaged.scan()?,
             entries,
             comparator: ClusteringComparator::of(&damaged.schema.table),
-            progress: Progress::new("scrub", damaged.data.data_length()),
+            progress,
             damaged,
             out,
             last_key: None,
