@@ -76,6 +76,17 @@ impl Bar {
     }
 }
 
+/// Works with a bar of operations, of which `done` tells how many are done.
+pub(crate) fn while_counting<T>(
+    label: &str,
+    total: u64,
+    done: impl Fn() -> u64 + Send,
+    work: impl FnOnce() -> T,
+) -> T {
+    let bar = Bar::of_operations(label, total);
+    bar.during(REDRAW, move |bar| bar.at(done().min(total)), work)
+}
+
 impl Drop for Bar {
     fn drop(&mut self) {
         self.0.finish_and_clear();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ilion_env::Env;
 use ilion_protocol::{Response, ResultBody};
 
-use crate::bar::Bar;
+use crate::bar::{Bar, while_counting};
 use crate::bench::connection::Connection;
 use crate::bench::template::Template;
 use crate::bench::work::Work;
@@ -73,17 +73,13 @@ impl Turns {
 
     /// Works with a bar that shows how far the turns are.
     pub fn with_bar<T>(&self, work: impl FnOnce() -> T) -> T {
+        if self.deadline_nanos == u64::MAX {
+            let done = || self.next.load(Ordering::Relaxed).saturating_sub(self.first);
+            return while_counting("bench", self.limit - self.first, done, work);
+        }
         let millis_since = |nanos: u64| nanos.saturating_sub(self.began_nanos) / 1_000_000;
-        let bar = match self.deadline_nanos {
-            u64::MAX => Bar::of_operations("bench", self.limit - self.first),
-            deadline => Bar::of_milliseconds("bench", millis_since(deadline)),
-        };
-        let look = |bar: &Bar| {
-            bar.at(match self.deadline_nanos {
-                u64::MAX => self.next.load(Ordering::Relaxed).min(self.limit) - self.first,
-                _ => millis_since(self.env.monotonic_nanos()),
-            });
-        };
+        let bar = Bar::of_milliseconds("bench", millis_since(self.deadline_nanos));
+        let look = |bar: &Bar| bar.at(millis_since(self.env.monotonic_nanos()));
         bar.during(Duration::from_millis(250), look, work)
     }
 
