@@ -39,6 +39,7 @@ use crate::{Error, Result};
 
 use joined::{Counted, Joined};
 pub use manual::CompactionRequest;
+pub(crate) use manual::Pause;
 use outputs::Outputs;
 
 /// SSTables that a compaction holds until this is dropped.
@@ -51,7 +52,7 @@ pub(crate) struct Inputs<'a> {
 
 impl<'a> Inputs<'a> {
     /// The SSTables of a choice; `None` if one is no longer in the view, or in another compaction.
-    fn acquire(store: &'a Arc<TableStore>, choice: &Choice) -> Option<Self> {
+    pub(crate) fn acquire(store: &'a Arc<TableStore>, choice: &Choice) -> Option<Self> {
         let view = store.view();
         let find = |paths: &[PathBuf]| -> Option<Vec<_>> {
             let find_one = |path: &PathBuf| {
@@ -218,7 +219,7 @@ impl Shared {
     }
 
     /// Replaces the inputs by the new SSTables; returns their bytes. `None` if the inputs are not in the view any more.
-    fn swap(
+    pub(crate) fn swap(
         &self,
         inputs: &Inputs<'_>,
         mut transaction: Transaction,

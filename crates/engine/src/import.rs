@@ -48,9 +48,9 @@ pub struct ImportReport {
 }
 
 /// An SSTable that passed the checks.
-struct Sound {
-    descriptor: Descriptor,
-    statistics: Statistics,
+pub(crate) struct Sound {
+    pub descriptor: Descriptor,
+    pub statistics: Statistics,
 }
 
 impl Engine {
@@ -119,7 +119,7 @@ impl Engine {
 }
 
 /// The SSTables of a directory, whatever their version.
-fn sstables_in(shared: &Shared, directory: &Path) -> Result<Vec<Descriptor>> {
+pub(crate) fn sstables_in(shared: &Shared, directory: &Path) -> Result<Vec<Descriptor>> {
     let entries = shared.env.list(directory)?;
     let directory: Arc<Path> = directory.into();
     let files = entries.iter().filter(|entry| !entry.is_dir);
@@ -133,7 +133,7 @@ fn sstables_in(shared: &Shared, directory: &Path) -> Result<Vec<Descriptor>> {
 }
 
 /// The Statistics.db of an SSTable that is sound and fits the table, or why it is refused.
-fn check(
+pub(crate) fn check(
     shared: &Shared,
     table: &TableSchema,
     descriptor: &Descriptor,
@@ -242,6 +242,22 @@ impl Shared {
         source: ImportSource,
         transaction: &mut Transaction,
     ) -> Result<Vec<Arc<LiveSSTable>>> {
+        let taken = self.link_sound(store, sound, source, transaction)?;
+        let table = store.schema();
+        taken
+            .iter()
+            .map(|descriptor| self.open_sstable(&table, descriptor))
+            .collect()
+    }
+
+    /// Gives the files names in the table, under the transaction.
+    pub(crate) fn link_sound(
+        &self,
+        store: &TableStore,
+        sound: &[Sound],
+        source: ImportSource,
+        transaction: &mut Transaction,
+    ) -> Result<Vec<Descriptor>> {
         let mut taken = Vec::with_capacity(sound.len());
         for file in sound {
             let descriptor = store.next_descriptor(file.descriptor.version);
@@ -250,11 +266,7 @@ impl Shared {
             taken.push(descriptor);
         }
         self.env.sync_dir(&store.directory)?;
-        let table = store.schema();
-        taken
-            .iter()
-            .map(|descriptor| self.open_sstable(&table, descriptor))
-            .collect()
+        Ok(taken)
     }
 
     fn link_sstable(&self, file: &Sound, to: &Descriptor, source: ImportSource) -> Result<()> {

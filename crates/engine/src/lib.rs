@@ -117,6 +117,7 @@ mod sampler;
 mod saved_caches;
 mod schema_check;
 mod schema_store;
+mod scrub;
 mod set_aside;
 mod settle;
 mod shared;
@@ -158,6 +159,7 @@ pub use new_log::begin_new_log;
 pub use options::{CacheOptions, EngineOptions, SnapshotOptions};
 pub use rewrite::{CheckedSSTable, Rewrite};
 pub use sampler::{TopPartition, TopPartitions};
+pub use scrub::{Salvage, ScrubOptions, ScrubbedSSTable};
 pub use snapshots::{
     SnapshotChoice, SnapshotFacts, SnapshotMemtables, SnapshotOrder, parse_instant, print_instant,
 };

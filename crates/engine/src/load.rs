@@ -30,7 +30,37 @@ pub struct Load {
     shared: Arc<Shared>,
     table: TableId,
     descriptor: Descriptor,
+    // Before the directory: its files are closed first.
     parts: Vec<Part>,
+    _directory: ScratchDirectory,
+}
+
+/// A directory beside those of keyspaces, removed with this value, or at the next start.
+pub(crate) struct ScratchDirectory {
+    env: Arc<dyn Env>,
+    path: Arc<Path>,
+}
+
+impl ScratchDirectory {
+    /// Names a directory; it is not created.
+    pub(crate) fn new(shared: &Shared) -> Self {
+        let id = shared.env.random_uuid();
+        let path = shared.options.data_dir.join(format!("{DIRECTORY_PREFIX}{id}"));
+        Self {
+            env: shared.env.clone(),
+            path: path.into(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Arc<Path> {
+        &self.path
+    }
+}
+
+impl Drop for ScratchDirectory {
+    fn drop(&mut self) {
+        remove(&*self.env, &self.path);
+    }
 }
 
 /// A component that is being received.
@@ -57,11 +87,9 @@ impl Engine {
         let store = shared
             .table(table)
             .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
-        let id = shared.env.random_uuid();
-        let directory = shared.options.data_dir.join(format!("{DIRECTORY_PREFIX}{id}"));
-        self.check_importable(&store, &directory)?;
-        let directory: Arc<Path> = directory.into();
-        let (descriptor, parts) = parts_of(&directory, name, components)?;
+        let directory = ScratchDirectory::new(shared);
+        self.check_importable(&store, directory.path())?;
+        let (descriptor, parts) = parts_of(directory.path(), name, components)?;
         descriptor.version.check_readable()?;
         let bytes = components.iter().map(|(_, bytes)| bytes);
         let bytes = bytes.fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
@@ -71,15 +99,14 @@ impl Engine {
                 "{name} has {bytes} bytes, and the node's disk has {free} bytes left"
             )));
         }
-        // From here on, dropping it removes the directory.
-        let load = Load {
+        shared.env.create_dir_all(directory.path())?;
+        Ok(Load {
             shared: shared.clone(),
             table,
             descriptor,
             parts,
-        };
-        shared.env.create_dir_all(&directory)?;
-        Ok(load)
+            _directory: directory,
+        })
     }
 
     /// Imports an SSTable that was received; returns the path of its Data.db in the table.
@@ -189,13 +216,6 @@ impl Load {
     }
 }
 
-impl Drop for Load {
-    fn drop(&mut self) {
-        self.parts.clear();
-        remove(&*self.shared.env, &self.descriptor.directory);
-    }
-}
-
 /// Removes what a crash left.
 pub(crate) fn remove_unfinished(shared: &Shared) -> Result<()> {
     let data_dir = &shared.options.data_dir;
@@ -210,7 +230,7 @@ pub(crate) fn remove_unfinished(shared: &Shared) -> Result<()> {
 fn remove(env: &dyn Env, directory: &Path) {
     match env.remove_dir_all(directory) {
         Err(error) if !error.is_not_found() => {
-            tracing::warn!(directory = %directory.display(), %error, "what was received of a load cannot be removed; the next start tries again");
+            tracing::warn!(directory = %directory.display(), %error, "files of a load or scrub cannot be removed; the next start tries again");
         }
         _ => {}
     }

@@ -140,7 +140,7 @@ impl Engine {
         Ok(checked)
     }
 
-    fn usable_store(&self, table: TableId) -> Result<Arc<TableStore>> {
+    pub(crate) fn usable_store(&self, table: TableId) -> Result<Arc<TableStore>> {
         let found = self.shared.any_table(table);
         let (store, owner) = found.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
         owner.check_usable()?;

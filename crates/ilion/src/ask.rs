@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::Failure;
+use crate::bar::while_node_works;
 use crate::cli::{
     AdminArguments, CacheArguments, CacheCapacityArguments, CacheKeysArguments, LoginArguments,
     TableArguments,
@@ -160,10 +161,26 @@ pub fn ask(
     told: impl Fn(&Value) -> String,
 ) -> Result<(), Failure> {
     let done = post(arguments, action, parts)?;
+    say_done(arguments, &done, told);
+    Ok(())
+}
+
+fn say_done(arguments: &AdminArguments, done: &Value, told: impl Fn(&Value) -> String) {
     match arguments.json {
         true => say(&done.to_string()),
-        false => say(&told(&done)),
+        false => say(&told(done)),
     }
+}
+
+/// As [`ask`], with a bar of the compactions and builds that the node does meanwhile.
+pub fn ask_long(
+    arguments: &AdminArguments,
+    action: &str,
+    parts: &[(&str, Option<&str>)],
+    told: impl Fn(&Value) -> String,
+) -> Result<(), Failure> {
+    let done = while_node_works(action, &client(arguments)?, || post(arguments, action, parts))?;
+    say_done(arguments, &done, told);
     Ok(())
 }
 

@@ -1,38 +1,46 @@
-//! [`Bar`]: the progress of long work on a terminal.
+//! Bars of work that others do: a backup, a load, the compactions of a node.
 
 use std::time::Duration;
 
 use ilion_backup::Progress;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ilion_server::admin::{AdminClient, CompactionReport};
+use ilion_tools::Bar;
 use parking_lot::Mutex;
 
-const TEMPLATE: &str = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
-const REDRAW: Duration = Duration::from_millis(250);
+/// Between two requests how far a node is: each may need a login.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
-/// A bar on stderr, if that is a terminal.
+/// The bar of one step after another.
 #[derive(Default)]
-pub struct Bar(Mutex<Option<ProgressBar>>);
+pub struct Steps(Mutex<Option<Bar>>);
 
-impl Progress for Bar {
+impl Progress for Steps {
     fn begin(&self, step: &str, bytes: u64) {
-        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
-            bar.set_style(style);
-        }
-        bar.set_message(step.to_owned());
-        bar.enable_steady_tick(REDRAW);
-        *self.0.lock() = Some(bar);
+        *self.0.lock() = Some(Bar::of_bytes(step, bytes));
     }
 
     fn done(&self, bytes: u64) {
         if let Some(bar) = &*self.0.lock() {
-            bar.inc(bytes);
+            bar.add(bytes);
         }
     }
 
     fn finish(&self) {
-        if let Some(bar) = self.0.lock().take() {
-            bar.finish_and_clear();
-        }
+        self.0.lock().take();
     }
+}
+
+/// Waits for a request to a node, while a bar shows how far its compactions and builds of indexes are.
+pub fn while_node_works<T>(label: &str, node: &AdminClient, request: impl FnOnce() -> T) -> T {
+    // Empty while nothing is known.
+    let bar = Bar::of_bytes(label, 1);
+    let look = |bar: &Bar| {
+        // A node that does not answer now may do so the next time.
+        if let Ok(report) = node.get::<CompactionReport>("/admin/compactions") {
+            let total: u64 = report.running.iter().map(|running| running.total_bytes).sum();
+            bar.of(total.max(1));
+            bar.at(report.running.iter().map(|running| running.done_bytes).sum());
+        }
+    };
+    bar.during(LOOK_PAUSE, look, request)
 }

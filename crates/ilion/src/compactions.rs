@@ -1,7 +1,7 @@
 //! `ilion compact`, `stop`, `autocompaction`, `compaction-throughput`: requests to a running node.
 
 use crate::Failure;
-use crate::ask::{ask, of_tables};
+use crate::ask::{ask, ask_long, of_tables};
 use crate::cli::{AutocompactionArguments, CompactArguments, StopArguments, Switch, ThroughputArguments};
 
 /// Compacts SSTables.
@@ -16,7 +16,7 @@ pub fn compact(arguments: &CompactArguments) -> Result<(), Failure> {
         ("split_output", arguments.split_output.then_some("true")),
         ("files", Some(files.as_str()).filter(|files| !files.is_empty())),
     ];
-    ask(&arguments.tables.admin, "compact", &parts, |done| {
+    ask_long(&arguments.tables.admin, "compact", &parts, |done| {
         format!("compact: {} tables done", done["tables"])
     })
 }

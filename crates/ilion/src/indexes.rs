@@ -3,7 +3,7 @@
 use ilion_server::admin::IndexReport;
 
 use crate::Failure;
-use crate::ask::{ask, post, say};
+use crate::ask::{ask_long, post, say};
 use crate::cli::{IndexArguments, IndexCommand, VerifyIndexArguments};
 
 /// Runs the command.
@@ -22,7 +22,7 @@ fn of_index(arguments: &IndexArguments) -> [(&'static str, Option<&str>); 2] {
 }
 
 fn rebuild(arguments: &IndexArguments) -> Result<(), Failure> {
-    ask(&arguments.admin, "index/rebuild", &of_index(arguments), |_| {
+    ask_long(&arguments.admin, "index/rebuild", &of_index(arguments), |_| {
         "index rebuild: done".to_owned()
     })
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 use crate::ask::{client, path, show};
-use crate::bar::Bar;
+use crate::bar::Steps;
 use crate::cli::LoadArguments;
 
 /// Times that a piece is sent, if the connection breaks.
@@ -77,7 +77,7 @@ pub fn load(arguments: &LoadArguments) -> Result<(), Failure> {
                 .throttle
                 .map(|mebibytes| mebibytes.saturating_mul(1 << 20)),
         ),
-        bar: Bar::default(),
+        bar: Steps::default(),
     };
     sender.bar.begin("load", sources.iter().map(Source::bytes).sum());
     let mut report = Loaded::default();
@@ -207,7 +207,7 @@ struct Sender {
     env: Arc<dyn Env>,
     client: AdminClient,
     pace: Pace,
-    bar: Bar,
+    bar: Steps,
 }
 
 impl Sender {

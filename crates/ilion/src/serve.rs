@@ -66,7 +66,10 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let certificates = server.certificates();
     let admin = EngineAdmin::new(&node, &server, &settings)
         .with_reloading(reloading(&env, arguments))
-        .with_stopping(signals.order());
+        .with_stopping(signals.order())
+        .with_salvaging(|env, data, directory| {
+            ilion_tools::sstable::salvage(env, data, directory).map_err(|error| format!("{error:#}"))
+        });
     let admin = Arc::new(admin);
     let roles = RoleLogins::of(&node, &server);
     let door = AdminDoor::open(admin_port, door_options, roles, admin).map_err(failed("cannot start"))?;

@@ -49,6 +49,7 @@ pub use metadata::TimestampUnit;
 
 pub use bench::{BenchArguments, Shape};
 pub use output_directory::OutputFormat;
+pub use scrub::salvage;
 
 /// What to do with SSTable files.
 #[derive(Subcommand)]

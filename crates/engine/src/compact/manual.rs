@@ -55,10 +55,10 @@ fn touches(candidate: &Candidate, start: &Token, end: &Token) -> bool {
 }
 
 /// While this exists, no compaction of the table starts in the background.
-struct Pause<'a>(&'a TableStore);
+pub(crate) struct Pause<'a>(&'a TableStore);
 
 impl<'a> Pause<'a> {
-    fn begin(store: &'a TableStore) -> Self {
+    pub(crate) fn begin(store: &'a TableStore) -> Self {
         store.choosing.lock().pauses += 1;
         Self(store)
     }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use self::node::BackedUp;
 use crate::Failure;
 use crate::ask::say;
-use crate::bar::Bar;
+use crate::bar::Steps;
 use crate::cli::{
     BackupArguments, BackupCommand, CreateArguments, DeleteArguments, ListArguments, LogArguments,
     MoveArguments, RestoreArguments, VerifyArguments,
@@ -47,7 +47,7 @@ pub fn run(arguments: &BackupArguments) -> Result<(), Failure> {
 struct Bench {
     env: Arc<dyn Env>,
     place: Box<dyn Place>,
-    bar: Bar,
+    bar: Steps,
 }
 
 impl Bench {
@@ -57,7 +57,7 @@ impl Bench {
         Ok(Self {
             env,
             place,
-            bar: Bar::default(),
+            bar: Steps::default(),
         })
     }
 

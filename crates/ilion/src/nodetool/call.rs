@@ -12,7 +12,11 @@ use serde_json::Value;
 use super::shape::{Flag, Shape};
 use crate::Failure;
 use crate::ask::{self, client};
+use crate::bar::while_node_works;
 use crate::cli::{AdminArguments, LoginArguments};
+
+/// Actions whose progress is that of compactions and builds of indexes.
+const LONG: [&str; 5] = ["compact", "compact-keys", "garbage", "index/rebuild", "rewrite"];
 
 /// The node that is meant, and the login there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -245,9 +249,13 @@ impl Call {
         asked.map_err(Failure::of_client)
     }
 
-    /// Requests an action.
+    /// Requests an action; one that takes long has a bar.
     pub fn post(&self, action: &str, parts: &[(&str, Option<&str>)]) -> Result<Value, Failure> {
-        let asked = self.client()?.post(&ask::path(action, parts));
+        let (client, path) = (self.client()?, ask::path(action, parts));
+        let asked = match LONG.contains(&action) {
+            true => while_node_works(self.verb, &client, || client.post(&path)),
+            false => client.post(&path),
+        };
         asked.map_err(Failure::of_client)
     }
 

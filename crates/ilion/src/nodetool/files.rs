@@ -1,6 +1,7 @@
 //! Actions on the files and caches of tables: `nodetool flush`, `compact`, `garbagecollect`, `upgradesstables`, `verify`, `rebuild_index`, and the like.
 
-use ilion_server::admin::{NodeReport, VerifyReport};
+use ilion_server::admin::{NodeReport, ScrubReport, VerifyReport};
+use serde_json::Value;
 
 use super::call::{Call, missing_keyspace};
 use crate::Failure;
@@ -10,19 +11,29 @@ type Parts<'p> = [(&'p str, Option<&'p str>)];
 
 /// Requests an action on all tables, those of a keyspace, or some of them. Prints nothing, as nodetool.
 pub fn for_tables(call: &Call, action: &str, parts: &Parts<'_>) -> Result<(), Failure> {
+    for_chosen(call, action, parts, |_| Ok(()))
+}
+
+/// The same, and passes on each answer.
+fn for_chosen(
+    call: &Call,
+    action: &str,
+    parts: &Parts<'_>,
+    mut take: impl FnMut(Value) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let Some((keyspace, tables)) = call.values.split_first() else {
-        return call.post(action, parts).map(drop);
+        return take(call.post(action, parts)?);
     };
     check_keyspace(call, keyspace)?;
     let keyspace = ("keyspace", Some(&**keyspace));
     if tables.is_empty() {
         let parts: Vec<_> = parts.iter().copied().chain([keyspace]).collect();
-        return call.post(action, &parts).map(drop);
+        return take(call.post(action, &parts)?);
     }
     for table in tables {
         let table = ("table", Some(&**table));
         let parts: Vec<_> = parts.iter().copied().chain([keyspace, table]).collect();
-        call.post(action, &parts)?;
+        take(call.post(action, &parts)?)?;
     }
     Ok(())
 }
@@ -119,6 +130,37 @@ pub fn force_compact(call: &Call) -> Result<(), Failure> {
     call.post("compact-keys", &parts).map(drop)
 }
 
+/// Replaces damaged SSTables by what can be read of them.
+pub fn scrub(call: &Call) -> Result<(), Failure> {
+    if call.has("--no-validate") {
+        return Err(Failure::nodetool(
+            "--no-validate: what replaces a damaged SSTable is always checked",
+        ));
+    }
+    let flag = |long| call.has(long).then_some("true");
+    let options = [
+        ("without_snapshot", flag("--no-snapshot")),
+        ("skips_corrupted", flag("--skip-corrupted")),
+    ];
+    let mut report = ScrubReport::default();
+    for_chosen(call, "scrub", &options, |found| {
+        let found: ScrubReport = serde_json::from_value(found).map_err(Failure::of)?;
+        report.sound += found.sound;
+        report.damaged.extend(found.damaged);
+        Ok(())
+    })?;
+    if report.damaged.is_empty() {
+        return Ok(());
+    }
+    match report.refused() {
+        0 => {
+            say(&report.to_string());
+            Ok(())
+        }
+        _ => Err(Failure::NodetoolFailed(report.to_string())),
+    }
+}
+
 /// Checks SSTables.
 pub fn verify(call: &Call) -> Result<(), Failure> {
     // Compat: the check of Cassandra may do harm, so scripts name the option.
@@ -128,24 +170,12 @@ pub fn verify(call: &Call) -> Result<(), Failure> {
         );
         return Err(Failure::Told);
     }
-    let (keyspace, tables) = match call.values.split_first() {
-        Some((keyspace, tables)) => {
-            check_keyspace(call, keyspace)?;
-            (Some(&**keyspace), tables)
-        }
-        None => (None, &[][..]),
-    };
     let mut report = VerifyReport::default();
-    let mut check = |table: Option<&str>| {
-        let found = call.post("verify", &[("keyspace", keyspace), ("table", table)])?;
+    for_chosen(call, "verify", &[], |found| {
         let found: VerifyReport = serde_json::from_value(found).map_err(Failure::of)?;
         report.sstables.extend(found.sstables);
         Ok(())
-    };
-    match tables.is_empty() {
-        true => check(None)?,
-        false => tables.iter().try_for_each(|table| check(Some(table)))?,
-    }
+    })?;
     match report.damaged() {
         0 => Ok(()),
         _ => Err(Failure::NodetoolFailed(report.to_string())),

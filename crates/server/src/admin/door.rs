@@ -20,9 +20,9 @@ use super::listen::{Serving, serve};
 use super::{
     Access, AccessError, Admin, AuditLogOrder, AutoCompactionOrder, BackupOrder, BackupReport, BinaryReport,
     CacheChoice, CacheOrder, CidrGroupOrder, CidrGroupsOrder, ClearOrder, CompactionOrder, DataPathsOrder,
-    GarbageOrder, IndexOrder, KeysOrder, NodeTable, RewriteOrder, RoleLogins, SSTablesOrder, SettingsOrder,
-    SnapshotOrder, StopOrder, TableChoice, TablePlace, ThresholdsOrder, ThroughputOrder, TopPartitionsOrder,
-    TraceProbabilityReport,
+    GarbageOrder, IndexOrder, KeysOrder, NodeTable, RewriteOrder, RoleLogins, SSTablesOrder, ScrubOrder,
+    SettingsOrder, SnapshotOrder, StopOrder, TableChoice, TablePlace, ThresholdsOrder, ThroughputOrder,
+    TopPartitionsOrder, TraceProbabilityReport,
 };
 
 use crate::certificate::CertificateLogins;
@@ -175,6 +175,7 @@ fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
         .route("/admin/cidr-groups", get(cidr_groups))
         .route("/admin/cidr-group", post(change_cidr_group))
         .route("/admin/stop-node", post(stop_node))
+        .route("/admin/scrub", post(scrub))
         .route("/admin/verify", post(verify))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
@@ -482,6 +483,10 @@ async fn stop_node(State(admin): Shared) -> Response {
         Ok(Json(json!({})).into_response())
     })
     .await
+}
+
+async fn scrub(State(admin): Shared, Query(order): Query<ScrubOrder>) -> Response {
+    in_thread(move || Ok(Json(admin.scrub(&order)?).into_response())).await
 }
 
 async fn verify(State(admin): Shared, Query(tables): Query<TableChoice>) -> Response {

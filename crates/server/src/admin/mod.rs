@@ -41,6 +41,7 @@
 //! | `GET /admin/cidr-groups` | `?address=a`, optional; JSON: [`CidrGroupsReport`] |
 //! | `POST /admin/cidr-group` | `?name=n&cidrs=`, `10.0.0.0/8` one per line: the group is made or changed; without addresses it is removed |
 //! | `POST /admin/stop-node` | the node stops as on SIGTERM; answered before |
+//! | `POST /admin/scrub` | `?keyspace=k&table=t&without_snapshot=true&skips_corrupted=true`, all optional; JSON: [`ScrubReport`] |
 //! | `POST /admin/verify` | `?keyspace=k&table=t`, both optional; JSON: [`VerifyReport`] |
 //! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503. They, and `GET /admin/binary`, need no token |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
@@ -101,7 +102,7 @@ pub use maintenance::{GarbageOrder, KeysOrder, ThresholdsOrder, ThresholdsReport
 pub use node::{Latencies, NodeReport};
 pub use node_tables::{NodeTable, NodeTableReport};
 pub use paths::{DataPathsOrder, DataPathsReport, SSTablesOrder, SSTablesReport};
-pub use rewrite::{RewriteOrder, VerifiedSSTable, VerifyReport};
+pub use rewrite::{DamagedSSTable, RewriteOrder, ScrubOrder, ScrubReport, VerifiedSSTable, VerifyReport};
 pub use settings::{BinaryReport, SettingsOrder, SettingsReport};
 pub use snapshots::{
     BackupOrder, BackupReport, ClearOrder, SnapshotOrder, SnapshotReport, SnapshotsReport, file_size,
@@ -280,6 +281,11 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn stop_node(&self) -> Result<(), AdminError>;
+    /// Replaces damaged SSTables by what can be read of them.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn scrub(&self, order: &ScrubOrder) -> Result<ScrubReport, AdminError>;
     /// Checks the SSTables of tables.
     ///
     /// # Errors

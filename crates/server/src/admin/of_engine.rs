@@ -1,7 +1,7 @@
 //! [`Admin`] over an engine and a server.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ use super::{
     CompactionReport, DataPathsOrder, DataPathsReport, ExportReport, GarbageOrder, ImportReport,
     ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, KeysOrder, Latencies, LeftFile,
     LoadOrder, LoadPiece, LoadReport, LogLossReport, NodeReport, NodeTable, NodeTableReport, RewriteOrder,
-    SSTablesOrder, SSTablesReport, SettingsOrder, SettingsReport, SnapshotOrder, SnapshotsReport,
-    StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats,
-    TableStatsReport, ThresholdsOrder, ThresholdsReport, ThroughputOrder, TopPartitionsOrder,
+    SSTablesOrder, SSTablesReport, ScrubOrder, ScrubReport, SettingsOrder, SettingsReport, SnapshotOrder,
+    SnapshotsReport, StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport,
+    TableStats, TableStatsReport, ThresholdsOrder, ThresholdsReport, ThroughputOrder, TopPartitionsOrder,
     TopPartitionsReport, VerifyReport,
 };
 use crate::ReloadReport;
@@ -38,6 +38,7 @@ use ilion_auth::Cidr;
 use ilion_engine::{
     CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableDetails, TableFacts,
 };
+use ilion_env::Env;
 use ilion_schema::{TableId, TableSchema};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
@@ -65,7 +66,11 @@ pub struct EngineAdmin {
     reloading: Option<Reloading>,
     loads: Loads,
     stopping: Option<Box<dyn Fn() + Send + Sync>>,
+    salvaging: Option<Salvaging>,
 }
+
+/// Writes what can be read of the SSTable with a Data.db into a directory.
+type Salvaging = Box<dyn Fn(&Arc<dyn Env>, &Path, &Path) -> Result<Vec<String>, String> + Send + Sync>;
 
 /// Reads the sources of the settings again.
 type Reloading = Box<dyn Fn() -> Result<Loaded, String> + Send + Sync>;
@@ -118,6 +123,7 @@ impl EngineAdmin {
             reloading: None,
             loads: Loads::default(),
             stopping: None,
+            salvaging: None,
         }
     }
 
@@ -129,6 +135,18 @@ impl EngineAdmin {
     ) -> Self {
         Self {
             reloading: Some(Box::new(reloading)),
+            ..self
+        }
+    }
+
+    /// With this for `nodetool scrub`.
+    #[must_use]
+    pub fn with_salvaging(
+        self,
+        salvaging: impl Fn(&Arc<dyn Env>, &Path, &Path) -> Result<Vec<String>, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            salvaging: Some(Box::new(salvaging)),
             ..self
         }
     }
@@ -602,6 +620,21 @@ impl Admin for EngineAdmin {
                 "the program that runs this node decides when it stops".to_owned(),
             )),
         }
+    }
+
+    fn scrub(&self, order: &ScrubOrder) -> Result<ScrubReport, AdminError> {
+        let Some(salvaging) = &self.salvaging else {
+            return Err(AdminError::Refused(
+                "the program that runs this node has no tools for SSTables".to_owned(),
+            ));
+        };
+        let salvage = |data: &Path, directory: &Path| salvaging(self.engine().env(), data, directory);
+        let mut report = ScrubReport::default();
+        for table in self.choose(&order.tables())? {
+            let scrubbed = self.engine().scrub(table, &order.options(), &salvage);
+            report.add(scrubbed.map_err(failed)?);
+        }
+        Ok(report)
     }
 
     fn verify(&self, tables: &TableChoice) -> Result<VerifyReport, AdminError> {

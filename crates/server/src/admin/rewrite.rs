@@ -1,8 +1,8 @@
-//! SSTables of tables in use, written anew or checked: `nodetool upgradesstables`, `recompress_sstables` and `verify`.
+//! SSTables of tables in use, written anew or checked: `nodetool upgradesstables`, `recompress_sstables`, `scrub` and `verify`.
 
 use std::fmt;
 
-use ilion_engine::{CheckedSSTable, Rewrite};
+use ilion_engine::{CheckedSSTable, Rewrite, ScrubOptions, ScrubbedSSTable};
 use serde::{Deserialize, Serialize};
 
 use super::TableChoice;
@@ -36,6 +36,111 @@ impl RewriteOrder {
             (false, true) => Rewrite::OtherCompression,
             (false, false) => Rewrite::OtherFormats,
         }
+    }
+}
+
+/// Tables whose damaged SSTables are replaced by what can be read of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct ScrubOrder {
+    /// Only tables of this keyspace.
+    keyspace: Option<String>,
+    /// Only this table; needs the keyspace.
+    table: Option<String>,
+    /// No snapshot is taken before.
+    #[serde(default)]
+    without_snapshot: bool,
+    /// Also tables of counters.
+    #[serde(default)]
+    skips_corrupted: bool,
+}
+
+impl ScrubOrder {
+    pub(super) fn tables(&self) -> TableChoice {
+        TableChoice {
+            keyspace: self.keyspace.clone(),
+            table: self.table.clone(),
+        }
+    }
+
+    pub(super) fn options(&self) -> ScrubOptions {
+        ScrubOptions {
+            without_snapshot: self.without_snapshot,
+            skips_corrupted: self.skips_corrupted,
+        }
+    }
+}
+
+/// SSTables that were scrubbed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScrubReport {
+    /// Number of those that are sound.
+    pub sound: u64,
+    /// The damaged ones.
+    pub damaged: Vec<DamagedSSTable>,
+}
+
+/// An SSTable that is or was damaged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamagedSSTable {
+    /// Path of its Data.db.
+    pub path: String,
+    /// Its damage.
+    pub damage: Vec<String>,
+    /// What was read of it.
+    pub told: Vec<String>,
+    /// What is in its place.
+    pub replaced_by: Vec<String>,
+    /// Why it is still there.
+    pub refused: Option<String>,
+}
+
+impl ScrubReport {
+    pub(super) fn add(&mut self, scrubbed: Vec<ScrubbedSSTable>) {
+        for sstable in scrubbed {
+            if sstable.damage.is_empty() {
+                self.sound += 1;
+                continue;
+            }
+            let paths = sstable.replaced_by.iter().map(|path| path.display().to_string());
+            self.damaged.push(DamagedSSTable {
+                path: sstable.path.display().to_string(),
+                damage: sstable.damage,
+                told: sstable.told,
+                replaced_by: paths.collect(),
+                refused: sstable.refused,
+            });
+        }
+    }
+
+    /// Number of SSTables that are still damaged.
+    pub fn refused(&self) -> usize {
+        self.damaged
+            .iter()
+            .filter(|sstable| sstable.refused.is_some())
+            .count()
+    }
+}
+
+impl fmt::Display for ScrubReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for sstable in &self.damaged {
+            writeln!(f, "{} was damaged:", sstable.path)?;
+            for line in sstable.damage.iter().chain(&sstable.told) {
+                writeln!(f, "  {}", line.trim_start())?;
+            }
+            match (&sstable.refused, &sstable.replaced_by[..]) {
+                (Some(reason), _) => writeln!(f, "  it is still there: {reason}")?,
+                (None, []) => writeln!(f, "  nothing could be read of it; the snapshot has it")?,
+                (None, paths) => writeln!(f, "  now there is {}", paths.join(", "))?,
+            }
+        }
+        write!(
+            f,
+            "scrub: {} SSTables, {} damaged, {} of them still",
+            self.sound + self.damaged.len() as u64,
+            self.damaged.len(),
+            self.refused()
+        )
     }
 }
 

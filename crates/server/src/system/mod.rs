@@ -258,7 +258,7 @@ pub(crate) fn register_ring(engine: &Arc<Engine>, local: &Arc<LocalNode>) {
 
 /// Registers the virtual tables about roles: what is kept of them, and how clients were compared with their groups of addresses.
 pub(crate) fn register_access(engine: &Engine, processor: &QueryProcessor) {
-    let tables: [(&str, fn(&AccessControl) -> Vec<VirtualRow>); 6] = [
+    let tables: [(&str, AccessRows); 6] = [
         ("cidr_filtering_metrics_counts", |access| {
             counts::cidr_counts(access.cidr_counts())
         }),
@@ -288,11 +288,13 @@ pub(crate) fn register_access(engine: &Engine, processor: &QueryProcessor) {
     }
 }
 
+type AccessRows = fn(&AccessControl) -> Vec<VirtualRow>;
+
 /// A table about roles. Compat: TRUNCATE of the tables of keys forgets what is kept.
 struct AccessTable {
     /// It holds the engine, which owns this table.
     access: Weak<AccessControl>,
-    rows: fn(&AccessControl) -> Vec<VirtualRow>,
+    rows: AccessRows,
     is_clearable: bool,
 }
 

@@ -3,12 +3,24 @@
 use std::sync::Arc;
 
 use ilion_env::Env;
-use ilion_schema::TableSchema;
-use ilion_types::Partitioner;
+use ilion_schema::{ClusteringOrder, TableSchema};
+use ilion_types::{KeyOrder, Partitioner};
 
 use crate::{
     ChunkReader, Component, DataScan, Descriptor, Error, Result, Statistics, Version, read_component,
 };
+
+/// Keys of hidden tables of indexes are ordered by their values, which the class of the partitioner does not tell.
+fn with_order(partitioner: Partitioner, table: &TableSchema) -> Partitioner {
+    if partitioner != Partitioner::Local {
+        return partitioner;
+    }
+    let keys: Vec<_> = table.partition_key().collect();
+    Partitioner::Ordered(match keys[..] {
+        [only] => KeyOrder::of(only.ty.clone(), only.order == ClusteringOrder::Desc),
+        _ => KeyOrder::of_composite(keys.iter().map(|key| key.ty.clone()).collect()),
+    })
+}
 
 /// What is needed to read rows.
 pub(crate) struct Opened {
@@ -36,12 +48,13 @@ impl Opened {
             None => Partitioner::default(),
         };
         let table = statistics.header.to_table("keyspace", "table");
+        let table = table.map_err(|error| Error::corrupt(&path, 0, error.to_string()))?;
         Ok(Self {
-            table: table.map_err(|error| Error::corrupt(&path, 0, error.to_string()))?,
+            partitioner: with_order(partitioner, &table),
+            table,
             data: Arc::new(ChunkReader::open(env, descriptor, None)?),
             descriptor: descriptor.clone(),
             statistics,
-            partitioner,
         })
     }
 

@@ -59,13 +59,13 @@ pub fn run(store: &Store, job: &Arc<dyn Job>, load: Load, until: &Until) -> anyh
     let before = store.reads()?;
     let begin = store.env.monotonic_nanos();
     let turns = Arc::new(Turns::new(&store.env, until));
-    let tally = match store.embedded() {
-        None => over_socket(store, job, load, &turns)?,
+    let tally = turns.with_bar(|| match store.embedded() {
+        None => over_socket(store, job, load, &turns),
         Some(database) => {
             let statement: Arc<dyn Prepared> = Arc::from(database.prepare(&job.text())?);
-            embedded(&store.env, &statement, job, load, &turns)?
+            embedded(&store.env, &statement, job, load, &turns)
         }
-    };
+    })?;
     let secs = (store.env.monotonic_nanos() - begin) as f64 / 1e9;
     tally.check()?;
     Ok(Rate::of(&tally, secs, before, store.reads()?))

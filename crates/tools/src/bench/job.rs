@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use ilion_env::Env;
 use ilion_protocol::{Response, ResultBody};
 
+use crate::bar::{Bar, while_counting};
 use crate::bench::connection::Connection;
 use crate::bench::template::Template;
 use crate::bench::work::Work;
@@ -41,7 +43,9 @@ pub enum Until {
 pub struct Turns {
     env: Arc<dyn Env>,
     next: AtomicU64,
+    first: u64,
     limit: u64,
+    began_nanos: u64,
     deadline_nanos: u64,
 }
 
@@ -60,9 +64,23 @@ impl Turns {
         Self {
             env: Arc::clone(env),
             next: AtomicU64::new(numbers.start),
+            first: numbers.start,
             limit: numbers.end,
+            began_nanos: env.monotonic_nanos(),
             deadline_nanos,
         }
+    }
+
+    /// Works with a bar that shows how far the turns are.
+    pub fn with_bar<T>(&self, work: impl FnOnce() -> T) -> T {
+        if self.deadline_nanos == u64::MAX {
+            let done = || self.next.load(Ordering::Relaxed).saturating_sub(self.first);
+            return while_counting("bench", self.limit - self.first, done, work);
+        }
+        let millis_since = |nanos: u64| nanos.saturating_sub(self.began_nanos) / 1_000_000;
+        let bar = Bar::of_milliseconds("bench", millis_since(self.deadline_nanos));
+        let look = |bar: &Bar| bar.at(millis_since(self.env.monotonic_nanos()));
+        bar.during(Duration::from_millis(250), look, work)
     }
 
     /// The number of the next operation; `None` at the end.

@@ -60,13 +60,19 @@ fn measure(env: &Arc<dyn Env>, plan: &Arc<Plan>, args: &BenchArgs) -> anyhow::Re
 }
 
 fn run_phase(env: &Arc<dyn Env>, plan: &Arc<Plan>, phase: &Arc<Phase>) -> anyhow::Result<Tally> {
-    run_clients(env, &plan.crowd, &|connection| {
+    let label = match plan.workload {
+        Workload::Write => "write",
+        Workload::Read => "read",
+        Workload::Scan => "scan",
+    };
+    let make = |connection: &mut Connection| {
         Ok(match plan.workload {
             Workload::Write => Box::new(Writes::new(plan, phase, connection)?) as Box<dyn Work + Send>,
             Workload::Read => Box::new(Reads::new(plan, phase, connection)?),
             Workload::Scan => Box::new(Scan::new(plan, phase, connection)?),
         })
-    })
+    };
+    phase.with_bar(label, || run_clients(env, &plan.crowd, &make))
 }
 
 /// Creates keyspace and table as cassandra-stress does, if they do not exist.

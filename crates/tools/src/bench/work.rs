@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ilion_protocol::Response;
 
+use crate::bar::while_counting;
 use crate::bench::connection::Target;
 use crate::bench::dataset::{COLUMN_COUNT, Dataset};
 use crate::bench::settings::{BenchArgs, Workload, create_keyspace};
@@ -126,6 +127,11 @@ impl Phase {
             next: AtomicU64::new(0),
             limit: count.saturating_mul(each),
         }
+    }
+
+    /// Works with a bar that shows how far the phase is.
+    pub fn with_bar<T>(&self, label: &str, work: impl FnOnce() -> T) -> T {
+        while_counting(label, self.limit, || self.next.load(Ordering::Relaxed), work)
     }
 
     /// The number of the next operation (scan: of the next range).

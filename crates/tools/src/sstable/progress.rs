@@ -1,55 +1,45 @@
-//! A progress bar: one line on stderr that is overwritten, if stderr is a terminal.
+//! The progress of the work on an SSTable.
 
-use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ilion_compaction::Watch;
 use ilion_rows::ReadError;
+use parking_lot::Mutex;
+
+use crate::bar::Bar;
 
 /// Smaller runs have no bar.
 const SHOWN_FROM_BYTES: u64 = 16 << 20;
-const BAR_WIDTH: usize = 30;
 
 /// A bar for the bytes that are done.
 pub(super) struct Progress {
-    label: String,
-    total_bytes: u64,
     done_bytes: u64,
-    /// The shown progress in thousandths; `None` without a bar.
-    shown: Option<u64>,
+    bar: Option<Bar>,
 }
 
 impl Progress {
     /// A bar for work on `total_bytes`.
-    pub(super) fn new(label: impl Into<String>, total_bytes: u64) -> Self {
-        let is_shown = total_bytes >= SHOWN_FROM_BYTES && io::stderr().is_terminal();
+    pub(super) fn new(label: impl AsRef<str>, total_bytes: u64) -> Self {
+        let is_shown = total_bytes >= SHOWN_FROM_BYTES;
         Self {
-            label: label.into(),
-            total_bytes,
             done_bytes: 0,
-            shown: is_shown.then_some(u64::MAX),
+            bar: is_shown.then(|| Bar::of_bytes(label.as_ref(), total_bytes)),
+        }
+    }
+
+    /// No bar: nobody looks.
+    pub(super) fn none() -> Self {
+        Self {
+            done_bytes: 0,
+            bar: None,
         }
     }
 
     /// So many bytes are done.
     pub(super) fn at(&mut self, done_bytes: u64) {
         self.done_bytes = done_bytes;
-        let Some(shown) = &mut self.shown else {
-            return;
-        };
-        let thousandths = done_bytes.min(self.total_bytes).saturating_mul(1000) / self.total_bytes.max(1);
-        if *shown != thousandths {
-            *shown = thousandths;
-            // A failure to draw the bar does not matter.
-            let _ = io::stderr().write_all(bar(&self.label, thousandths).as_bytes());
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.shown.is_some() {
-            let _ = io::stderr().write_all(b"\r\x1b[K");
+        if let Some(bar) = &self.bar {
+            bar.at(done_bytes);
         }
     }
 }
@@ -66,34 +56,9 @@ impl SharedProgress {
 
 impl Watch for SharedProgress {
     fn look(&mut self, bytes: u64) -> Result<(), ReadError> {
-        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut progress = self.0.lock();
         let done_bytes = progress.done_bytes.saturating_add(bytes);
         progress.at(done_bytes);
         Ok(())
-    }
-}
-
-fn bar(label: &str, thousandths: u64) -> String {
-    let full = usize::try_from(thousandths).unwrap_or(1000) * BAR_WIDTH / 1000;
-    format!(
-        "\r{label} [{}{}] {}.{} %\x1b[K",
-        "#".repeat(full),
-        "-".repeat(BAR_WIDTH - full),
-        thousandths / 10,
-        thousandths % 10
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bar;
-
-    #[test]
-    fn bars_fill_up() {
-        assert_eq!(bar("dump", 0), format!("\rdump [{}] 0.0 %\x1b[K", "-".repeat(30)));
-        assert_eq!(
-            bar("dump", 1000),
-            format!("\rdump [{}] 100.0 %\x1b[K", "#".repeat(30))
-        );
     }
 }

@@ -9,12 +9,13 @@ mod entries;
 mod rows;
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use ilion_env::Env;
 use ilion_rows::{ClusteringComparator, DecoratedKey, PartitionHead};
-use ilion_sstable::{DataScan, Error, IndexedPartition};
+use ilion_sstable::{DataScan, Descriptor, Error, IndexedPartition};
 
 use super::ScrubArguments;
 use super::keys::print_key;
@@ -31,7 +32,8 @@ pub(super) fn run(env: &Arc<dyn Env>, arguments: &ScrubArguments, out: &mut dyn 
     let mut unreadable = 0;
     for input in &inputs {
         let damaged = Damaged::open(env.as_ref(), input, out)?;
-        let scrub = Scrub::new(env.as_ref(), &damaged, out)?;
+        let progress = Progress::new("scrub", damaged.data.data_length());
+        let scrub = Scrub::new(env.as_ref(), &damaged, progress, out)?;
         unreadable += usize::from(!scrub.run(&mut directory)?);
     }
     if unreadable > 0 {
@@ -42,6 +44,23 @@ pub(super) fn run(env: &Arc<dyn Env>, arguments: &ScrubArguments, out: &mut dyn 
         );
     }
     Ok(())
+}
+
+/// Writes the readable rows of the SSTable with this Data.db as new ones into a directory. Returns what the command would print.
+///
+/// # Errors
+/// The files cannot be opened at all, or the new ones cannot be written.
+pub fn salvage(env: &Arc<dyn Env>, data: &Path, directory: &Path) -> anyhow::Result<Vec<String>> {
+    let (input, _) =
+        Descriptor::from_path(data).with_context(|| format!("{}: no SSTable", data.display()))?;
+    let input = &input;
+    let mut directory = OutputDirectory::open(env, directory, std::slice::from_ref(input))?;
+    let mut out = Vec::new();
+    let damaged = Damaged::open(env.as_ref(), input, &mut out)?;
+    // In a node: its stderr is the log.
+    Scrub::new(env.as_ref(), &damaged, Progress::none(), &mut out)?.run(&mut directory)?;
+    let text = String::from_utf8_lossy(&out);
+    Ok(text.lines().map(str::to_owned).collect())
 }
 
 /// Where a partition ends.
@@ -69,7 +88,12 @@ struct Scrub<'a> {
 }
 
 impl<'a> Scrub<'a> {
-    fn new(env: &dyn Env, damaged: &'a Damaged, out: &'a mut dyn Write) -> anyhow::Result<Self> {
+    fn new(
+        env: &dyn Env,
+        damaged: &'a Damaged,
+        progress: Progress,
+        out: &'a mut dyn Write,
+    ) -> anyhow::Result<Self> {
         let entries = Entries::open(env, damaged);
         if let Some(reason) = entries.trouble() {
             writeln!(out, "{}: the index is damaged, too: {reason}", damaged.descriptor)?;
@@ -78,7 +102,7 @@ impl<'a> Scrub<'a> {
             scan: damaged.scan()?,
             entries,
             comparator: ClusteringComparator::of(&damaged.schema.table),
-            progress: Progress::new("scrub", damaged.data.data_length()),
+            progress,
             damaged,
             out,
             last_key: None,

@@ -160,6 +160,18 @@ pub const FILES: &[Verb] = &[
         files::repair,
         "Tells that nothing is to be repaired: one node has the data.",
     ),
+    own(
+        "scrub",
+        &[
+            flag("-ns", "--no-snapshot"),
+            flag("-s", "--skip-corrupted"),
+            flag("-n", "--no-validate"),
+            valued("-j", "--jobs", "jobs"),
+        ],
+        &["keyspace?", "tables*"],
+        files::scrub,
+        "Replaces damaged SSTables by what can be read of them, after a snapshot. Sound ones stay as they are.",
+    ),
     is("snapshot", &["snapshot"], "Takes snapshots."),
     is("stop", &["stop"], "Stops compactions."),
     own(

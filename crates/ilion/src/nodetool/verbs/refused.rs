@@ -66,10 +66,6 @@ pub const REFUSED: &[Verb] = &[
     ),
     refused("resetlocalschema", "there is one node"),
     refused("resumehandoff", "there are no hints, since there is one node"),
-    refused(
-        "scrub",
-        "stop the node and use ilion sstable scrub; verify finds damage while it runs",
-    ),
     refused("setautorepairconfig", "one node has nothing to repair"),
     refused(
         "setbatchlogreplaythrottle",

@@ -1,0 +1,179 @@
+//! Scrub of a table in use: a damaged SSTable is replaced by what can be read of it, in one step.
+//!
+//! The one who calls reads the damaged files ([`Salvage`]) and writes new SSTables into a directory of their own. The engine checks
+//! these as an import does, and swaps them for the damaged one under a transaction log: a crash leaves the one or the other. Before,
+//! it takes a snapshot. Sound SSTables stay as they are. The new SSTables cover nothing of the commit log: what it still has of lost
+//! rows comes back at the next start.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ilion_compaction::{Choice, Output};
+use ilion_schema::TableId;
+use ilion_sstable::{Component, Transaction, TransactionKind, verify::verify};
+
+use crate::compact::{Inputs, Pause};
+use crate::import::{ImportSource, Sound, check, sstables_in};
+use crate::load::ScratchDirectory;
+use crate::shared::Shared;
+use crate::table_store::TableStore;
+use crate::tasks::TaskChoice;
+use crate::work::Work;
+use crate::{Engine, Error, Result, SnapshotMemtables, SnapshotOrder};
+
+/// Writes what can be read of the SSTable with this Data.db as new ones into a directory, which it creates. Returns what it has to say, a line
+/// each.
+pub type Salvage<'s> = &'s dyn Fn(&Path, &Path) -> std::result::Result<Vec<String>, String>;
+
+/// How a table is scrubbed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScrubOptions {
+    /// Takes no snapshot before.
+    pub without_snapshot: bool,
+    /// Also of a table of counters, whose counts are too low without the lost partitions.
+    pub skips_corrupted: bool,
+}
+
+/// What became of an SSTable. Paths are those of Data.db.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScrubbedSSTable {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its damage; empty if it is sound.
+    pub damage: Vec<String>,
+    /// What was read of it.
+    pub told: Vec<String>,
+    /// What is in its place; empty if nothing could be read, or if it is still there.
+    pub replaced_by: Vec<PathBuf>,
+    /// Why it is still there.
+    pub refused: Option<String>,
+}
+
+impl Engine {
+    /// Scrubs the damaged SSTables of a table.
+    ///
+    /// # Errors
+    /// The table does not exist, or the operating system refused. SSTables so far are scrubbed.
+    pub fn scrub(
+        &self,
+        table: TableId,
+        options: &ScrubOptions,
+        salvage: Salvage<'_>,
+    ) -> Result<Vec<ScrubbedSSTable>> {
+        let shared = &self.shared;
+        shared.check_writable()?;
+        let store = self.usable_store(table)?;
+        let mut scrubbed = Vec::new();
+        let mut has_snapshot = false;
+        for live in &store.view().sstables {
+            let descriptor = live.descriptor();
+            let found = verify(&*shared.env, descriptor, &mut |_| ())?;
+            let mut one = ScrubbedSSTable {
+                path: descriptor.path(&Component::Data),
+                damage: found.findings.kept().iter().map(ToString::to_string).collect(),
+                ..ScrubbedSSTable::default()
+            };
+            if one.damage.is_empty() {
+                scrubbed.push(one);
+                continue;
+            }
+            if store.schema().is_counter() && !options.skips_corrupted {
+                // Compat: `Scrubber` refuses, too.
+                one.refused =
+                    Some("counts would be too low without what is lost of it: -s accepts that".to_owned());
+                scrubbed.push(one);
+                continue;
+            }
+            if !options.without_snapshot && !std::mem::replace(&mut has_snapshot, true) {
+                self.snapshot(&SnapshotOrder {
+                    // Compat: the tag of `ColumnFamilyStore.scrub`.
+                    tag: format!("pre-scrub-{}", shared.env.now_micros() / 1000),
+                    tables: vec![table],
+                    ttl_secs: None,
+                    memtables: SnapshotMemtables::LeftOut,
+                })?;
+            }
+            let directory = ScratchDirectory::new(shared);
+            match salvage(&one.path, directory.path()) {
+                Err(reason) => one.refused = Some(reason),
+                Ok(told) => {
+                    one.told = told;
+                    match shared.replace(&store, &one.path, directory.path(), options)? {
+                        Ok(replaced_by) => one.replaced_by = replaced_by,
+                        Err(reason) => one.refused = Some(reason),
+                    }
+                }
+            }
+            scrubbed.push(one);
+        }
+        shared.background.send(Work::Compact(store));
+        shared.ask_for_token_maps();
+        Ok(scrubbed)
+    }
+}
+
+impl Shared {
+    /// Replaces an SSTable by those of a directory, or tells why it stays.
+    fn replace(
+        &self,
+        store: &Arc<TableStore>,
+        old: &Path,
+        directory: &Path,
+        options: &ScrubOptions,
+    ) -> Result<std::result::Result<Vec<PathBuf>, String>> {
+        let mut sound = Vec::new();
+        if self.env.exists(directory) {
+            for descriptor in sstables_in(self, directory)? {
+                match check(self, &store.schema(), &descriptor)? {
+                    Ok(statistics) => sound.push(Sound {
+                        descriptor,
+                        statistics,
+                    }),
+                    Err(reason) => return Ok(Err(format!("what was read of it is damaged, too: {reason}"))),
+                }
+            }
+        }
+        if sound.is_empty() && options.without_snapshot {
+            return Ok(Err(
+                "nothing can be read of it, and without a snapshot nothing of it would be left".to_owned(),
+            ));
+        }
+        // As a compaction on request: running compactions of the table end first.
+        let _turn = store.manual.lock();
+        let _pause = Pause::begin(store);
+        let of_table = TaskChoice::OfTable(store.id);
+        self.tasks.stop(of_table);
+        self.pacer.wake();
+        self.tasks.wait_until_ended(of_table);
+        let choice = Choice {
+            inputs: vec![old.to_path_buf()],
+            expired: Vec::new(),
+            output: Output::Whole,
+            level: 0,
+        };
+        let Some(inputs) = Inputs::acquire(store, &choice) else {
+            return Ok(Err("it was replaced meanwhile; scrub the table again".to_owned()));
+        };
+        let mut transaction =
+            Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Compaction)?;
+        let linked = self.link_sound(store, &sound, ImportSource::Moved, &mut transaction);
+        let written = match linked {
+            Ok(written) => written,
+            Err(error) => {
+                self.abort(transaction);
+                return Err(error);
+            }
+        };
+        let swapped = self.swap(&inputs, transaction, &written, &store.indexes())?;
+        self.forget_cached_table(store.id);
+        self.note_debt(store);
+        match swapped {
+            Some(_) => {
+                tracing::warn!(sstable = %old.display(), by = written.len(), "a damaged SSTable was replaced by what can be read of it");
+                let paths = written.iter().map(|written| written.path(&Component::Data));
+                Ok(Ok(paths.collect()))
+            }
+            None => Err(Error::Refused("the table was emptied meanwhile".to_owned())),
+        }
+    }
+}
