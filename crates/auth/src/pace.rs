@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use crate::Standing;
+
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
@@ -25,6 +27,12 @@ struct Failures {
     next_nanos: u64,
 }
 
+impl Failures {
+    fn are_forgotten(&self, now_nanos: u64) -> bool {
+        now_nanos.saturating_sub(self.last_nanos) > nanos(FORGOTTEN_AFTER)
+    }
+}
+
 /// The addresses with failed logins.
 #[derive(Debug, Default)]
 pub struct LoginPace {
@@ -37,7 +45,7 @@ impl LoginPace {
         let Some(failures) = self.failures.get_mut(&network_of(address)) else {
             return Duration::ZERO;
         };
-        if now_nanos.saturating_sub(failures.last_nanos) > nanos(FORGOTTEN_AFTER) {
+        if failures.are_forgotten(now_nanos) {
             self.failures.remove(&network_of(address));
             return Duration::ZERO;
         }
@@ -47,6 +55,14 @@ impl LoginPace {
             .min(now_nanos + nanos(WAIT_MAX));
         failures.next_nanos = starts + nanos(wait_after(failures.count));
         Duration::from_nanos(starts - now_nanos)
+    }
+
+    /// Whether an address has failed logins that are not forgotten.
+    pub fn standing(&self, address: IpAddr, now_nanos: u64) -> Standing {
+        match self.failures.get(&network_of(address)) {
+            Some(failures) if !failures.are_forgotten(now_nanos) => Standing::Bad,
+            _ => Standing::Good,
+        }
     }
 
     /// Notes a failed login.
@@ -60,7 +76,7 @@ impl LoginPace {
             last_nanos: now_nanos,
             next_nanos: now_nanos,
         });
-        if now_nanos.saturating_sub(failures.last_nanos) > nanos(FORGOTTEN_AFTER) {
+        if failures.are_forgotten(now_nanos) {
             failures.count = 0;
         }
         failures.count = failures.count.saturating_add(1);
@@ -82,7 +98,7 @@ impl LoginPace {
 }
 
 /// The address that failures are counted for: of IPv6 the network of 64 bits, which one client has for itself.
-fn network_of(address: IpAddr) -> IpAddr {
+pub(crate) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::from((u128::from(address) >> 64 << 64).to_be_bytes()),
         address => address,
@@ -121,6 +137,9 @@ mod tests {
         }
         assert_eq!(waits, [0, 100, 200, 400, 800, 1600, 3200, 5000]);
         assert_eq!(pace.wait(address(2), now), Duration::ZERO);
+        assert_eq!(pace.standing(address(1), now + 60 * SECOND), Standing::Bad);
+        assert_eq!(pace.standing(address(1), now + 61 * SECOND), Standing::Good);
+        assert_eq!(pace.standing(address(2), now), Standing::Good);
         assert_eq!(pace.wait(address(1), now + 61 * SECOND), Duration::ZERO);
     }
 

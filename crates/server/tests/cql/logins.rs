@@ -17,7 +17,7 @@ use ilion_server::LoginCheck;
 use crate::client::{Client, credentials, error_of, query, rows_of};
 use crate::double::{Setup, start_with_logins};
 
-/// Takes the password `right`; `wait` as well, after a message; panics at `panic`.
+/// Recognises the password `known`. Takes `right` after a check; `wait` as well, after a message; panics at `panic`.
 struct Checks {
     begun: AtomicUsize,
     gate: Receiver<()>,
@@ -26,6 +26,10 @@ struct Checks {
 impl LoginCheck for Checks {
     fn requires_login(&self) -> bool {
         true
+    }
+
+    fn recognise(&self, role: &str, password: &str, _: IpAddr) -> Result<Option<Arc<Login>>, Error> {
+        Ok((password == "known").then(|| Arc::new(Login::new(role))))
     }
 
     fn log_in(&self, role: &str, password: &str, _: IpAddr) -> Result<Arc<Login>, Error> {
@@ -56,7 +60,7 @@ fn start() -> Door {
         begun: AtomicUsize::new(0),
         gate: receiver,
     });
-    let setup = start_with_logins(|options| options.login_threads = 2, checks.clone());
+    let setup = start_with_logins(|options| options.login_threads = 3, checks.clone());
     Door { setup, checks, gate }
 }
 
@@ -170,7 +174,7 @@ fn of_two_logins_at_once_only_the_first_counts() {
 }
 
 #[test]
-fn logins_that_take_long_stop_no_statement() {
+fn logins_that_take_long_stop_no_statement_and_no_known_password() {
     let door = start();
     let mut ready = door.connect(Version::V5);
     ready.ask(credentials("bob", "right"));
@@ -178,11 +182,19 @@ fn logins_that_take_long_stop_no_statement() {
     for client in &mut storm {
         client.send(1, credentials("slow", "wait"));
     }
-    // Both threads check, the others wait.
+    // Two threads check, the other logins wait.
     door.wait_until_begun(1 + 2);
     for _ in 0..100 {
         works(&mut ready);
     }
+    assert_eq!(door.checks.begun.load(SeqCst), 1 + 2);
+    // A password that was right before waits for none of them.
+    let mut known = door.connect(Version::V5);
+    assert_eq!(
+        known.ask(credentials("bob", "known")),
+        Response::AuthSuccess(None)
+    );
+    works(&mut known);
     assert_eq!(door.checks.begun.load(SeqCst), 1 + 2);
     for _ in &storm {
         door.gate.send(()).unwrap();
