@@ -159,10 +159,13 @@ def phase(name, node, port, options, count, kind=None, cold=None):
             if who is None:
                 continue
             asked = time.monotonic()
-            client = Client(port)
-            outcome = client.log_in(*who)
+            try:
+                client = Client(port)
+                outcome = client.log_in(*who)
+                client.close()
+            except OSError as error:
+                outcome = str(error)
             times[which].append((round(time.monotonic() - asked, 2), outcome))
-            client.close()
         time.sleep(0.7)
     secs = time.monotonic() - begun
     rate = (count.value - reads) / secs

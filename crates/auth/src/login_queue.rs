@@ -1,7 +1,7 @@
 //! Logins that wait until their passwords are checked: [`LoginQueue`].
 //!
-//! Networks take turns, so one with many logins keeps no other one from its turn; those without failed logins come first. A login that
-//! has waited for [`PATIENCE`] is given up: its client would not wait for the answer, so the check would be in vain.
+//! Networks take turns, so one with many logins keeps no other one from its turn. Those from which somebody has logged in lately come first,
+//! those with failed logins last ([`Standing`]). A login that has waited for [`PATIENCE`] is given up: its client would not wait for the answer, so the check would be in vain.
 //!
 //! Pure: times are given by the caller, as nanoseconds of a clock that never steps back.
 
@@ -16,20 +16,23 @@ const WAITING_MAX: usize = 1024;
 /// How long a login waits. Drivers give up after five seconds.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Whether an address had failed logins lately.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is known of an address. The first ones come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// It had none.
+    /// It had right logins.
     Good,
-    /// It had some.
+    /// It had none.
+    Unknown,
+    /// It had failed logins lately.
     Bad,
 }
+
+const STANDINGS: usize = Standing::Bad as usize + 1;
 
 /// Logins that wait.
 #[derive(Debug)]
 pub struct LoginQueue<T> {
-    good: Turns<T>,
-    bad: Turns<T>,
+    by_standing: [Turns<T>; STANDINGS],
     /// No login is to be given up before.
     next_late_nanos: u64,
 }
@@ -51,49 +54,49 @@ struct Waiting<T> {
 impl<T> Default for LoginQueue<T> {
     fn default() -> Self {
         Self {
-            good: Turns::default(),
-            bad: Turns::default(),
+            by_standing: Default::default(),
             next_late_nanos: u64::MAX,
         }
     }
 }
 
 impl<T> LoginQueue<T> {
-    /// Adds a login. Returns the one that finds no place: this one, or a later one of a network with more logins or failed ones.
+    /// Adds a login. Returns the one that finds no place: this one, or a later one of a network with more logins or a worse standing.
     pub fn push(&mut self, from: IpAddr, standing: Standing, login: T, now_nanos: u64) -> Option<T> {
         let late_nanos = now_nanos.saturating_add(PATIENCE.as_nanos() as u64);
         self.next_late_nanos = self.next_late_nanos.min(late_nanos);
-        let turns = match standing {
-            Standing::Good => &mut self.good,
-            Standing::Bad => &mut self.bad,
-        };
-        turns.push(network_of(from), Waiting { login, late_nanos });
-        if self.good.count + self.bad.count <= WAITING_MAX {
+        self.by_standing[standing as usize].push(network_of(from), Waiting { login, late_nanos });
+        if self.count() <= WAITING_MAX {
             return None;
         }
-        self.bad.pop_of_longest().or_else(|| self.good.pop_of_longest())
+        self.by_standing.iter_mut().rev().find_map(Turns::pop_of_longest)
     }
 
     /// The login whose turn it is.
     pub fn pop(&mut self) -> Option<T> {
-        self.good.pop().or_else(|| self.bad.pop())
+        self.by_standing.iter_mut().find_map(Turns::pop)
     }
 
     /// Removes the logins that have waited for too long.
     pub fn take_late(&mut self, now_nanos: u64) -> Vec<T> {
         let mut late = Vec::new();
         if now_nanos >= self.next_late_nanos {
-            self.good.take_late(now_nanos, &mut late);
-            self.bad.take_late(now_nanos, &mut late);
-            self.next_late_nanos = self.good.next_late_nanos().min(self.bad.next_late_nanos());
+            for turns in &mut self.by_standing {
+                turns.take_late(now_nanos, &mut late);
+            }
+            let next = self.by_standing.iter().map(Turns::next_late_nanos);
+            self.next_late_nanos = next.min().unwrap_or(u64::MAX);
         }
         late
     }
 
     /// How long no login has waited for too long; `None` if none waits.
     pub fn time_to_late(&self, now_nanos: u64) -> Option<Duration> {
-        let is_empty = self.good.count + self.bad.count == 0;
-        (!is_empty).then(|| Duration::from_nanos(self.next_late_nanos.saturating_sub(now_nanos)))
+        (self.count() > 0).then(|| Duration::from_nanos(self.next_late_nanos.saturating_sub(now_nanos)))
+    }
+
+    fn count(&self) -> usize {
+        self.by_standing.iter().map(|turns| turns.count).sum()
     }
 }
 
@@ -178,10 +181,11 @@ mod tests {
     }
 
     #[test]
-    fn networks_take_turns_and_those_without_failures_come_first() {
+    fn networks_take_turns_and_those_of_better_standing_come_first() {
         let mut queue = LoginQueue::default();
         for (last, standing, login) in [
             (9, Standing::Bad, "bad 1"),
+            (8, Standing::Unknown, "unknown 1"),
             (1, Standing::Good, "a1"),
             (1, Standing::Good, "a2"),
             (1, Standing::Good, "a3"),
@@ -191,7 +195,8 @@ mod tests {
         ] {
             assert_eq!(queue.push(address(last), standing, login, 0), None);
         }
-        assert_eq!(all(&mut queue), ["a1", "b1", "c1", "a2", "b2", "a3", "bad 1"]);
+        let order = ["a1", "b1", "c1", "a2", "b2", "a3", "unknown 1", "bad 1"];
+        assert_eq!(all(&mut queue), order);
         assert_eq!(queue.time_to_late(0), None);
     }
 
@@ -248,10 +253,7 @@ mod tests {
         for login in 0..left.len() {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let draw = random >> 33;
-            let standing = match draw % 3 {
-                0 => Standing::Bad,
-                _ => Standing::Good,
-            };
+            let standing = [Standing::Good, Standing::Unknown, Standing::Bad][(draw % 3) as usize];
             let now = login as u64 * 5_000_000;
             let refused = queue.push(address((draw % 40) as u16), standing, login, now);
             let popped = draw.is_multiple_of(5).then(|| queue.pop()).flatten();
@@ -259,13 +261,13 @@ mod tests {
             for login in refused.into_iter().chain(popped).chain(late) {
                 left[login] += 1;
             }
-            assert!(queue.good.count + queue.bad.count <= WAITING_MAX);
+            assert!(queue.count() <= WAITING_MAX);
         }
         for login in all(&mut queue) {
             left[login] += 1;
         }
         assert!(left.iter().all(|count| *count == 1));
-        assert_eq!(queue.good.count + queue.bad.count, 0);
-        assert!(queue.good.order.is_empty() && queue.bad.order.is_empty());
+        assert_eq!(queue.count(), 0);
+        assert!(queue.by_standing.iter().all(|turns| turns.order.is_empty()));
     }
 }

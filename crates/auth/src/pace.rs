@@ -16,7 +16,10 @@ use crate::Standing;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
-/// Most addresses that are remembered. When there are more, the one whose last failure is oldest is forgotten.
+/// How long a right login speaks for its address.
+const KNOWN_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// Most addresses with failures that are remembered, and as many with right logins. When there are more, the one whose last login is oldest
+/// is forgotten.
 const ADDRESSES_MAX: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +36,12 @@ impl Failures {
     }
 }
 
-/// The addresses with failed logins.
+/// The addresses with failed logins, and those with right ones.
 #[derive(Debug, Default)]
 pub struct LoginPace {
     failures: HashMap<IpAddr, Failures>,
+    /// When each address had a right login last.
+    right_nanos: HashMap<IpAddr, u64>,
 }
 
 impl LoginPace {
@@ -57,12 +62,26 @@ impl LoginPace {
         Duration::from_nanos(starts - now_nanos)
     }
 
-    /// Whether an address has failed logins that are not forgotten.
+    /// What is known of an address. A failed login counts more than a right one.
     pub fn standing(&self, address: IpAddr, now_nanos: u64) -> Standing {
-        match self.failures.get(&network_of(address)) {
-            Some(failures) if !failures.are_forgotten(now_nanos) => Standing::Bad,
-            _ => Standing::Good,
+        let address = network_of(address);
+        match (self.failures.get(&address), self.right_nanos.get(&address)) {
+            (Some(failures), _) if !failures.are_forgotten(now_nanos) => Standing::Bad,
+            (_, Some(right)) if now_nanos.saturating_sub(*right) <= nanos(KNOWN_FOR) => Standing::Good,
+            _ => Standing::Unknown,
         }
+    }
+
+    /// Notes a right login.
+    pub fn succeeded(&mut self, address: IpAddr, now_nanos: u64) {
+        let address = network_of(address);
+        if self.right_nanos.len() >= ADDRESSES_MAX && !self.right_nanos.contains_key(&address) {
+            let oldest = self.right_nanos.iter().min_by_key(|(_, right)| **right);
+            if let Some(oldest) = oldest.map(|(address, _)| *address) {
+                self.right_nanos.remove(&oldest);
+            }
+        }
+        self.right_nanos.insert(address, now_nanos);
     }
 
     /// Notes a failed login.
@@ -138,9 +157,25 @@ mod tests {
         assert_eq!(waits, [0, 100, 200, 400, 800, 1600, 3200, 5000]);
         assert_eq!(pace.wait(address(2), now), Duration::ZERO);
         assert_eq!(pace.standing(address(1), now + 60 * SECOND), Standing::Bad);
-        assert_eq!(pace.standing(address(1), now + 61 * SECOND), Standing::Good);
-        assert_eq!(pace.standing(address(2), now), Standing::Good);
+        assert_eq!(pace.standing(address(1), now + 61 * SECOND), Standing::Unknown);
+        assert_eq!(pace.standing(address(2), now), Standing::Unknown);
         assert_eq!(pace.wait(address(1), now + 61 * SECOND), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_right_login_speaks_for_its_address_unless_others_fail() {
+        let mut pace = LoginPace::default();
+        pace.succeeded(address(1), SECOND);
+        assert_eq!(pace.standing(address(1), SECOND), Standing::Good);
+        pace.failed(address(1), 2 * SECOND);
+        pace.succeeded(address(1), 3 * SECOND);
+        assert_eq!(pace.standing(address(1), 3 * SECOND), Standing::Bad);
+        assert_eq!(pace.standing(address(1), 63 * SECOND), Standing::Good);
+        assert_eq!(pace.standing(address(1), 100_000 * SECOND), Standing::Unknown);
+        for count in 0..ADDRESSES_MAX as u32 + 100 {
+            pace.succeeded(IpAddr::from(count.to_be_bytes()), u64::from(count));
+        }
+        assert_eq!(pace.right_nanos.len(), ADDRESSES_MAX);
     }
 
     #[test]

@@ -386,6 +386,9 @@ impl Logins {
         match &outcome {
             Ok(login) => {
                 self.metrics.logins.inc();
+                self.pace
+                    .lock()
+                    .succeeded(attempt.from.ip(), self.clock.monotonic_nanos());
                 self.auditor.logged_in(attempt.from, &login.role);
             }
             Err(error @ Error::BadCredentials(_)) => {
