@@ -80,6 +80,11 @@ impl Certificates {
     pub fn reload(&self) -> Result<(), TlsError> {
         self.0.as_ref().map_or(Ok(()), |encryption| encryption.reload())
     }
+
+    /// Warns of the node's certificate if it has ended or will soon.
+    pub fn warning(&self) -> Option<String> {
+        self.0.as_ref()?.warning()
+    }
 }
 
 /// A running CQL server.
