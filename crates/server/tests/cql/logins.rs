@@ -344,3 +344,76 @@ fn requests_in_any_order_get_nothing_without_a_login() {
     }
     assert!(with_login > 10 && without > 10, "{with_login} {without}");
 }
+
+/// Where a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    New,
+    MustLogIn,
+    Ready,
+}
+
+/// What a request is answered with, and where the session is then.
+fn expected(stage: Stage, request: &Request) -> (&'static str, Stage) {
+    let is_login = *request == credentials("bob", "right");
+    match (stage, request) {
+        (Stage::New | Stage::Ready, Request::Options) => ("supported", stage),
+        (Stage::New, Request::Startup(_)) => ("authenticate", Stage::MustLogIn),
+        (Stage::MustLogIn, Request::AuthResponse(_)) if is_login => ("success", Stage::Ready),
+        (Stage::MustLogIn, Request::AuthResponse(_)) => ("bad credentials", stage),
+        (Stage::Ready, Request::Query(_)) => ("result", stage),
+        (Stage::Ready, Request::Prepare(_)) => ("of a statement", stage),
+        (Stage::Ready, Request::Register(_)) => ("ready", stage),
+        _ => ("protocol error", stage),
+    }
+}
+
+fn kind(response: &Response, request: &Request) -> &'static str {
+    match response {
+        Response::Supported(_) => "supported",
+        Response::Authenticate(_) => "authenticate",
+        Response::AuthSuccess(_) => "success",
+        Response::Ready => "ready",
+        Response::Error(error) if error.detail == ErrorDetail::Protocol => "protocol error",
+        Response::Error(error) if error.detail == ErrorDetail::BadCredentials => "bad credentials",
+        _ if matches!(request, Request::Prepare(_)) => "of a statement",
+        Response::Result(_) => "result",
+        _ => "something else",
+    }
+}
+
+/// Each request is answered as the stage of its session says, and no statement is executed before a login. Prints its seed; `SEED=n` runs
+/// another one.
+#[test]
+fn sessions_go_through_their_stages_whatever_is_asked() {
+    let seed = std::env::var("SEED").map_or(7, |seed| seed.parse().unwrap());
+    println!("SEED={seed}");
+    let mut random = Random(Seeded::new(seed));
+    let door = start();
+    let mut ends = [0; 3];
+    for round in 0..150 {
+        let version = Version::SUPPORTED[round % Version::SUPPORTED.len()];
+        let mut client = Client::connect(door.setup.server.address(), version);
+        let mut stage = Stage::New;
+        for _ in 0..=random.below(12) {
+            let request = random.request();
+            let begun = door.setup.double.begun.load(SeqCst);
+            let (answer, next) = expected(stage, &request);
+            let response = match &request {
+                Request::Startup(startup) if stage == Stage::New => client.start(startup.clone()),
+                request => client.ask(request.clone()),
+            };
+            assert_eq!(
+                kind(&response, &request),
+                answer,
+                "{version} {stage:?}: {request:?}"
+            );
+            if stage != Stage::Ready {
+                assert_eq!(door.setup.double.begun.load(SeqCst), begun);
+            }
+            stage = next;
+        }
+        ends[stage as usize] += 1;
+    }
+    assert!(ends.iter().all(|count| *count > 10), "{ends:?}");
+}
