@@ -23,7 +23,7 @@ pub enum Category {
     Ddl,
     /// Roles and permissions.
     Dcl,
-    /// USE and DESCRIBE.
+    /// USE, DESCRIBE and orders to the HTTP port.
     Other,
     /// Logins, and requests that were not permitted.
     Auth,
@@ -70,7 +70,7 @@ impl Category {
 
 macro_rules! entry_types {
     ($($variant:ident = $category:ident),+ $(,)?) => {
-        /// What was done. Compat: `AuditLogEntryType`; INSERT is `UPDATE`, as there.
+        /// What was done. Compat: `AuditLogEntryType`; INSERT is `UPDATE`, as there. `ADMINISTRATION` is Ilion's.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
         #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
         #[expect(missing_docs, reason = "they are the statements and events of these names")]
@@ -128,6 +128,7 @@ entry_types! {
     DropIdentity = Dcl,
     UseKeyspace = Other,
     Describe = Other,
+    Administration = Other,
     PrepareStatement = Prepare,
     RequestFailure = Error,
     UnauthorizedAttempt = Auth,

@@ -15,13 +15,17 @@
 //! | `plain` | the token of SASL PLAIN |
 //! | `cidr` | [`Cidr`], [`groups_of`]: which groups an address belongs to |
 //! | `pace` | [`LoginPace`]: how long an address waits after failed logins |
+//! | `failure_share` | [`FailureShare`]: how much processor time failed logins may take |
+//! | `login_queue` | [`LoginQueue`]: which of the logins that wait is checked next |
 //! | `sessions` | [`Sessions`]: the keys of those who have logged in at the HTTP port |
 //!
 //! Not here: the tables of `system_auth` and the statements (`ilion_query::access`), threads and sockets (`ilion_server`).
 //! When you add a permission, add it to `Permission::ALL` and to the resources that it applies to.
 
 mod cidr;
+mod failure_share;
 mod grants;
+mod login_queue;
 mod pace;
 pub mod password;
 mod permission;
@@ -32,7 +36,9 @@ mod role;
 mod sessions;
 
 pub use cidr::{Cidr, groups_of};
+pub use failure_share::{FailureShare, RunningCheck};
 pub use grants::Grants;
+pub use login_queue::{LoginQueue, Standing};
 pub use pace::LoginPace;
 pub use permission::{Permission, Permissions};
 pub use resource::Resource;

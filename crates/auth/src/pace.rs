@@ -11,10 +11,15 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use crate::Standing;
+
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
-/// Most addresses that are remembered. When there are more, the one whose last failure is oldest is forgotten.
+/// How long a right login speaks for its address.
+const KNOWN_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// Most addresses with failures that are remembered, and as many with right logins. When there are more, the one whose last login is oldest
+/// is forgotten.
 const ADDRESSES_MAX: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]
@@ -25,10 +30,18 @@ struct Failures {
     next_nanos: u64,
 }
 
-/// The addresses with failed logins.
+impl Failures {
+    fn are_forgotten(&self, now_nanos: u64) -> bool {
+        now_nanos.saturating_sub(self.last_nanos) > nanos(FORGOTTEN_AFTER)
+    }
+}
+
+/// The addresses with failed logins, and those with right ones.
 #[derive(Debug, Default)]
 pub struct LoginPace {
     failures: HashMap<IpAddr, Failures>,
+    /// When each address had a right login last.
+    right_nanos: HashMap<IpAddr, u64>,
 }
 
 impl LoginPace {
@@ -37,7 +50,7 @@ impl LoginPace {
         let Some(failures) = self.failures.get_mut(&network_of(address)) else {
             return Duration::ZERO;
         };
-        if now_nanos.saturating_sub(failures.last_nanos) > nanos(FORGOTTEN_AFTER) {
+        if failures.are_forgotten(now_nanos) {
             self.failures.remove(&network_of(address));
             return Duration::ZERO;
         }
@@ -47,6 +60,28 @@ impl LoginPace {
             .min(now_nanos + nanos(WAIT_MAX));
         failures.next_nanos = starts + nanos(wait_after(failures.count));
         Duration::from_nanos(starts - now_nanos)
+    }
+
+    /// What is known of an address. A failed login counts more than a right one.
+    pub fn standing(&self, address: IpAddr, now_nanos: u64) -> Standing {
+        let address = network_of(address);
+        match (self.failures.get(&address), self.right_nanos.get(&address)) {
+            (Some(failures), _) if !failures.are_forgotten(now_nanos) => Standing::Bad,
+            (_, Some(right)) if now_nanos.saturating_sub(*right) <= nanos(KNOWN_FOR) => Standing::Good,
+            _ => Standing::Unknown,
+        }
+    }
+
+    /// Notes a right login.
+    pub fn succeeded(&mut self, address: IpAddr, now_nanos: u64) {
+        let address = network_of(address);
+        if self.right_nanos.len() >= ADDRESSES_MAX && !self.right_nanos.contains_key(&address) {
+            let oldest = self.right_nanos.iter().min_by_key(|(_, right)| **right);
+            if let Some(oldest) = oldest.map(|(address, _)| *address) {
+                self.right_nanos.remove(&oldest);
+            }
+        }
+        self.right_nanos.insert(address, now_nanos);
     }
 
     /// Notes a failed login.
@@ -60,7 +95,7 @@ impl LoginPace {
             last_nanos: now_nanos,
             next_nanos: now_nanos,
         });
-        if now_nanos.saturating_sub(failures.last_nanos) > nanos(FORGOTTEN_AFTER) {
+        if failures.are_forgotten(now_nanos) {
             failures.count = 0;
         }
         failures.count = failures.count.saturating_add(1);
@@ -82,7 +117,7 @@ impl LoginPace {
 }
 
 /// The address that failures are counted for: of IPv6 the network of 64 bits, which one client has for itself.
-fn network_of(address: IpAddr) -> IpAddr {
+pub(crate) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::from((u128::from(address) >> 64 << 64).to_be_bytes()),
         address => address,
@@ -121,7 +156,26 @@ mod tests {
         }
         assert_eq!(waits, [0, 100, 200, 400, 800, 1600, 3200, 5000]);
         assert_eq!(pace.wait(address(2), now), Duration::ZERO);
+        assert_eq!(pace.standing(address(1), now + 60 * SECOND), Standing::Bad);
+        assert_eq!(pace.standing(address(1), now + 61 * SECOND), Standing::Unknown);
+        assert_eq!(pace.standing(address(2), now), Standing::Unknown);
         assert_eq!(pace.wait(address(1), now + 61 * SECOND), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_right_login_speaks_for_its_address_unless_others_fail() {
+        let mut pace = LoginPace::default();
+        pace.succeeded(address(1), SECOND);
+        assert_eq!(pace.standing(address(1), SECOND), Standing::Good);
+        pace.failed(address(1), 2 * SECOND);
+        pace.succeeded(address(1), 3 * SECOND);
+        assert_eq!(pace.standing(address(1), 3 * SECOND), Standing::Bad);
+        assert_eq!(pace.standing(address(1), 63 * SECOND), Standing::Good);
+        assert_eq!(pace.standing(address(1), 100_000 * SECOND), Standing::Unknown);
+        for count in 0..ADDRESSES_MAX as u32 + 100 {
+            pace.succeeded(IpAddr::from(count.to_be_bytes()), u64::from(count));
+        }
+        assert_eq!(pace.right_nanos.len(), ADDRESSES_MAX);
     }
 
     #[test]

@@ -65,6 +65,10 @@ pub trait Env: Send + Sync + 'static {
     fn now_micros(&self) -> i64;
     /// A clock that never steps back, for measuring durations.
     fn monotonic_nanos(&self) -> u64;
+    /// Processor time of this thread, for measuring what work costs beside other work; elapsed time where that is unknown.
+    fn thread_cpu_nanos(&self) -> u64 {
+        self.monotonic_nanos()
+    }
     /// The wall clock, made strictly increasing within this process: two calls never return the same timestamp.
     fn unique_micros(&self) -> i64;
     /// The newest result of `unique_micros`, or the floor; `i64::MIN` if there is none.

@@ -210,6 +210,10 @@ impl Env for FaultEnv {
         self.inner.monotonic_nanos()
     }
 
+    fn thread_cpu_nanos(&self) -> u64 {
+        self.inner.thread_cpu_nanos()
+    }
+
     fn unique_micros(&self) -> i64 {
         self.inner.unique_micros()
     }

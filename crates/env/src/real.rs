@@ -232,6 +232,12 @@ impl Env for RealEnv {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
+    #[cfg(target_os = "linux")]
+    fn thread_cpu_nanos(&self) -> u64 {
+        let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        u64::try_from(used.tv_sec * 1_000_000_000 + used.tv_nsec).unwrap_or(0)
+    }
+
     fn unique_micros(&self) -> i64 {
         self.ids.unique_micros(self.now_micros())
     }

@@ -1,4 +1,4 @@
-//! Entries of the audit log: what requests, logins and statements of the dashboard become.
+//! Entries of the audit log: what requests, logins, statements of the dashboard and orders to the HTTP port become.
 //!
 //! A request makes its entries before its answer is sent. Passwords are hidden in the texts of statements; bound values are not
 //! in the log at all.
@@ -201,7 +201,12 @@ impl Auditor {
     /// Records a login. Called by a thread that may wait.
     pub(crate) fn logged_in(&self, source: SocketAddr, role: &str) {
         if let Some(log) = self.audit.running() {
-            log.record(&self.login(source, Some(role), EntryType::LoginSuccess, "LOGIN SUCCESSFUL"));
+            log.record(&self.without_keyspace(
+                source,
+                Some(role),
+                EntryType::LoginSuccess,
+                "LOGIN SUCCESSFUL",
+            ));
         }
     }
 
@@ -209,7 +214,7 @@ impl Auditor {
     pub(crate) fn login_failed(&self, source: SocketAddr, message: &str) {
         if let Some(log) = self.audit.running() {
             let operation = format!("LOGIN FAILURE; {message}");
-            log.record(&self.login(source, None, EntryType::LoginError, &operation));
+            log.record(&self.without_keyspace(source, None, EntryType::LoginError, &operation));
         }
     }
 
@@ -217,11 +222,58 @@ impl Auditor {
     pub(crate) fn login_failed_now(&self, source: SocketAddr, message: &str) {
         if let Some(log) = self.audit.running() {
             let operation = format!("LOGIN FAILURE; {message}");
-            log.record_now(&self.login(source, None, EntryType::LoginError, &operation));
+            log.record_now(&self.without_keyspace(source, None, EntryType::LoginError, &operation));
         }
     }
 
-    fn login<'e>(
+    /// Records an order to the HTTP port, by a role or by whoever may administer without one; returns false while the log is off. Called by
+    /// a thread that may wait.
+    pub(crate) fn ordered(&self, role: Option<&str>, source: SocketAddr, order: &str) -> bool {
+        self.record_order(role, source, EntryType::Administration, order)
+    }
+
+    /// Records an order that failed. Called by a thread that may wait.
+    pub(crate) fn order_failed(&self, role: Option<&str>, source: SocketAddr, order: &str, why: &str) {
+        let operation = format!("{order}; {why}");
+        self.record_order(role, source, EntryType::RequestFailure, &operation);
+    }
+
+    fn record_order(
+        &self,
+        role: Option<&str>,
+        source: SocketAddr,
+        entry_type: EntryType,
+        operation: &str,
+    ) -> bool {
+        let running = self.audit.running();
+        if let Some(log) = &running {
+            let user = role.unwrap_or(SYSTEM);
+            log.record(&self.without_keyspace(source, Some(user), entry_type, operation));
+        }
+        running.is_some()
+    }
+
+    /// Records a request to the HTTP port that is not permitted. For a task of tokio: the entry is dropped while the queue is full.
+    pub(crate) fn not_permitted_now(
+        &self,
+        role: Option<&str>,
+        source: SocketAddr,
+        request: &str,
+        reason: &str,
+    ) {
+        if let Some(log) = self.audit.running() {
+            let operation = format!("{request}; {reason}");
+            let user = role.unwrap_or(ANONYMOUS);
+            log.record_now(&self.without_keyspace(
+                source,
+                Some(user),
+                EntryType::UnauthorizedAttempt,
+                &operation,
+            ));
+        }
+    }
+
+    fn without_keyspace<'e>(
         &self,
         source: SocketAddr,
         user: Option<&'e str>,

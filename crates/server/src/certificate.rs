@@ -1,4 +1,4 @@
-//! The identity in a client's certificate. TLS has checked before that an issuer of the truststore vouches for it.
+//! What certificates say: the identity in a client's one, which TLS has checked before; and when one ends.
 
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
@@ -51,6 +51,25 @@ impl CertificateLogins {
     }
 }
 
+/// The certificate of the node is warned of when it ends within this time.
+const WARN_SECS: i64 = 30 * DAY_SECS;
+const DAY_SECS: i64 = 24 * 60 * 60;
+
+/// Warns of a certificate that has ended or will soon. Pure.
+pub(crate) fn warning_of_end(der: &[u8], now_secs: i64) -> Option<String> {
+    let certificate = Certificate::from_der(der).ok()?;
+    let end = certificate.tbs_certificate().validity().not_after;
+    let left_secs = i64::try_from(end.to_unix_duration().as_secs()).ok()? - now_secs;
+    match left_secs {
+        ..0 => Some(format!("the certificate ended at {end}: clients refuse it")),
+        ..=WARN_SECS => {
+            let days = left_secs / DAY_SECS;
+            Some(format!("the certificate ends at {end}, in {days} days"))
+        }
+        _ => None,
+    }
+}
+
 fn spiffe(certificate: &Certificate) -> Option<String> {
     let names = certificate.tbs_certificate().get_extension::<SubjectAltName>();
     let (_, SubjectAltName(names)) = names.ok()??;
@@ -95,6 +114,24 @@ mod tests {
         for pem in [&robot[..], &node[..]] {
             assert!(identity(spiffe, pem).unwrap_err().contains("Spiffe"));
         }
+    }
+
+    #[test]
+    fn a_certificate_that_ends_is_warned_of() {
+        let expired =
+            CertificateDer::from_pem_slice(include_bytes!("../testdata/tls/expired-node.pem")).unwrap();
+        let certificate = Certificate::from_der(&expired).unwrap();
+        let end = certificate
+            .tbs_certificate()
+            .validity()
+            .not_after
+            .to_unix_duration();
+        let end = i64::try_from(end.as_secs()).unwrap();
+        let warning = |left_secs: i64| warning_of_end(&expired, end - left_secs);
+        assert!(warning(-1).unwrap().contains("ended at 2021-"));
+        assert!(warning(0).unwrap().ends_with("in 0 days"));
+        assert!(warning(29 * DAY_SECS + 1).unwrap().ends_with("in 29 days"));
+        assert_eq!(warning(30 * DAY_SECS + 1), None);
     }
 
     #[test]

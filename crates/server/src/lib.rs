@@ -71,6 +71,7 @@ mod keystore;
 mod layer_options;
 mod live;
 mod log_file;
+mod login_turns;
 mod logins;
 mod memory;
 mod metrics;

@@ -99,7 +99,7 @@ impl LiveSettings {
         let needs_restart: Vec<String> = fixed.map(str::to_owned).collect();
         for setting in SETTINGS {
             if needs_restart.iter().any(|name| name == setting.name) {
-                setting.copy(&current, &mut wanted);
+                (setting.copy)(&current, &mut wanted);
             }
         }
         Ok(ReloadReport {
@@ -192,8 +192,8 @@ impl LiveSettings {
 
 /// The names of settings whose values differ.
 fn differing<'s>(a: &'s Settings, b: &'s Settings) -> impl Iterator<Item = &'static str> + 's {
-    let pairs = a.printed().zip(b.printed());
-    pairs.filter(|(a, b)| a.1 != b.1).map(|((name, _), _)| name)
+    let changed = SETTINGS.iter().filter(|setting| !(setting.is_same)(a, b));
+    changed.map(|setting| setting.name)
 }
 
 /// Refuses pairs of changed thresholds of which the warning comes after the failure.

@@ -9,21 +9,20 @@
 //! With an authenticator of certificates, STARTUP itself is handed over with the identity in the certificate, and answered with READY; or
 //! with an error, and the session is `Refused`.
 //!
-//! Checking a password that was not right before takes some 50 ms of a processor, on purpose. So the threads are few and have a low
-//! priority, and only [`WAITING_MAX`] checks wait for them. Logins of an address with failed ones wait before they are checked
-//! ([`LoginPace`]): they wait in a timer, which holds no thread.
+//! A password that was right before is recognised at once. Checking another one takes some 50 ms of a processor, on purpose. So the
+//! threads are few and have a low priority, and failed checks get a small share of the processors; which login is checked next says
+//! [`LoginTurns`]. Logins of an address with failed ones wait before they are submitted ([`LoginPace`]): they wait in a timer, which
+//! holds no thread.
 //!
 //! Compat: the rules are those of `AuthResponse`, `PasswordAuthenticator` and `MutualTlsAuthenticator` of Cassandra 5.0.
 
 use std::net::{IpAddr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam_channel::{Sender, bounded};
-use ilion_auth::LoginPace;
 use ilion_auth::plain::{self, Credentials};
+use ilion_auth::{LoginPace, RunningCheck};
 use ilion_env::Env;
 use ilion_protocol::{
     ErrorDetail, ErrorResponse, Frame, Request, RequestFrame, Response, ResponseHead, Version,
@@ -36,13 +35,12 @@ use tokio::sync::oneshot;
 use crate::auditor::Auditor;
 use crate::certificate::CertificateLogins;
 use crate::error_table::error_response;
+use crate::login_turns::{LoginThreads, LoginTurns, Step};
 use crate::metrics::ServerMetrics;
 use crate::request::expect_in_stage;
 use crate::session::{ConnectionStage, InFlight, SentBy, Session};
 use crate::socket::Socket;
 
-/// Most logins that wait for a thread. A hundred more of them would wait longer than clients do.
-const WAITING_MAX: usize = 1024;
 /// Characters of a role or identity in the log.
 const NAME_CHARS_MAX: usize = 64;
 /// The class that clients are told. Compat: drivers know it.
@@ -52,6 +50,11 @@ const AUTHENTICATOR_CLASS: &str = "org.apache.cassandra.auth.PasswordAuthenticat
 pub trait LoginCheck: Send + Sync {
     /// True if clients must log in.
     fn requires_login(&self) -> bool;
+    /// Logs a client in whose password was right before; `None` if it was not. Quick.
+    ///
+    /// # Errors
+    /// The answer to the client.
+    fn recognise(&self, role: &str, password: &str, from: IpAddr) -> Result<Option<Arc<Login>>, Error>;
     /// Logs a client in; takes long.
     ///
     /// # Errors
@@ -67,6 +70,10 @@ pub trait LoginCheck: Send + Sync {
 impl LoginCheck for AccessControl {
     fn requires_login(&self) -> bool {
         self.requires_login()
+    }
+
+    fn recognise(&self, role: &str, password: &str, from: IpAddr) -> Result<Option<Arc<Login>>, Error> {
+        self.recognise(role, password, from)
     }
 
     fn log_in(&self, role: &str, password: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
@@ -87,6 +94,10 @@ impl LoginCheck for NoLogins {
         false
     }
 
+    fn recognise(&self, _: &str, _: &str, _: IpAddr) -> Result<Option<Arc<Login>>, Error> {
+        Ok(None)
+    }
+
     fn log_in(&self, _: &str, _: &str, _: IpAddr) -> Result<Arc<Login>, Error> {
         Err(Error::BadCredentials("there are no logins".to_owned()))
     }
@@ -104,7 +115,7 @@ pub(crate) enum Proof {
 }
 
 /// A login to check.
-struct Attempt {
+pub(crate) struct Attempt {
     from: SocketAddr,
     proof: Proof,
     asker: Asker,
@@ -138,15 +149,12 @@ pub(crate) struct Logins {
     /// `None` if certificates are no logins.
     by_certificate: Option<CertificateLogins>,
     /// `None` if nobody needs to log in.
-    sender: Option<Sender<Attempt>>,
+    turns: Option<Arc<LoginTurns<Attempt>>>,
     pace: Mutex<LoginPace>,
     clock: Arc<dyn Env>,
     metrics: Arc<ServerMetrics>,
     auditor: Arc<Auditor>,
 }
-
-/// The threads that check passwords.
-pub(crate) struct LoginThreads(Vec<JoinHandle<()>>);
 
 impl Logins {
     /// Starts the threads, if clients must log in.
@@ -158,38 +166,36 @@ impl Logins {
         metrics: Arc<ServerMetrics>,
         auditor: Arc<Auditor>,
     ) -> std::io::Result<(Arc<Self>, LoginThreads)> {
-        let requires_login = checks.requires_login();
-        let (sender, receiver) = bounded(WAITING_MAX);
+        let turns = checks
+            .requires_login()
+            .then(|| LoginTurns::new(clock.clone(), thread_count));
         let logins = Arc::new(Self {
             checks,
             by_certificate,
-            sender: requires_login.then_some(sender),
+            turns: turns.clone(),
             pace: Mutex::default(),
             clock,
             metrics,
             auditor,
         });
-        let mut threads = Vec::new();
-        for index in 0..thread_count.max(1) * usize::from(requires_login) {
-            let (logins, receiver) = (Arc::downgrade(&logins), receiver.clone());
-            let run = move || {
-                if let Some(logins) = logins.upgrade() {
-                    logins.clock.yield_to_others();
-                }
-                while let Ok(attempt) = receiver.recv() {
-                    let Some(logins) = logins.upgrade() else { break };
-                    logins.check(attempt);
-                }
-            };
-            let name = format!("ilion-login-{index}");
-            threads.push(std::thread::Builder::new().name(name).spawn(run)?);
-        }
-        Ok((logins, LoginThreads(threads)))
+        let threads = match turns {
+            None => LoginThreads::default(),
+            Some(turns) => {
+                let logins = Arc::downgrade(&logins);
+                turns.start_threads(move |step| {
+                    // Without it, nobody waits any more.
+                    if let Some(logins) = logins.upgrade() {
+                        logins.run(step);
+                    }
+                })?
+            }
+        };
+        Ok((logins, threads))
     }
 
     /// Takes a valid STARTUP, and sets the stage that follows. Returns the answer, or `None` if a thread answers.
     pub fn begin(&self, session: &Arc<Session>, socket: &Socket, frame: &Frame) -> Option<Response> {
-        if self.sender.is_none() {
+        if self.turns.is_none() {
             session.set_stage(ConnectionStage::Ready);
             return Some(Response::Ready);
         }
@@ -312,34 +318,77 @@ impl Logins {
     }
 
     fn submit(&self, attempt: Attempt) {
-        let sent = match &self.sender {
-            Some(sender) => sender.try_send(attempt).map_err(|refused| refused.into_inner()),
-            None => Err(attempt),
+        let refused = match &self.turns {
+            Some(turns) => turns.arrive(attempt),
+            None => Some(attempt),
         };
-        if let Err(attempt) = sent {
+        self.refuse(refused);
+    }
+
+    /// Refuses logins that are too many.
+    fn refuse(&self, attempts: impl IntoIterator<Item = Attempt>) {
+        for attempt in attempts {
+            self.metrics.logins_overloaded.inc();
             let overloaded = Error::Overloaded("Too many logins are waiting; try again later".to_owned());
             self.finish(attempt, Err(overloaded));
         }
     }
 
-    fn check(&self, attempt: Attempt) {
+    /// Runs a step of a login, on a thread for them.
+    fn run(&self, step: Step<Attempt>) {
+        match step {
+            Step::Begin(attempt) => self.recognise(attempt),
+            Step::Hash(attempt, running) => self.check(attempt, running),
+            Step::GiveUp(attempts) => self.refuse(attempts),
+        }
+    }
+
+    /// Finishes a login that needs no slow hash; the others wait for their turn.
+    fn recognise(&self, attempt: Attempt) {
         if attempt.asker.is_gone() {
             return;
         }
         let from = attempt.from.ip();
-        let checked = catch_unwind(AssertUnwindSafe(|| match &attempt.proof {
-            Proof::Password(Credentials { name, password }) => self.checks.log_in(name, password, from),
-            Proof::Identity(identity) => self.checks.log_in_by_identity(identity, from),
-        }));
-        // The panic hook has logged the panic itself.
-        let bug = || Error::ServerError("the login met a bug of the server; its log has more".to_owned());
-        self.finish(attempt, checked.unwrap_or_else(|_| Err(bug())));
+        let recognised = without_panic(|| match &attempt.proof {
+            Proof::Password(Credentials { name, password }) => self.checks.recognise(name, password, from),
+            Proof::Identity(identity) => self.checks.log_in_by_identity(identity, from).map(Some),
+        });
+        match recognised {
+            Ok(Some(login)) => self.finish(attempt, Ok(login)),
+            Err(error) => self.finish(attempt, Err(error)),
+            Ok(None) => {
+                let standing = self.pace.lock().standing(from, self.clock.monotonic_nanos());
+                let refused = self
+                    .turns
+                    .as_ref()
+                    .and_then(|turns| turns.wait(from, standing, attempt));
+                self.refuse(refused);
+            }
+        }
+    }
+
+    fn check(&self, attempt: Attempt, running: RunningCheck) {
+        let Some(turns) = &self.turns else { return };
+        let Proof::Password(Credentials { name, password }) = &attempt.proof else {
+            return;
+        };
+        if attempt.asker.is_gone() {
+            return turns.finish(running, 0, false);
+        }
+        let begun = self.clock.thread_cpu_nanos();
+        let checked = without_panic(|| self.checks.log_in(name, password, attempt.from.ip()));
+        let cost = self.clock.thread_cpu_nanos().saturating_sub(begun);
+        turns.finish(running, cost, checked.is_err());
+        self.finish(attempt, checked);
     }
 
     fn finish(&self, attempt: Attempt, outcome: Result<Arc<Login>, Error>) {
         match &outcome {
             Ok(login) => {
                 self.metrics.logins.inc();
+                self.pace
+                    .lock()
+                    .succeeded(attempt.from.ip(), self.clock.monotonic_nanos());
                 self.auditor.logged_in(attempt.from, &login.role);
             }
             Err(error @ Error::BadCredentials(_)) => {
@@ -406,15 +455,19 @@ impl Logins {
     }
 }
 
-impl LoginThreads {
-    /// Waits until the threads have ended, which they do when the last [`Logins`] is dropped.
-    pub fn join(self) {
-        for thread in self.0 {
-            if thread.join().is_err() {
-                tracing::error!("a thread of logins has panicked");
-            }
+impl Drop for Logins {
+    fn drop(&mut self) {
+        if let Some(turns) = &self.turns {
+            turns.close();
         }
     }
+}
+
+/// The outcome of a check; an error if it panicked.
+fn without_panic<T>(check: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    // The panic hook logs the panic itself.
+    let bug = || Error::ServerError("the login met a bug of the server; its log has more".to_owned());
+    catch_unwind(AssertUnwindSafe(check)).unwrap_or_else(|_| Err(bug()))
 }
 
 /// Encodes an answer to OPTIONS or STARTUP, which is neither in segments nor compressed.

@@ -29,6 +29,7 @@ pub struct ServerMetrics {
     pub(crate) requests_delayed: Counter,
     pub(crate) logins: Counter,
     pub(crate) logins_failed: Counter,
+    pub(crate) logins_overloaded: Counter,
     memory: Arc<ClientMemory>,
     pub(crate) received_bytes: Counter,
 }
@@ -45,6 +46,7 @@ impl ServerMetrics {
             requests_delayed: Counter::default(),
             logins: Counter::default(),
             logins_failed: Counter::default(),
+            logins_overloaded: Counter::default(),
             memory,
             received_bytes: Counter::default(),
         })
@@ -85,6 +87,11 @@ impl ServerMetrics {
             "logins_failed",
             "Logins that were refused for their role or password",
             self.logins_failed.clone(),
+        );
+        registry.register(
+            "logins_overloaded",
+            "Logins that were refused because too many waited for the check of their passwords",
+            self.logins_overloaded.clone(),
         );
         registry.register_with_unit(
             "memory",

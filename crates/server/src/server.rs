@@ -21,7 +21,8 @@ use crate::durability::Durability;
 use crate::entry::Entry;
 use crate::events::Events;
 use crate::execute::Executor;
-use crate::logins::{LoginCheck, LoginThreads, Logins};
+use crate::login_turns::LoginThreads;
+use crate::logins::{LoginCheck, Logins};
 use crate::memory::machine_bytes;
 use crate::metrics::ServerMetrics;
 use crate::observers::Observers;
@@ -78,6 +79,11 @@ impl Certificates {
     /// The files cannot be read or used.
     pub fn reload(&self) -> Result<(), TlsError> {
         self.0.as_ref().map_or(Ok(()), |encryption| encryption.reload())
+    }
+
+    /// Warns of the node's certificate if it has ended or will soon.
+    pub fn warning(&self) -> Option<String> {
+        self.0.as_ref()?.warning()
     }
 }
 

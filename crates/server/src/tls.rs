@@ -1,7 +1,7 @@
 //! Encryption of client connections and of the HTTP port: the options, and the certificate and key that they name.
 //!
 //! Files are PEM or PKCS#12 ([`crate::keystore`]). They are looked at again when a client connects, at most every ten seconds: a new certificate needs no restart. If the new
-//! files cannot be used, the old ones stay in use, and the log says so.
+//! files cannot be used, the old ones stay in use, and the log says so. It also warns of a certificate that ends.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,11 +9,12 @@ use std::sync::Arc;
 use ilion_env::Env;
 use parking_lot::Mutex;
 use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::CertificateDer;
 use rustls::server::WebPkiClientVerifier;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
-use crate::certificate::CertificateLogins;
+use crate::certificate::{CertificateLogins, warning_of_end};
 use crate::keystore::{KeyAndChain, of_file, read_issuers, read_key};
 use crate::settings::{ClientCertificates, Secret, Settings};
 
@@ -100,15 +101,23 @@ impl TlsOptions {
         })
     }
 
-    fn load(&self, env: &dyn Env) -> Result<ServerConfig, TlsError> {
+    /// Reads the files, and warns of a certificate that ends.
+    fn load(&self, env: &dyn Env) -> Result<Ready, TlsError> {
+        let ready = self.read(env)?;
+        if let Some(warning) = ready.warning(self, env) {
+            tracing::warn!("{warning}");
+        }
+        Ok(ready)
+    }
+
+    fn read(&self, env: &dyn Env) -> Result<Ready, TlsError> {
         self.build(env).map_err(|problem| TlsError {
             block: self.block,
             problem,
         })
     }
 
-    /// Reads the files.
-    fn build(&self, env: &dyn Env) -> Result<ServerConfig, String> {
+    fn build(&self, env: &dyn Env) -> Result<Ready, String> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&self.versions()?)
@@ -128,9 +137,12 @@ impl TlsOptions {
         };
         let password = self.keystore_password.as_ref().map(Secret::text);
         let KeyAndChain { key, chain } = read_key(env, &self.keystore, password)?;
-        builder
-            .with_single_cert(chain, key)
-            .map_err(|error| of_file(&self.keystore, error))
+        let certificate = chain.first().cloned();
+        let config = builder.with_single_cert(chain, key);
+        Ok(Ready {
+            config: Arc::new(config.map_err(|error| of_file(&self.keystore, error))?),
+            certificate,
+        })
     }
 
     fn versions(&self) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
@@ -157,6 +169,21 @@ impl TlsOptions {
     }
 }
 
+/// What was read of the files.
+struct Ready {
+    config: Arc<ServerConfig>,
+    /// Of the node.
+    certificate: Option<CertificateDer<'static>>,
+}
+
+impl Ready {
+    fn warning(&self, options: &TlsOptions, env: &dyn Env) -> Option<String> {
+        let warning = warning_of_end(self.certificate.as_ref()?, env.now_secs())?;
+        let (block, keystore) = (options.block, options.keystore.display());
+        Some(format!("{block}: {keystore}: {warning}"))
+    }
+}
+
 /// Gives each connection the current certificate and key.
 pub(crate) struct Encryption {
     options: TlsOptions,
@@ -165,7 +192,7 @@ pub(crate) struct Encryption {
 }
 
 struct Current {
-    config: Arc<ServerConfig>,
+    ready: Ready,
     /// When each file was written.
     written_secs: Vec<Option<i64>>,
     looked_nanos: u64,
@@ -179,7 +206,7 @@ impl Encryption {
     pub fn load(env: &Arc<dyn Env>, options: TlsOptions) -> Result<Self, TlsError> {
         let current = Current {
             written_secs: written(&**env, &options),
-            config: Arc::new(options.load(&**env)?),
+            ready: options.load(&**env)?,
             looked_nanos: env.monotonic_nanos(),
         };
         Ok(Self {
@@ -202,7 +229,7 @@ impl Encryption {
             current.looked_nanos = now;
             self.look_again(&mut current);
         }
-        current.config.clone()
+        current.ready.config.clone()
     }
 
     /// Reads the files now; the old ones stay in use if the new ones cannot be used.
@@ -212,10 +239,15 @@ impl Encryption {
     pub fn reload(&self) -> Result<(), TlsError> {
         let mut current = self.current.lock();
         let written_secs = written(&*self.env, &self.options);
-        current.config = Arc::new(self.options.load(&*self.env)?);
+        current.ready = self.options.load(&*self.env)?;
         current.written_secs = written_secs;
         tracing::info!(keystore = %self.options.keystore.display(), "certificates were read again");
         Ok(())
+    }
+
+    /// Warns of a certificate that has ended or will soon.
+    pub fn warning(&self) -> Option<String> {
+        self.current.lock().ready.warning(&self.options, &*self.env)
     }
 
     fn look_again(&self, current: &mut Current) {
@@ -224,8 +256,8 @@ impl Encryption {
             return;
         }
         match self.options.load(&*self.env) {
-            Ok(config) => {
-                current.config = Arc::new(config);
+            Ok(ready) => {
+                current.ready = ready;
                 current.written_secs = written_secs;
                 tracing::info!(keystore = %self.options.keystore.display(), "certificates were read again");
             }

@@ -1,5 +1,5 @@
-//! Random roles, grants, drops and statements, against a reference that is as simple as it gets: sets of names, searched anew
-//! for each statement. Prints its seed; `SEED=n` runs another one.
+//! Random roles, grants, drops, masks and statements, against a reference that is as simple as it gets: sets of names, searched anew
+//! for each statement. Resources are tables, functions and roles. Prints its seed; `SEED=n` runs another one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,21 @@ use crate::session::Session;
 
 const ROLES: [&str; 5] = ["r0", "r1", "r2", "r3", "r4"];
 const TABLES: [&str; 3] = ["t0", "t1", "t2"];
-const PERMISSIONS: [&str; 4] = ["SELECT", "MODIFY", "ALTER", "DROP"];
-const STEPS: u32 = 1500;
+const FUNCTION: &str = "FUNCTION ks.f(int)";
+const OF_DATA: [&str; 7] = [
+    "CREATE",
+    "SELECT",
+    "MODIFY",
+    "ALTER",
+    "DROP",
+    "UNMASK",
+    "SELECT_MASKED",
+];
+const OF_FUNCTIONS: [&str; 2] = ["EXECUTE", "DROP"];
+const OF_ROLES: [&str; 3] = ["ALTER", "DROP", "AUTHORIZE"];
+/// What the creator of a table gets on it.
+const OF_CREATOR: [&str; 6] = ["SELECT", "MODIFY", "ALTER", "DROP", "UNMASK", "SELECT_MASKED"];
+const STEPS: u32 = 2000;
 
 /// The random choices of a seed.
 struct Random(Seeded);
@@ -34,6 +47,9 @@ struct Model {
     roles: BTreeMap<String, BTreeSet<String>>,
     superusers: BTreeSet<String>,
     tables: BTreeSet<String>,
+    /// Tables whose column `v` has a mask.
+    masked: BTreeSet<String>,
+    has_function: bool,
     /// Role, permission, resource.
     grants: BTreeSet<(String, String, String)>,
 }
@@ -57,24 +73,72 @@ impl Model {
         }
     }
 
-    fn may(&self, role: &str, permission: &str, table: &str) -> bool {
-        if !self.roles.contains_key(role) {
-            return false;
-        }
-        let resources = [
-            format!("ks.{table}"),
-            "ALL TABLES IN KEYSPACE ks".into(),
-            "KEYSPACE ks".into(),
-            "ALL KEYSPACES".into(),
-        ];
-        self.roles_of(role).iter().any(|owner| {
-            self.superusers.contains(owner)
-                || resources.iter().any(|resource| {
+    /// Whether a role has a permission on one of these resources.
+    fn may(&self, role: &str, permission: &str, resources: &[String]) -> bool {
+        self.roles.contains_key(role)
+            && self.roles_of(role).iter().any(|owner| {
+                let has = |resource: &String| {
                     let grant = (owner.clone(), permission.to_owned(), resource.clone());
                     self.grants.contains(&grant)
-                })
-        })
+                };
+                self.superusers.contains(owner) || resources.iter().any(has)
+            })
     }
+
+    fn is_super(&self, role: &str) -> bool {
+        self.may(role, "", &[])
+    }
+
+    /// Whether a role may do to another what needs this permission on it and is not done to superusers.
+    fn may_to_role(&self, role: &str, permission: &str, other: &str) -> bool {
+        self.may(
+            role,
+            permission,
+            &[format!("ROLE {other}"), "ALL ROLES".to_owned()],
+        ) && (self.is_super(role) || !self.is_super(other))
+    }
+
+    fn has(&self, resource: &str) -> bool {
+        match resource.split_once(' ') {
+            Some(("ROLE", role)) => self.roles.contains_key(role),
+            _ if resource == FUNCTION => self.has_function,
+            _ => resource
+                .strip_prefix("ks.")
+                .is_none_or(|table| self.tables.contains(table)),
+        }
+    }
+
+    fn drop_resource(&mut self, resource: &str) {
+        self.grants.retain(|(_, _, granted_on)| granted_on != resource);
+    }
+
+    fn drop_role(&mut self, role: &str) {
+        self.roles.remove(role);
+        self.superusers.remove(role);
+        for members in self.roles.values_mut() {
+            members.remove(role);
+        }
+        self.grants.retain(|(owner, ..)| owner != role);
+        self.drop_resource(&format!("ROLE {role}"));
+    }
+}
+
+/// The resources that contain a table, itself first.
+fn of_table(table: &str) -> Vec<String> {
+    let own = format!("ks.{table}");
+    [own].into_iter().chain(of_all_tables()).collect()
+}
+
+fn of_all_tables() -> Vec<String> {
+    ["ALL TABLES IN KEYSPACE ks", "KEYSPACE ks", "ALL KEYSPACES"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+fn of_function() -> Vec<String> {
+    [FUNCTION, "ALL FUNCTIONS IN KEYSPACE ks", "ALL FUNCTIONS"]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 struct Trial {
@@ -84,6 +148,8 @@ struct Trial {
     root: Identity,
     /// Sessions that were opened while their role was there; they stay open.
     logins: BTreeMap<String, Identity>,
+    /// Reads that saw what is stored, and those that saw masks.
+    reads: [u32; 2],
 }
 
 impl Trial {
@@ -92,12 +158,26 @@ impl Trial {
         self.session.query(statement)
     }
 
-    fn resource(&mut self) -> String {
-        match self.random.below(6) {
-            0 => "ALL KEYSPACES".to_owned(),
-            1 => "KEYSPACE ks".to_owned(),
-            2 => "ALL TABLES IN KEYSPACE ks".to_owned(),
-            _ => format!("ks.{}", self.random.of(&TABLES)),
+    /// A permission and a resource that it applies to.
+    fn grantable(&mut self) -> (&'static str, String) {
+        match self.random.below(12) {
+            0 => (self.random.of(&OF_DATA), "ALL KEYSPACES".to_owned()),
+            1 => (self.random.of(&OF_DATA), "KEYSPACE ks".to_owned()),
+            2 => (self.random.of(&OF_DATA), "ALL TABLES IN KEYSPACE ks".to_owned()),
+            3 | 4 => (self.random.of(&OF_FUNCTIONS), FUNCTION.to_owned()),
+            5 => {
+                let all = self.random.of(&["ALL FUNCTIONS", "ALL FUNCTIONS IN KEYSPACE ks"]);
+                (self.random.of(&OF_FUNCTIONS), all.to_owned())
+            }
+            6 => (self.random.of(&OF_ROLES), "ALL ROLES".to_owned()),
+            7 | 8 => (
+                self.random.of(&OF_ROLES),
+                format!("ROLE {}", self.random.of(&ROLES)),
+            ),
+            _ => (
+                self.random.of(&OF_CREATOR),
+                format!("ks.{}", self.random.of(&TABLES)),
+            ),
         }
     }
 
@@ -107,7 +187,7 @@ impl Trial {
         let table = self.random.of(&TABLES).to_owned();
         let model = &self.model;
         let (has_role, has_other) = (model.roles.contains_key(&role), model.roles.contains_key(&other));
-        match self.random.below(10) {
+        match self.random.below(20) {
             0 | 1 => {
                 let is_super = self.random.below(10) == 0;
                 let said = self.as_root(&format!(
@@ -124,12 +204,7 @@ impl Trial {
             2 if self.random.below(3) == 0 => {
                 let said = self.as_root(&format!("DROP ROLE {role}"));
                 assert_eq!(said == "ok\n", has_role, "{said}");
-                self.model.roles.remove(&role);
-                self.model.superusers.remove(&role);
-                for members in self.model.roles.values_mut() {
-                    members.remove(&role);
-                }
-                self.model.grants.retain(|(owner, ..)| *owner != role);
+                self.model.drop_role(&role);
             }
             3 => {
                 let said = self.as_root(&format!("GRANT {role} TO {other}"));
@@ -150,12 +225,10 @@ impl Trial {
                 let was_member = has_other && members.is_some_and(|members| members.remove(&other));
                 assert_eq!(said == "ok\n", was_member, "{said}");
             }
-            5..=7 => {
-                let (permission, resource) = (self.random.of(&PERMISSIONS), self.resource());
-                let is_there = resource
-                    .strip_prefix("ks.")
-                    .is_none_or(|table| self.model.tables.contains(table));
-                let is_grant = self.random.below(3) > 0;
+            5..=7 | 15.. => {
+                let (permission, resource) = self.grantable();
+                let is_there = self.model.has(&resource);
+                let is_grant = self.random.below(4) > 0;
                 let said = self.as_root(&match is_grant {
                     true => format!("GRANT {permission} ON {resource} TO {role}"),
                     false => format!("REVOKE {permission} ON {resource} FROM {role}"),
@@ -170,20 +243,53 @@ impl Trial {
                 }
             }
             8 => {
-                self.as_root(&format!(
-                    "CREATE TABLE IF NOT EXISTS ks.{table} (k int PRIMARY KEY, v int)"
-                ));
-                self.model.tables.insert(table);
+                let said = self.as_root(&create_table(&table));
+                assert_eq!(
+                    said.starts_with("error"),
+                    !self.model.tables.insert(table.clone()),
+                    "{said}"
+                );
+                self.fill(&table);
             }
-            _ => {
+            9 if self.random.below(3) == 0 => {
                 self.as_root(&format!("DROP TABLE IF EXISTS ks.{table}"));
                 self.model.tables.remove(&table);
-                let resource = format!("ks.{table}");
-                self.model
-                    .grants
-                    .retain(|(_, _, granted_on)| *granted_on != resource);
+                self.model.masked.remove(&table);
+                self.model.drop_resource(&format!("ks.{table}"));
             }
+            10 => {
+                self.as_root(
+                    "CREATE OR REPLACE FUNCTION ks.f (a int) CALLED ON NULL INPUT RETURNS int LANGUAGE lua AS 'return a'",
+                );
+                self.model.has_function = true;
+            }
+            11 if self.random.below(3) == 0 => {
+                self.as_root("DROP FUNCTION IF EXISTS ks.f");
+                self.model.has_function = false;
+                self.model.drop_resource(FUNCTION);
+            }
+            _ if self.model.tables.contains(&table) => {
+                let is_masked = self.random.below(5) > 0;
+                let mask = if is_masked {
+                    "MASKED WITH DEFAULT"
+                } else {
+                    "DROP MASKED"
+                };
+                let said = self.as_root(&format!("ALTER TABLE ks.{table} ALTER v {mask}"));
+                assert!(!said.starts_with("error"), "{said}");
+                match is_masked {
+                    true => self.model.masked.insert(table),
+                    false => self.model.masked.remove(&table),
+                };
+            }
+            _ => {}
         }
+    }
+
+    /// Writes the row that statements read.
+    fn fill(&mut self, table: &str) {
+        let said = self.as_root(&format!("INSERT INTO ks.{table} (k, v) VALUES (2, 7)"));
+        assert!(!said.starts_with("error"), "{said}");
     }
 
     /// A statement by a role, maybe in a session that is older than the role's last changes.
@@ -196,39 +302,146 @@ impl Trial {
         let Some(login) = self.logins.get(&role) else {
             return;
         };
-        self.session.set_identity(login.clone());
+        let login = login.clone();
+        match self.random.below(11) {
+            0..=7 => self.try_on_table(&role, login),
+            8 => self.try_create(&role, login),
+            _ => self.try_on_role(&role, login),
+        }
+    }
+
+    /// Executes a statement; returns its answer, or `None` if it was not permitted, as the model must say.
+    fn try_as(&mut self, login: Identity, statement: &str, is_allowed: bool) -> Option<String> {
+        let role = login.role().unwrap_or_default().to_owned();
+        self.session.set_identity(login);
+        let said = self.session.query(statement);
+        let is_refused = said.starts_with("error Unauthorized");
+        assert_eq!(!is_refused, is_allowed, "{role}: {statement}: {said}");
+        (!is_refused).then_some(said)
+    }
+
+    fn try_on_table(&mut self, role: &str, login: Identity) {
         let table = self.random.of(&TABLES);
         if !self.model.tables.contains(table) {
             return;
         }
-        let (needs, statement): (&[&str], String) = match self.random.below(5) {
-            0 => (&["SELECT"], format!("SELECT * FROM ks.{table} WHERE k = 1")),
+        let may = |permission: &str| self.model.may(role, permission, &of_table(table));
+        let is_masked = self.model.masked.contains(table) && !may("UNMASK");
+        let may_execute = self.model.may(role, "EXECUTE", &of_function());
+        let (is_allowed, statement): (bool, String) = match self.random.below(8) {
+            0 => (may("SELECT"), format!("SELECT v FROM ks.{table} WHERE k = 2")),
             1 => (
-                &["MODIFY"],
+                may("MODIFY"),
                 format!("INSERT INTO ks.{table} (k, v) VALUES (1, 1)"),
             ),
             2 => (
-                &["MODIFY", "SELECT"],
+                may("MODIFY") && may("SELECT"),
                 format!("UPDATE ks.{table} SET v = 1 WHERE k = 1 IF EXISTS"),
             ),
-            3 => (&["ALTER"], format!("ALTER TABLE ks.{table} WITH comment = 'x'")),
-            _ => (
-                &["MODIFY"],
+            3 => (may("ALTER"), format!("ALTER TABLE ks.{table} WITH comment = 'x'")),
+            4 => (
+                may("MODIFY"),
                 format!("BEGIN BATCH DELETE FROM ks.{table} WHERE k = 1; APPLY BATCH"),
             ),
+            5 if self.model.has_function => (
+                may("SELECT") && may_execute,
+                format!("SELECT ks.f(v) FROM ks.{table} WHERE k = 2"),
+            ),
+            6 => (
+                may("SELECT") && (!is_masked || may("SELECT_MASKED")),
+                format!("SELECT v FROM ks.{table} WHERE k = 2 AND v = 7 ALLOW FILTERING"),
+            ),
+            _ => (may("SELECT"), format!("SELECT v AS x FROM ks.{table}")),
         };
-        let is_allowed = needs.iter().all(|need| self.model.may(&role, need, table));
-        let said = self.session.query(&statement);
-        assert_eq!(
-            !said.starts_with("error Unauthorized"),
-            is_allowed,
-            "{role}: {statement}: {said}"
-        );
-        assert!(
-            said.starts_with("error Unauthorized") || !said.starts_with("error"),
-            "{said}"
-        );
+        let Some(said) = self.try_as(login, &statement, is_allowed) else {
+            return;
+        };
+        assert!(!said.starts_with("error"), "{statement}: {said}");
+        if statement.starts_with("SELECT") {
+            let (seen, hidden) = if is_masked { ('0', '7') } else { ('7', '0') };
+            self.reads[usize::from(is_masked)] += 1;
+            assert!(
+                said.contains(seen) && !said.contains(hidden),
+                "{role}: {statement}: {said}"
+            );
+        }
     }
+
+    /// CREATE TABLE by a role, which gets all permissions on it; or DROP FUNCTION.
+    fn try_create(&mut self, role: &str, login: Identity) {
+        let table = self.random.of(&TABLES);
+        if self.random.below(2) == 0 {
+            let is_allowed = self.model.may(role, "DROP", &of_function());
+            if self.model.has_function
+                && self
+                    .try_as(login, "DROP FUNCTION ks.f(int)", is_allowed)
+                    .is_some()
+            {
+                self.model.has_function = false;
+                self.model.drop_resource(FUNCTION);
+            }
+            return;
+        }
+        let is_allowed = self.model.may(role, "CREATE", &of_all_tables());
+        let is_new = !self.model.tables.contains(table);
+        let said = self.try_as(login, &create_table(table), is_allowed);
+        if said.is_some() && is_new {
+            self.model.tables.insert(table.to_owned());
+            for permission in OF_CREATOR {
+                let grant = (role.to_owned(), permission.to_owned(), format!("ks.{table}"));
+                self.model.grants.insert(grant);
+            }
+            self.fill(table);
+        }
+    }
+
+    /// What a role does to another one.
+    fn try_on_role(&mut self, role: &str, login: Identity) {
+        let other = self.random.of(&ROLES);
+        // A role may change its own password, and drop itself never.
+        if other == role || !self.model.roles.contains_key(other) {
+            return;
+        }
+        match self.random.below(4) {
+            0 => {
+                let is_allowed = self.model.may_to_role(role, "DROP", other);
+                if self
+                    .try_as(login, &format!("DROP ROLE {other}"), is_allowed)
+                    .is_some()
+                {
+                    self.model.drop_role(other);
+                }
+            }
+            1 => {
+                let to = self.random.of(&ROLES);
+                if !self.model.roles.contains_key(to)
+                    || self.model.roles_of(to).contains(other)
+                    || self.model.roles_of(other).contains(to)
+                {
+                    return;
+                }
+                let is_allowed = self.model.may_to_role(role, "AUTHORIZE", other);
+                if self
+                    .try_as(login, &format!("GRANT {other} TO {to}"), is_allowed)
+                    .is_some()
+                {
+                    self.model.roles.get_mut(other).unwrap().insert(to.to_owned());
+                }
+            }
+            _ => {
+                let is_allowed = self.model.may_to_role(role, "ALTER", other);
+                self.try_as(
+                    login,
+                    &format!("ALTER ROLE {other} WITH PASSWORD = '{other}'"),
+                    is_allowed,
+                );
+            }
+        }
+    }
+}
+
+fn create_table(table: &str) -> String {
+    format!("CREATE TABLE ks.{table} (k int PRIMARY KEY, v int)")
 }
 
 #[test]
@@ -238,6 +451,7 @@ fn permissions_are_those_of_the_model() {
     println!("SEED={seed}");
     let mut disk = EngineDisk::new();
     let mut session = Session::over(disk.open());
+    session.enable_masking();
     session.require_login();
     let root = session.identity();
     let mut trial = Trial {
@@ -246,6 +460,7 @@ fn permissions_are_those_of_the_model() {
         session,
         root,
         logins: BTreeMap::new(),
+        reads: [0; 2],
     };
     let made = trial.as_root(
         "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -266,4 +481,5 @@ fn permissions_are_those_of_the_model() {
             trial.root = trial.session.identity();
         }
     }
+    assert!(trial.reads.iter().all(|count| *count > 0), "{:?}", trial.reads);
 }

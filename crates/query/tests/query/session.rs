@@ -83,6 +83,12 @@ impl Session {
         }
     }
 
+    /// Masks apply from now on.
+    pub fn enable_masking(&mut self) {
+        self.options.dynamic_data_masking_enabled = true;
+        self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
+    }
+
     /// Continues with logins and permissions, and with the superuser `cassandra`.
     pub fn require_login(&mut self) -> String {
         self.options.access = AccessOptions {

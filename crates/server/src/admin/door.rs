@@ -100,7 +100,7 @@ impl AdminDoor {
             .map_err(StartError::Threads)?;
         let address = port.address();
         let roles = roles.map(|roles| roles.at_port(address.port(), options.is_encrypted()));
-        let entry = Entry::new(options.access, roles, options.serving.timeout);
+        let entry = Entry::new(options.access, roles, options.serving.timeout, admin.auditor());
         let listener = runtime.block_on(async { port.listen() })?;
         runtime.spawn(super::loads::watch(admin.clone()));
         runtime.spawn(serve(listener, router(entry, admin), options.serving));

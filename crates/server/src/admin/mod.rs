@@ -112,12 +112,18 @@ pub use table_stats::{Percentiles, TableHistogramsReport, TableStats, TableStats
 pub use top_partitions::{TopPartitionReport, TopPartitionsOrder, TopPartitionsReport};
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::ReloadReport;
+use crate::auditor::Auditor;
 use crate::dashboard::{QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 
 /// What the administration can do.
 pub trait Admin: Send + Sync {
+    /// What records orders in the audit log; `None` if there is no such log.
+    fn auditor(&self) -> Option<Arc<Auditor>> {
+        None
+    }
     /// State and sizes of the node and its tables.
     fn status(&self) -> StatusReport;
     /// Identity, versions and directories of the node.

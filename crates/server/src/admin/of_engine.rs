@@ -24,6 +24,7 @@ use super::{
     TopPartitionsReport, VerifyReport,
 };
 use crate::ReloadReport;
+use crate::auditor::Auditor;
 use crate::clients::Clients;
 use crate::costs::TableCosts;
 use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
@@ -296,6 +297,10 @@ impl EngineAdmin {
 }
 
 impl Admin for EngineAdmin {
+    fn auditor(&self) -> Option<Arc<Auditor>> {
+        Some(self.node.auditor().clone())
+    }
+
     fn rebuild_index(&self, order: &IndexOrder) -> Result<(), AdminError> {
         let table = self.table_of_index(order)?;
         self.engine().rebuild_index(&table, &order.index).map_err(failed)
@@ -539,7 +544,9 @@ impl Admin for EngineAdmin {
             return Err(AdminError::Refused("this node has no settings file".to_owned()));
         };
         let loaded = reloading().map_err(AdminError::Refused)?;
-        self.node.settings().reload(loaded).map_err(AdminError::Refused)
+        let mut report = self.node.settings().reload(loaded).map_err(AdminError::Refused)?;
+        report.warnings.extend(self.certificates.warning());
+        Ok(report)
     }
 
     fn reload_certificates(&self) -> Result<(), AdminError> {

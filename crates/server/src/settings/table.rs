@@ -30,14 +30,10 @@ pub struct Setting {
     pub(super) legacy: &'static [(&'static str, &'static str)],
     pub(super) parse: fn(&mut Settings, &str) -> Result<(), String>,
     pub(super) print: fn(&Settings) -> String,
-}
-
-impl Setting {
-    /// Copies its value.
-    pub(crate) fn copy(&self, from: &Settings, to: &mut Settings) {
-        let copied = (self.parse)(to, &(self.print)(from));
-        debug_assert!(copied.is_ok(), "what is printed parses");
-    }
+    /// Copies its value from the first settings to the second ones.
+    pub(crate) copy: fn(&Settings, &mut Settings),
+    /// True if it has the same value; of secrets, too, which are printed alike.
+    pub(crate) is_same: fn(&Settings, &Settings) -> bool,
 }
 
 macro_rules! settings {
@@ -63,6 +59,8 @@ macro_rules! settings {
                     Ok(())
                 },
                 print: |settings| settings.$name.print(),
+                copy: |from, to| to.$name.clone_from(&from.$name),
+                is_same: |a, b| a.$name == b.$name,
             },
         )+];
 

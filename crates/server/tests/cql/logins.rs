@@ -17,7 +17,7 @@ use ilion_server::LoginCheck;
 use crate::client::{Client, credentials, error_of, query, rows_of};
 use crate::double::{Setup, start_with_logins};
 
-/// Takes the password `right`; `wait` as well, after a message; panics at `panic`.
+/// Recognises the password `known`. Takes `right` after a check; `wait` as well, after a message; panics at `panic`.
 struct Checks {
     begun: AtomicUsize,
     gate: Receiver<()>,
@@ -26,6 +26,10 @@ struct Checks {
 impl LoginCheck for Checks {
     fn requires_login(&self) -> bool {
         true
+    }
+
+    fn recognise(&self, role: &str, password: &str, _: IpAddr) -> Result<Option<Arc<Login>>, Error> {
+        Ok((password == "known").then(|| Arc::new(Login::new(role))))
     }
 
     fn log_in(&self, role: &str, password: &str, _: IpAddr) -> Result<Arc<Login>, Error> {
@@ -56,7 +60,7 @@ fn start() -> Door {
         begun: AtomicUsize::new(0),
         gate: receiver,
     });
-    let setup = start_with_logins(|options| options.login_threads = 2, checks.clone());
+    let setup = start_with_logins(|options| options.login_threads = 3, checks.clone());
     Door { setup, checks, gate }
 }
 
@@ -170,7 +174,7 @@ fn of_two_logins_at_once_only_the_first_counts() {
 }
 
 #[test]
-fn logins_that_take_long_stop_no_statement() {
+fn logins_that_take_long_stop_no_statement_and_no_known_password() {
     let door = start();
     let mut ready = door.connect(Version::V5);
     ready.ask(credentials("bob", "right"));
@@ -178,11 +182,19 @@ fn logins_that_take_long_stop_no_statement() {
     for client in &mut storm {
         client.send(1, credentials("slow", "wait"));
     }
-    // Both threads check, the others wait.
+    // Two threads check, the other logins wait.
     door.wait_until_begun(1 + 2);
     for _ in 0..100 {
         works(&mut ready);
     }
+    assert_eq!(door.checks.begun.load(SeqCst), 1 + 2);
+    // A password that was right before waits for none of them.
+    let mut known = door.connect(Version::V5);
+    assert_eq!(
+        known.ask(credentials("bob", "known")),
+        Response::AuthSuccess(None)
+    );
+    works(&mut known);
     assert_eq!(door.checks.begun.load(SeqCst), 1 + 2);
     for _ in &storm {
         door.gate.send(()).unwrap();
@@ -331,4 +343,77 @@ fn requests_in_any_order_get_nothing_without_a_login() {
         }
     }
     assert!(with_login > 10 && without > 10, "{with_login} {without}");
+}
+
+/// Where a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    New,
+    MustLogIn,
+    Ready,
+}
+
+/// What a request is answered with, and where the session is then.
+fn expected(stage: Stage, request: &Request) -> (&'static str, Stage) {
+    let is_login = *request == credentials("bob", "right");
+    match (stage, request) {
+        (Stage::New | Stage::Ready, Request::Options) => ("supported", stage),
+        (Stage::New, Request::Startup(_)) => ("authenticate", Stage::MustLogIn),
+        (Stage::MustLogIn, Request::AuthResponse(_)) if is_login => ("success", Stage::Ready),
+        (Stage::MustLogIn, Request::AuthResponse(_)) => ("bad credentials", stage),
+        (Stage::Ready, Request::Query(_)) => ("result", stage),
+        (Stage::Ready, Request::Prepare(_)) => ("of a statement", stage),
+        (Stage::Ready, Request::Register(_)) => ("ready", stage),
+        _ => ("protocol error", stage),
+    }
+}
+
+fn kind(response: &Response, request: &Request) -> &'static str {
+    match response {
+        Response::Supported(_) => "supported",
+        Response::Authenticate(_) => "authenticate",
+        Response::AuthSuccess(_) => "success",
+        Response::Ready => "ready",
+        Response::Error(error) if error.detail == ErrorDetail::Protocol => "protocol error",
+        Response::Error(error) if error.detail == ErrorDetail::BadCredentials => "bad credentials",
+        _ if matches!(request, Request::Prepare(_)) => "of a statement",
+        Response::Result(_) => "result",
+        _ => "something else",
+    }
+}
+
+/// Each request is answered as the stage of its session says, and no statement is executed before a login. Prints its seed; `SEED=n` runs
+/// another one.
+#[test]
+fn sessions_go_through_their_stages_whatever_is_asked() {
+    let seed = std::env::var("SEED").map_or(7, |seed| seed.parse().unwrap());
+    println!("SEED={seed}");
+    let mut random = Random(Seeded::new(seed));
+    let door = start();
+    let mut ends = [0; 3];
+    for round in 0..150 {
+        let version = Version::SUPPORTED[round % Version::SUPPORTED.len()];
+        let mut client = Client::connect(door.setup.server.address(), version);
+        let mut stage = Stage::New;
+        for _ in 0..=random.below(12) {
+            let request = random.request();
+            let begun = door.setup.double.begun.load(SeqCst);
+            let (answer, next) = expected(stage, &request);
+            let response = match &request {
+                Request::Startup(startup) if stage == Stage::New => client.start(startup.clone()),
+                request => client.ask(request.clone()),
+            };
+            assert_eq!(
+                kind(&response, &request),
+                answer,
+                "{version} {stage:?}: {request:?}"
+            );
+            if stage != Stage::Ready {
+                assert_eq!(door.setup.double.begun.load(SeqCst), begun);
+            }
+            stage = next;
+        }
+        ends[stage as usize] += 1;
+    }
+    assert!(ends.iter().all(|count| *count > 10), "{ends:?}");
 }

@@ -22,7 +22,7 @@ use crate::{Setup, make_table, run, start_with};
 const DIRECTORY: &str = "/ilion/logs/audit";
 const BOB: (&str, &str) = ("bob", "sEcReT");
 
-fn on(settings: &mut Settings) {
+pub fn on(settings: &mut Settings) {
     settings.audit_logging_options_enabled = true;
 }
 
@@ -589,7 +589,13 @@ fn an_operator_switches_it_on_and_off() {
     run(&mut client, "SELECT * FROM ks.t");
     assert_eq!(
         summary(&entries(&setup.env)),
-        ["SELECT QUERY ks.u", "DROP_TABLE DDL ks.u"]
+        [
+            "ADMINISTRATION OTHER .",
+            "SELECT QUERY ks.u",
+            "ADMINISTRATION OTHER .",
+            "DROP_TABLE DDL ks.u",
+            "ADMINISTRATION OTHER ."
+        ]
     );
     for wrong in [
         "excluded_categories=JMX",

@@ -16,7 +16,7 @@ use rustls::{ClientConnection, StreamOwned};
 
 use crate::client::{Client, patient};
 use crate::logins::{BOB, ROOT, make_bob, make_root, start, with_logins};
-use crate::{Setup, certificates, run, start_with, tls};
+use crate::{Setup, audit, certificates, run, start_with, tls};
 
 const TOKEN: &str = "a-token-of-programs";
 
@@ -381,17 +381,23 @@ fn a_session_ends_after_a_while_at_logout_and_with_its_role_or_password() {
     assert_eq!(may(&session), 401);
 }
 
-#[test]
-fn programs_show_the_token_which_stands_for_no_role() {
+/// A node with logins and a token.
+fn start_with_token(adjust: impl FnOnce(&mut Settings)) -> Node {
     let env = MemEnv::new(1);
     env.write_atomically(Path::new("/token"), TOKEN.as_bytes())
         .unwrap();
     let setup = start_with(Arc::new(env), |settings| {
         with_logins(settings);
         settings.admin_token_file = Some("/token".into());
+        adjust(settings);
     });
     make_root(&setup);
-    let node = Node::open(setup);
+    Node::open(setup)
+}
+
+#[test]
+fn programs_show_the_token_which_stands_for_no_role() {
+    let node = start_with_token(|_| ());
     let with = |token: &str| AdminClient::new(node.door.address()).with_token(token);
     let _: StatusReport = with(TOKEN).get("/admin/status").unwrap();
     with(TOKEN).post("/admin/drain").unwrap();
@@ -427,6 +433,68 @@ fn a_storm_of_wrong_logins_is_slowed_and_bounded() {
     assert!(checked > 0 && checked < statuses.len(), "{checked}");
     // Who comes later and is right gets in, after the wait of the address.
     node.session(BOB);
+}
+
+#[test]
+fn a_storm_of_wrong_tokens_is_slowed_and_bounded() {
+    let node = start_with_token(|_| ());
+    let status = |token: &str| {
+        let answer = node.get("/admin/status", &format!("Authorization: Bearer {token}"));
+        answer.status
+    };
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let guessers: Vec<_> = (0..60).map(|_| scope.spawn(|| status("wrong"))).collect();
+        guessers
+            .into_iter()
+            .map(|guesser| guesser.join().unwrap())
+            .collect()
+    });
+    assert!(
+        statuses.iter().all(|status| [401, 503].contains(status)),
+        "{statuses:?}"
+    );
+    let checked = statuses.iter().filter(|status| **status == 401).count();
+    assert!(checked > 0 && checked < statuses.len(), "{checked}");
+    assert_eq!(status(TOKEN), 200);
+}
+
+#[test]
+fn orders_and_what_is_refused_are_in_the_audit_log() {
+    let node = start_with_token(audit::on);
+    make_bob(&mut node.setup.log_in(ROOT));
+    node.client(ROOT)
+        .post("/admin/flush?keyspace=system_auth")
+        .unwrap();
+    assert!(node.client(BOB).post("/admin/drain").is_err());
+    node.get("/admin/status", "Authorization: Bearer wrong");
+    AdminClient::new(node.door.address())
+        .with_token(TOKEN)
+        .post("/admin/settings?assignments=keystore_password%3Dhunter2")
+        .unwrap_err();
+    let entries = node.setup.audited();
+    let first = entries.iter().position(|entry| entry["type"] == "ADMINISTRATION");
+    // The login before the first order.
+    let entries = &entries[first.unwrap() - 1..];
+    let told: Vec<String> = entries
+        .iter()
+        .map(|entry| {
+            let text = |field: &str| entry[field].as_str().unwrap_or("-").to_owned();
+            ["user", "type", "category", "operation"].map(text).join(" | ")
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "cassandra | LOGIN_SUCCESS | AUTH | LOGIN SUCCESSFUL",
+            "cassandra | ADMINISTRATION | OTHER | POST /admin/flush?keyspace=system_auth",
+            "bob | LOGIN_SUCCESS | AUTH | LOGIN SUCCESSFUL",
+            "bob | UNAUTHORIZED_ATTEMPT | AUTH | POST /admin/drain; Only superusers may administer the node, and bob is none",
+            "- | LOGIN_ERROR | AUTH | LOGIN FAILURE; wrong token",
+            "system | ADMINISTRATION | OTHER | POST /admin/settings?(hidden)",
+            "system | REQUEST_FAILURE | ERROR | POST /admin/settings?(hidden); it failed: 400 Bad Request",
+        ]
+    );
+    assert!(entries.iter().all(|entry| entry["source"] == "127.0.0.1"));
 }
 
 #[test]

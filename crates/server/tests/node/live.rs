@@ -16,7 +16,7 @@ use ilion_server::settings::Loaded;
 use ilion_server::{Entrance, Port};
 
 use crate::client::Client;
-use crate::{Setup, admin, make_table, run, start, start_on};
+use crate::{Setup, admin, make_table, run, start, start_on, start_with, tls};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -198,6 +198,46 @@ fn a_reload_takes_over_what_it_can_and_lists_the_rest() {
     let refused = admin.post("/admin/reload").unwrap_err().to_string();
     assert!(refused.contains("ilion.yaml, line 2"), "{refused}");
     assert_eq!(value(&admin, "read_request_timeout"), "7s");
+}
+
+/// What is secret is named as changed, but not shown; and the certificate of the node is warned of when it ends.
+#[test]
+fn a_reload_names_changed_secrets_and_warns_of_certificates_that_end() {
+    let setup = start_with(tls::env(), |settings| {
+        tls::encrypts(settings);
+        settings.client_encryption_options_keystore = tls::EXPIRED_KEYSTORE.into();
+        let mut loaded = Loaded {
+            settings: settings.clone(),
+            ..Loaded::default()
+        };
+        let text = "client_encryption_options:\n  keystore_password: word-one\n";
+        loaded.add_text("ilion.yaml", text).unwrap();
+        *settings = loaded.settings;
+    });
+    let text = "client_encryption_options:\n  keystore_password: word-two\n";
+    let (_door, admin) = with_file(&setup, text);
+    for _ in 0..2 {
+        let report = admin.post("/admin/reload").unwrap();
+        assert!(!report.to_string().contains("word-two"), "{report}");
+        let report: ReloadReport = serde_json_of(report);
+        assert_eq!(
+            report.needs_restart,
+            ["client_encryption_options_keystore_password"]
+        );
+        let [warning] = &report.warnings[..] else {
+            panic!("{:?}", report.warnings);
+        };
+        assert!(
+            warning.contains("/tls/expired.pem: the certificate ended at 2021-"),
+            "{warning}"
+        );
+    }
+    let shown = admin.get::<serde_json::Value>("/admin/settings").unwrap();
+    assert!(!shown.to_string().contains("word-one"), "{shown}");
+    // No secret has changed, so none is named.
+    let (_door, admin) = with_file(&setup, "");
+    let report: ReloadReport = serde_json_of(admin.post("/admin/reload").unwrap());
+    assert_eq!(report.needs_restart, Vec::<String>::new());
 }
 
 fn serde_json_of<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {

@@ -30,6 +30,7 @@ const EXPIRED_CLIENT: &[u8] = include_bytes!("../../testdata/tls/expired-client.
 
 const KEYSTORE: &str = "/tls/node.pem";
 pub const TRUSTSTORE: &str = "/tls/ca.pem";
+pub const EXPIRED_KEYSTORE: &str = "/tls/expired.pem";
 
 pub type Encrypted = Client<StreamOwned<ClientConnection, TcpStream>>;
 
@@ -38,6 +39,8 @@ pub fn env() -> Arc<MemEnv> {
     env.create_dir_all(Path::new("/tls")).unwrap();
     env.write_atomically(Path::new(KEYSTORE), NODE).unwrap();
     env.write_atomically(Path::new(TRUSTSTORE), CA).unwrap();
+    env.write_atomically(Path::new(EXPIRED_KEYSTORE), EXPIRED_NODE)
+        .unwrap();
     Arc::new(env)
 }
 

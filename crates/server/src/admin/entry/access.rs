@@ -183,6 +183,11 @@ impl Access {
         }
     }
 
+    /// True if there is a token.
+    pub(super) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
     /// True if this is the token.
     pub(super) fn is_token(&self, shown: &str) -> bool {
         let token = self.token.as_ref();

@@ -3,7 +3,8 @@
 //! A request must come from a page of the port itself or from no page ([`Access`]). Its path says what it needs ([`need`]). On a node
 //! without logins it then shows the token, if there is one. On a node with logins it shows a role's name and password, the cookie of a
 //! session, the certificate of its connection, or the token ([`shown`]); the role must be permitted what the path needs ([`RoleLogins`]).
-//! The handlers find out from the [`Caller`] who asks.
+//! The handlers find out from the [`Caller`] who asks. Orders, wrong tokens and what is not permitted are recorded in the audit log;
+//! logins by password or certificate are by `Logins`, statements by who executes them.
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -16,6 +17,7 @@ mod need;
 mod role_logins;
 mod session;
 mod shown;
+mod token_pace;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,7 +25,7 @@ use std::time::Duration;
 
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
@@ -38,10 +40,15 @@ pub use self::role_logins::RoleLogins;
 pub use self::session::{AskedFor, LoginOrder, SessionReport};
 use self::shown::Shown;
 use super::loads::{PIECE_BYTES_MAX, PIECE_PATH};
+use self::token_pace::TokenPace;
+use crate::auditor::Auditor;
 
 const SESSION: &str = "/api/session";
 const LOGIN: &str = "/api/login";
 const LOGOUT: &str = "/api/logout";
+
+/// Characters of an order in the audit log.
+const ORDER_CHARS_MAX: usize = 4096;
 
 /// Longest body of a request, but for pieces of SSTables: axum's own default.
 const BODY_BYTES_MAX: usize = 2 << 20;
@@ -71,6 +78,14 @@ impl Caller {
         }
     }
 
+    /// The role that asks.
+    fn role(&self) -> Option<&str> {
+        match self {
+            Self::Role(login, _) => Some(&login.role),
+            Self::Operator | Self::Program | Self::Nobody => None,
+        }
+    }
+
     /// The address that a role's request came from.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         match self {
@@ -96,6 +111,9 @@ pub(super) struct Entry {
     /// A request that is not complete after this time is refused.
     timeout: Duration,
     pieces: Semaphore,
+    tokens: TokenPace,
+    /// `None` if there is no audit log.
+    auditor: Option<Arc<Auditor>>,
 }
 
 /// Why a request is refused.
@@ -106,12 +124,19 @@ struct Refusal {
 }
 
 impl Entry {
-    pub fn new(access: Access, roles: Option<RoleLogins>, timeout: Duration) -> Self {
+    pub fn new(
+        access: Access,
+        roles: Option<RoleLogins>,
+        timeout: Duration,
+        auditor: Option<Arc<Auditor>>,
+    ) -> Self {
         Self {
             access,
             roles,
             timeout,
             pieces: Semaphore::new(PIECES_MAX),
+            tokens: TokenPace::default(),
+            auditor,
         }
     }
 
@@ -128,6 +153,12 @@ impl Entry {
             .check_page(need, method, headers)
             .map_err(|refused| self.refusal(refused))?;
         let shown = Shown::of(headers, self.cookie());
+        if let Shown::Token(token) = &shown
+            && need != Need::Nothing
+            && self.access.has_token()
+        {
+            self.check_token(token, peer).await?;
+        }
         let Some(roles) = &self.roles else {
             let token = match &shown {
                 Shown::Token(token) => Some(token.as_str()),
@@ -156,8 +187,59 @@ impl Entry {
             Shown::Password(credentials) => roles.by_password(peer.address, credentials).await?,
             Shown::Nothing => roles.by_certificate(peer).await?,
         };
-        roles.permit(&login, need.operation()).await?;
-        Ok(Caller::Role(login, peer.address))
+        let permitted = roles.permit(&login, need.operation()).await;
+        if let (Err(refusal), Some(auditor)) = (&permitted, &self.auditor) {
+            let request = format!("{method} {path}");
+            auditor.not_permitted_now(Some(&login.role), peer.address, &request, &refusal.reason);
+        }
+        permitted.map(|()| Caller::Role(login, peer.address))
+    }
+
+    /// Refuses a wrong token. After wrong ones of its address, a token waits before it is checked.
+    async fn check_token(&self, token: &str, peer: &Peer) -> Result<(), Refusal> {
+        let address = peer.address.ip();
+        if !self.tokens.wait(address).await {
+            let busy = "too many requests wait after wrong tokens; try again later";
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, busy));
+        }
+        if self.access.is_token(token) {
+            return Ok(());
+        }
+        self.tokens.failed(address);
+        tracing::warn!(%address, "a request to the HTTP port has shown a wrong token");
+        if let Some(auditor) = &self.auditor {
+            auditor.login_failed_now(peer.address, "wrong token");
+        }
+        Err(Refusal::unknown("the token is wrong"))
+    }
+
+    /// Executes an order, and records it: before, so that the one is recorded that switches the audit log off, or else afterwards.
+    async fn execute(
+        &self,
+        caller: Caller,
+        peer: Peer,
+        order: String,
+        executed: impl Future<Output = Response>,
+    ) -> Response {
+        let Some(auditor) = self.auditor.clone() else {
+            return executed.await;
+        };
+        let order = Arc::new(Order {
+            auditor,
+            caller,
+            peer,
+            text: order,
+        });
+        let begun = order.clone();
+        let is_recorded = recorded(move || begun.record()).await;
+        let response = executed.await;
+        let status = response.status();
+        if status.is_client_error() || status.is_server_error() {
+            recorded(move || order.record_failure(status)).await;
+        } else if !is_recorded {
+            recorded(move || order.record()).await;
+        }
+        response
     }
 
     /// The name of the cookie; empty without logins.
@@ -239,6 +321,48 @@ pub(super) fn routes(entry: Arc<Entry>) -> Router {
     session::routes().with_state(entry)
 }
 
+/// An order to the node.
+struct Order {
+    auditor: Arc<Auditor>,
+    caller: Caller,
+    peer: Peer,
+    text: String,
+}
+
+impl Order {
+    fn record(&self) -> bool {
+        self.auditor
+            .ordered(self.caller.role(), self.peer.address, &self.text)
+    }
+
+    fn record_failure(&self, status: StatusCode) -> bool {
+        let why = format!("it failed: {status}");
+        self.auditor
+            .order_failed(self.caller.role(), self.peer.address, &self.text, &why);
+        true
+    }
+}
+
+/// Records what may have to wait.
+async fn recorded(record: impl FnOnce() -> bool + Send + 'static) -> bool {
+    tokio::task::spawn_blocking(record).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "an order to the HTTP port is not in the audit log");
+        false
+    })
+}
+
+/// An order as a text for the audit log, without its body. Pure.
+fn order_text(method: &Method, uri: &Uri) -> String {
+    let path = uri.path();
+    let text = match uri.query() {
+        None => format!("{method} {path}"),
+        // A setting that is a secret cannot be changed this way, but somebody may try to.
+        Some(query) if query.to_ascii_lowercase().contains("password") => format!("{method} {path}?(hidden)"),
+        Some(query) => format!("{method} {path}?{query}"),
+    };
+    text.chars().take(ORDER_CHARS_MAX).collect()
+}
+
 /// Decides whether a request may pass, receives its body, and passes it on.
 pub(super) async fn admit(State(entry): State<Arc<Entry>>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
@@ -253,16 +377,25 @@ pub(super) async fn admit(State(entry): State<Arc<Entry>>, request: Request, nex
         Ok(caller) => caller,
         Err(refusal) => return refusal.into_response(),
     };
+    // Of a load, begin and end are logged, but not each piece.
+    let is_order = Need::of(&head.method, head.uri.path()) == Need::Administer && head.uri.path() != PIECE_PATH;
+    let order = is_order.then(|| (caller.clone(), order_text(&head.method, &head.uri)));
     head.extensions.insert(caller);
     // The semaphore is never closed.
     let (bytes_max, _place) = match head.uri.path() {
         PIECE_PATH => (PIECE_BYTES_MAX, entry.pieces.acquire().await.ok()),
         _ => (BODY_BYTES_MAX, None),
     };
-    let mut response = match tokio::time::timeout(entry.timeout, to_bytes(body, bytes_max)).await {
-        Ok(Ok(body)) => next.run(Request::from_parts(head, body.into())).await,
-        Ok(Err(_)) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
-        Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+    let executed = async {
+        match tokio::time::timeout(entry.timeout, to_bytes(body, bytes_max)).await {
+            Ok(Ok(body)) => next.run(Request::from_parts(head, body.into())).await,
+            Ok(Err(_)) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+            Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+        }
+    };
+    let mut response = match order {
+        None => executed.await,
+        Some((caller, order)) => entry.execute(caller, peer, order, executed).await,
     };
     let headers = response.headers_mut();
     headers.insert(
