@@ -139,13 +139,29 @@ impl AdminClient {
         self.ask("POST", path)
     }
 
-    fn ask<T: serde::de::DeserializeOwned>(&self, method: &str, path: &str) -> Result<T, ClientError> {
-        let answer = self
-            .exchange(method, path)
+    /// Asks one of the health checks, which answer in plain text.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; the node is not well for the reason in `Failed`.
+    pub fn check(&self, path: &str) -> Result<(), ClientError> {
+        let answer = self.answer("GET", path)?;
+        match split_answer(&answer) {
+            Some((200, "ok\n")) => Ok(()),
+            Some((503, reason)) => Err(ClientError::Failed(reason.trim_end().to_owned())),
+            _ => Err(ClientError::Foreign(self.address)),
+        }
+    }
+
+    fn answer(&self, method: &str, path: &str) -> Result<String, ClientError> {
+        self.exchange(method, path)
             .map_err(|source| ClientError::Unreachable {
                 address: self.address,
                 source,
-            })?;
+            })
+    }
+
+    fn ask<T: serde::de::DeserializeOwned>(&self, method: &str, path: &str) -> Result<T, ClientError> {
+        let answer = self.answer(method, path)?;
         let foreign = || ClientError::Foreign(self.address);
         let (status, body) = split_answer(&answer).ok_or_else(foreign)?;
         if status == 200 {

@@ -84,6 +84,9 @@ impl EngineAdmin {
         server.register_metrics(registry);
         registry.register_collector(Box::new(EngineMetrics(node.engine().clone())));
         registry.register_collector(Box::new(AuditMetrics(node.auditor().clone())));
+        if let Some(telemetry) = &node.observers().telemetry {
+            telemetry.register_metrics(registry);
+        }
         registry.register_collector(Box::new(TableTimes(node.observers().costs.clone())));
         let info = InfoReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -8,6 +8,8 @@
 
 #[path = "../cql/client.rs"]
 mod client;
+#[path = "../../../telemetry/tests/receiver/mod.rs"]
+mod receiver;
 
 mod admin;
 mod audit;
@@ -22,6 +24,7 @@ mod masks;
 mod metrics;
 mod prepared;
 mod snapshots;
+mod spans;
 mod system;
 mod tls;
 mod traces;
