@@ -1,6 +1,7 @@
 //! Requests as spans of OpenTelemetry, with the attributes that its conventions for databases name.
 //!
-//! A span has the text of the statement without its values, and no text of an error, since that may quote values, too.
+//! A span has the text of the statement without its values, and no text of an error, since that may quote values, too. Of the steps of
+//! a trace only `Parsing` quotes the statement.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -22,6 +23,9 @@ const PARAMETERS: [(&str, &str); 2] = [
     ("consistency_level", "cassandra.consistency.level"),
     ("page_size", "cassandra.page.size"),
 ];
+
+/// The step that has the whole text of the statement.
+const PARSING: &str = "Parsing";
 
 /// The caller's span.
 pub(crate) fn parent_of(request: &RequestFrame) -> Option<TraceParent> {
@@ -71,11 +75,7 @@ impl Done<'_> {
                 .saturating_mul(1000),
             elapsed_nanos: self.elapsed_nanos,
             attributes: self.attributes(&operation, &shape.keyspace, &shape.table, &shape.text),
-            steps: self
-                .steps
-                .iter()
-                .map(|step| (step.elapsed_nanos, step.activity.clone()))
-                .collect(),
+            steps: self.steps.iter().map(without_values).collect(),
             error: self.ended.error.map(|code| format!("{code:?}")),
         }
     }
@@ -137,4 +137,13 @@ impl Done<'_> {
         );
         all
     }
+}
+
+/// A step. Of the one that quotes the statement, the quotation is left out.
+fn without_values(step: &TraceEvent) -> (u64, String) {
+    let activity = match step.activity.starts_with(PARSING) {
+        true => PARSING,
+        false => &step.activity,
+    };
+    (step.elapsed_nanos, activity.to_owned())
 }
