@@ -1,4 +1,4 @@
-//! `ilion status`, `info`, `flush`, `drain`, `invalidate-caches`, `set-cache-..`, and helpers for all commands that send requests to
+//! `ilion status`, `ready`, `info`, `flush`, `drain`, `invalidate-caches`, `set-cache-..`, and helpers for all commands that send requests to
 //! a running node.
 
 use std::fmt::Display;
@@ -16,7 +16,7 @@ use crate::Failure;
 use crate::bar::while_node_works;
 use crate::cli::{
     AdminArguments, CacheArguments, CacheCapacityArguments, CacheKeysArguments, LoginArguments,
-    TableArguments,
+    ReadyArguments, TableArguments,
 };
 
 /// Largest file with passwords or certificates.
@@ -91,6 +91,17 @@ pub fn show<T: Serialize + Display>(arguments: &AdminArguments, report: &T) -> R
         true => say(&serde_json::to_string_pretty(report).map_err(Failure::of)?),
         false => say(&report.to_string()),
     }
+    Ok(())
+}
+
+/// Asks whether the node serves, or only whether it answers.
+pub fn ready(arguments: &ReadyArguments) -> Result<(), Failure> {
+    let (path, good) = match arguments.alive {
+        true => ("/healthz", "alive"),
+        false => ("/readyz", "ready"),
+    };
+    client(&arguments.admin)?.check(path).map_err(Failure::of)?;
+    say(good);
     Ok(())
 }
 

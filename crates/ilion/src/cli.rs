@@ -24,6 +24,8 @@ pub enum Command {
     Serve(ServeArguments),
     /// Prints the state of a running node, and its tables.
     Status(AdminArguments),
+    /// Tells whether a running node serves clients and takes writes; exit code 1 if not. For health checks: it needs no login.
+    Ready(ReadyArguments),
     /// Prints identity, versions, addresses and directories of a running node.
     Info(AdminArguments),
     /// Writes memtables to disk, and waits for it.
@@ -217,6 +219,16 @@ pub struct ResetPasswordArguments {
     pub stdin: bool,
     /// The role.
     pub role: String,
+}
+
+/// Arguments of `ready`.
+#[derive(Args)]
+pub struct ReadyArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Only whether the process answers: a node that is alive and not ready needs no restart.
+    #[arg(long)]
+    pub alive: bool,
 }
 
 /// Arguments that name a node.

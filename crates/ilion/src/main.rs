@@ -63,6 +63,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Status(arguments) => ask::report::<StatusReport>(&arguments, "/admin/status"),
+        Command::Ready(arguments) => ask::ready(&arguments),
         Command::Info(arguments) => ask::report::<InfoReport>(&arguments, "/admin/info"),
         Command::Flush(arguments) => ask::tables(&arguments, "flush"),
         Command::Compact(arguments) => compactions::compact(&arguments),

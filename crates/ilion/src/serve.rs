@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ilion_env::{Env, RealEnv, raise_descriptor_limit};
-use ilion_server::admin::{AdminDoor, DoorOptions, EngineAdmin, RoleLogins};
+use ilion_server::admin::{Admin as _, AdminDoor, DoorOptions, EngineAdmin, RoleLogins};
 use ilion_server::settings::{Authenticator, Loaded, SETTINGS, Settings};
 use ilion_server::{
-    Certificates, ClientPorts, Entrance, Exposure, NewSuperuser, Node, OpenError, Port, Server,
+    Certificates, ClientPorts, Entrance, Exposure, FirstStart, NewSuperuser, Node, OpenError, Port, Server,
     ServerOptions, StopSignals, SuperuserChoice, check_exposure, reopen_log, start_logging,
 };
 
@@ -50,6 +50,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let admin_address = SocketAddr::new(settings.admin_address, settings.admin_port);
     let ports = ClientPorts::take(&options).map_err(failed("cannot start"))?;
     let admin_port = Port::take(Entrance::Administration, admin_address).map_err(failed("cannot start"))?;
+    let first_start = FirstStart::find(&*env, &settings).map_err(failed("cannot prepare the first start"))?;
     let node = Node::open(env.clone(), &settings).map_err(|error| match error {
         OpenError::Settings(_) => Failure::Usage(error.to_string()),
         error => failed("cannot open the data directory")(error),
@@ -59,6 +60,11 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         .map_err(failed("cannot create the first superuser"))?;
     if let Some(created) = created {
         tell_superuser(&created);
+    }
+    if let Some(first_start) = first_start {
+        first_start
+            .run(&node)
+            .map_err(failed("cannot finish the first start"))?;
     }
     // Signals must be handled before the port is open: a client that can connect may also send one.
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
@@ -71,6 +77,10 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
             ilion_tools::sstable::salvage(env, data, directory).map_err(|error| format!("{error:#}"))
         });
     let admin = Arc::new(admin);
+    if let Some(telemetry) = &node.observers().telemetry {
+        let admin = Arc::downgrade(&admin);
+        telemetry.send_metrics_of(move || Some(admin.upgrade()?.metrics()));
+    }
     let roles = RoleLogins::of(&node, &server);
     let door = AdminDoor::open(admin_port, door_options, roles, admin).map_err(failed("cannot start"))?;
     tell_serving(&node, &server, &door, env.monotonic_nanos().saturating_sub(began));
@@ -86,6 +96,9 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     tell_service_manager(&[NotifyState::Stopping]);
     node.end_long_reads();
     server.stop(PATIENCE);
+    if let Some(telemetry) = &node.observers().telemetry {
+        telemetry.stop();
+    }
     drop(door);
     node.engine().drain().map_err(failed("cannot drain"))?;
     // Background threads end with the node; they may still log.

@@ -29,6 +29,7 @@ use crate::queues::{Doing, Queues, RunningRequest, Task};
 use crate::request::{Answered, Requests, weigh_request};
 use crate::request_times::RequestKind;
 use crate::session::{InFlight, SentBy, Session, Wire, Work};
+use crate::spans::Ended;
 
 /// Ready answers of this size are sent before the task is done.
 const READY_BYTES_MAX: usize = 256 << 10;
@@ -231,9 +232,12 @@ impl Worker {
             answered.tracing_id = executor.observers.end_trace(
                 &*executor.env,
                 &mut observed,
-                session.peer.ip(),
-                request,
-                &answered.subject,
+                Ended {
+                    request,
+                    subject: &answered.subject,
+                    error: answered.reply.error_code(),
+                    client: session.peer.ip(),
+                },
             );
         }
         executor.auditor.request(Done {
@@ -262,9 +266,17 @@ impl Worker {
             };
             let subject = &answered.subject;
             self.counters.costs.lock().record(id, || subject.shape(), &spent);
-            let elapsed = ended.saturating_sub(started);
-            let observers = &executor.observers;
-            observers.tell_if_slow(request, subject, &observed, elapsed);
+            executor.observers.tell_if_slow(
+                &*executor.env,
+                &observed,
+                Ended {
+                    request,
+                    subject,
+                    error: answered.reply.error_code(),
+                    client: session.peer.ip(),
+                },
+                ended.saturating_sub(started),
+            );
         }
         let timed = Timed {
             kind: RequestKind::of(&request.request),

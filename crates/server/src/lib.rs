@@ -20,6 +20,7 @@
 //! | `request`, `answer`, `error_table` | requests to statements, results to answers |
 //! | `observers`, `subject` | [`Observers`]: costs, slow-query log and traces; the statement that a request is about |
 //! | [`costs`], `traces`, `described` | costs by shape and the slow-query log; traces; requests as text |
+//! | `spans`, `telemetry_options` | requests as spans of OpenTelemetry (`ilion_telemetry`), and where they go |
 //! | `audit_options`, `auditor` | [`Auditor`]: requests and logins to entries of the audit log (`ilion_audit`) |
 //! | `counted` | counts statements that came through no session |
 //! | `answer_times`, `request_times` | the stages of a request; times of requests, by worker |
@@ -29,6 +30,7 @@
 //! | `node`, `open_error`, `memory` | [`Node`]: engine, query layer and system tables, with or without a server |
 //! | `process` | what the system tells about this process |
 //! | `superuser`, `first_superuser`, `exposure` | the first superuser; addresses that need logins |
+//! | `first_start` | statements of a mounted directory, for a new node |
 //! | `disk_watch`, `ticker` | usage of the data disk; a thread that repeats an action |
 //! | `layer_options`, `budgets`, `guardrails` | the options of the layers below that the settings ask for |
 //! | `live` | [`LiveSettings`]: the settings that hold now, and changing them |
@@ -64,6 +66,7 @@ mod error_table;
 mod events;
 mod execute;
 mod exposure;
+mod first_start;
 mod first_superuser;
 mod guardrails;
 mod handshake;
@@ -92,10 +95,12 @@ mod session;
 pub mod settings;
 mod signals;
 mod socket;
+mod spans;
 mod statements;
 mod subject;
 mod superuser;
 mod system;
+mod telemetry_options;
 mod ticker;
 mod tls;
 mod traces;
@@ -110,6 +115,7 @@ pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
 pub use entry::Entry;
 pub use exposure::{Exposure, check_exposure};
+pub use first_start::{FirstStart, FirstStartError};
 pub use first_superuser::NewSuperuser;
 pub use live::{LiveSettings, ReloadReport};
 pub use log_file::{reopen_log, start_logging};

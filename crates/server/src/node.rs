@@ -10,6 +10,7 @@ use ilion_env::{Count, Env};
 use ilion_index::IndexClasses;
 use ilion_query::{ClusterFacts, EngineStore, Executed, LogPosition, QueryProcessor, Store};
 use ilion_schema::TableId;
+use ilion_telemetry::Telemetry;
 
 use crate::audit_options::{audit_options, check_audit_logger};
 use crate::auditor::Auditor;
@@ -25,6 +26,7 @@ use crate::port::ClientPorts;
 use crate::server::{Server, Services, StartError};
 use crate::settings::{self, AuditLogger, ClientCertificates, Settings};
 use crate::system::{self, LocalNode, NodeFacts, StoredTraces};
+use crate::telemetry_options::telemetry_options;
 use crate::ticker::Ticker;
 use crate::traces::TraceProbability;
 use crate::{ServerOptions, Statements};
@@ -222,11 +224,18 @@ fn observers(
         node_facts(settings, engine).rpc_address,
         settings.trace_type_query_ttl,
     );
+    let telemetry = telemetry_options(settings, engine.id()).map_err(OpenError::Settings)?;
+    let telemetry = telemetry.map(|options| Telemetry::start(engine.env().clone(), options));
+    let telemetry = telemetry.transpose().map_err(|error| match error {
+        ilion_telemetry::StartError::Thread(error) => OpenError::Threads(error),
+        error => OpenError::Settings(format!("otlp_endpoint, otlp_headers: {error}")),
+    })?;
     Ok(Observers {
         costs: Arc::default(),
         slow,
         traces: Some(Arc::new(traces)),
         trace_probability: TraceProbability::default(),
+        telemetry: telemetry.map(Arc::new),
     })
 }
 

@@ -1,26 +1,26 @@
-//! Observation of requests: costs by shape, the slow-query log, traces.
+//! Observation of requests: costs by shape, the slow-query log, traces, spans.
 //!
 //! [`Observers::begin`] starts to count before a request is executed, and starts its trace. Afterwards `Observed` has its cost.
 //! The id of the trace and the cost in the custom payload become part of the answer here.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_env::cost::{self, CostScope};
 use ilion_env::{Cost, Count, Env, trace};
 use ilion_protocol::RequestFrame;
+use ilion_telemetry::Telemetry;
 use uuid::Uuid;
 
 use crate::costs::{SlowLog, SlowStatement, StatementCosts};
 use crate::described::{is_traceable, parameters, request_name, shown};
-use crate::subject::Subject;
+use crate::spans::{Done, Ended, parent_of};
 use crate::traces::{Trace, TraceProbability, TraceStore};
 
 /// A request whose custom payload has this key is answered with its cost as JSON under the same key.
 pub const COST_KEY: &str = "ilion.cost";
 
-/// Where the costs, slow statements and traces of requests go.
+/// Where the costs, slow statements, traces and spans of requests go.
 #[derive(Default)]
 pub struct Observers {
     /// Costs of statements.
@@ -31,6 +31,8 @@ pub struct Observers {
     pub traces: Option<Arc<dyn TraceStore>>,
     /// Share of the requests that are traced without being asked to.
     pub trace_probability: TraceProbability,
+    /// Where spans go; `None`: nowhere.
+    pub telemetry: Option<Arc<Telemetry>>,
 }
 
 /// A request under observation.
@@ -38,6 +40,8 @@ pub(crate) struct Observed {
     started_nanos: u64,
     scope: CostScope,
     trace: Option<BegunTrace>,
+    /// Its span was sent.
+    is_sent: bool,
 }
 
 struct BegunTrace {
@@ -45,6 +49,8 @@ struct BegunTrace {
     started_micros: i64,
     /// The client asked for it and gets its id.
     is_wanted: bool,
+    /// It goes to the store. The trace of a request whose caller records its own goes only to the collector.
+    is_stored: bool,
 }
 
 impl Observers {
@@ -52,60 +58,95 @@ impl Observers {
     #[inline]
     pub(crate) fn begin(&self, env: &dyn Env, request: &RequestFrame, now_nanos: Option<u64>) -> Observed {
         let is_wanted = request.tracing;
-        let is_traced = (is_wanted || self.trace_probability.is_met(env))
-            && is_traceable(&request.request)
-            && self.traces.is_some();
+        let is_stored = (is_wanted || self.trace_probability.is_met(env)) && self.traces.is_some();
+        let is_traced = (is_stored || self.has_recording_caller(request)) && is_traceable(&request.request);
         Observed {
-            trace: is_traced.then(|| begin_trace(env, is_wanted)),
+            trace: is_traced.then(|| begin_trace(env, is_wanted, is_stored)),
+            is_sent: false,
             started_nanos: now_nanos.unwrap_or_else(|| env.monotonic_nanos()),
             scope: cost::begin(),
         }
     }
 
-    /// Stores the trace, if there is one. Returns its id if the client asked for the trace.
-    pub(crate) fn end_trace(
-        &self,
-        env: &dyn Env,
-        observed: &mut Observed,
-        client: IpAddr,
-        request: &RequestFrame,
-        subject: &Subject,
-    ) -> Option<Uuid> {
+    /// Where spans go, if they go anywhere.
+    fn spans(&self) -> Option<&Telemetry> {
+        self.telemetry
+            .as_deref()
+            .filter(|telemetry| telemetry.sends_spans())
+    }
+
+    /// True if spans are sent and the caller sends its own.
+    #[inline]
+    fn has_recording_caller(&self, request: &RequestFrame) -> bool {
+        !request.custom_payload.is_empty()
+            && self.spans().is_some()
+            && parent_of(request).is_some_and(|parent| parent.is_sampled)
+    }
+
+    /// Stores and sends the trace, if there is one. Returns its id if the client asked for the trace.
+    pub(crate) fn end_trace(&self, env: &dyn Env, observed: &mut Observed, ended: Ended<'_>) -> Option<Uuid> {
         let begun = observed.trace.take()?;
         let elapsed = env.monotonic_nanos().saturating_sub(observed.started_nanos);
         let events = trace::finish();
-        self.traces.as_ref()?.store(Trace {
+        if let Some(telemetry) = self.spans() {
+            let done = Done {
+                ended,
+                cost: &observed.scope.so_far(),
+                started_micros: begun.started_micros,
+                elapsed_nanos: elapsed,
+                session: begun.is_stored.then_some(begun.id),
+                steps: &events,
+            };
+            telemetry.send(done.span());
+            observed.is_sent = true;
+        }
+        let traces = self.traces.as_ref().filter(|_| begun.is_stored)?;
+        traces.store(Trace {
             id: begun.id,
             started_micros: begun.started_micros,
             duration_micros: elapsed / 1000,
-            client,
-            request: request_name(&request.request),
-            parameters: parameters(&request.request, subject),
+            client: ended.client,
+            request: request_name(&ended.request.request),
+            parameters: parameters(&ended.request.request, ended.subject),
             thread: std::thread::current().name().unwrap_or_default().to_owned(),
             events,
         });
         begun.is_wanted.then_some(begun.id)
     }
 
-    /// Adds the statement to the slow-query log if it was slow.
+    /// Adds the statement to the slow-query log if it was slow, and sends its span.
     #[inline]
     pub(crate) fn tell_if_slow(
         &self,
-        request: &RequestFrame,
-        subject: &Subject,
+        env: &dyn Env,
         observed: &Observed,
+        ended: Ended<'_>,
         elapsed_nanos: u64,
     ) {
-        if self.slow.is_slow(elapsed_nanos) {
-            self.tell_slow(request, subject, &observed.scope.so_far(), elapsed_nanos);
+        if !self.slow.is_slow(elapsed_nanos) {
+            return;
         }
+        let cost = observed.scope.so_far();
+        if let Some(telemetry) = self.spans().filter(|_| !observed.is_sent) {
+            let elapsed_micros = i64::try_from(elapsed_nanos / 1000).unwrap_or(i64::MAX);
+            let done = Done {
+                ended,
+                cost: &cost,
+                started_micros: env.now_micros().saturating_sub(elapsed_micros),
+                elapsed_nanos,
+                session: None,
+                steps: &[],
+            };
+            telemetry.send(done.span());
+        }
+        self.tell_slow(ended, &cost, elapsed_nanos);
     }
 
     #[cold]
-    fn tell_slow(&self, request: &RequestFrame, subject: &Subject, cost: &Cost, elapsed_nanos: u64) {
-        let shape = subject.shape();
+    fn tell_slow(&self, ended: Ended<'_>, cost: &Cost, elapsed_nanos: u64) {
+        let shape = ended.subject.shape();
         self.slow.note(SlowStatement {
-            text: shown(&request.request, subject, &shape),
+            text: shown(&ended.request.request, ended.subject, &shape),
             shape: format!("{} {}", shape.keyspace, shape.text),
             elapsed_nanos,
             cost: *cost,
@@ -113,12 +154,13 @@ impl Observers {
     }
 }
 
-fn begin_trace(env: &dyn Env, is_wanted: bool) -> BegunTrace {
+fn begin_trace(env: &dyn Env, is_wanted: bool, is_stored: bool) -> BegunTrace {
     trace::begin();
     BegunTrace {
         id: env.time_uuid(),
         started_micros: env.now_micros(),
         is_wanted,
+        is_stored,
     }
 }
 

@@ -362,6 +362,99 @@ fn a_variable_that_only_looks_like_ours_is_warned_about() {
     );
 }
 
+fn with_variables(text: &str, variables: &[(&str, &str)]) -> Result<Loaded, String> {
+    let mut loaded = from_text(text).unwrap();
+    let variables = variables
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    loaded
+        .add_environment(variables)
+        .map_err(|error| error.to_string())?;
+    Ok(loaded)
+}
+
+#[test]
+fn variables_of_opentelemetry_are_settings() {
+    let loaded = with_variables(
+        "otlp_endpoint: http://file:4318",
+        &[
+            ("OTEL_METRICS_EXPORTER", "none"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "1500"),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
+            ("OTEL_SERVICE_NAME", "theirs"),
+            ("OTEL_RESOURCE_ATTRIBUTES", ""),
+            ("ILION_OTLP_SERVICE_NAME", "ours"),
+            ("OTEL_PROPAGATORS", "b3"),
+        ],
+    )
+    .unwrap();
+    let settings = loaded.settings;
+    assert_eq!(settings.otlp_endpoint.as_deref(), Some("http://collector:4318"));
+    assert_eq!(settings.otlp_metrics_endpoint.as_deref(), Some("none"));
+    assert_eq!(settings.otlp_timeout, Duration::from_millis(1500));
+    assert_eq!(settings.otlp_service_name.as_deref(), Some("ours"));
+    assert_eq!(settings.otlp_resource_attributes, None);
+    assert_eq!(
+        loaded.warnings,
+        ["environment variable OTEL_PROPAGATORS: passed over, since Ilion does not know it"]
+    );
+    let off = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c"),
+        ("OTEL_SDK_DISABLED", "true"),
+    ];
+    assert_eq!(with_variables("", &off).unwrap().settings.otlp_endpoint, None);
+    for (name, value) in [
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
+        ("OTEL_TRACES_EXPORTER", "zipkin"),
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s"),
+    ] {
+        let refused = with_variables("", &[(name, value)]).unwrap_err();
+        assert!(
+            refused.starts_with(&format!("environment variable {name}: ")),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn variables_of_the_cassandra_image_count_where_the_file_says_so() {
+    let variables = [
+        ("CASSANDRA_CLUSTER_NAME", "Shop"),
+        ("CASSANDRA_DC", "dc2"),
+        ("CASSANDRA_RACK", "r7"),
+        ("CASSANDRA_RPC_ADDRESS", "127.0.0.2"),
+        ("CASSANDRA_LISTEN_ADDRESS", "auto"),
+        ("CASSANDRA_SEEDS", "10.0.0.1"),
+        ("MAX_HEAP_SIZE", "8G"),
+        ("ILION_RACK", "r8"),
+    ];
+    let elsewhere = with_variables("", &variables).unwrap();
+    assert_eq!(
+        (elsewhere.settings.cluster_name.as_str(), elsewhere.warnings.len()),
+        ("Ilion", 0)
+    );
+    let loaded = with_variables("cassandra_variables: true", &variables).unwrap();
+    let settings = &loaded.settings;
+    assert_eq!(
+        (
+            settings.cluster_name.as_str(),
+            settings.data_center.as_str(),
+            settings.rack.as_str()
+        ),
+        ("Shop", "dc2", "r8")
+    );
+    assert_eq!(settings.rpc_address, IpAddr::from([127, 0, 0, 2]));
+    assert_eq!(
+        loaded.warnings,
+        [
+            "environment variable CASSANDRA_SEEDS: seed_provider is passed over, since it is about other nodes, and Ilion is one node",
+            "environment variable MAX_HEAP_SIZE: passed over, since there is no JVM"
+        ]
+    );
+}
+
 #[test]
 fn a_log_level_that_would_silence_the_log_is_refused() {
     for known in [

@@ -147,18 +147,34 @@ impl AdminClient {
         self.ask("POST", path, bytes)
     }
 
+    /// Asks one of the health checks, which answer in plain text.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; the node is not well for the reason in `Failed`.
+    pub fn check(&self, path: &str) -> Result<(), ClientError> {
+        let answer = self.answer("GET", path, &[])?;
+        match split_answer(&answer) {
+            Some((200, "ok\n")) => Ok(()),
+            Some((503, reason)) => Err(ClientError::Failed(reason.trim_end().to_owned())),
+            _ => Err(ClientError::Foreign(self.address)),
+        }
+    }
+
+    fn answer(&self, method: &str, path: &str, body: &[u8]) -> Result<String, ClientError> {
+        self.exchange(method, path, body)
+            .map_err(|source| ClientError::Unreachable {
+                address: self.address,
+                source,
+            })
+    }
+
     fn ask<T: serde::de::DeserializeOwned>(
         &self,
         method: &str,
         path: &str,
         body: &[u8],
     ) -> Result<T, ClientError> {
-        let answer = self
-            .exchange(method, path, body)
-            .map_err(|source| ClientError::Unreachable {
-                address: self.address,
-                source,
-            })?;
+        let answer = self.answer(method, path, body)?;
         let foreign = || ClientError::Foreign(self.address);
         let (status, body) = split_answer(&answer).ok_or_else(foreign)?;
         if status == 200 {

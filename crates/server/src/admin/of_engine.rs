@@ -100,6 +100,9 @@ impl EngineAdmin {
             engine: node.engine().clone(),
             settings: node.settings().clone(),
         }));
+        if let Some(telemetry) = &node.observers().telemetry {
+            telemetry.register_metrics(registry);
+        }
         let info = InfoReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             release_version: RELEASE_VERSION.to_owned(),

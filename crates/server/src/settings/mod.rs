@@ -13,6 +13,7 @@ mod file;
 mod foreign;
 mod live;
 mod table;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -112,6 +113,7 @@ impl Loaded {
         &mut self,
         variables: impl IntoIterator<Item = (S, S)>,
     ) -> Result<(), SettingsError> {
+        let (mut ours, mut foreign) = (Vec::new(), Vec::new());
         for (variable, value) in variables {
             let (variable, value): (OsString, OsString) = (variable.into(), value.into());
             let Some(variable) = variable.to_str() else {
@@ -121,22 +123,21 @@ impl Loaded {
                 continue;
             }
             let Some(name) = variable.strip_prefix(ENVIRONMENT_PREFIX) else {
+                foreign.push((variable.to_owned(), value));
                 continue;
             };
-            let value = value.into_string().map_err(|_| SettingsError {
-                place: format!("environment variable {variable}"),
-                problem: "the value is not UTF-8".to_owned(),
-            })?;
-            let name = name.to_ascii_lowercase();
             let place = format!("environment variable {variable}");
+            let value = text_of(&place, value)?;
+            let name = name.to_ascii_lowercase();
             if is_known(&name) {
                 self.set(&name, &value, || place.clone())?;
+                ours.push(canonical(&name).to_owned());
             } else {
                 // The variable may have another purpose: tests and scripts use the prefix, too.
                 self.warnings.push(format!("{place}: {}", unknown(&name)));
             }
         }
-        Ok(())
+        self.add_foreign_variables(&ours, foreign)
     }
 
     /// Sets the setting of a command line's `--set NAME=VALUE`.
@@ -192,6 +193,13 @@ impl Loaded {
             Fate::RefusedUnless(_) => Err(refuse(format!("{name}: {value} is refused: {}", foreign.reason))),
         }
     }
+}
+
+fn text_of(place: &str, value: OsString) -> Result<String, SettingsError> {
+    value.into_string().map_err(|_| SettingsError {
+        place: place.to_owned(),
+        problem: "the value is not UTF-8".to_owned(),
+    })
 }
 
 /// Sets `sstable: {selected_format: ..}` of Cassandra 5, which names a family of formats.

@@ -87,6 +87,10 @@ settings! {
     saved_caches_directory: Option<PathBuf> = "auto";
     /// Directory of the log files. auto: `logs` in `directory`.
     log_directory: Option<PathBuf> = "auto";
+    /// Directory of `.cql` files that the first start of a node executes, in the order of their names. auto: none.
+    init_directory: Option<PathBuf> = "auto";
+    /// Whether variables of the Cassandra image are settings, too: CASSANDRA_CLUSTER_NAME, CASSANDRA_DC, CASSANDRA_RACK, CASSANDRA_RPC_ADDRESS and so on.
+    cassandra_variables: bool = "false";
     /// Permissions that new files and directories do not get, as the umask of a shell: 077 leaves them to their owner, 027 lets the group read. The umask of the process applies, too.
     umask: Umask = "077";
     /// How keys become tokens; it must stay the same for a data directory.
@@ -494,6 +498,22 @@ settings! {
     slow_query_log_timeout: Duration = "500ms", was "slow_query_log_timeout_in_ms" in "ms";
     /// How long traces of requests are kept.
     trace_type_query_ttl: Duration = "1d", was "tracetype_query_ttl" in "s";
+    /// Address of an OpenTelemetry collector that takes OTLP over HTTP: http://127.0.0.1:4318. auto: nothing is sent.
+    otlp_endpoint: Option<String> = "auto";
+    /// Where spans go, as a whole URL; none: nowhere. auto: `/v1/traces` below `otlp_endpoint`.
+    otlp_traces_endpoint: Option<String> = "auto";
+    /// Where metrics go, as a whole URL; none: nowhere. auto: `/v1/metrics` below `otlp_endpoint`.
+    otlp_metrics_endpoint: Option<String> = "auto";
+    /// Headers for the collector: name=value, separated by commas, other bytes as %20.
+    otlp_headers: Option<Secret> = "auto";
+    /// How long a request to the collector may take.
+    otlp_timeout: Duration = "10s";
+    /// How often metrics are sent.
+    otlp_metrics_interval: Duration = "1m";
+    /// `service.name` of the node for the collector. auto: that of `otlp_resource_attributes`, or ilion.
+    otlp_service_name: Option<String> = "auto";
+    /// Attributes of the node for the collector: name=value, separated by commas, other bytes as %20.
+    otlp_resource_attributes: Option<String> = "auto";
     /// What is logged, as a filter of `tracing`: info, debug, or ilion_server=debug,info.
     log_level: LogFilter = "info";
     /// Where the log goes: stderr, file (in `log_directory`), journal (of systemd), separated by commas; none: nowhere.

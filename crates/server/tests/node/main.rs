@@ -8,6 +8,8 @@
 
 #[path = "../cql/client.rs"]
 mod client;
+#[path = "../../../telemetry/tests/receiver/mod.rs"]
+mod receiver;
 #[path = "../cql/sending.rs"]
 mod sending;
 
@@ -25,6 +27,7 @@ mod masks;
 mod metrics;
 mod prepared;
 mod snapshots;
+mod spans;
 mod system;
 mod tls;
 mod traces;

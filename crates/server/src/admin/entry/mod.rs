@@ -39,8 +39,8 @@ use self::need::Need;
 pub use self::role_logins::RoleLogins;
 pub use self::session::{AskedFor, LoginOrder, SessionReport};
 use self::shown::Shown;
-use super::loads::{PIECE_BYTES_MAX, PIECE_PATH};
 use self::token_pace::TokenPace;
+use super::loads::{PIECE_BYTES_MAX, PIECE_PATH};
 use crate::auditor::Auditor;
 
 const SESSION: &str = "/api/session";
@@ -378,7 +378,8 @@ pub(super) async fn admit(State(entry): State<Arc<Entry>>, request: Request, nex
         Err(refusal) => return refusal.into_response(),
     };
     // Of a load, begin and end are logged, but not each piece.
-    let is_order = Need::of(&head.method, head.uri.path()) == Need::Administer && head.uri.path() != PIECE_PATH;
+    let is_order =
+        Need::of(&head.method, head.uri.path()) == Need::Administer && head.uri.path() != PIECE_PATH;
     let order = is_order.then(|| (caller.clone(), order_text(&head.method, &head.uri)));
     head.extensions.insert(caller);
     // The semaphore is never closed.
