@@ -60,6 +60,7 @@ fn run_sync(shared: &Shared) {
             return wait_for_close(shared);
         }
         shared.archive_sealed();
+        shared.keep_captured();
     }
 }
 
