@@ -1,6 +1,6 @@
-//! Captured records, in the order of their positions: those of a running log, and those in the files of one that is closed.
+//! Captured records, in the order of their positions, while the log grows.
 //!
-//! Of a running log only what is synced is read: what a power loss could take back, no consumer may have seen.
+//! Only what is synced is read: what a power loss could take back, no consumer may have seen.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::capture::{dropped_upto, kept_segments};
 use crate::frame::HEADER_BYTES;
 use crate::segment_records::SegmentRecords;
 use crate::state::Shared;
-use crate::{Damage, Error, Position, Record, Result, SegmentId, read_segments, segment};
+use crate::{Error, Position, Record, Result, SegmentId, segment};
 
 /// A captured record, and where the next one may begin.
 type Captured = (Position, Record, Position);
@@ -126,57 +126,6 @@ impl Iterator for Changes {
         let next = self.read_next().transpose();
         self.has_failed = matches!(next, Some(Err(_)));
         next
-    }
-}
-
-/// Passes the captured records from a position on to the receiver: those that are kept in `captured_dir`, then those in the log of
-/// `log_dir`, which is not open. A start of the log would replay the same. Changes no file.
-///
-/// # Errors
-/// [`Error::Corrupt`] if a file is damaged; [`Error::Refused`] if changes after the position were dropped; what the receiver returns.
-pub fn read_changes<E: From<Error>>(
-    env: &Arc<dyn Env>,
-    captured_dir: &Path,
-    log_dir: &Path,
-    from: Position,
-    receive: &mut dyn FnMut(Captured) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    let io = |error: ilion_env::Error| E::from(Error::from(error));
-    check_not_dropped(&**env, captured_dir, from)?;
-    let in_log: BTreeSet<SegmentId> = kept_segments(&**env, log_dir).map_err(io)?.into_iter().collect();
-    for id in kept_segments(&**env, captured_dir).map_err(io)? {
-        if id < from.segment || in_log.contains(&id) {
-            continue;
-        }
-        let path = segment::path_of(captured_dir, id);
-        let mut open = SegmentRecords::open(Arc::clone(env), path, id)?;
-        open.check_header()?;
-        let mut at = from.max(start_of(id));
-        while let Some((record, next)) = open.read_at(at.offset)? {
-            let position = at;
-            at.offset = next;
-            if record.is_captured {
-                receive((position, record, at))?;
-            }
-        }
-    }
-    let mut failed = None;
-    let read = read_segments(&**env, log_dir, Damage::Refuse, &mut |position, envelope| {
-        if position < from || !envelope.is_captured {
-            return Ok(());
-        }
-        let next = Position {
-            offset: position.offset.saturating_add(envelope.record_bytes()),
-            ..position
-        };
-        receive((position, envelope.to_record(), next)).map_err(|error| {
-            failed = Some(error);
-            "the receiver ended".into()
-        })
-    });
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(read.map(|_| ())?),
     }
 }
 

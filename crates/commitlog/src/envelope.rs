@@ -8,8 +8,6 @@
 
 use bytes::Bytes;
 
-use crate::frame::RECORD_OVERHEAD_BYTES;
-
 /// The bytes before the body.
 pub const ENVELOPE_BYTES: usize = 40;
 
@@ -121,12 +119,6 @@ impl<'a> Envelope<'a> {
             is_captured: false,
             body,
         }
-    }
-
-    /// The bytes of the record in a segment.
-    pub(crate) fn record_bytes(&self) -> u32 {
-        // A segment has less than 4 GiB.
-        (self.body.len() + ENVELOPE_BYTES + RECORD_OVERHEAD_BYTES) as u32
     }
 
     /// The bytes before the body.

@@ -24,7 +24,7 @@
 //! | `archive` | copies of sealed segments, kept for a restore to a point in time |
 //! | `cut` | a copy of the log, cut at a moment |
 //! | `capture` | change data capture: sealed segments with captured records, kept for consumers |
-//! | `changes` | reading captured records, from a running log or from files |
+//! | `changes` | reading captured records while the log grows |
 //! | `segment_records` | the records of one segment, one at a time |
 //! | `tail` | reading what was written while it grows |
 //! | `door` | [`Log`]: the interface of a log |
@@ -59,7 +59,7 @@ mod tail;
 mod write;
 
 pub use capture::CaptureStats;
-pub use changes::{Changes, read_changes};
+pub use changes::Changes;
 pub use cut::{Cut, SegmentFacts, cut_after};
 pub use door::{Capabilities, Log};
 pub use envelope::{ENVELOPE_BYTES, Envelope, Kind, Origin, Record};

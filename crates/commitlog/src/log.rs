@@ -248,8 +248,7 @@ impl CommitLog {
     /// Returns when the log is synced beyond the position, or after the time. Asks for no sync.
     pub fn wait_for_changes(&self, beyond: Position, at_most: std::time::Duration) {
         let mut state = self.shared.state.lock();
-        let is_waiting =
-            |state: &mut State| state.synced <= beyond && state.poison.is_none() && !state.is_closing;
+        let is_waiting = |state: &mut State| state.synced <= beyond;
         self.shared
             .progress
             .wait_while_for(&mut state, is_waiting, at_most);

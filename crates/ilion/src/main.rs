@@ -7,6 +7,7 @@ mod audit_log;
 mod auth;
 mod backup;
 mod bench;
+mod cdc;
 mod cli;
 mod compactions;
 mod indexes;
@@ -24,7 +25,7 @@ use ilion_server::admin::{
     ClientError, CompactionReport, InfoReport, StatusReport, TableHistogramsReport, TableStatsReport,
 };
 
-use cli::{AuthCommand, Cli, Command, SstableCommand};
+use cli::{AuthCommand, CdcCommand, Cli, Command, SstableCommand};
 use nodetool::Route;
 
 #[global_allocator]
@@ -78,6 +79,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Index(command) => indexes::run(&command),
         Command::TopPartitions(arguments) => statements::top_partitions(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
+        Command::Cdc(CdcCommand::Tail(arguments)) => cdc::tail(&arguments),
         Command::AuditLog(arguments) => audit_log::run(&arguments),
         Command::CompactionHistory(arguments) => tables::compaction_history(&arguments),
         Command::ThreadPools(arguments) => tables::thread_pools(&arguments),

@@ -50,6 +50,17 @@ impl Needs {
         Self::new(SmallVec::new())
     }
 
+    /// The needs of who reads the changes of a table: values are in them as they are stored.
+    pub fn of_changes(table: &TableSchema) -> Self {
+        let resource = Resource::table(&table.keyspace, &table.name);
+        let mut list = SmallVec::new();
+        if table.has_masks() {
+            list.push(Need::Permission(Permission::Unmask, resource.clone()));
+        }
+        list.push(Need::Permission(Permission::Select, resource));
+        Self::new(list)
+    }
+
     /// The needs of a plan. `functions` are the user-defined functions and aggregates that it calls.
     pub fn of(plan: &Plan, functions: Vec<Resource>, schema: &Schema) -> Self {
         let mut found = NeedFinder {

@@ -36,6 +36,7 @@
 //! | `GET`, `POST /admin/binary` | `?on=true` or `false`: whether clients may connect; JSON: [`BinaryReport`] |
 //! | `POST /admin/rewrite` | `?keyspace=k&table=t&all=true`, all optional: SSTables are written anew: [`RewriteOrder`] |
 //! | `POST /admin/verify` | `?keyspace=k&table=t`, both optional; JSON: [`VerifyReport`] |
+//! | `GET /admin/changes` | `?keyspace=k&table=t&from=earliest&once=true`: changes of the table, lines of JSON: [`ChangesOrder`](crate::ChangesOrder) |
 //! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503. They, and `GET /admin/binary`, need no token |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
@@ -45,6 +46,8 @@
 
 mod audit_log;
 mod backups;
+mod change_metrics;
+mod changes;
 mod client;
 mod compaction;
 mod door;
@@ -100,6 +103,7 @@ pub use top_partitions::{TopPartitionReport, TopPartitionsOrder, TopPartitionsRe
 use std::path::PathBuf;
 
 use crate::ReloadReport;
+use crate::changes::{ChangeStream, ChangesOrder};
 use crate::dashboard::{QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 
 /// What the administration can do.
@@ -292,6 +296,11 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn query(&self, order: &QueryOrder, caller: &Caller) -> Result<QueryReport, AdminError>;
+    /// Begins to read the changes of a table for this caller.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn changes(&self, order: &ChangesOrder, caller: &Caller) -> Result<ChangeStream, AdminError>;
 }
 
 /// Names a cache, or all.
