@@ -71,7 +71,8 @@ pub(crate) fn begin(
     }
 }
 
-fn archive(env: &dyn Env, file: &Path, archive_dir: &Path) -> Result<(), ilion_env::Error> {
+/// Gives a sealed, synced segment a second name in a directory.
+pub(crate) fn archive(env: &dyn Env, file: &Path, archive_dir: &Path) -> Result<(), ilion_env::Error> {
     env.create_dir_all(archive_dir)?;
     let target = archive_dir.join(file.file_name().unwrap_or_default());
     match env.hard_link(file, &target) {

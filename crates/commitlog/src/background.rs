@@ -65,6 +65,7 @@ fn sync(shared: &Shared) -> Result<()> {
     shared.answer_callbacks();
     if !matches!(synced, Err(Error::Poisoned { .. })) {
         shared.archive_sealed();
+        shared.keep_captured();
     }
     synced
 }

@@ -1,7 +1,7 @@
 //! [`Envelope`]: the fields of a record beside its body.
 //!
 //! ```text
-//! payload := version: u8, kind: u8, reserved: u16, tablet: u32, schema_epoch: u64,
+//! payload := version: u8, kind: u8, flags: u16 (1: captured), tablet: u32, schema_epoch: u64,
 //!            node: u32, incarnation: u32, seq: u64, time: i64 (micros), body        (big-endian)
 //! ```
 //! The same payload is meant for any log (see [`crate::Log`]), so nothing in it depends on segments.
@@ -12,6 +12,8 @@ use bytes::Bytes;
 pub const ENVELOPE_BYTES: usize = 40;
 
 const VERSION: u8 = 1;
+/// In `flags`: consumers of changes want the record.
+const CAPTURED: u16 = 1;
 
 /// The kind of command in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,6 +81,8 @@ pub struct Envelope<'a> {
     pub origin: Origin,
     /// When it was logged; the current time for decisions that are made when it is applied.
     pub time_micros: i64,
+    /// Whether it changes a table with change data capture, so that its segment is kept for consumers.
+    pub is_captured: bool,
     /// The command, opaque here.
     pub body: &'a [u8],
 }
@@ -96,6 +100,8 @@ pub struct Record {
     pub origin: Origin,
     /// When it was logged.
     pub time_micros: i64,
+    /// Whether it changes a table with change data capture, so that its segment is kept for consumers.
+    pub is_captured: bool,
     /// The command, opaque here.
     pub body: Bytes,
 }
@@ -110,6 +116,7 @@ impl<'a> Envelope<'a> {
             schema_epoch,
             origin,
             time_micros,
+            is_captured: false,
             body,
         }
     }
@@ -119,6 +126,8 @@ impl<'a> Envelope<'a> {
         let mut head = [0; ENVELOPE_BYTES];
         head[0] = VERSION;
         head[1] = self.kind as u8;
+        let flags = if self.is_captured { CAPTURED } else { 0 };
+        head[2..4].copy_from_slice(&flags.to_be_bytes());
         head[4..8].copy_from_slice(&self.tablet.to_be_bytes());
         head[8..16].copy_from_slice(&self.schema_epoch.to_be_bytes());
         head[16..20].copy_from_slice(&self.origin.node.to_be_bytes());
@@ -147,6 +156,7 @@ impl<'a> Envelope<'a> {
                 seq: u64::from_be_bytes(part(head, 24)),
             },
             time_micros: i64::from_be_bytes(part(head, 32)),
+            is_captured: u16::from_be_bytes(part(head, 2)) & CAPTURED != 0,
             body,
         })
     }
@@ -159,6 +169,7 @@ impl<'a> Envelope<'a> {
             schema_epoch,
             origin,
             time_micros,
+            is_captured,
             body,
         } = *self;
         Record {
@@ -167,6 +178,7 @@ impl<'a> Envelope<'a> {
             schema_epoch,
             origin,
             time_micros,
+            is_captured,
             body: Bytes::copy_from_slice(body),
         }
     }
@@ -181,6 +193,7 @@ impl Record {
             schema_epoch,
             origin,
             time_micros,
+            is_captured,
             ref body,
         } = *self;
         Envelope {
@@ -189,6 +202,7 @@ impl Record {
             schema_epoch,
             origin,
             time_micros,
+            is_captured,
             body,
         }
     }
@@ -217,6 +231,7 @@ mod tests {
                 schema_epoch: 5,
                 origin,
                 time_micros: -6,
+                is_captured: matches!(kind, Kind::Batch),
                 body: b"body",
             };
             let payload = [&written.encode_head()[..], b"body"].concat();

@@ -23,6 +23,9 @@
 //! | `background` | the sync thread and the thread that creates segments |
 //! | `archive` | copies of sealed segments, kept for a restore to a point in time |
 //! | `cut` | a copy of the log, cut at a moment |
+//! | `capture` | change data capture: sealed segments with captured records, kept for consumers |
+//! | `changes` | reading captured records while the log grows |
+//! | `segment_records` | the records of one segment, one at a time |
 //! | `tail` | reading what was written while it grows |
 //! | `door` | [`Log`]: the interface of a log |
 //! | `options`, `error`, `position` | how a log behaves; why it refuses; where a record is |
@@ -35,6 +38,8 @@
 
 mod archive;
 mod background;
+mod capture;
+mod changes;
 mod cut;
 mod door;
 mod envelope;
@@ -47,17 +52,20 @@ mod position;
 mod replay;
 mod segment;
 mod segment_file;
+mod segment_records;
 mod state;
 mod sync;
 mod tail;
 mod write;
 
+pub use capture::CaptureStats;
+pub use changes::Changes;
 pub use cut::{Cut, SegmentFacts, cut_after};
 pub use door::{Capabilities, Log};
 pub use envelope::{ENVELOPE_BYTES, Envelope, Kind, Origin, Record};
 pub use error::{Error, ReplayFailure, Result};
 pub use log::{CommitLog, Stats};
-pub use options::{Damage, LogStretch, Mode, Options};
+pub use options::{Capture, Damage, LogStretch, Mode, Options, WhenFull};
 pub use position::{Position, SegmentId};
 pub use replay::{Hole, Judge, Missing, Receiver, ReplayReport, read_segments};
 pub use state::Callback;

@@ -8,13 +8,14 @@ use ilion_env::Env;
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
+use crate::capture::{CaptureStats, Capturing};
 use crate::frame::{HEADER_BYTES, Header, before_tag};
 use crate::replay::{Judge, Receiver};
 use crate::segment::{self, Segment};
 use crate::state::{Callback, Shared, Spare, State};
 use crate::write::Framed;
 use crate::{
-    Capabilities, Envelope, Log, LogStretch, Mode, Options, Position, Record, ReplayReport, Result,
+    Capabilities, Changes, Envelope, Log, LogStretch, Mode, Options, Position, Record, ReplayReport, Result,
     SegmentId, Tail, archive, background, replay,
 };
 
@@ -100,17 +101,24 @@ impl CommitLog {
         };
         let active = Arc::new(active);
         let mut state = State::starting_in(active, replayed.segments, env.monotonic_nanos());
+        let capturing = Capturing::open(&*env, options.capture.as_ref())?;
+        if options.capture.is_some() {
+            state.captured = replayed.captured.into();
+        }
         state.is_archiving = options.archive_dir.is_some();
         let shared = Arc::new(Shared {
             env,
             dir: dir.to_path_buf(),
             options,
             log_id,
+            capturing,
             state: Mutex::new(state),
             progress: Condvar::new(),
             sync_due: Condvar::new(),
             spare_changed: Condvar::new(),
         });
+        shared.judge_capture(&shared.state.lock());
+        shared.keep_captured();
         let threads = match shared.options.is_stepped {
             true => Vec::new(),
             false => background::spawn(&shared)?,
@@ -241,6 +249,42 @@ impl CommitLog {
     /// again later. Trimmed segments are skipped.
     pub fn tail(&self, from: Position) -> Tail {
         Tail::new(Arc::clone(&self.shared), from)
+    }
+
+    /// The captured records from a position on that are synced, those in segments that are kept for consumers included. The iterator
+    /// ends at the last one, and continues if it is called again later.
+    ///
+    /// # Errors
+    /// The log captures no records, or those after the position were dropped.
+    pub fn changes(&self, from: Position) -> Result<Changes> {
+        Changes::new(Arc::clone(&self.shared), from)
+    }
+
+    /// Returns when the log is synced beyond the position, or after the time. Asks for no sync.
+    pub fn wait_for_changes(&self, beyond: Position, at_most: std::time::Duration) {
+        let mut state = self.shared.state.lock();
+        let is_waiting = |state: &mut State| state.synced <= beyond;
+        self.shared
+            .progress
+            .wait_while_for(&mut state, is_waiting, at_most);
+    }
+
+    /// The position up to which the log is synced: where captured records end for now.
+    pub fn synced(&self) -> Position {
+        self.shared.state.lock().synced
+    }
+
+    /// Refuses a captured write while the space for captured segments is used up.
+    ///
+    /// # Errors
+    /// It is; the bytes that are used.
+    pub fn admit_captured(&self) -> std::result::Result<(), u64> {
+        self.shared.admit_captured()
+    }
+
+    /// Counts of captured segments; `None` if the log captures no records.
+    pub fn capture_stats(&self) -> Option<CaptureStats> {
+        self.shared.capture_stats()
     }
 
     /// The first segment that a trim up to that position would leave, and the position up to which the log is synced.

@@ -21,6 +21,8 @@ pub struct Options {
     /// The directory where each segment gets a second name (or a copy, on another file system) once it is sealed and synced. It is
     /// not trimmed before that.
     pub archive_dir: Option<PathBuf>,
+    /// Where sealed segments with captured records are kept for consumers of changes; `None`: nowhere.
+    pub capture: Option<Capture>,
     /// Which log this must be (the cluster's or node's id). A directory of another log is
     /// refused. `None`: the log in the directory is continued, or a new id is made.
     pub log_id: Option<Uuid>,
@@ -29,6 +31,28 @@ pub struct Options {
     /// The log has no threads: who waits for a sync syncs, who needs a segment creates it, and [`crate::CommitLog::step`] does the rest.
     /// For simulations, in which one seed decides everything.
     pub is_stepped: bool,
+}
+
+/// Change data capture: segments with captured records outlive the log in a directory of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// The directory. Each segment gets a second name there (or a copy, on another file system) once it is sealed and synced.
+    pub dir: PathBuf,
+    /// Bytes of segments that are kept for consumers, those that are still in the log only included.
+    pub bytes_max: u64,
+    /// What happens when they are used up.
+    pub when_full: WhenFull,
+    /// Time between two looks at what consumers removed, while it is full.
+    pub check_interval_millis: u64,
+}
+
+/// What happens when the space for captured segments is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// Captured writes are refused until a consumer removes segments.
+    Block,
+    /// The oldest segments are removed.
+    DropOldest,
 }
 
 /// A stretch of a log.
@@ -48,6 +72,7 @@ impl Default for Options {
             mode: Mode::default(),
             damage: Damage::Refuse,
             archive_dir: None,
+            capture: None,
             log_id: None,
             known: None,
             is_stepped: false,

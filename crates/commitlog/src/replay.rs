@@ -85,6 +85,8 @@ pub(crate) struct Replayed {
     pub report: ReplayReport,
     /// Sealed segments with records, oldest first, with their sizes.
     pub segments: Vec<(SegmentId, u64)>,
+    /// Those that have captured records.
+    pub captured: Vec<SegmentId>,
     /// The largest number found, also of segments that were removed since.
     pub last: Option<SegmentId>,
     pub log_id: Option<Uuid>,
@@ -104,7 +106,9 @@ pub(crate) fn run(
     is_understood().map_err(Error::Misunderstood)?;
     let segments = replay.settle()?;
     let last = ids.last().copied();
+    let captured = replay.kept.iter().filter(|kept| kept.has_captured);
     Ok(Replayed {
+        captured: captured.map(|kept| kept.id).collect(),
         report: replay.report,
         segments,
         last,
@@ -150,6 +154,7 @@ struct Kept {
     end: u32,
     is_sealed: bool,
     has_records: bool,
+    has_captured: bool,
     size_bytes: u64,
     /// Start and end of each stretch that a record of kind `Noop` must fill.
     fill: Vec<(u32, u32)>,
@@ -218,6 +223,7 @@ impl<'a> Replay<'a> {
             end: 0,
             is_sealed: false,
             has_records: false,
+            has_captured: false,
             size_bytes: file.size_bytes(),
             fill: Vec::new(),
         };
@@ -431,6 +437,7 @@ impl<'a> Replay<'a> {
             kept.fill.push((position.offset, next));
             return Ok(());
         }
+        kept.has_captured |= envelope.is_captured;
         self.report.newest_micros = self.report.newest_micros.max(Some(envelope.time_micros));
         receive(position, envelope).map_err(|source| Error::Replay { position, source })?;
         self.report.records += 1;

@@ -11,6 +11,7 @@ use ilion_env::Env;
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
+use crate::capture::Capturing;
 use crate::frame::{HEADER_BYTES, Head, SEAL_BYTES, filler};
 use crate::segment::Segment;
 use crate::{Options, Position, Result, SegmentId};
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub dir: PathBuf,
     pub options: Options,
     pub log_id: Uuid,
+    pub capturing: Capturing,
     pub state: Mutex<State>,
     /// `written` or `synced` grew, or the log was poisoned.
     pub progress: Condvar,
@@ -57,6 +59,8 @@ pub(crate) struct State {
     pub archived: Option<SegmentId>,
     /// Whether segments must be archived before they are trimmed.
     pub is_archiving: bool,
+    /// Segments with captured records that are not kept for consumers yet, oldest first; the active one may be the last.
+    pub captured: VecDeque<SegmentId>,
     pub spare: Spare,
     /// How often a spare segment was created, or creating it failed.
     pub spare_tries: u64,
@@ -129,6 +133,7 @@ impl State {
             sealed: sealed.into(),
             archived: None,
             is_archiving: false,
+            captured: VecDeque::new(),
             spare: Spare::Wanted,
             spare_tries: 0,
             is_spare_missing: false,
@@ -163,7 +168,11 @@ impl State {
     pub(crate) fn first_untrimmed(&self, upto: Position) -> SegmentId {
         // A crash could bring an unsynced segment back, and it would look damaged.
         let below = upto.segment.min(self.synced.segment);
-        let is_kept = |id: SegmentId| id >= below || (self.is_archiving && Some(id) > self.archived);
+        let is_kept = |id: SegmentId| {
+            id >= below
+                || (self.is_archiving && Some(id) > self.archived)
+                || self.captured.front() == Some(&id)
+        };
         let mut sealed = self.sealed.iter().map(|(id, _)| *id);
         sealed.find(|id| is_kept(*id)).unwrap_or(self.active.id)
     }

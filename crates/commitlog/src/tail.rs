@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use ilion_env::ReadFile;
-
-use crate::frame::{HEAD_BYTES, HEADER_BYTES, Head};
+use crate::frame::HEADER_BYTES;
+use crate::segment_records::SegmentRecords;
 use crate::state::Shared;
-use crate::{Envelope, Error, Position, Record, Result, SegmentId, segment};
+use crate::{Position, Record, Result, SegmentId, segment};
 
 /// The records from a position on; see [`crate::CommitLog::tail`]. After an error it ends.
 pub struct Tail {
     log: Arc<Shared>,
     at: Position,
-    file: Option<(SegmentId, Arc<dyn ReadFile>)>,
-    /// The record being read, after its head.
-    buffer: Vec<u8>,
+    open: Option<SegmentRecords>,
     has_failed: bool,
 }
 
@@ -23,8 +20,7 @@ impl Tail {
         Self {
             log,
             at: from,
-            file: None,
-            buffer: Vec::new(),
+            open: None,
             has_failed: false,
         }
     }
@@ -62,53 +58,19 @@ impl Tail {
     /// Reads the record at the position; `None` at the seal.
     fn read_here(&mut self) -> Result<Option<(Position, Record)>> {
         let position = self.at;
-        let mut file = self.open()?;
-        let offset = u64::from(position.offset);
-        let mut head_bytes = [0; HEAD_BYTES];
-        file.read_exact_at(offset, &mut head_bytes)?;
-        let head = Head::decode(&head_bytes, position.segment, position.offset)
-            .ok_or_else(|| self.corrupt("a record where a record was written"))?;
-        if head.is_seal() {
-            return Ok(None);
-        }
-        let end = offset + head.record_bytes() as u64;
-        if end > file.size_bytes() {
-            // The segment has grown since it was opened.
-            self.file = None;
-            file = self.open()?;
-        }
-        if end > file.size_bytes() {
-            return Err(self.corrupt("a record that ends within its segment"));
-        }
-        self.buffer.resize(head.record_bytes() - HEAD_BYTES, 0);
-        file.read_exact_at(offset + HEAD_BYTES as u64, &mut self.buffer)?;
-        let decoded = head.payload(&self.buffer).and_then(Envelope::decode);
-        let record = decoded.map_err(|expected| self.corrupt(expected))?.to_record();
-        self.at.offset += head.record_bytes() as u32;
-        Ok(Some((position, record)))
-    }
-
-    fn open(&mut self) -> Result<Arc<dyn ReadFile>> {
-        match &self.file {
-            Some((segment, file)) if *segment == self.at.segment => Ok(Arc::clone(file)),
+        let open = match &mut self.open {
+            Some(open) if open.id() == position.segment => open,
             _ => {
-                let file = self
-                    .log
-                    .env
-                    .open_read(&segment::path_of(&self.log.dir, self.at.segment))?;
-                self.file = Some((self.at.segment, Arc::clone(&file)));
-                Ok(file)
+                let path = segment::path_of(&self.log.dir, position.segment);
+                let opened = SegmentRecords::open(Arc::clone(&self.log.env), path, position.segment)?;
+                self.open.insert(opened)
             }
-        }
-    }
-
-    fn corrupt(&self, expected: &'static str) -> Error {
-        let file = segment::path_of(&self.log.dir, self.at.segment);
-        Error::Corrupt {
-            file,
-            offset: u64::from(self.at.offset),
-            expected,
-        }
+        };
+        let Some((record, next)) = open.read_at(position.offset)? else {
+            return Ok(None);
+        };
+        self.at.offset = next;
+        Ok(Some((position, record)))
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) struct Framed<'a> {
     body: &'a [u8],
     crc: u32,
     length: u32,
+    is_captured: bool,
 }
 
 impl Framed<'_> {
@@ -47,6 +48,7 @@ impl Shared {
             envelope: head,
             body: envelope.body,
             length,
+            is_captured: envelope.is_captured && self.options.capture.is_some(),
         })
     }
 
@@ -87,6 +89,9 @@ impl Shared {
         bytes.extend_from_slice(&framed.envelope);
         bytes.extend_from_slice(framed.body);
         bytes.extend_from_slice(&framed.crc.to_be_bytes());
+        if framed.is_captured && state.captured.back() != Some(&position.segment) {
+            state.captured.push_back(position.segment);
+        }
         state.end += record_bytes;
         state.pending_bytes += record_bytes as usize;
         state.counts.appends += 1;
@@ -135,6 +140,7 @@ impl Shared {
                     }
                     state.active = next;
                     state.end = HEADER_BYTES as u32;
+                    self.judge_capture(state);
                     self.spare_changed.notify_all();
                 }
                 Spare::Failed(error) if state.spare_tries > tries_before => {

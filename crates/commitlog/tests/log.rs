@@ -90,6 +90,7 @@ fn every_field_survives_on_real_files() {
         schema_epoch: 5,
         origin,
         time_micros: 6,
+        is_captured: true,
         body: b"body",
     };
     let open = || {

@@ -30,6 +30,9 @@ pub enum Error {
         "writes are refused for now, since memtables are full and cannot be flushed: {0}; the flush is tried again by itself"
     )]
     Stalled(String),
+    /// The space for captured changes is used up: a consumer must process and remove segments.
+    #[error("{0}")]
+    CaptureFull(String),
     /// Writes are refused for good: remove the cause and restart.
     #[error("writes are refused since an earlier failure: {0}")]
     Stopped(String),

@@ -58,6 +58,7 @@
 //! | `intervals` | which stretches of the log an SSTable covers |
 //! | `clock`, `timestamps`, `reached` | now, as deletion times have it; timestamps that never step back, and the file that sees to it |
 //! | `virtual_table` | tables that are computed when they are read |
+//! | `capture` | change data capture: which writes are kept for consumers, and what these read |
 //! | `stripes` | locks for what is read before it is written |
 //! | `facts`, `table_details`, `counters` | counts for operators |
 //!
@@ -76,6 +77,7 @@ mod backups;
 mod budget;
 mod cache_saving;
 mod cached_read;
+mod capture;
 mod chain;
 mod choosing;
 mod clock;

@@ -186,6 +186,8 @@ impl Shared {
                     self.set_aside_or_refuse(&store, error)?;
                 }
                 store.is_logged.store(keyspace.durable_writes, Ordering::Relaxed);
+                let is_captured = table.options.cdc && self.options.commit_log.capture.is_some();
+                store.is_captured.store(is_captured, Ordering::Relaxed);
                 next.insert(table.id, store);
             }
         }

@@ -165,6 +165,8 @@ pub struct TableStore {
     last_generation: AtomicU32,
     /// Writes go to the commit log (`durable_writes`).
     pub(crate) is_logged: AtomicBool,
+    /// Its logged writes are kept for consumers of changes (`cdc`).
+    pub(crate) is_captured: AtomicBool,
     /// A flush is requested and has not frozen the memtable yet.
     pub(crate) is_flush_asked: AtomicBool,
     /// The table was dropped: no file is written to its directory.
@@ -241,6 +243,7 @@ impl TableStore {
             flush_bytes: AtomicU64::new(0),
             last_generation: AtomicU32::new(0),
             is_logged: AtomicBool::new(true),
+            is_captured: AtomicBool::new(false),
             is_flush_asked: AtomicBool::new(false),
             is_dropped: AtomicBool::new(false),
             is_damaged: AtomicBool::new(false),

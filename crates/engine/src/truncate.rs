@@ -97,6 +97,7 @@ impl Engine {
             let written = log.append_written(&Envelope {
                 kind: Kind::Truncate,
                 time_micros: shared.log_time_micros(),
+                is_captured: store.is_captured.load(Ordering::Relaxed),
                 ..Envelope::mutation(&body)
             });
             let position = written.map_err(Error::from).inspect_err(|error| {

@@ -105,6 +105,12 @@ impl Shared {
             store.check_indexable(mutation)?;
         }
         let is_logged = |store: &TableStore| store.is_logged.load(Ordering::Relaxed);
+        let captured = stores
+            .iter()
+            .position(|store| store.is_captured.load(Ordering::Relaxed));
+        if let Some(index) = captured {
+            self.admit_captured(&mutations[index].table.keyspace)?;
+        }
         BUFFER.with_borrow_mut(|buffer| {
             buffer.clear();
             let mut large = None;
@@ -119,7 +125,7 @@ impl Shared {
                 }
             }
             self.check_record_size(buffer.len())?;
-            let written = self.append_and_apply(kind, mutations, &stores, buffer);
+            let written = self.append_and_apply(kind, mutations, &stores, buffer, captured.is_some());
             if buffer.capacity() > BUFFER_BYTES_KEPT {
                 *buffer = Vec::new();
             }
@@ -217,6 +223,7 @@ impl Shared {
         mutations: &[Mutation],
         stores: &[Arc<TableStore>],
         body: &[u8],
+        is_captured: bool,
     ) -> Result<Option<Position>> {
         let locked = Locked::acquire(stores);
         let position = if body.is_empty() {
@@ -227,6 +234,7 @@ impl Shared {
                 kind,
                 schema_epoch: self.schema.load().epoch,
                 time_micros: self.log_time_micros(),
+                is_captured,
                 ..Envelope::mutation(body)
             };
             let log = self.log()?;

@@ -61,6 +61,9 @@ pub enum Command {
     TopPartitions(TopPartitionsArguments),
     /// Backs up a node to a directory or an object store, and restores it; or tells whether incremental backups are on.
     Backup(Box<BackupArguments>),
+    /// Reads the changes of a table WITH cdc = true.
+    #[command(subcommand)]
+    Cdc(CdcCommand),
     /// Switches the audit log on or off, until the next start; or prints its state.
     AuditLog(AuditLogArguments),
     /// Lists the compactions of the last week, the last one first.
@@ -189,6 +192,48 @@ pub struct ServeArguments {
     /// Lets other machines connect though nobody needs a password.
     #[arg(long)]
     pub insecure: bool,
+}
+
+/// What to do with changes.
+#[derive(Subcommand)]
+pub enum CdcCommand {
+    /// Prints the changes of a table, one line each, and goes on with those that follow.
+    Tail(Box<CdcTailArguments>),
+}
+
+/// How a change is printed.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum ChangeFormat {
+    /// JSON, in the envelope of Debezium's connector for Cassandra.
+    Json,
+}
+
+/// Arguments of `cdc tail`.
+#[derive(Args)]
+pub struct CdcTailArguments {
+    /// The table, as KEYSPACE.TABLE.
+    #[arg(value_name = "KEYSPACE.TABLE")]
+    pub table: String,
+    /// Where to begin: earliest, latest, or a position (`resume` of the last change that was processed).
+    #[arg(long, value_name = "PLACE", default_value = "latest")]
+    pub from: String,
+    /// How a change is printed.
+    #[arg(long, value_enum, default_value = "json")]
+    pub format: ChangeFormat,
+    /// Ends with the last change that was acknowledged when it began.
+    #[arg(long)]
+    pub once: bool,
+    /// Reads the files of a stopped node in this directory, as its next start would find them, and ends. The log is replayed.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// With --data: settings file (YAML, with the names of cassandra.yaml).
+    #[arg(long, value_name = "FILE", env = "ILION_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// With --data: a setting by its name in the file; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", requires = "data")]
+    pub set: Vec<String>,
+    #[command(flatten)]
+    pub admin: AdminArguments,
 }
 
 /// What to do with roles.

@@ -8,6 +8,7 @@ mod auth;
 mod backup;
 mod bar;
 mod bench;
+mod cdc;
 mod cli;
 mod compactions;
 mod indexes;
@@ -26,7 +27,7 @@ use ilion_server::admin::{
     ClientError, CompactionReport, InfoReport, StatusReport, TableHistogramsReport, TableStatsReport,
 };
 
-use cli::{AuthCommand, Cli, Command, SstableCommand};
+use cli::{AuthCommand, CdcCommand, Cli, Command, SstableCommand};
 use nodetool::Route;
 
 #[global_allocator]
@@ -81,6 +82,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Index(command) => indexes::run(&command),
         Command::TopPartitions(arguments) => statements::top_partitions(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
+        Command::Cdc(CdcCommand::Tail(arguments)) => cdc::tail(&arguments),
         Command::AuditLog(arguments) => audit_log::run(&arguments),
         Command::CompactionHistory(arguments) => tables::compaction_history(&arguments),
         Command::ThreadPools(arguments) => tables::thread_pools(&arguments),

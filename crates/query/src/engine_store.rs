@@ -53,6 +53,7 @@ impl From<EngineError> for StoreError {
             EngineError::Refused(reason) | EngineError::Log(LogError::Refused { rule: reason }) => {
                 Self::Invalid(reason)
             }
+            EngineError::CaptureFull(reason) => Self::CaptureFull(reason),
             EngineError::SetAside { .. } => Self::Internal(error.to_string()),
             EngineError::Stalled(_)
             | EngineError::Stopped(_)

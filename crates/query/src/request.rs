@@ -70,6 +70,8 @@ pub struct ClientState {
 /// Limits and settings of the query layer.
 #[derive(Clone, Debug)]
 pub struct QueryOptions {
+    /// Writes to tables with `cdc = true` are kept for consumers of changes.
+    pub has_capture: bool,
     /// Largest number of prepared statements in memory; the oldest are evicted.
     pub prepared_count_max: usize,
     /// Approximate memory that they may take together.
@@ -127,6 +129,7 @@ pub struct QueryOptions {
 impl Default for QueryOptions {
     fn default() -> Self {
         Self {
+            has_capture: false,
             prepared_count_max: 10_000,
             prepared_bytes_max: 32 << 20,
             in_partitions_max: 10_000,

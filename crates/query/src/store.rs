@@ -192,6 +192,9 @@ pub enum StoreError {
     /// Writes are refused: after a failure that stops writes, or since the disk is full. The operator must act.
     #[error("{0}")]
     WriteRefused(String),
+    /// The space for captured changes is used up: consumers of changes must act.
+    #[error("{0}")]
+    CaptureFull(String),
     /// The request is not possible for this table.
     #[error("{0}")]
     Invalid(String),
@@ -227,6 +230,7 @@ impl StoreError {
     pub(crate) fn of_write(self, consistency: Consistency, write_type: WriteType) -> Error {
         match self {
             Self::Read(error) => Self::Read(error).of_read(consistency),
+            Self::CaptureFull(message) => Error::CdcWriteFailure(message),
             Self::WriteRefused(message) => Error::WriteFailure {
                 consistency,
                 write_type,
@@ -243,6 +247,7 @@ impl StoreError {
             Self::Schema(error) => error.into(),
             Self::Invalid(message) => Error::Invalid(message),
             Self::Read(error) => Error::ServerError(error.to_string()),
+            Self::CaptureFull(message) => Error::CdcWriteFailure(message),
             Self::WriteRefused(message) | Self::Internal(message) => Error::ServerError(message),
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_commitlog::{Damage, Mode};
+use ilion_commitlog::{Capture, Damage, Mode, WhenFull};
 use ilion_engine::{CacheOptions, EngineOptions, Finding, LargeLimits, SSTableVersion, SnapshotOptions};
 use ilion_env::Env;
 use ilion_query::{AccessOptions, QueryOptions};
@@ -82,6 +82,7 @@ pub(crate) fn query_options(settings: &Settings, machine_bytes: u64) -> QueryOpt
         },
         read_timeout: Some(settings.read_request_timeout).filter(|timeout| !timeout.is_zero()),
         range_timeout: Some(settings.range_request_timeout).filter(|timeout| !timeout.is_zero()),
+        has_capture: settings.cdc_enabled,
         ..QueryOptions::default()
     }
 }
@@ -124,6 +125,16 @@ pub(crate) fn engine_options(env: &dyn Env, settings: &Settings) -> Result<Engin
                 false => Damage::Refuse,
             },
             archive_dir: settings.commitlog_archive_directory.clone(),
+            capture: settings.cdc_enabled.then(|| Capture {
+                dir: settings.cdc_raw_path(),
+                bytes_max: settings.cdc_total_space.0,
+                when_full: match settings.cdc_block_writes {
+                    true => WhenFull::Block,
+                    false => WhenFull::DropOldest,
+                },
+                check_interval_millis: u64::try_from(settings.cdc_free_space_check_interval.as_millis())
+                    .unwrap_or(u64::MAX),
+            }),
             ..ilion_commitlog::Options::default()
         },
         commit_log_bytes_max: settings.commitlog_total_space.0,

@@ -33,6 +33,7 @@
 //! | `first_start` | statements of a mounted directory, for a new node |
 //! | `disk_watch`, `ticker` | usage of the data disk; a thread that repeats an action |
 //! | `layer_options`, `budgets`, `guardrails` | the options of the layers below that the settings ask for |
+//! | `changes` | [`ChangeStream`]: what a consumer of a table's changes reads |
 //! | `live` | [`LiveSettings`]: the settings that hold now, and changing them |
 //! | [`settings`] | the settings: file, environment, command line |
 //! | [`admin`] | administration over HTTP |
@@ -50,6 +51,7 @@ mod audit_options;
 mod auditor;
 mod budgets;
 mod certificate;
+mod changes;
 mod client_facts;
 mod client_memory;
 mod clients;
@@ -109,6 +111,7 @@ mod workers;
 
 pub use auditor::Auditor;
 pub use certificate::CertificateLogins;
+pub use changes::{ChangeStream, ChangesOrder};
 pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};
 pub use counted::Counted;

@@ -14,6 +14,7 @@ use ilion_telemetry::Telemetry;
 
 use crate::audit_options::{audit_options, check_audit_logger};
 use crate::auditor::Auditor;
+use crate::changes::Consumers;
 use crate::costs::{RecentRates, SlowLog};
 use crate::disk_watch::watch_disk;
 use crate::durability::{Durability, DurableCallback};
@@ -40,6 +41,7 @@ pub struct Node {
     observers: Arc<Observers>,
     auditor: Arc<Auditor>,
     settings: Arc<LiveSettings>,
+    consumers: Consumers,
     /// Threads that end with the node.
     _tickers: Arc<[Ticker]>,
 }
@@ -113,8 +115,14 @@ impl Node {
             local,
             observers,
             auditor,
+            consumers: Consumers::default(),
             _tickers: disk_watch.into_iter().chain([rate_updates]).collect(),
         })
+    }
+
+    /// Who reads changes now.
+    pub(crate) fn consumers(&self) -> &Consumers {
+        &self.consumers
     }
 
     /// The engine.

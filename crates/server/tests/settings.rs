@@ -152,10 +152,10 @@ fn cassandras_settings_without_use_are_told_apart() {
             "ilion.yaml: passed over, since it is about other nodes, and Ilion is one node: seed_provider, num_tokens",
         ]
     );
-    assert!(from_text("cdc_enabled: false\n").is_ok());
+    assert!(from_text("partition_denylist_enabled: false\n").is_ok());
     assert_eq!(
-        problem_of("cdc_enabled: true\n"),
-        "ilion.yaml, line 1: cdc_enabled: true is refused: it asks for something that Ilion does not do"
+        problem_of("partition_denylist_enabled: true\n"),
+        "ilion.yaml, line 1: partition_denylist_enabled: true is refused: it asks for something that Ilion does not do"
     );
     for block in [
         "server_encryption_options:\n  internode_encryption: all\n",

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use ilion_auth::{Cidr, Grants, Permission, Resource, RightPasswords, closure, groups_of, password};
+use ilion_schema::TableSchema;
 use parking_lot::Mutex;
 
 use super::needs::Needs;
@@ -263,6 +264,14 @@ impl AccessControl {
                 self.check_anew(login, needs)
             }
         }
+    }
+
+    /// Checks whether the client may read the changes of a table: it may SELECT it, and sees its values as they are stored.
+    ///
+    /// # Errors
+    /// It may not.
+    pub fn check_changes(&self, client: &Identity, table: &TableSchema) -> Result<(), Error> {
+        self.check(client, &Needs::of_changes(table))
     }
 
     /// Whether the client sees the values of these tables as they are stored. `masked` are tables to which masks apply.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ilion_auth::{Permission, Resource};
+use ilion_schema::TableSchema;
 use smallvec::SmallVec;
 
 /// One need of a statement.
@@ -40,5 +41,16 @@ impl Needs {
     /// The needs of a statement that nobody checks.
     pub fn none() -> Self {
         Self::new(SmallVec::new())
+    }
+
+    /// The needs of who reads the changes of a table: values are in them as they are stored.
+    pub fn of_changes(table: &TableSchema) -> Self {
+        let resource = Resource::table(&table.keyspace, &table.name);
+        let mut list = SmallVec::new();
+        if table.has_masks() {
+            list.push(Need::Permission(Permission::Unmask, resource.clone()));
+        }
+        list.push(Need::Permission(Permission::Select, resource));
+        Self::new(list)
     }
 }

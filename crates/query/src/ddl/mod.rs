@@ -134,9 +134,10 @@ fn warn_of_options(diffs: &[Diff], execution: &Execution<'_>) {
                     .to_owned(),
             );
         }
-        if new.cdc && !old.cdc {
-            execution
-                .warn("cdc is kept in the schema, but Ilion has no change data capture so far".to_owned());
+        if new.cdc && !old.cdc && !execution.query_options.has_capture {
+            execution.warn(
+                "cdc is kept in the schema, but cdc_enabled is false: no changes are captured".to_owned(),
+            );
         }
     }
 }

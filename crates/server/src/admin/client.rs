@@ -1,6 +1,6 @@
 //! HTTP client of the administration, for the command line: a minimal HTTP 1.0 over a socket, plain or with TLS.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +47,9 @@ pub enum ClientError {
     Failed(String),
 }
 
-/// Longest answer.
+/// Longest head of an answer that is read line by line.
+const HEAD_BYTES_MAX: u64 = 64 << 10;
+/// Longest answer, or line of one.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
 /// Sends requests to the administration of one node.
@@ -160,6 +162,49 @@ impl AdminClient {
         }
     }
 
+    /// Reads the lines of an answer while they come.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; or what `take` returns.
+    pub fn lines<E: From<ClientError>>(
+        &self,
+        path: &str,
+        take: &mut dyn FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let unreachable = |source| ClientError::Unreachable {
+            address: self.address,
+            source,
+        };
+        let mut answer = BufReader::new(self.send("GET", path, &[]).map_err(unreachable)?);
+        let mut head = String::new();
+        let mut line = String::new();
+        while !matches!(line.as_str(), "\r\n" | "\n") {
+            line.clear();
+            let read = (&mut answer).take(HEAD_BYTES_MAX).read_line(&mut line);
+            if read.map_err(unreachable)? == 0 || head.len() as u64 > HEAD_BYTES_MAX {
+                return Err(ClientError::Foreign(self.address).into());
+            }
+            head.push_str(&line);
+        }
+        if !matches!(split_answer(&head), Some((200, _))) {
+            let mut rest = (&mut answer).take(ANSWER_BYTES_MAX);
+            rest.read_to_string(&mut head).map_err(unreachable)?;
+            return Err(self
+                .read_answer::<Value>(&head)
+                .err()
+                .unwrap_or(ClientError::Foreign(self.address))
+                .into());
+        }
+        loop {
+            line.clear();
+            let read = (&mut answer).take(ANSWER_BYTES_MAX).read_line(&mut line);
+            if read.map_err(unreachable)? == 0 {
+                return Ok(());
+            }
+            take(line.trim_end_matches('\n'))?;
+        }
+    }
+
     fn answer(&self, method: &str, path: &str, body: &[u8]) -> Result<String, ClientError> {
         self.exchange(method, path, body)
             .map_err(|source| ClientError::Unreachable {
@@ -175,8 +220,12 @@ impl AdminClient {
         body: &[u8],
     ) -> Result<T, ClientError> {
         let answer = self.answer(method, path, body)?;
+        self.read_answer(&answer)
+    }
+
+    fn read_answer<T: serde::de::DeserializeOwned>(&self, answer: &str) -> Result<T, ClientError> {
         let foreign = || ClientError::Foreign(self.address);
-        let (status, body) = split_answer(&answer).ok_or_else(foreign)?;
+        let (status, body) = split_answer(answer).ok_or_else(foreign)?;
         if status == 200 {
             return serde_json::from_str(body).map_err(|_| foreign());
         }
@@ -190,6 +239,15 @@ impl AdminClient {
     }
 
     fn exchange(&self, method: &str, path: &str, body: &[u8]) -> io::Result<String> {
+        let mut answer = String::new();
+        self.send(method, path, body)?
+            .take(ANSWER_BYTES_MAX)
+            .read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+
+    /// Sends a request; the answer can be read from what it returns.
+    fn send(&self, method: &str, path: &str, body: &[u8]) -> io::Result<Box<dyn Stream>> {
         let tcp = TcpStream::connect_timeout(&self.address, Duration::from_secs(5))?;
         let mut stream: Box<dyn Stream> = match &self.encryption {
             None => Box::new(tcp),
@@ -210,9 +268,7 @@ impl AdminClient {
         stream.write_all(head.as_bytes())?;
         stream.write_all(body)?;
         stream.flush()?;
-        let mut answer = String::new();
-        stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
-        Ok(answer)
+        Ok(stream)
     }
 }
 

@@ -184,6 +184,7 @@ fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
         .route("/api/query", post(query))
         .merge(super::backups::routes())
         .merge(super::loads::routes())
+        .merge(super::changes::routes())
         .merge(dashboard::pages())
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))

@@ -43,6 +43,7 @@
 //! | `POST /admin/stop-node` | the node stops as on SIGTERM; answered before |
 //! | `POST /admin/scrub` | `?keyspace=k&table=t&without_snapshot=true&skips_corrupted=true`, all optional; JSON: [`ScrubReport`] |
 //! | `POST /admin/verify` | `?keyspace=k&table=t`, both optional; JSON: [`VerifyReport`] |
+//! | `GET /admin/changes` | `?keyspace=k&table=t&from=earliest&once=true`: changes of the table, lines of JSON: [`ChangesOrder`](crate::ChangesOrder) |
 //! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503. They, and `GET /admin/binary`, need no token |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
@@ -53,6 +54,8 @@
 
 mod audit_log;
 mod backups;
+mod change_metrics;
+mod changes;
 mod cidr_groups;
 mod client;
 mod compaction;
@@ -116,6 +119,7 @@ use std::sync::Arc;
 
 use crate::ReloadReport;
 use crate::auditor::Auditor;
+use crate::changes::{ChangeStream, ChangesOrder};
 use crate::dashboard::{QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 
 /// What the administration can do.
@@ -366,6 +370,11 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn query(&self, order: &QueryOrder, caller: &Caller) -> Result<QueryReport, AdminError>;
+    /// Begins to read the changes of a table for this caller.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn changes(&self, order: &ChangesOrder, caller: &Caller) -> Result<ChangeStream, AdminError>;
 }
 
 /// Names a cache, or all.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::audit_log::AuditMetrics;
+use super::change_metrics::ChangeMetrics;
 use super::engine_metrics::EngineMetrics;
 use super::handling::failed;
 use super::loads::Loads;
@@ -25,6 +26,7 @@ use super::{
 };
 use crate::ReloadReport;
 use crate::auditor::Auditor;
+use crate::changes::{ChangeStream, ChangesOrder};
 use crate::clients::Clients;
 use crate::costs::TableCosts;
 use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
@@ -94,6 +96,7 @@ impl EngineAdmin {
         }));
         server.register_metrics(registry);
         registry.register_collector(Box::new(EngineMetrics(node.engine().clone())));
+        registry.register_collector(Box::new(ChangeMetrics(node.clone())));
         registry.register_collector(Box::new(AuditMetrics(node.auditor().clone())));
         registry.register_collector(Box::new(TableMetrics {
             costs: node.observers().costs.clone(),
@@ -755,6 +758,12 @@ impl Admin for EngineAdmin {
 
     fn query(&self, order: &QueryOrder, caller: &Caller) -> Result<QueryReport, AdminError> {
         dashboard::run(&self.node, Some(&self.clients), order, caller)
+    }
+
+    fn changes(&self, order: &ChangesOrder, caller: &Caller) -> Result<ChangeStream, AdminError> {
+        let without_role = || AdminError::Refused("reading changes needs a login".to_owned());
+        let identity = caller.identity().ok_or_else(without_role)?;
+        ChangeStream::open(&self.node, order, identity).map_err(AdminError::Refused)
     }
 
     fn statements(&self) -> StatementsReport {

@@ -253,6 +253,17 @@ settings! {
     /// Whether the start skips damaged records of the commit log that had been synced: their data is lost. Otherwise the node does not start. Cassandra's `-Dcassandra.commitlog.ignorereplayerrors`.
     commitlog_ignore_replay_errors: bool = "false";
 
+    /// Whether writes to tables WITH cdc = true are kept for consumers of changes (`ilion cdc`).
+    cdc_enabled: bool = "false";
+    /// Directory where segments of the commit log with such writes are kept until a consumer removes them. auto: `cdc_raw` in `directory`.
+    cdc_raw_directory: Option<PathBuf> = "auto";
+    /// Most bytes of segments with such writes.
+    cdc_total_space: Size = "4GiB", was "cdc_total_space_in_mb" in "MiB";
+    /// Time between two looks at what consumers removed, while these bytes are used up.
+    cdc_free_space_check_interval: Duration = "250ms", was "cdc_free_space_check_interval_ms" in "ms";
+    /// What happens when they are used up: writes to these tables are refused until a consumer removes segments (true), or the oldest segments are removed (false).
+    cdc_block_writes: bool = "true";
+
     /// Memory for memtables. auto: a quarter of the machine's, from 64MiB to 4GiB.
     memtable_heap_space: Option<Size> = "auto", was "memtable_heap_space_in_mb" in "MiB";
     /// Memory for chunks of SSTables. auto: a twelfth of the machine's, at most 512MiB.
@@ -531,6 +542,11 @@ impl Settings {
     /// Directory of the commit log.
     pub fn commitlog_path(&self) -> PathBuf {
         self.below_directory(self.commitlog_directory.as_ref(), "commitlog")
+    }
+
+    /// Directory of segments that are kept for consumers of changes.
+    pub fn cdc_raw_path(&self) -> PathBuf {
+        self.below_directory(self.cdc_raw_directory.as_ref(), "cdc_raw")
     }
 
     /// Directory of the keys of saved caches.

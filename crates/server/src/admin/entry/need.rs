@@ -8,7 +8,7 @@ use ilion_query::Operation;
 pub(super) enum Need {
     /// The page and its parts, which hold no data; to log in and out; whether the node is well.
     Nothing,
-    /// A login: statements are checked as those of any client.
+    /// A login: statements, and who reads changes, are checked as those of any client.
     LogIn,
     /// Metrics and reports.
     Watch,
@@ -25,7 +25,7 @@ impl Need {
             _ if path.starts_with("/assets/") => Self::Nothing,
             // Whoever asks whether the node is well has no login; `nodetool statusbinary` is the health check of the container.
             "/healthz" | "/readyz" | "/admin/binary" if is_read => Self::Nothing,
-            "/api/query" => Self::LogIn,
+            "/api/query" | "/admin/changes" => Self::LogIn,
             "/metrics" | "/api/spectrogram" | "/api/slowest" if is_read => Self::Watch,
             _ if path.starts_with("/admin/") && is_read => Self::Watch,
             _ => Self::Administer,
@@ -57,6 +57,7 @@ mod tests {
             (Method::GET, "/admin/binary", Need::Nothing),
             (Method::POST, "/admin/binary", Need::Administer),
             (Method::POST, "/api/query", Need::LogIn),
+            (Method::GET, "/admin/changes", Need::LogIn),
             (Method::GET, "/metrics", Need::Watch),
             (Method::HEAD, "/admin/status", Need::Watch),
             (Method::GET, "/api/slowest", Need::Watch),

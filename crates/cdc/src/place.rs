@@ -1,0 +1,39 @@
+//! Where a consumer begins to read: `earliest`, `latest`, or a position `segment:offset`.
+
+use std::str::FromStr;
+
+use ilion_commitlog::{Position, SegmentId};
+
+/// Where a consumer begins to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// With the oldest change that there is.
+    Earliest,
+    /// Behind the newest change.
+    Latest,
+    /// With the first change at or behind the position.
+    At(Position),
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "earliest" => Ok(Self::Earliest),
+            "latest" => Ok(Self::Latest),
+            _ => parse_position(text).map(Self::At).ok_or_else(|| {
+                format!("{text:?} is no place in the stream: expected earliest, latest, or a position such as 1732445829123:48")
+            }),
+        }
+    }
+}
+
+/// Reads what `Position` prints; `None` if it is none.
+pub fn parse_position(text: &str) -> Option<Position> {
+    let (segment, offset) = text.split_once(':')?;
+    Some(Position {
+        segment: SegmentId(segment.parse().ok()?),
+        offset: offset.parse().ok()?,
+    })
+}

@@ -1,0 +1,232 @@
+//! Change data capture: sealed segments with captured records are kept in a directory of their own, until a consumer removes them.
+//!
+//! After each sync, every sealed and synced segment with a captured record gets a second name in that directory; before that, it
+//! is not trimmed. So a captured record is in the log, in the directory, or in both. A segment without captured records is not
+//! touched. A segment is never written again once it is sealed and synced: numbers are used once, files are not recycled, and a
+//! replay changes only what was not synced. So a second name is as good as a copy, and costs no space while the log has the first.
+//!
+//! The space for captured segments has a limit. Then either captured writes are refused (a segment is judged when it becomes the
+//! active one: there is room for it, or it takes no captured record until there is), or the oldest segments are removed. The file
+//! `dropped` in the directory names the newest of those, so that a consumer that was behind learns that it missed changes.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use ilion_env::Env;
+use parking_lot::Mutex;
+
+use crate::options::{Capture, WhenFull};
+use crate::state::{Shared, State};
+use crate::{SegmentId, archive, segment};
+
+/// Holds the number of the newest segment that was dropped.
+const DROPPED: &str = "dropped";
+const DROPPED_BYTES_MAX: u64 = 64;
+
+/// Counts of captured segments, for operators.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CaptureStats {
+    /// Bytes of captured segments, in the directory and in the log only.
+    pub used_bytes: u64,
+    /// The limit.
+    pub bytes_max: u64,
+    /// Segments that were kept since the log was opened.
+    pub kept: u64,
+    /// Segments that were dropped since then.
+    pub dropped: u64,
+    /// Writes that were refused since then.
+    pub refused: u64,
+}
+
+/// What a log remembers about its captured segments.
+#[derive(Default)]
+pub(crate) struct Capturing {
+    /// Bytes of the segments in the directory, as of the last look.
+    kept_bytes: AtomicU64,
+    is_full: AtomicBool,
+    checked_nanos: AtomicU64,
+    kept: AtomicU64,
+    dropped: AtomicU64,
+    refused: AtomicU64,
+    /// Held while segments are kept, counted or dropped.
+    keeping: Mutex<()>,
+}
+
+impl Capturing {
+    pub(crate) fn open(env: &dyn Env, capture: Option<&Capture>) -> Result<Self, ilion_env::Error> {
+        let capturing = Self::default();
+        if let Some(capture) = capture {
+            env.create_dir_all(&capture.dir)?;
+            let kept_bytes = sizes(env, &capture.dir)?.iter().map(|(_, size)| size).sum();
+            capturing.kept_bytes.store(kept_bytes, Ordering::Relaxed);
+        }
+        Ok(capturing)
+    }
+}
+
+impl Shared {
+    /// Keeps the captured segments that are due. A failure is logged; it delays trimming, but no writer.
+    pub(crate) fn keep_captured(&self) {
+        if let Some(capture) = &self.options.capture
+            && let Err(error) = self.keep_due(capture)
+        {
+            tracing::warn!(%error, "a segment with captured changes could not be kept");
+        }
+    }
+
+    fn keep_due(&self, capture: &Capture) -> Result<(), ilion_env::Error> {
+        let mut has_kept = false;
+        let _keeping = self.capturing.keeping.lock();
+        while let Some(id) = self.next_to_keep() {
+            archive::archive(&*self.env, &segment::path_of(&self.dir, id), &capture.dir)?;
+            self.capturing.kept.fetch_add(1, Ordering::Relaxed);
+            self.state.lock().captured.pop_front();
+            has_kept = true;
+        }
+        match has_kept {
+            true => self.look_at_space(capture),
+            false => Ok(()),
+        }
+    }
+
+    fn next_to_keep(&self) -> Option<SegmentId> {
+        let state = self.state.lock();
+        state
+            .captured
+            .front()
+            .copied()
+            .filter(|id| *id < state.synced.segment)
+    }
+
+    /// Counts the segments in the directory, and drops the oldest if that is the policy. Requires: `keeping` is held.
+    fn look_at_space(&self, capture: &Capture) -> Result<(), ilion_env::Error> {
+        let mut sizes = sizes(&*self.env, &capture.dir)?;
+        let mut used: u64 = sizes.iter().map(|(_, size)| size).sum();
+        if capture.when_full == WhenFull::DropOldest {
+            let last = last_to_drop(&sizes, capture.bytes_max);
+            if let Some(last) = last {
+                // First the note: a crash in between must not hide that changes are missing.
+                let known = dropped_upto(&*self.env, &capture.dir)?;
+                let note = format!("{}\n", known.unwrap_or_default().max(last));
+                self.env
+                    .write_atomically(&capture.dir.join(DROPPED), note.as_bytes())?;
+            }
+            for (id, size) in sizes.drain(..).take_while(|(id, _)| Some(*id) <= last) {
+                self.env.remove_file_if_any(&segment::path_of(&capture.dir, id))?;
+                self.capturing.dropped.fetch_add(1, Ordering::Relaxed);
+                used -= size;
+                tracing::warn!(segment = %id, "captured changes were dropped: the space for them is used up");
+            }
+        }
+        self.capturing.kept_bytes.store(used, Ordering::Relaxed);
+        self.judge_capture(&self.state.lock());
+        Ok(())
+    }
+
+    /// Decides whether the active segment takes captured records. Once it has some, it takes more.
+    pub(crate) fn judge_capture(&self, state: &State) {
+        let Some(capture) = &self.options.capture else {
+            return;
+        };
+        let active_bytes = u64::from(self.options.segment_bytes);
+        let is_active_counted = state.captured.back() == Some(&state.active.id);
+        let used = self.used_bytes(state) + if is_active_counted { 0 } else { active_bytes };
+        let is_full = capture.when_full == WhenFull::Block && !is_active_counted && used > capture.bytes_max;
+        self.capturing.is_full.store(is_full, Ordering::Relaxed);
+    }
+
+    /// The segments in the directory, and those that will come there.
+    fn used_bytes(&self, state: &State) -> u64 {
+        let in_log = state.captured.len() as u64 * u64::from(self.options.segment_bytes);
+        self.capturing.kept_bytes.load(Ordering::Relaxed) + in_log
+    }
+
+    pub(crate) fn admit_captured(&self) -> Result<(), u64> {
+        if !self.capturing.is_full.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.look_again();
+        if !self.capturing.is_full.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.capturing.refused.fetch_add(1, Ordering::Relaxed);
+        Err(self.used_bytes(&self.state.lock()))
+    }
+
+    /// Looks whether consumers removed segments, unless that was done a moment ago.
+    fn look_again(&self) {
+        let Some(capture) = &self.options.capture else {
+            return;
+        };
+        let now = self.env.monotonic_nanos();
+        let since = now.saturating_sub(self.capturing.checked_nanos.load(Ordering::Relaxed));
+        if since < capture.check_interval_millis.saturating_mul(1_000_000) {
+            return;
+        }
+        if let Some(_keeping) = self.capturing.keeping.try_lock() {
+            self.capturing.checked_nanos.store(now, Ordering::Relaxed);
+            if let Err(error) = self.look_at_space(capture) {
+                tracing::warn!(%error, "the space of captured changes could not be counted");
+            }
+        }
+    }
+
+    pub(crate) fn capture_stats(&self) -> Option<CaptureStats> {
+        let capture = self.options.capture.as_ref()?;
+        let capturing = &self.capturing;
+        Some(CaptureStats {
+            used_bytes: self.used_bytes(&self.state.lock()),
+            bytes_max: capture.bytes_max,
+            kept: capturing.kept.load(Ordering::Relaxed),
+            dropped: capturing.dropped.load(Ordering::Relaxed),
+            refused: capturing.refused.load(Ordering::Relaxed),
+        })
+    }
+}
+
+/// The segments in a directory, oldest first, with their sizes. Those that a consumer removes meanwhile are left out.
+fn sizes(env: &dyn Env, dir: &Path) -> Result<Vec<(SegmentId, u64)>, ilion_env::Error> {
+    let mut found = Vec::new();
+    for id in kept_segments(env, dir)? {
+        match env.file_size(&segment::path_of(dir, id)) {
+            Ok(size) => found.push((id, size)),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// The segments in a directory, oldest first.
+pub(crate) fn kept_segments(env: &dyn Env, dir: &Path) -> Result<Vec<SegmentId>, ilion_env::Error> {
+    let mut found: Vec<_> = env
+        .list(dir)?
+        .iter()
+        .filter_map(|entry| segment::id_of(&entry.name))
+        .collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The last segment that goes, so that the rest has at most this size. Pure.
+fn last_to_drop(sizes: &[(SegmentId, u64)], bytes_max: u64) -> Option<SegmentId> {
+    let mut left: u64 = sizes.iter().map(|(_, size)| size).sum();
+    let mut last = None;
+    for (id, size) in sizes {
+        if left <= bytes_max {
+            break;
+        }
+        left -= size;
+        last = Some(*id);
+    }
+    last
+}
+
+/// The newest segment that was dropped.
+pub(crate) fn dropped_upto(env: &dyn Env, dir: &Path) -> Result<Option<SegmentId>, ilion_env::Error> {
+    match env.read_all(&dir.join(DROPPED), DROPPED_BYTES_MAX) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim().parse().ok().map(SegmentId)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

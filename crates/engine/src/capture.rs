@@ -1,0 +1,71 @@
+//! Change data capture: writes to tables with `cdc = true` are marked in the log, which keeps their segments for consumers.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ilion_commitlog::{Capture, CaptureStats, Changes, Position};
+
+use crate::shared::Shared;
+use crate::{Engine, Error, Result};
+
+impl Shared {
+    /// Refuses a write to a table with change data capture while the space for changes is used up.
+    pub(crate) fn admit_captured(&self, keyspace: &str) -> Result<()> {
+        let Err(used_bytes) = self.log()?.admit_captured() else {
+            return Ok(());
+        };
+        let capture = self.options.commit_log.capture.as_ref();
+        let dir = capture.map_or(Path::new(""), |capture| &capture.dir);
+        // Compat: the text of Cassandra.
+        Err(Error::CaptureFull(format!(
+            "Rejecting mutation to keyspace {keyspace}. Free up space in {} by processing CDC logs. Total CDC bytes on disk is \
+             {used_bytes}.",
+            dir.display()
+        )))
+    }
+}
+
+impl Engine {
+    /// How changes are captured; `None`: change data capture is off.
+    pub fn capture(&self) -> Option<&Capture> {
+        self.shared.options.commit_log.capture.as_ref()
+    }
+
+    /// The captured records from a position on; see [`ilion_commitlog::CommitLog::changes`].
+    ///
+    /// # Errors
+    /// Change data capture is off, or changes after the position were dropped.
+    pub fn changes(&self, from: Position) -> Result<Changes> {
+        Ok(self.shared.log()?.changes(from)?)
+    }
+
+    /// Syncs the log, so that all that was acknowledged can be read.
+    ///
+    /// # Errors
+    /// The log stopped for good.
+    pub fn sync_changes(&self) -> Result<()> {
+        Ok(self.shared.log()?.sync()?)
+    }
+
+    /// Where captured records end for now.
+    ///
+    /// # Errors
+    /// The log is still being replayed.
+    pub fn end_of_changes(&self) -> Result<Position> {
+        Ok(self.shared.log()?.synced())
+    }
+
+    /// Returns when there may be changes beyond the position, or after the time.
+    ///
+    /// # Errors
+    /// The log is still being replayed.
+    pub fn wait_for_changes(&self, beyond: Position, at_most: Duration) -> Result<()> {
+        self.shared.log()?.wait_for_changes(beyond, at_most);
+        Ok(())
+    }
+
+    /// Counts of captured segments; `None` if change data capture is off.
+    pub fn capture_stats(&self) -> Option<CaptureStats> {
+        self.shared.log.get()?.capture_stats()
+    }
+}

@@ -1,0 +1,75 @@
+//! Metrics of change data capture. A node without it has none.
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+
+use super::engine_metrics::{encode_counter, encode_gauge};
+use crate::node::Node;
+
+pub(super) struct ChangeMetrics(pub Node);
+
+impl fmt::Debug for ChangeMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ChangeMetrics")
+    }
+}
+
+impl Collector for ChangeMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(stats) = self.0.engine().capture_stats() else {
+            return Ok(());
+        };
+        let counters = [
+            (
+                "cdc_segments_kept",
+                "Segments of the commit log that were kept for consumers of changes",
+                stats.kept,
+            ),
+            (
+                "cdc_segments_dropped",
+                "Segments with changes that were removed, since the space was used up",
+                stats.dropped,
+            ),
+            (
+                "cdc_refused_writes",
+                "Writes that were refused, since the space for changes was used up",
+                stats.refused,
+            ),
+        ];
+        for (name, help, value) in counters {
+            encode_counter(&mut encoder, name, help, value)?;
+        }
+        let consumers = self.0.consumers().list();
+        let now = self.0.engine().env().now_micros();
+        let lag = consumers.iter().map(|consumer| consumer.lag_micros(now)).max();
+        let lag_millis = u64::try_from(lag.unwrap_or(0) / 1000).unwrap_or(0);
+        let gauges = [
+            (
+                "cdc_used_bytes",
+                "Bytes of segments with changes",
+                stats.used_bytes,
+            ),
+            (
+                "cdc_total_space_bytes",
+                "Bytes that these may have (cdc_total_space)",
+                stats.bytes_max,
+            ),
+            (
+                "cdc_consumers",
+                "Consumers that read changes now",
+                consumers.len() as u64,
+            ),
+            (
+                "cdc_consumer_lag_milliseconds",
+                "Age of the last record that the slowest consumer read; 0 if all have read everything",
+                lag_millis,
+            ),
+        ];
+        for (name, help, value) in gauges {
+            encode_gauge(&mut encoder, name, help, value)?;
+        }
+        Ok(())
+    }
+}
