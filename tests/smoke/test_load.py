@@ -13,9 +13,11 @@ from conftest import connect
 from node import OwnNode
 
 KEYSPACE = "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+# The number of SSTables is known.
+UNCOMPACTED = "WITH compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}"
 TABLES = [
-    "CREATE TABLE shop.t (k int, c int, s text static, v text, m map<text, int>, PRIMARY KEY (k, c))",
-    "CREATE TABLE shop.n (k int PRIMARY KEY, n counter)",
+    f"CREATE TABLE shop.t (k int, c int, s text static, v text, m map<text, int>, PRIMARY KEY (k, c)) {UNCOMPACTED}",
+    f"CREATE TABLE shop.n (k int PRIMARY KEY, n counter) {UNCOMPACTED}",
 ]
 SELECTS = [
     "SELECT k, c, s, v, m, writetime(v), writetime(s) FROM shop.t",
