@@ -41,6 +41,13 @@ pub struct AccessControl {
     pub(super) cidr_counts: CidrCounts,
 }
 
+/// What is known of a password without hashing it slowly.
+enum LookUp {
+    WasRight,
+    /// The hash of the role, if it has one.
+    Hash(Option<String>),
+}
+
 /// How long what was read from `system_auth` is kept.
 struct Validity {
     rights_nanos: AtomicU64,
@@ -123,15 +130,9 @@ impl AccessControl {
     /// # Errors
     /// The role may not log in, or `system_auth` cannot be read.
     pub fn recognise(&self, role: &str, given: &str, from: IpAddr) -> Result<Option<Arc<Login>>, Error> {
-        let hash = match self.cached_hash(role) {
-            Some(hash) => Some(hash),
-            None => self.read_hash(role).map_err(unable)?,
-        };
-        match hash {
-            Some(hash) if self.right_passwords.lock().contain(role, &hash, given) => {
-                self.permitted(role, from).map(Some)
-            }
-            _ => Ok(None),
+        match self.look_up(role, given)? {
+            LookUp::WasRight => self.permitted(role, from).map(Some),
+            LookUp::Hash(_) => Ok(None),
         }
     }
 
@@ -141,37 +142,40 @@ impl AccessControl {
     /// # Errors
     /// Role and password do not fit, the role may not log in, or `system_auth` cannot be read.
     pub fn log_in(&self, role: &str, given: &str, from: IpAddr) -> Result<Arc<Login>, Error> {
-        let cached = self.cached_hash(role);
-        if cached.is_some_and(|hash| self.right_passwords.lock().contain(role, &hash, given)) {
-            return self.permitted(role, from);
-        }
-        // Read anew also if it is cached: only roles that exist are cached, and the time must not tell which these are.
-        let hash = self.read_hash(role).map_err(unable)?;
-        let is_right = match &hash {
-            Some(hash) => self.is_right(role, hash, given),
-            None => {
+        let is_right = match self.look_up(role, given)? {
+            LookUp::WasRight => true,
+            LookUp::Hash(Some(hash)) => {
+                let is_right = password::check(given, &hash);
+                if is_right {
+                    self.right_passwords.lock().add(role, &hash, given);
+                }
+                is_right
+            }
+            LookUp::Hash(None) => {
                 let _ = password::check(given, &self.dummy_hash);
                 false
             }
         };
-        if !is_right {
-            return Err(Error::BadCredentials(format!(
+        match is_right {
+            true => self.permitted(role, from),
+            false => Err(Error::BadCredentials(format!(
                 "Provided username {role} and/or password are incorrect"
-            )));
+            ))),
         }
-        self.permitted(role, from)
     }
 
-    /// Whether a password has this hash.
-    fn is_right(&self, role: &str, hash: &str, given: &str) -> bool {
-        if self.right_passwords.lock().contain(role, hash, given) {
-            return true;
+    /// Looks whether a password was right before; the hash of the role if not.
+    fn look_up(&self, role: &str, given: &str) -> Result<LookUp, Error> {
+        let was_right = |hash: &String| self.right_passwords.lock().contain(role, hash, given);
+        if self.cached_hash(role).as_ref().is_some_and(was_right) {
+            return Ok(LookUp::WasRight);
         }
-        let is_right = password::check(given, hash);
-        if is_right {
-            self.right_passwords.lock().add(role, hash, given);
-        }
-        is_right
+        // Read anew also if it is cached: only roles that exist are cached, and the time must not tell which these are.
+        let hash = self.read_hash(role).map_err(unable)?;
+        Ok(match hash.as_ref().is_some_and(was_right) {
+            true => LookUp::WasRight,
+            false => LookUp::Hash(hash),
+        })
     }
 
     /// Logs in a client whose certificate, which must be checked already, has this identity.

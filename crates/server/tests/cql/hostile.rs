@@ -184,6 +184,21 @@ fn an_idle_client_is_closed_but_not_one_that_waits_for_its_answer() {
 }
 
 #[test]
+fn an_address_with_too_many_connections_is_refused_and_others_are_not() {
+    let setup = start_with(
+        |options| options.connections_per_address_max = Some(1),
+        Arc::new(NoLog),
+    );
+    let address = setup.server.address();
+    let mut first = Client::open(address, Version::V4, None);
+    let mut second = Client::connect(address, Version::V4);
+    assert!(second.try_receive().is_none());
+    let mut other = Client::connect_from([127, 0, 0, 2].into(), address, Version::V4);
+    assert_eq!(other.startup(None), Response::Ready);
+    rows_of(first.query("SELECT keyspace where"));
+}
+
+#[test]
 fn connections_over_the_limit_are_closed() {
     let setup = start_with(|options| options.connections_max = Some(2), Arc::new(NoLog));
     let address = setup.server.address();
