@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 
+import kubernetes_validate
 import pytest
 import yaml
 from cassandra.auth import PlainTextAuthProvider
@@ -97,8 +98,6 @@ def test_statements_of_the_first_start_that_fail_are_named(tmp_path):
 
 def test_manifests_of_kubernetes_are_valid_and_their_settings_and_probes_work(tmp_path):
     manifest = PACKAGING / "kubernetes" / "ilion.yaml"
-    import kubernetes_validate
-
     documents = list(yaml.safe_load_all(manifest.read_text()))
     for document in documents:
         kubernetes_validate.validate(document, "1.31", strict=True)
