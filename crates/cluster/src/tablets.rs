@@ -35,16 +35,14 @@ impl Tablets {
     pub fn of(self, token: i64) -> u32 {
         let distance = u128::from(token.cast_unsigned() ^ SIGN);
         // Below `count`, since the distance is below 2^64.
-        let tablet = ((distance * u128::from(self.count)) >> 64) as u32;
-        tablet
+        ((distance * u128::from(self.count)) >> 64) as u32
     }
 
     /// The highest token of a tablet. Requires: the tablet is below `count`.
     pub fn end(self, tablet: u32) -> i64 {
         debug_assert!(tablet < self.count, "tablet {tablet} of {}", self.count);
         let distance = (u128::from(tablet + 1) << 64).div_ceil(u128::from(self.count)) - 1;
-        let end = (distance as u64 ^ SIGN).cast_signed();
-        end
+        (distance as u64 ^ SIGN).cast_signed()
     }
 }
 

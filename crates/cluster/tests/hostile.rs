@@ -1,6 +1,8 @@
 //! Changed bytes of records and snapshots, with checksums that fit: an error or a value, never a panic. The seed is printed. `fuzz/` has
 //! the same at length.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
+
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
