@@ -1,5 +1,6 @@
 //! What the fuzz targets do with their bytes. A function here may panic only if the code under test is wrong.
 
+pub mod cluster;
 pub mod commitlog;
 pub mod cql;
 pub mod frame;

@@ -1,0 +1,423 @@
+//! [`apply`]: the next state and what follows from it. It reads no clock and no settings: only the state and the record.
+//!
+//! A record that cannot take effect is *refused*: an effect that its sender acts on. What a node cannot understand *halts* it, since
+//! skipping a record would let its state differ from that of others. A rule here is changed only together with a feature level.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use ilion_codec::md5;
+use ilion_commitlog::{Origin, Position};
+use uuid::Uuid;
+
+use crate::placement::Node;
+use crate::record::{Change, Record, SchemaRecord, Unreadable};
+use crate::refusal::Refusal;
+use crate::state::{ClusterState, FEATURE_LEVEL_MAX, SchemaState};
+use crate::tablets::{META_TABLET, Tablets};
+use crate::window::{Admission, Windows};
+
+/// A record as it was read from the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it is.
+    pub position: Position,
+    /// When it was logged.
+    pub time_micros: i64,
+    /// Who sent it. The node is 0 if the sender has no number yet.
+    pub origin: Origin,
+    /// The record.
+    pub record: Record,
+}
+
+/// What a node has to do, or may tell others, since a record was applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// There is a cluster.
+    Created,
+    /// A node has got a number.
+    Joined {
+        /// Its number.
+        node: Node,
+        /// Its host id.
+        host: Uuid,
+        /// Its process. A process that reads of its own host id with another session stops: there are two of it.
+        session: Uuid,
+    },
+    /// A process of a member started. An earlier process of it that reads this stops.
+    Started {
+        /// The member.
+        node: Node,
+        /// The process.
+        session: Uuid,
+        /// Its incarnation.
+        incarnation: u32,
+    },
+    /// A transition began, or there is more to copy for it. Nodes that gain copy, then say that they are ready.
+    Copy {
+        /// The transition.
+        transition: u64,
+        /// The tablets of each node that gains some.
+        gains: BTreeMap<Node, Vec<u32>>,
+    },
+    /// The owners of slices changed: drivers are told.
+    RingChanged {
+        /// The new ring's version.
+        version: u64,
+    },
+    /// A keyspace has the replication that its schema says.
+    ReplicationChanged {
+        /// The keyspace.
+        keyspace: String,
+    },
+    /// A node is no member any more.
+    Left {
+        /// The former member.
+        node: Node,
+    },
+    /// The transition is given up.
+    Cancelled {
+        /// Its number.
+        transition: u64,
+    },
+    /// The schema changed.
+    SchemaChanged {
+        /// Its epoch.
+        epoch: u64,
+        /// The change.
+        body: Bytes,
+    },
+    /// A log may be deleted up to this position.
+    Trimmed {
+        /// The tablet.
+        tablet: u32,
+        /// The position.
+        position: Position,
+    },
+    /// A node lacks records that are deleted: it must copy these tablets.
+    Stranded {
+        /// The node.
+        node: Node,
+        /// The tablets.
+        tablets: Vec<u32>,
+    },
+    /// Records are evaluated by the rules of this level from here on.
+    LevelRaised {
+        /// The level.
+        level: u32,
+    },
+    /// The record changed nothing.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The record is a copy of an earlier one.
+    Repeated,
+}
+
+/// Why a node must stop following the meta log. Nothing was applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Halt {
+    /// The record cannot be read.
+    #[error("meta log at {position}: {reason}")]
+    Unreadable {
+        /// The record.
+        position: Position,
+        /// Damage, or a newer version.
+        reason: Unreadable,
+    },
+    /// The log, or the record, is another cluster's.
+    #[error(
+        "meta log at {position}: the record belongs to cluster {found}, this node to {expected}; check which log this node is given, \
+         and whether it was made anew"
+    )]
+    OtherCluster {
+        /// The record.
+        position: Position,
+        /// This node's cluster.
+        expected: Uuid,
+        /// The record's.
+        found: Uuid,
+    },
+    /// The rules of this level are not known here.
+    #[error(
+        "meta log at {position}: the cluster uses feature level {level}, this version of Ilion understands {FEATURE_LEVEL_MAX}; upgrade \
+         this node and start it again"
+    )]
+    UnknownLevel {
+        /// The record.
+        position: Position,
+        /// The level.
+        level: u32,
+    },
+    /// The log does not begin with a cluster.
+    #[error(
+        "meta log at {position}: its first record does not create a cluster, so earlier ones are deleted; start this node from a snapshot \
+         of the cluster's state"
+    )]
+    NotCreated {
+        /// The record.
+        position: Position,
+    },
+    /// There cannot be such a cluster.
+    #[error("meta log at {position}: a cluster needs {rule}; make a new log and create the cluster again")]
+    NoCluster {
+        /// The record.
+        position: Position,
+        /// What it breaks.
+        rule: &'static str,
+    },
+    /// The caller gave a record twice, or left out an order.
+    #[error(
+        "meta log at {position}: a record at or before the last one, {last}, was given; this is a defect of Ilion"
+    )]
+    OutOfOrder {
+        /// The record.
+        position: Position,
+        /// The last one applied.
+        last: Position,
+    },
+}
+
+/// The next state and the effects.
+pub type Applied = (ClusterState, Vec<Effect>);
+
+/// What a change of the state gives: its effects, or why it changed nothing.
+pub(crate) type Outcome = Result<Vec<Effect>, Refusal>;
+
+impl Entry {
+    /// Reads a record of the meta log.
+    ///
+    /// # Errors
+    /// Damage, or a version or kind that is not known here.
+    pub fn decode(position: Position, time_micros: i64, origin: Origin, body: &[u8]) -> Result<Self, Halt> {
+        let record = Record::decode(body).map_err(|reason| Halt::Unreadable { position, reason })?;
+        Ok(Self {
+            position,
+            time_micros,
+            origin,
+            record,
+        })
+    }
+}
+
+/// Applies the next record of the log. `None` is the state before the first one. A node that starts calls it for every record above the
+/// position of its snapshot.
+///
+/// # Errors
+/// The node cannot go on. Nothing was applied.
+pub fn apply(state: Option<&ClusterState>, entry: &Entry) -> Result<Applied, Halt> {
+    let Some(state) = state else {
+        return create(entry);
+    };
+    let position = entry.position;
+    if position <= state.position {
+        let last = state.position;
+        return Err(Halt::OutOfOrder { position, last });
+    }
+    if entry.record.cluster != state.cluster {
+        let (expected, found) = (state.cluster, entry.record.cluster);
+        return Err(Halt::OtherCluster {
+            position,
+            expected,
+            found,
+        });
+    }
+    let mut next = state.clone();
+    next.position = position;
+    next.time_micros = state.time_micros.max(entry.time_micros);
+    // A start and a join have no place in a window: their process is not known yet. Sessions tell copies of them.
+    let is_numbered = !matches!(entry.record.change, Change::Join(_) | Change::Start { .. });
+    let is_of_member = state.members.contains_key(&entry.origin.node);
+    if is_numbered && is_of_member && next.windows.admit(entry.origin) != Admission::New {
+        return Ok((next, vec![Effect::Repeated]));
+    }
+    // A refused record must leave no trace but its place, so it works on a copy.
+    let mut changed = next.clone();
+    match changed.change(entry) {
+        Ok(_) if changed.level > FEATURE_LEVEL_MAX => {
+            let level = changed.level;
+            Err(Halt::UnknownLevel { position, level })
+        }
+        Ok(effects) => {
+            debug_assert_eq!(changed.check(), Ok(()));
+            Ok((changed, effects))
+        }
+        Err(refusal) => Ok((next, vec![Effect::Refused { refusal }])),
+    }
+}
+
+fn create(entry: &Entry) -> Result<Applied, Halt> {
+    let position = entry.position;
+    let Change::Create {
+        tablets,
+        level,
+        down_max_micros,
+    } = entry.record.change
+    else {
+        return Err(Halt::NotCreated { position });
+    };
+    if level > FEATURE_LEVEL_MAX {
+        return Err(Halt::UnknownLevel { position, level });
+    }
+    let no_cluster = |rule| Halt::NoCluster { position, rule };
+    let tablets = Tablets::new(tablets).ok_or_else(|| no_cluster("1 to 4096 tablets"))?;
+    let state = ClusterState {
+        cluster: entry.record.cluster,
+        tablets,
+        down_max_micros,
+        level,
+        position,
+        time_micros: entry.time_micros,
+        next_node: 1,
+        next_transition: 1,
+        members: BTreeMap::new(),
+        former: BTreeMap::new(),
+        owners: vec![None; tablets.count() as usize],
+        ring_version: 0,
+        transition: None,
+        schema: SchemaState::default(),
+        flushed: BTreeMap::new(),
+        trimmed: BTreeMap::new(),
+        windows: Windows::default(),
+    };
+    state.check().map_err(no_cluster)?;
+    Ok((state, vec![Effect::Created]))
+}
+
+impl ClusterState {
+    fn change(&mut self, entry: &Entry) -> Outcome {
+        let origin = entry.origin;
+        match &entry.record.change {
+            Change::Create { .. } => return Err(Refusal::Created),
+            Change::Join(join) => return self.join(join),
+            Change::Start {
+                session,
+                endpoint,
+                understands,
+            } => return self.start(origin, *session, *endpoint, *understands),
+            _ => self.hear(origin)?,
+        }
+        match &entry.record.change {
+            Change::Create { .. } | Change::Join(_) | Change::Start { .. } => Ok(Vec::new()),
+            Change::Ready {
+                transition,
+                schema_epoch,
+            } => self.ready(origin.node, *transition, *schema_epoch),
+            Change::Leave { node, moves } => self.leave(*node, moves),
+            Change::Move { moves } => self.move_slices(moves),
+            Change::Cancel { transition } => self.cancel(*transition),
+            Change::Schema(record) => self.change_schema(record),
+            Change::Flushed { positions } => self.flush(origin.node, positions),
+            Change::Trim { positions } => self.trim(positions),
+            Change::Heartbeat { schema_epoch } => {
+                self.heartbeat(origin.node, *schema_epoch);
+                Ok(Vec::new())
+            }
+            Change::Level { level } => self.raise(*level),
+        }
+    }
+
+    /// Checks that the sender is the current process of a member, and notes its time.
+    fn hear(&mut self, origin: Origin) -> Result<(), Refusal> {
+        let (node, time_micros) = (origin.node, self.time_micros);
+        let member = self.members.get_mut(&node).ok_or(Refusal::NoMember { node })?;
+        if member.incarnation != origin.incarnation {
+            let current = member.incarnation;
+            return Err(Refusal::Superseded { node, current });
+        }
+        member.heard_micros = time_micros;
+        Ok(())
+    }
+
+    fn heartbeat(&mut self, node: Node, schema_epoch: u64) {
+        let known = self.schema.epoch;
+        if let Some(member) = self.members.get_mut(&node) {
+            member.schema_epoch = member.schema_epoch.max(schema_epoch.min(known));
+        }
+    }
+
+    fn change_schema(&mut self, record: &SchemaRecord) -> Outcome {
+        let current = self.schema.epoch;
+        if record.checked_at != current {
+            return Err(Refusal::SchemaMoved { current });
+        }
+        let is_sorted = record.keyspaces.is_sorted_by(|one, other| one.0 < other.0);
+        if !is_sorted {
+            let rule = "keyspaces are named once, in order";
+            return Err(Refusal::Invalid { rule });
+        }
+        self.schema.epoch += 1;
+        let epoch = self.schema.epoch;
+        let seed = [&self.schema.digest[..], &epoch.to_be_bytes(), &record.body];
+        self.schema.digest = md5(&seed.concat());
+        let body = record.body.clone();
+        let mut effects = vec![Effect::SchemaChanged { epoch, body }];
+        for (keyspace, strategy) in &record.keyspaces {
+            effects.extend(self.replicate(keyspace, strategy.as_ref())?);
+        }
+        Ok(effects)
+    }
+
+    fn flush(&mut self, node: Node, positions: &[(u32, Position)]) -> Outcome {
+        self.check_tablets(positions)?;
+        for (tablet, position) in positions {
+            let flushed = self.flushed.entry((*tablet, node)).or_default();
+            *flushed = (*flushed).max(*position);
+        }
+        Ok(Vec::new())
+    }
+
+    fn check_tablets(&self, positions: &[(u32, Position)]) -> Result<(), Refusal> {
+        let is_tablet = |tablet: u32| tablet == META_TABLET || tablet < self.tablets.count();
+        if positions.iter().all(|(tablet, _)| is_tablet(*tablet)) {
+            return Ok(());
+        }
+        let rule = "positions are those of tablets";
+        Err(Refusal::Invalid { rule })
+    }
+
+    fn trim(&mut self, positions: &[(u32, Position)]) -> Outcome {
+        self.check_tablets(positions)?;
+        let points = self.trim_points();
+        for (tablet, position) in positions {
+            let tablet = *tablet;
+            if points.get(&tablet).is_none_or(|point| point < position) {
+                return Err(Refusal::StillNeeded { tablet });
+            }
+        }
+        let mut effects = Vec::new();
+        for (tablet, position) in positions {
+            let (tablet, position) = (*tablet, *position);
+            if position > self.trimmed(tablet) {
+                self.trimmed.insert(tablet, position);
+                effects.push(Effect::Trimmed { tablet, position });
+            }
+        }
+        if effects.is_empty() {
+            return Ok(effects);
+        }
+        for node in self.members.keys() {
+            let tablets: Vec<u32> = self.stranded(*node).into_iter().collect();
+            if !tablets.is_empty() {
+                let node = *node;
+                effects.push(Effect::Stranded { node, tablets });
+            }
+        }
+        Ok(effects)
+    }
+
+    fn raise(&mut self, level: u32) -> Outcome {
+        if level <= self.level {
+            let rule = "feature levels only rise";
+            return Err(Refusal::Invalid { rule });
+        }
+        let too_old = self.members.iter().find(|(_, member)| member.understands < level);
+        if let Some((node, member)) = too_old {
+            let (node, understands) = (*node, member.understands);
+            return Err(Refusal::NotUnderstood { node, understands });
+        }
+        self.level = level;
+        Ok(vec![Effect::LevelRaised { level }])
+    }
+}

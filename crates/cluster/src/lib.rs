@@ -1,0 +1,53 @@
+//! The state of a cluster: a pure function over the records of its meta log.
+//!
+//! Not used by a node yet: a single node has no meta log. It is the foundation of clusters, whose commit log is shared.
+//!
+//! A cluster has one meta log, which all nodes append to and read in the same order. [`apply`] takes the state and the next record to the
+//! next state and the [`Effect`]s that a node acts on. So all nodes agree about members, owners of tablets, schema and what is flushed,
+//! without a word between them. `docs/design/cluster-state.md` says how to read it.
+//!
+//! | module | what lives there |
+//! | --- | --- |
+//! | `record` | [`Record`]: a change, as it is logged |
+//! | `state` | [`ClusterState`]: members, owners, schema, positions; questions about them |
+//! | `apply` | [`apply`]: records to states; why a node halts |
+//! | `topology` | join, leave, move, replace, replication: transitions |
+//! | `refusal` | [`Refusal`]: why a record changed nothing |
+//! | `snapshot` | the bytes of a state, so that the meta log can be trimmed |
+//! | `router` | [`Router`]: the replicas of a token |
+//! | `tablets` | [`Tablets`]: the slices of the ring |
+//! | `placement` | [`Ring`], [`Strategy`]: where replicas are, as Cassandra places them |
+//! | `consistency` | how many replicas must answer |
+//! | `window` | [`Windows`]: repeated records are found |
+//! | `fields` | bytes that records and snapshots share |
+//!
+//! When you add a kind of record, raise [`FEATURE_LEVEL_MAX`] and let senders wait for that level: older nodes halt at a record that they
+//! do not know. The same holds for a rule of `apply` that changes.
+
+mod apply;
+mod consistency;
+mod fields;
+mod placement;
+mod record;
+mod refusal;
+mod router;
+mod snapshot;
+mod state;
+mod tablets;
+mod topology;
+mod window;
+
+pub use apply::{Applied, Effect, Entry, Halt, apply};
+pub use consistency::{Unavailable, needs, suffices};
+pub use fields::Endpoint;
+pub use placement::{Location, Node, Ring, Strategy, UnknownReplication};
+pub use record::{Change, Join, RECORD_BYTES_MAX, Record, SchemaRecord, Takes, Unreadable};
+pub use refusal::Refusal;
+pub use router::Router;
+pub use snapshot::SnapshotError;
+pub use state::{
+    ClusterState, FEATURE_LEVEL_MAX, MEMBERS_MAX, Member, Moment, Phase, SchemaState, Transition,
+    TransitionKind,
+};
+pub use tablets::{META_TABLET, TABLETS_MAX, Tablets};
+pub use window::{Admission, INCARNATIONS_MAX, WINDOW, Windows};

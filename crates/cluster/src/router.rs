@@ -1,0 +1,57 @@
+//! [`Router`]: the replicas of a token, for the ring of one state. Made anew when the ring or a keyspace's replication changes.
+
+use std::collections::BTreeMap;
+
+use crate::placement::{Node, Strategy};
+use crate::state::{ClusterState, Moment};
+use crate::tablets::Tablets;
+
+/// The replicas of each tablet, worked out in advance: a look-up costs no walk.
+#[derive(Clone, Debug)]
+pub struct Router {
+    tablets: Tablets,
+    keyspaces: BTreeMap<String, Routes>,
+}
+
+#[derive(Clone, Debug)]
+struct Routes {
+    strategy: Strategy,
+    /// The replicas of each tablet. `None` for `LocalStrategy`.
+    replicas: Option<Vec<Vec<Node>>>,
+}
+
+impl Router {
+    /// The routes that reads follow at this state.
+    pub fn new(state: &ClusterState) -> Self {
+        let ring = state.ring(Moment::Now);
+        let of_strategy = |strategy: &Strategy| Routes {
+            strategy: strategy.clone(),
+            replicas: (0..state.tablets.count())
+                .map(|tablet| ring.replicas(strategy, state.tablets.end(tablet)))
+                .collect(),
+        };
+        let keyspaces = state.schema.keyspaces.iter();
+        Self {
+            tablets: state.tablets,
+            keyspaces: keyspaces
+                .map(|(name, strategy)| (name.clone(), of_strategy(strategy)))
+                .collect(),
+        }
+    }
+
+    /// The tablet of a token: which log its writes go to.
+    pub fn tablet(&self, token: i64) -> u32 {
+        self.tablets.of(token)
+    }
+
+    /// The replicas of a token, the primary one first. `None` if the keyspace is unknown, or if each node has its own data of it.
+    pub fn replicas(&self, keyspace: &str, token: i64) -> Option<&[Node]> {
+        let replicas = self.keyspaces.get(keyspace)?.replicas.as_ref()?;
+        replicas.get(self.tablet(token) as usize).map(Vec::as_slice)
+    }
+
+    /// How a keyspace is replicated.
+    pub fn strategy(&self, keyspace: &str) -> Option<&Strategy> {
+        self.keyspaces.get(keyspace).map(|routes| &routes.strategy)
+    }
+}

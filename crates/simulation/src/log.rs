@@ -1,0 +1,327 @@
+//! [`SimLog`]: one shared log, as a node sees it from afar. Nothing happens by itself: whoever schedules calls [`SimLog::step`].
+//!
+//! A sender gives a record and gets a [`Ticket`]. Steps then deliver the requests in any order. The answer may be lost though the record was
+//! appended, the request may be lost, and a request may be delivered twice, the second time long after. A reader may talk to a leader
+//! that was cut off ([`Side::Isolated`]): it sees the log as it was then, and what is sent to it is never appended.
+//!
+//! It gives what `commitlog::Log` asks for, but for one thing: a log elsewhere knows the position of a record only when it answers. So
+//! `append` has to become "append, then call back with the position". See the crate's page.
+
+use ilion_commitlog::{Envelope, Position, Record};
+use ilion_env::Seeded;
+
+/// A request to append, to ask for its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(u64);
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The record is in the log, and stays there.
+    Acknowledged(Position),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Which leader a node talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The one that the other log servers follow.
+    Majority,
+    /// One that was cut off and does not know it yet.
+    Isolated,
+}
+
+/// The records from a position on are deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the log begins at {first} only")]
+pub struct Deleted {
+    /// The first record that is there.
+    pub first: Position,
+}
+
+/// How often things go wrong: one in so many; 0 is never.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogFaults {
+    /// Requests that are lost.
+    pub lost_request: u64,
+    /// Answers that are lost, though the record was appended.
+    pub lost_answer: u64,
+    /// Requests that are delivered once more later.
+    pub duplicate: u64,
+}
+
+struct Flight {
+    ticket: Ticket,
+    record: Record,
+    side: Side,
+    /// Somebody still waits for the answer.
+    is_first: bool,
+}
+
+/// A log of one partition.
+pub struct SimLog {
+    random: Seeded,
+    faults: LogFaults,
+    records: Vec<Record>,
+    /// Number of records that were deleted.
+    trimmed: usize,
+    /// Number of records when the leader was cut off.
+    isolated_at: Option<usize>,
+    time_micros: i64,
+    flights: Vec<Flight>,
+    answers: Vec<(Ticket, Answer)>,
+    next_ticket: u64,
+}
+
+impl SimLog {
+    /// An empty log, whose seed decides what goes wrong.
+    pub fn new(seed: u64, faults: LogFaults) -> Self {
+        Self {
+            random: Seeded::new(seed),
+            faults,
+            records: Vec::new(),
+            trimmed: 0,
+            isolated_at: None,
+            time_micros: 0,
+            flights: Vec::new(),
+            answers: Vec::new(),
+            next_ticket: 0,
+        }
+    }
+
+    /// Sends a record. Its time is that of the log, once it is there.
+    pub fn send(&mut self, envelope: &Envelope<'_>, side: Side) -> Ticket {
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        self.flights.push(Flight {
+            ticket,
+            record: envelope.to_record(),
+            side,
+            is_first: true,
+        });
+        ticket
+    }
+
+    /// Delivers one of the requests that are under way. False if there are none.
+    pub fn step(&mut self) -> bool {
+        if self.flights.is_empty() {
+            return false;
+        }
+        let chosen = self.random.below(self.flights.len() as u64) as usize;
+        let flight = self.flights.swap_remove(chosen);
+        let is_cut_off = flight.side == Side::Isolated && self.isolated_at.is_some();
+        if is_cut_off || self.happens(self.faults.lost_request) {
+            self.answer(&flight, Answer::Unknown);
+            return true;
+        }
+        let position = self.append(flight.record.clone());
+        let is_lost = self.happens(self.faults.lost_answer);
+        self.answer(
+            &flight,
+            if is_lost {
+                Answer::Unknown
+            } else {
+                Answer::Acknowledged(position)
+            },
+        );
+        if self.happens(self.faults.duplicate) {
+            let is_first = false;
+            self.flights.push(Flight { is_first, ..flight });
+        }
+        true
+    }
+
+    fn happens(&mut self, one_in: u64) -> bool {
+        one_in != 0 && self.random.one_in(one_in)
+    }
+
+    fn answer(&mut self, flight: &Flight, answer: Answer) {
+        if flight.is_first {
+            self.answers.push((flight.ticket, answer));
+        }
+    }
+
+    fn append(&mut self, mut record: Record) -> Position {
+        self.time_micros += self.random.below(3) as i64;
+        record.time_micros = self.time_micros;
+        self.records.push(record);
+        position_of(self.records.len() - 1)
+    }
+
+    /// The answer to a request, once. `None` if there is none yet.
+    pub fn take_answer(&mut self, ticket: Ticket) -> Option<Answer> {
+        let index = self.answers.iter().position(|(of, _)| *of == ticket)?;
+        Some(self.answers.swap_remove(index).1)
+    }
+
+    /// The first record above a position, if it is there.
+    ///
+    /// # Errors
+    /// The record is deleted: the reader must get what it has missed from elsewhere.
+    pub fn next_above(&self, position: Position, side: Side) -> Result<Option<(Position, &Record)>, Deleted> {
+        let index = usize::try_from(position.segment.0).unwrap_or(usize::MAX);
+        if index < self.trimmed {
+            let first = position_of(self.trimmed);
+            return Err(Deleted { first });
+        }
+        let visible = index < self.visible(side);
+        Ok(self
+            .records
+            .get(index)
+            .filter(|_| visible)
+            .map(|record| (position_of(index), record)))
+    }
+
+    /// The position of the last record: what a leader says without asking the others. Stale where the leader is cut off.
+    pub fn end(&self, side: Side) -> Position {
+        self.visible(side)
+            .checked_sub(1)
+            .map_or(Position::START, position_of)
+    }
+
+    fn visible(&self, side: Side) -> usize {
+        match (side, self.isolated_at) {
+            (Side::Isolated, Some(count)) => count,
+            _ => self.records.len(),
+        }
+    }
+
+    /// Cuts a leader off. Who is on its side sees nothing new until [`SimLog::heal`].
+    pub fn isolate(&mut self) {
+        self.isolated_at.get_or_insert(self.records.len());
+    }
+
+    /// The leader learns that it is none.
+    pub fn heal(&mut self) {
+        self.isolated_at = None;
+    }
+
+    /// Deletes the records up to a position, that one included.
+    pub fn trim(&mut self, upto: Position) {
+        let count = usize::try_from(upto.segment.0).unwrap_or(usize::MAX);
+        self.trimmed = self.trimmed.max(count.min(self.records.len()));
+    }
+}
+
+/// The position of the record with this index: the number of records up to it.
+fn position_of(index: usize) -> Position {
+    Position::new(index as u64 + 1, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_commitlog::{Envelope, Origin, Position};
+
+    use super::{Answer, Deleted, LogFaults, Side, SimLog};
+
+    const ALL: LogFaults = LogFaults {
+        lost_request: 5,
+        lost_answer: 5,
+        duplicate: 5,
+    };
+
+    fn envelope(seq: u64) -> Envelope<'static> {
+        let mut envelope = Envelope::mutation(b"body");
+        envelope.origin = Origin {
+            node: 1,
+            incarnation: 1,
+            seq,
+        };
+        envelope
+    }
+
+    fn all(log: &SimLog, side: Side) -> Vec<(Position, u64, i64)> {
+        let (mut at, mut read) = (Position::START, Vec::new());
+        while let Some((position, record)) = log.next_above(at, side).unwrap() {
+            read.push((position, record.origin.seq, record.time_micros));
+            at = position;
+        }
+        read
+    }
+
+    #[test]
+    fn what_is_acknowledged_is_there_at_its_position_and_everything_that_can_go_wrong_does() {
+        let (mut repeated, mut silent, mut lost) = (0, 0, 0);
+        for seed in 0..30 {
+            println!("seed {seed}");
+            let mut log = SimLog::new(seed, ALL);
+            let tickets: Vec<_> = (0..30)
+                .map(|seq| (seq, log.send(&envelope(seq), Side::Majority)))
+                .collect();
+            while log.step() {}
+            let read = all(&log, Side::Majority);
+            assert!(
+                read.is_sorted_by(|one, other| one.0 < other.0 && one.2 <= other.2),
+                "{read:?}"
+            );
+            for (seq, ticket) in tickets {
+                let copies = read.iter().filter(|(_, of, _)| *of == seq).count();
+                match log.take_answer(ticket).unwrap() {
+                    Answer::Acknowledged(position) => {
+                        assert!(read.iter().any(|(at, of, _)| (*at, *of) == (position, seq)));
+                        repeated += u32::from(copies > 1);
+                    }
+                    Answer::Unknown if copies == 0 => lost += 1,
+                    Answer::Unknown => silent += 1,
+                }
+                assert_eq!(log.take_answer(ticket), None);
+            }
+        }
+        assert!(
+            repeated > 10 && silent > 10 && lost > 10,
+            "{repeated} {silent} {lost}"
+        );
+    }
+
+    #[test]
+    fn one_seed_is_one_run() {
+        let run = |seed| {
+            let mut log = SimLog::new(seed, ALL);
+            (0..50).for_each(|seq| {
+                log.send(&envelope(seq), Side::Majority);
+            });
+            while log.step() {}
+            all(&log, Side::Majority)
+        };
+        assert_eq!(run(7), run(7));
+        assert_ne!(run(7), run(8));
+    }
+
+    #[test]
+    fn an_isolated_leader_is_stale_and_takes_nothing() {
+        let mut log = SimLog::new(1, LogFaults::default());
+        log.send(&envelope(1), Side::Majority);
+        log.step();
+        log.isolate();
+        let refused = log.send(&envelope(2), Side::Isolated);
+        let taken = log.send(&envelope(3), Side::Majority);
+        while log.step() {}
+        assert_eq!(log.take_answer(refused), Some(Answer::Unknown));
+        assert_eq!(
+            log.take_answer(taken),
+            Some(Answer::Acknowledged(Position::new(2, 0)))
+        );
+        assert_eq!(log.end(Side::Isolated), Position::new(1, 0));
+        assert_eq!(all(&log, Side::Isolated).len(), 1);
+        log.heal();
+        assert_eq!(log.end(Side::Isolated), Position::new(2, 0));
+    }
+
+    #[test]
+    fn deleted_records_are_an_error_not_a_gap() {
+        let mut log = SimLog::new(1, LogFaults::default());
+        (1..=3).for_each(|seq| {
+            log.send(&envelope(seq), Side::Majority);
+        });
+        while log.step() {}
+        log.trim(Position::new(2, 0));
+        let first = Position::new(3, 0);
+        assert_eq!(
+            log.next_above(Position::new(1, 0), Side::Majority),
+            Err(Deleted { first })
+        );
+        let next = log.next_above(Position::new(2, 0), Side::Majority).unwrap();
+        assert_eq!(next.map(|(position, _)| position), Some(first));
+    }
+}
