@@ -20,8 +20,8 @@ use crate::{Engine, Error, Result};
 const DIRECTORY_PREFIX: &str = "ilion.load-";
 /// Most components of an SSTable. A table may have many attached indexes, each with some components.
 const COMPONENTS_MAX: usize = 1024;
-/// Longest name of a component.
-const NAME_BYTES_MAX: usize = 200;
+/// Longest name of a file.
+const NAME_BYTES_MAX: usize = 255;
 /// Largest Statistics.db, as it is read into memory.
 const STATISTICS_BYTES_MAX: u64 = 64 << 20;
 

@@ -21,7 +21,7 @@ use crate::bar::Steps;
 use crate::cli::LoadArguments;
 
 /// Times that a piece is sent, if the connection breaks.
-const TRIES_MAX: u32 = 5;
+const TRIES_MAX: u32 = 4;
 /// Pause before the second try; each further one is twice as long.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 

@@ -243,7 +243,14 @@ impl AdminClient {
         self.send(method, path, body)?
             .take(ANSWER_BYTES_MAX)
             .read_to_string(&mut answer)?;
-        Ok(answer)
+        match answer.is_empty() {
+            // A node that ends meanwhile, or an encrypted port.
+            true => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the connection ended without an answer (if the port is encrypted, give the certificate of its issuer)",
+            )),
+            false => Ok(answer),
+        }
     }
 
     /// Sends a request; the answer can be read from what it returns.
