@@ -76,8 +76,8 @@ pub enum StartError {
     #[error("cannot start: {0}")]
     Thread(#[from] io::Error),
     /// The HTTP client cannot be made.
-    #[error("cannot start the client: {0}")]
-    Client(reqwest::Error),
+    #[error("the HTTP client cannot be made: {0}")]
+    Client(String),
 }
 
 #[derive(Clone, Default)]
@@ -93,19 +93,26 @@ impl Telemetry {
     /// # Errors
     /// See [`StartError`].
     pub fn start(env: Arc<dyn Env>, options: TelemetryOptions) -> Result<Self, StartError> {
+        let mut is_encrypted = false;
         for url in [&options.traces_url, &options.metrics_url].into_iter().flatten() {
-            let parsed = reqwest::Url::parse(url).ok();
-            let is_possible = |url: reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-            if !parsed.is_some_and(is_possible) {
-                return Err(StartError::Url(url.clone()));
+            match reqwest::Url::parse(url) {
+                Ok(parsed) if matches!(parsed.scheme(), "http" | "https") && parsed.has_host() => {
+                    is_encrypted |= parsed.scheme() == "https";
+                }
+                _ => return Err(StartError::Url(url.clone())),
             }
         }
-        let client = reqwest::Client::builder()
+        let mut client = reqwest::Client::builder()
             .timeout(options.timeout)
             .redirect(redirect::Policy::none())
-            .default_headers(headers(&options)?)
+            .default_headers(headers(&options)?);
+        if !is_encrypted {
+            // A machine without certificates of issuers is no problem then.
+            client = client.tls_certs_only([]);
+        }
+        let client = client
             .build()
-            .map_err(StartError::Client)?;
+            .map_err(|error| StartError::Client(causes(&error)))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
