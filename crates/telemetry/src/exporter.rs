@@ -20,6 +20,7 @@ use crate::messages::{
     ScopeMetrics, ScopeSpans, Span,
 };
 use crate::openmetrics::{Times, metrics_of};
+use crate::span::WaitingSpan;
 use crate::troubles::Troubles;
 use crate::{FinishedSpan, TelemetryOptions};
 
@@ -45,7 +46,7 @@ type MetricsSource = Box<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Sends spans and metrics until it is dropped.
 pub struct Telemetry {
-    sender: Sender<FinishedSpan>,
+    sender: Sender<WaitingSpan>,
     /// Dropped to stop the thread.
     running: Mutex<Option<Sender<()>>>,
     /// Set to end a request that takes long.
@@ -75,8 +76,8 @@ pub enum StartError {
     #[error("cannot start: {0}")]
     Thread(#[from] io::Error),
     /// The HTTP client cannot be made.
-    #[error("cannot start the client: {0}")]
-    Client(reqwest::Error),
+    #[error("the HTTP client cannot be made: {0}")]
+    Client(String),
 }
 
 #[derive(Clone, Default)]
@@ -92,19 +93,26 @@ impl Telemetry {
     /// # Errors
     /// See [`StartError`].
     pub fn start(env: Arc<dyn Env>, options: TelemetryOptions) -> Result<Self, StartError> {
+        let mut is_encrypted = false;
         for url in [&options.traces_url, &options.metrics_url].into_iter().flatten() {
-            let parsed = reqwest::Url::parse(url).ok();
-            let is_possible = |url: reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-            if !parsed.is_some_and(is_possible) {
-                return Err(StartError::Url(url.clone()));
+            match reqwest::Url::parse(url) {
+                Ok(parsed) if matches!(parsed.scheme(), "http" | "https") && parsed.has_host() => {
+                    is_encrypted |= parsed.scheme() == "https";
+                }
+                _ => return Err(StartError::Url(url.clone())),
             }
         }
-        let client = reqwest::Client::builder()
+        let mut client = reqwest::Client::builder()
             .timeout(options.timeout)
             .redirect(redirect::Policy::none())
-            .default_headers(headers(&options)?)
+            .default_headers(headers(&options)?);
+        if !is_encrypted {
+            // A machine without certificates of issuers is no problem then.
+            client = client.tls_certs_only([]);
+        }
+        let client = client
             .build()
-            .map_err(StartError::Client)?;
+            .map_err(|error| StartError::Client(causes(&error)))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -146,7 +154,7 @@ impl Telemetry {
 
     /// Sends a span later. It is dropped if too many wait; the caller never waits.
     pub fn send(&self, span: FinishedSpan) {
-        match self.sender.try_send(span) {
+        match self.sender.try_send(span.bounded()) {
             Ok(()) => {}
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.counts.spans_dropped.inc();
@@ -221,6 +229,8 @@ struct Failed {
     reason: String,
     /// The same request may succeed later.
     is_passing: bool,
+    /// How many spans or points it has refused, if it has taken the others.
+    refused: Option<u64>,
 }
 
 /// What the thread has.
@@ -239,7 +249,7 @@ struct Exporter {
 }
 
 impl Exporter {
-    fn run(mut self, spans: &Receiver<FinishedSpan>) {
+    fn run(mut self, spans: &Receiver<WaitingSpan>) {
         let mut batch: Vec<Span> = Vec::new();
         let mut batch_due = Instant::now();
         let mut metrics_due = Instant::now() + self.options.metrics_interval;
@@ -276,7 +286,7 @@ impl Exporter {
     }
 
     /// Sends what waits, each batch once.
-    fn finish(&mut self, spans: &Receiver<FinishedSpan>, mut batch: Vec<Span>) {
+    fn finish(&mut self, spans: &Receiver<WaitingSpan>, mut batch: Vec<Span>) {
         let deadline = Instant::now() + STOP_PATIENCE;
         loop {
             let room = BATCH_MAX.saturating_sub(batch.len());
@@ -289,15 +299,16 @@ impl Exporter {
                 true => Err(Failed {
                     reason: "the node stops, and there is no time left".to_owned(),
                     is_passing: false,
+                    refused: None,
                 }),
-                false => self.post_spans(&std::mem::take(&mut batch), left),
+                false => self.post_spans(self.body_of(std::mem::take(&mut batch)), left),
             };
             batch.clear();
             self.tell(&sent, count);
         }
     }
 
-    fn encode(&self, span: FinishedSpan) -> Span {
+    fn encode(&self, span: WaitingSpan) -> Span {
         let mut ids = [0; 24];
         self.env.random_bytes(&mut ids);
         // An id of zeros is none.
@@ -308,37 +319,42 @@ impl Exporter {
 
     /// Sends a batch, and again after failures that may pass.
     fn send_spans(&mut self, batch: Vec<Span>) {
+        let (count, body) = (batch.len(), self.body_of(batch));
         let mut pauses = PAUSES.into_iter();
         loop {
-            let sent = self.post_spans(&batch, self.options.timeout);
+            let sent = self.post_spans(body.clone(), self.options.timeout);
             let pause = match &sent {
                 Err(failed) if failed.is_passing => pauses.next(),
                 _ => None,
             };
-            self.tell(&sent, if pause.is_some() { 0 } else { batch.len() });
+            self.tell(&sent, if pause.is_some() { 0 } else { count });
             let Some(pause) = pause else { return };
             // Meanwhile spans wait in the queue. A node that stops does not wait.
             if self.stopping.recv_timeout(pause) == Err(crossbeam_channel::RecvTimeoutError::Disconnected) {
-                self.counts.spans_dropped.inc_by(batch.len() as u64);
+                self.counts.spans_dropped.inc_by(count as u64);
                 return;
             }
         }
     }
 
-    fn post_spans(&self, batch: &[Span], timeout: Duration) -> Result<(), Failed> {
-        let Some(url) = &self.options.traces_url else {
-            return Ok(());
-        };
+    fn body_of(&self, spans: Vec<Span>) -> Vec<u8> {
         let message = ExportTraces {
             resource_spans: vec![ResourceSpans {
                 resource: Some(self.resource()),
                 scope_spans: vec![ScopeSpans {
                     scope: Some(self.scope()),
-                    spans: batch.to_vec(),
+                    spans,
                 }],
             }],
         };
-        self.post(url, message.encode_to_vec(), timeout)
+        message.encode_to_vec()
+    }
+
+    fn post_spans(&self, body: Vec<u8>, timeout: Duration) -> Result<(), Failed> {
+        match &self.options.traces_url {
+            Some(url) => self.post(url, body, timeout),
+            None => Ok(()),
+        }
     }
 
     fn send_metrics(&mut self) {
@@ -375,6 +391,7 @@ impl Exporter {
                 () = no_more_patience(&mut stop) => Err(Failed {
                     reason: "the node stops, and it has not answered".to_owned(),
                     is_passing: false,
+                    refused: None,
                 }),
             }
         })
@@ -392,7 +409,9 @@ impl Exporter {
             }
             Err(failed) => {
                 self.counts.failures.inc();
-                self.counts.spans_dropped.inc_by(spans);
+                let dropped = failed.refused.map_or(spans, |refused| refused.min(spans));
+                self.counts.spans_dropped.inc_by(dropped);
+                self.counts.spans_sent.inc_by(spans - dropped);
                 if let Some(failures) = self.troubles.failed(Instant::now()) {
                     let dropped = self.counts.spans_dropped.get();
                     tracing::warn!(
@@ -426,6 +445,7 @@ async fn exchange(request: reqwest::RequestBuilder) -> Result<(), Failed> {
     let passing = |error: reqwest::Error| Failed {
         reason: causes(&error),
         is_passing: true,
+        refused: None,
     };
     let mut answer = request.send().await.map_err(passing)?;
     let status = answer.status();
@@ -453,6 +473,7 @@ fn judge(status: StatusCode, body: &[u8]) -> Result<(), Failed> {
             reason: format!("it answers {status}"),
             // As the specification of OTLP lists them.
             is_passing: matches!(status.as_u16(), 429 | 502 | 503 | 504),
+            refused: None,
         });
     }
     let partial = ExportAnswer::decode(body).ok().and_then(|answer| answer.partial);
@@ -463,6 +484,7 @@ fn judge(status: StatusCode, body: &[u8]) -> Result<(), Failed> {
                 partial.rejected, partial.message
             ),
             is_passing: false,
+            refused: u64::try_from(partial.rejected).ok(),
         }),
         _ => Ok(()),
     }
@@ -480,4 +502,31 @@ fn causes(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages::PartialSuccess;
+
+    #[test]
+    fn an_answer_says_what_becomes_of_a_batch() {
+        let answer = |rejected| {
+            let partial = PartialSuccess {
+                rejected,
+                message: "too old".to_owned(),
+            };
+            let partial = Some(partial);
+            ExportAnswer { partial }.encode_to_vec()
+        };
+        assert!(judge(StatusCode::OK, b"").is_ok());
+        assert!(judge(StatusCode::OK, b"no protobuf \xff").is_ok());
+        assert!(judge(StatusCode::OK, &answer(0)).is_ok());
+        let part = judge(StatusCode::OK, &answer(3)).err().unwrap();
+        assert_eq!((part.refused, part.is_passing), (Some(3), false));
+        assert!(part.reason.ends_with("too old"));
+        let passing = |status| judge(status, b"").err().unwrap().is_passing;
+        assert!(passing(StatusCode::SERVICE_UNAVAILABLE) && passing(StatusCode::TOO_MANY_REQUESTS));
+        assert!(!passing(StatusCode::BAD_REQUEST) && !passing(StatusCode::INTERNAL_SERVER_ERROR));
+    }
 }

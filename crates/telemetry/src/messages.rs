@@ -48,6 +48,8 @@ pub(crate) struct Span {
     pub attributes: Vec<KeyValue>,
     #[prost(message, repeated, tag = "11")]
     pub events: Vec<Event>,
+    #[prost(uint32, tag = "12")]
+    pub dropped_events_count: u32,
     #[prost(message, optional, tag = "15")]
     pub status: Option<Status>,
     #[prost(fixed32, tag = "16")]

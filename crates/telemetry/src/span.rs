@@ -9,6 +9,8 @@ use crate::{TraceParent, messages};
 
 /// Most characters of a name or text.
 const TEXT_CHARS_MAX: usize = 4096;
+/// Most steps. As `OTEL_SPAN_EVENT_COUNT_LIMIT` by default.
+const STEPS_MAX: usize = 128;
 
 /// A request that is over.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,7 +25,7 @@ pub struct FinishedSpan {
     pub elapsed_nanos: u64,
     /// Facts about it.
     pub attributes: Vec<(Cow<'static, str>, Attribute)>,
-    /// Its steps: nanoseconds since it began, and what was done.
+    /// Its steps: nanoseconds since it began, and what was done. Only the first 128 are sent.
     pub steps: Vec<(u64, String)>,
     /// Why it failed.
     pub error: Option<String>,
@@ -38,56 +40,109 @@ pub enum Attribute {
     Number(u64),
 }
 
+/// A span that waits for its batch: its size is bounded.
+pub(crate) struct WaitingSpan {
+    span: FinishedSpan,
+    steps_left_out: usize,
+}
+
 impl FinishedSpan {
+    /// Cuts long texts and leaves out steps.
+    pub(crate) fn bounded(mut self) -> WaitingSpan {
+        let steps_left_out = self.steps.len().saturating_sub(STEPS_MAX);
+        self.steps.truncate(STEPS_MAX);
+        self.steps.shrink_to_fit();
+        let steps = self.steps.iter_mut().map(|(_, name)| name);
+        let texts = self.attributes.iter_mut().filter_map(|(_, value)| match value {
+            Attribute::Text(text) => Some(text),
+            Attribute::Number(_) => None,
+        });
+        let others = [&mut self.name].into_iter().chain(&mut self.error);
+        steps.chain(texts).chain(others).for_each(cut);
+        WaitingSpan {
+            span: self,
+            steps_left_out,
+        }
+    }
+}
+
+impl WaitingSpan {
     /// Its message, with these random bytes as its ids.
-    pub(crate) fn encode(self, ids: [u8; 24]) -> messages::Span {
+    pub fn encode(self, ids: [u8; 24]) -> messages::Span {
+        let steps_left_out = u32::try_from(self.steps_left_out).unwrap_or(u32::MAX);
+        let span = self.span;
         let (of_trace, of_span) = ids.split_at(16);
-        let remote = if self.parent.is_some() {
+        let remote = if span.parent.is_some() {
             FLAG_REMOTE_PARENT
         } else {
             0
         };
         messages::Span {
-            trace_id: self
+            trace_id: span
                 .parent
                 .map_or(of_trace.to_vec(), |parent| parent.trace_id.to_vec()),
             span_id: of_span.to_vec(),
-            parent_span_id: self.parent.map_or(Vec::new(), |parent| parent.span_id.to_vec()),
+            parent_span_id: span.parent.map_or(Vec::new(), |parent| parent.span_id.to_vec()),
             kind: KIND_SERVER,
-            start_unix_nanos: self.started_unix_nanos,
-            end_unix_nanos: self.started_unix_nanos.saturating_add(self.elapsed_nanos),
-            attributes: self
+            start_unix_nanos: span.started_unix_nanos,
+            end_unix_nanos: span.started_unix_nanos.saturating_add(span.elapsed_nanos),
+            attributes: span
                 .attributes
                 .into_iter()
                 .map(|(name, value)| match value {
-                    Attribute::Text(text) => KeyValue::text(name, cut(text)),
+                    Attribute::Text(text) => KeyValue::text(name, text),
                     Attribute::Number(number) => {
                         let number = i64::try_from(number).unwrap_or(i64::MAX);
                         KeyValue::new(name, AnyScalar::Int(number))
                     }
                 })
                 .collect(),
-            events: self
+            events: span
                 .steps
                 .into_iter()
                 .map(|(nanos, name)| Event {
-                    unix_nanos: self.started_unix_nanos.saturating_add(nanos),
-                    name: cut(name),
+                    unix_nanos: span.started_unix_nanos.saturating_add(nanos),
+                    name,
                 })
                 .collect(),
-            status: self.error.map(|message| Status {
-                message: cut(message),
+            dropped_events_count: steps_left_out,
+            status: span.error.map(|message| Status {
+                message,
                 code: STATUS_ERROR,
             }),
-            name: cut(self.name),
+            name: span.name,
             flags: FLAGS_SAMPLED | remote,
         }
     }
 }
 
-fn cut(mut text: String) -> String {
+fn cut(text: &mut String) {
     if let Some((end, _)) = text.char_indices().nth(TEXT_CHARS_MAX) {
         text.truncate(end);
+        text.shrink_to_fit();
     }
-    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let long = "x".repeat(2 * TEXT_CHARS_MAX);
+        let span = FinishedSpan {
+            name: long.clone(),
+            attributes: vec![("db.query.text".into(), Attribute::Text(long.clone()))],
+            steps: vec![(1, long.clone()); STEPS_MAX + 7],
+            error: Some(long),
+            ..FinishedSpan::default()
+        };
+        let sent = span.bounded().encode([1; 24]);
+        assert_eq!((sent.events.len(), sent.dropped_events_count), (STEPS_MAX, 7));
+        let status = sent.status.unwrap();
+        for text in [&sent.name, &status.message, &sent.events[0].name] {
+            assert_eq!(text.len(), TEXT_CHARS_MAX);
+        }
+        assert!(format!("{:?}", sent.attributes).len() < TEXT_CHARS_MAX + 200);
+    }
 }
