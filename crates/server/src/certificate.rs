@@ -62,7 +62,7 @@ pub(crate) fn warning_of_end(der: &[u8], now_secs: i64) -> Option<String> {
     let left_secs = i64::try_from(end.to_unix_duration().as_secs()).ok()? - now_secs;
     match left_secs {
         ..0 => Some(format!("the certificate ended at {end}: clients refuse it")),
-        ..=WARN_SECS => {
+        0..=WARN_SECS => {
             let days = left_secs / DAY_SECS;
             Some(format!("the certificate ends at {end}, in {days} days"))
         }
