@@ -14,6 +14,7 @@ import itertools
 import os
 import shutil
 import socket
+import statistics
 import struct
 import subprocess
 import tempfile
@@ -245,8 +246,9 @@ def main():
             again = phase("alone", node, port, options, count)
             calm = (alone + again) / 2
             ratios.append((storming / calm, connecting / calm))
-        for storming, connecting in ratios:
-            print(f"the reads kept {storming:.0%} of their rate in the storm, {connecting:.0%} beside clients that only connect")
+            print(f"the reads kept {ratios[-1][0]:.0%} of their rate in the storm, {ratios[-1][1]:.0%} beside clients that only connect")
+        middle = [statistics.median(kind) for kind in zip(*ratios)]
+        print(f"median of {len(ratios)}: {middle[0]:.0%} in the storm, {middle[1]:.0%} beside clients that only connect")
     finally:
         if reader:
             reader.terminate()

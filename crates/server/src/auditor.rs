@@ -253,23 +253,12 @@ impl Auditor {
         running.is_some()
     }
 
-    /// Records a request to the HTTP port that is not permitted. For a task of tokio: the entry is dropped while the queue is full.
-    pub(crate) fn not_permitted_now(
-        &self,
-        role: Option<&str>,
-        source: SocketAddr,
-        request: &str,
-        reason: &str,
-    ) {
+    /// Records a role's request to the HTTP port that is not permitted. For a task of tokio: the entry is dropped while the queue is full.
+    pub(crate) fn not_permitted_now(&self, role: &str, source: SocketAddr, request: &str, reason: &str) {
         if let Some(log) = self.audit.running() {
             let operation = format!("{request}; {reason}");
-            let user = role.unwrap_or(ANONYMOUS);
-            log.record_now(&self.without_keyspace(
-                source,
-                Some(user),
-                EntryType::UnauthorizedAttempt,
-                &operation,
-            ));
+            let entry_type = EntryType::UnauthorizedAttempt;
+            log.record_now(&self.without_keyspace(source, Some(role), entry_type, &operation));
         }
     }
 

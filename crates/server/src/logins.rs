@@ -369,12 +369,11 @@ impl Logins {
 
     fn check(&self, attempt: Attempt, running: RunningCheck) {
         let Some(turns) = &self.turns else { return };
-        let Proof::Password(Credentials { name, password }) = &attempt.proof else {
-            return;
+        let credentials = match &attempt.proof {
+            Proof::Password(credentials) if !attempt.asker.is_gone() => credentials,
+            _ => return turns.finish(running, 0, false),
         };
-        if attempt.asker.is_gone() {
-            return turns.finish(running, 0, false);
-        }
+        let Credentials { name, password } = credentials;
         let begun = self.clock.thread_cpu_nanos();
         let checked = without_panic(|| self.checks.log_in(name, password, attempt.from.ip()));
         let cost = self.clock.thread_cpu_nanos().saturating_sub(begun);

@@ -190,7 +190,7 @@ impl Entry {
         let permitted = roles.permit(&login, need.operation()).await;
         if let (Err(refusal), Some(auditor)) = (&permitted, &self.auditor) {
             let request = format!("{method} {path}");
-            auditor.not_permitted_now(Some(&login.role), peer.address, &request, &refusal.reason);
+            auditor.not_permitted_now(&login.role, peer.address, &request, &refusal.reason);
         }
         permitted.map(|()| Caller::Role(login, peer.address))
     }
