@@ -8,7 +8,10 @@
 //! at TOKEN NUMBER...              its replicas, in order
 //! ```
 
-#![expect(clippy::unwrap_used, reason = "a mistake in the file of answers is to stop the test")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a mistake in the file of answers is to stop the test"
+)]
 
 use std::collections::BTreeMap;
 
