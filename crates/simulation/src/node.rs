@@ -240,7 +240,7 @@ impl<E: Engine + Default> Node<E> {
             let found = self.engine.register(key);
             return Some(Reply::Done((found != expected).then_some(found)));
         }
-        // Applied without an outcome: an earlier process of this node's data applied it, so nobody here knows what it gave.
+        // Without an outcome, the node has the change from a copy of another replica's data, so it does not know what the command gave.
         is_applied.then(|| match self.outcomes.get(&pending.origin.seq) {
             Some(found) => Reply::Done(*found),
             None => Reply::Unknown,
@@ -331,8 +331,7 @@ impl<E: Engine + Default> Node<E> {
         self.saved.clone()
     }
 
-    /// Takes the flushed data of another replica, with its position and windows. What this process has applied and its commands gave stays
-    /// known.
+    /// Takes the flushed data of another replica, with its position and windows. Outcomes of this process's own commands stay known.
     pub fn restore_from(&mut self, copied: Saved<E>) {
         let outcomes = std::mem::take(&mut self.outcomes);
         self.restore(copied);
