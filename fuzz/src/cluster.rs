@@ -1,10 +1,64 @@
 //! Records of the meta log, and snapshots of a cluster's state.
 
-use ilion_cluster::{Change, ClusterState, Entry, Record, apply};
+use bytes::Bytes;
+use ilion_cluster::{
+    Change, ClusterState, Endpoint, Entry, Join, Location, Record, SchemaRecord, Strategy, Takes, apply,
+};
 use ilion_commitlog::{Origin, Position};
 use uuid::Uuid;
 
 use crate::split_choice;
+
+const CREATE: Change = Change::Create {
+    tablets: 4,
+    level: 1,
+    down_max_micros: 1,
+};
+
+/// A small log to start from: a cluster of two nodes, one of which joins.
+pub fn entries() -> Vec<Entry> {
+    let join = |host, slices| {
+        Change::Join(Join {
+            host: Uuid::from_u128(host),
+            session: Uuid::from_u128(host),
+            endpoint: Endpoint {
+                ip: [127, 0, 0, 1].into(),
+                native_port: 9042,
+                storage_port: 7000,
+            },
+            location: Location {
+                datacenter: "dc1".to_owned(),
+                rack: format!("r{host}"),
+            },
+            understands: 1,
+            takes: Takes::Slices(slices),
+        })
+    };
+    let factors = [("dc1".to_owned(), 2)].into();
+    let keyspaces = vec![("ks".to_owned(), Some(Strategy::Network(factors)))];
+    let schema = Change::Schema(SchemaRecord {
+        checked_at: 0,
+        keyspaces,
+        body: Bytes::from_static(b"CREATE KEYSPACE"),
+    });
+    let positions = vec![(0, Position::new(3, 4))];
+    let flushed = Change::Flushed { positions };
+    let changes = [
+        CREATE,
+        join(1, vec![0, 1, 2, 3]),
+        schema,
+        join(2, vec![1, 3]),
+        flushed,
+    ];
+    (1..)
+        .zip(changes)
+        .map(|(position, change)| with(&of_change(Uuid::from_u128(1), change), position))
+        .collect()
+}
+
+fn of_change(cluster: Uuid, change: Change) -> Record {
+    Record { cluster, change }
+}
 
 /// The first byte chooses: a record (0), a snapshot (1), or either without a checksum that fits.
 pub fn run(data: &[u8]) {
@@ -27,21 +81,7 @@ fn record(bytes: &[u8]) {
         return;
     };
     assert_eq!(Record::decode(&record.encode()).as_ref(), Ok(&record));
-    let create = Change::Create {
-        tablets: 4,
-        level: 1,
-        down_max_micros: 1,
-    };
-    let cluster = record.cluster;
-    let created = Entry {
-        position: Position::new(1, 0),
-        time_micros: 0,
-        origin: Origin::default(),
-        record: Record {
-            cluster,
-            change: create,
-        },
-    };
+    let created = with(&of_change(record.cluster, CREATE), 1);
     let _ = apply(None, &with(&record, 1));
     let (state, _) = apply(None, &created).expect("a good record");
     if let Ok((next, _)) = apply(Some(&state), &with(&record, 2)) {
@@ -56,7 +96,7 @@ fn with(record: &Record, position: u64) -> Entry {
         origin: Origin {
             node: 1,
             incarnation: 1,
-            seq: 1,
+            seq: position,
         },
         record: record.clone(),
     }
@@ -68,11 +108,7 @@ fn snapshot(bytes: &[u8]) {
     };
     assert_eq!(ClusterState::decode(&state.encode()).as_ref(), Ok(&state));
     ask(&state);
-    let change = Change::Heartbeat { schema_epoch: 0 };
-    let record = Record {
-        cluster: state.cluster,
-        change,
-    };
+    let record = of_change(state.cluster, Change::Heartbeat { schema_epoch: 0 });
     let mut entry = with(&record, 0);
     entry.position = Position::new(u64::MAX, u32::MAX);
     let _ = apply(Some(&state), &entry);

@@ -4,6 +4,8 @@
 //! replicas that were heard of have; of two schema changes that were checked against the same schema one is applied; two nodes, one of
 //! them started from a snapshot, have the same state; what a record's bytes say does not change.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;

@@ -3,14 +3,16 @@
 //! A history is recorded while clients run, and checked afterwards. Times are any clock that all clients share; a simulation counts its
 //! steps.
 //!
-//! | module | what it checks |
+//! | module | what lives there |
 //! | --- | --- |
+//! | `operation` | [`Operation`]: what was asked of a register, and told |
 //! | `register` | [`check_registers`]: registers with compare-and-set are linearizable, key by key |
 //! | `search` | the search for an order of the operations of one key |
 //! | `shrink` | the shortest part of a history that is wrong by itself |
 //! | `laws` | [`check_fresh`], [`check_monotonic`], [`check_counter`], [`check_batches`]: laws that need no search |
 
 mod laws;
+mod operation;
 mod register;
 mod search;
 mod shrink;
@@ -19,4 +21,5 @@ pub use laws::{
     Add, Batch, CounterRead, Read, Violation, Write, check_batches, check_counter, check_fresh,
     check_monotonic,
 };
-pub use register::{Action, Operation, Outcome, Value, Verdict, check_registers};
+pub use operation::{Action, Operation, Outcome, Value};
+pub use register::{Verdict, check_registers};

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use crate::register::{Action, Operation, Outcome, Value};
+use crate::operation::{Action, Operation, Outcome, Value};
 
 /// How many configurations are remembered.
 #[derive(Clone, Copy, Debug)]

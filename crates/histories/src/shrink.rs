@@ -6,7 +6,7 @@
 //! - The outcome of a write becomes unknown.
 //! - An unknown write whose value nobody sees is left out ([`seen_only`]).
 
-use crate::register::{Action, Operation, Outcome};
+use crate::operation::{Action, Operation, Outcome};
 use crate::search::{Found, Limit, search, seen_only};
 
 /// A step is not taken if it costs more than this: writes whose outcome is made unknown have many orders.

@@ -15,6 +15,7 @@ fn main() -> Result<()> {
     frames("responses.txt", 1)?;
     values()?;
     segments()?;
+    cluster()?;
     sstables()
 }
 
@@ -35,6 +36,24 @@ fn inputs(text: &str) -> impl Iterator<Item = Vec<&str>> {
         let lines = case.lines().filter(|line| !line.starts_with('#'));
         lines.skip(1).take_while(|line| *line != "----").collect()
     })
+}
+
+/// Records of a meta log, and the states after them, without their checksums.
+fn cluster() -> Result<()> {
+    let mut state = None;
+    for (number, entry) in (1..).zip(ilion_fuzz::cluster::entries()) {
+        let (next, _) = ilion_cluster::apply(state.as_ref(), &entry).map_err(std::io::Error::other)?;
+        for (choice, bytes) in [(0, entry.record.encode()), (1, next.encode())] {
+            let content = &bytes[..bytes.len() - 4];
+            write(
+                "cluster",
+                &format!("{choice}-{number}"),
+                &[&[choice], content].concat(),
+            )?;
+        }
+        state = Some(next);
+    }
+    Ok(())
 }
 
 fn mutations() -> Result<()> {

@@ -1,0 +1,143 @@
+//! [`Engine`]: what a replica keeps of one tablet, and [`ToyEngine`], which keeps it in a map.
+//!
+//! The real engine is to take the toy's place: it applies a record at a position, reads, flushes, loses what was not flushed, and says up to
+//! where it has applied. Nothing else of a replica knows which engine it has.
+
+use std::collections::BTreeMap;
+
+use ilion_codec::{Reader, Writer};
+use ilion_commitlog::{Kind, Position, Record};
+use ilion_histories::Value;
+
+/// A command to a tablet, the body of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Set a register.
+    Write(u64, u64),
+    /// Set a register to the second value if it is the first.
+    CompareAndSet(u64, Value, u64),
+    /// Add to a counter.
+    Add(u64, i64),
+    /// Set several registers to a version, unless they have a newer one; all or none.
+    Batch([u64; 2], u64),
+    /// No change: a place in the order.
+    Barrier,
+}
+
+impl Command {
+    /// The kind of its record.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Write(..) => Kind::Mutation,
+            Self::CompareAndSet(..) => Kind::Cas,
+            Self::Add(..) => Kind::Counter,
+            Self::Batch(..) => Kind::Batch,
+            Self::Barrier => Kind::Noop,
+        }
+    }
+
+    /// The body of its record.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        match *self {
+            Self::Write(key, value) => {
+                out.u64(key);
+                out.u64(value);
+            }
+            Self::CompareAndSet(key, expected, value) => {
+                out.u64(key);
+                out.bool(expected.is_some());
+                out.u64(expected.unwrap_or(0));
+                out.u64(value);
+            }
+            Self::Add(key, amount) => {
+                out.u64(key);
+                out.i64(amount);
+            }
+            Self::Batch(keys, value) => {
+                keys.iter().for_each(|key| out.u64(*key));
+                out.u64(value);
+            }
+            Self::Barrier => {}
+        }
+        out.into_vec()
+    }
+
+    /// The command of a record.
+    ///
+    /// # Errors
+    /// The record is none of these: its reader must halt.
+    pub fn decode(record: &Record) -> Result<Self, ilion_codec::Error> {
+        let mut input = Reader::new(&record.body);
+        Ok(match record.kind {
+            Kind::Mutation => Self::Write(input.u64()?, input.u64()?),
+            Kind::Cas => {
+                let key = input.u64()?;
+                let is_there = input.bool()?;
+                let expected = input.u64()?;
+                Self::CompareAndSet(key, is_there.then_some(expected), input.u64()?)
+            }
+            Kind::Counter => Self::Add(input.u64()?, input.i64()?),
+            Kind::Batch => Self::Batch([input.u64()?, input.u64()?], input.u64()?),
+            Kind::Noop => Self::Barrier,
+            Kind::Truncate | Kind::Schema => return Err(input.error("a kind of the toy")),
+        })
+    }
+}
+
+/// What a replica keeps of a tablet.
+pub trait Engine: Clone {
+    /// Applies a command at its place in the log. A compare-and-set that did not set gives the value that it found.
+    fn apply(&mut self, position: Position, command: Command) -> Option<Value>;
+    /// The value of a register.
+    fn register(&self, key: u64) -> Value;
+    /// The value of a counter.
+    fn counter(&self, key: u64) -> i64;
+    /// All values, to compare replicas at one position.
+    fn digest(&self) -> String;
+}
+
+/// A replica in a map.
+#[derive(Clone, Debug, Default)]
+pub struct ToyEngine {
+    registers: BTreeMap<u64, u64>,
+    counters: BTreeMap<u64, i64>,
+}
+
+impl Engine for ToyEngine {
+    fn apply(&mut self, _position: Position, command: Command) -> Option<Value> {
+        match command {
+            Command::Write(key, value) => {
+                self.registers.insert(key, value);
+            }
+            Command::CompareAndSet(key, expected, value) => {
+                let found = self.register(key);
+                if found != expected {
+                    return Some(found);
+                }
+                self.registers.insert(key, value);
+            }
+            Command::Add(key, amount) => *self.counters.entry(key).or_default() += amount,
+            Command::Batch(keys, version) => {
+                for key in keys {
+                    let newest = self.registers.entry(key).or_default();
+                    *newest = version.max(*newest);
+                }
+            }
+            Command::Barrier => {}
+        }
+        None
+    }
+
+    fn register(&self, key: u64) -> Value {
+        self.registers.get(&key).copied()
+    }
+
+    fn counter(&self, key: u64) -> i64 {
+        self.counters.get(&key).copied().unwrap_or(0)
+    }
+
+    fn digest(&self) -> String {
+        format!("{:?} {:?}", self.registers, self.counters)
+    }
+}

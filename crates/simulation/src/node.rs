@@ -1,0 +1,366 @@
+//! [`Node`]: a coordinator and a replica of one tablet. Each method is one step; whoever schedules decides which comes next.
+//!
+//! A command goes to the log, again if no answer came. A command whose outcome depends on what was before waits until this node has applied
+//! it. A read appends a barrier, waits until it is applied, and reads. [`Mutant`] leaves one of these out, to see that a law notices.
+
+use std::collections::BTreeMap;
+
+use ilion_cluster::{Admission, Windows};
+use ilion_codec::{Reader, Writer};
+use ilion_commitlog::{Envelope, Origin, Position};
+use ilion_histories::Value;
+
+use crate::engine::{Command, Engine};
+use crate::log::{Answer, Side, SimLog, Ticket};
+
+/// A defect that is built in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// A read does not wait for a barrier.
+    NoBarrier,
+    /// A read takes what the leader says is the end for a barrier.
+    BarrierOfEndOffset,
+    /// A read appends a barrier, and does not wait until it is applied.
+    BarrierNotAwaited,
+    /// Repeated records are applied again.
+    NoWindows,
+    /// The windows are not saved with the data.
+    WindowsNotSaved,
+    /// The first record of each process is taken for a repeated one.
+    WindowsOffByOne,
+    /// A record that is sent again gets a new number.
+    NewNumberForRetry,
+    /// A process numbers its records as the one before did.
+    SameIncarnation,
+    /// The position is saved before the data.
+    PositionSavedEarly,
+    /// The data is saved before the position.
+    PositionSavedLate,
+    /// A compare-and-set is decided by its coordinator, and logged as a write.
+    DecidedByCoordinator,
+    /// A write is acknowledged when it is sent.
+    AcknowledgedWhenSent,
+    /// A write without an answer is acknowledged.
+    UnknownIsAcknowledged,
+    /// A reader goes on where the log begins.
+    GapPassedOver,
+    /// A compare-and-set is answered by the value when its record is acknowledged, not where the record is.
+    OutcomeOfAnotherPlace,
+}
+
+/// What a client gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// It happened. A compare-and-set that did not set has what it found.
+    Done(Option<Value>),
+    /// The value of a register.
+    Register(Value),
+    /// The value of a counter.
+    Counter(i64),
+    /// No answer came.
+    Unknown,
+}
+
+/// What a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Change something.
+    Change(Command),
+    /// Read a register at QUORUM.
+    Register(u64),
+    /// Read a counter at QUORUM.
+    Counter(u64),
+}
+
+struct Pending {
+    request: Request,
+    command: Command,
+    origin: Origin,
+    ticket: Ticket,
+    sends_left: u32,
+    /// When this node has applied up to here, there is an answer.
+    awaited: Option<Position>,
+}
+
+/// What is on the node's disk: written at once or not at all.
+#[derive(Clone)]
+pub struct Saved<E> {
+    engine: E,
+    position: Position,
+    windows: Vec<u8>,
+}
+
+/// A coordinator and replica.
+pub struct Node<E> {
+    number: u32,
+    incarnation: u32,
+    next_seq: u64,
+    /// Which leader it talks to.
+    pub side: Side,
+    mutant: Option<Mutant>,
+    engine: E,
+    position: Position,
+    windows: Windows,
+    /// What commands of this process gave where they were applied.
+    outcomes: BTreeMap<u64, Option<Value>>,
+    saved: Saved<E>,
+    pending: BTreeMap<u64, Pending>,
+}
+
+impl<E: Engine + Default> Node<E> {
+    /// An empty node.
+    pub fn new(number: u32, mutant: Option<Mutant>) -> Self {
+        let windows = Windows::default();
+        Self {
+            number,
+            incarnation: 1,
+            next_seq: 1,
+            side: Side::Majority,
+            mutant,
+            engine: E::default(),
+            position: Position::START,
+            saved: Saved {
+                engine: E::default(),
+                position: Position::START,
+                windows: encoded(&windows),
+            },
+            windows,
+            outcomes: BTreeMap::new(),
+            pending: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a request of a client, which `client` identifies.
+    pub fn begin(&mut self, client: u64, request: Request, log: &mut SimLog) -> Option<Reply> {
+        let mut command = match request {
+            Request::Change(command) => command,
+            Request::Register(_) | Request::Counter(_) => Command::Barrier,
+        };
+        if command == Command::Barrier && self.is(Mutant::NoBarrier) {
+            return Some(self.read(request));
+        }
+        if let (Command::CompareAndSet(key, expected, value), true) =
+            (command, self.is(Mutant::DecidedByCoordinator))
+        {
+            let found = self.engine.register(key);
+            if found != expected {
+                return Some(Reply::Done(Some(found)));
+            }
+            command = Command::Write(key, value);
+        }
+        let origin = self.next_origin();
+        let ticket = self.send(command, origin, log);
+        let is_end_offset = command == Command::Barrier && self.is(Mutant::BarrierOfEndOffset);
+        self.pending.insert(
+            client,
+            Pending {
+                request,
+                command,
+                origin,
+                ticket,
+                sends_left: 2,
+                awaited: is_end_offset.then(|| log.end(self.side)),
+            },
+        );
+        let is_change = matches!(command, Command::Write(..) | Command::Batch(..));
+        (is_change && self.is(Mutant::AcknowledgedWhenSent)).then(|| {
+            self.pending.remove(&client);
+            Reply::Done(None)
+        })
+    }
+
+    fn is(&self, mutant: Mutant) -> bool {
+        self.mutant == Some(mutant)
+    }
+
+    fn next_origin(&mut self) -> Origin {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        Origin {
+            node: self.number,
+            incarnation: self.incarnation,
+            seq,
+        }
+    }
+
+    fn send(&self, command: Command, origin: Origin, log: &mut SimLog) -> Ticket {
+        let body = command.encode();
+        let envelope = Envelope {
+            kind: command.kind(),
+            tablet: 0,
+            schema_epoch: 0,
+            origin,
+            time_micros: 0,
+            body: &body,
+        };
+        log.send(&envelope, self.side)
+    }
+
+    /// Looks after a request. `None`: there is no answer yet.
+    pub fn poll(&mut self, client: u64, log: &mut SimLog) -> Option<Reply> {
+        let mut pending = self.pending.remove(&client)?;
+        if pending.awaited.is_none() {
+            match log.take_answer(pending.ticket) {
+                Some(Answer::Acknowledged(position)) => pending.awaited = Some(position),
+                Some(Answer::Unknown) if self.is(Mutant::UnknownIsAcknowledged) => {
+                    return Some(Reply::Done(None));
+                }
+                Some(Answer::Unknown) if pending.sends_left == 0 => return Some(Reply::Unknown),
+                Some(Answer::Unknown) => {
+                    pending.sends_left -= 1;
+                    if self.is(Mutant::NewNumberForRetry) {
+                        pending.origin = self.next_origin();
+                    }
+                    pending.ticket = self.send(pending.command, pending.origin, log);
+                }
+                None => {}
+            }
+        }
+        let reply = pending
+            .awaited
+            .and_then(|position| self.reply(&pending, position));
+        if reply.is_none() {
+            self.pending.insert(client, pending);
+        }
+        reply
+    }
+
+    fn reply(&self, pending: &Pending, position: Position) -> Option<Reply> {
+        let is_applied = self.position >= position;
+        let Request::Change(command) = pending.request else {
+            return (is_applied || self.is(Mutant::BarrierNotAwaited)).then(|| self.read(pending.request));
+        };
+        let Command::CompareAndSet(key, expected, _) = command else {
+            return Some(Reply::Done(None));
+        };
+        if self.is(Mutant::DecidedByCoordinator) {
+            return Some(Reply::Done(None));
+        }
+        if self.is(Mutant::OutcomeOfAnotherPlace) {
+            let found = self.engine.register(key);
+            return Some(Reply::Done((found != expected).then_some(found)));
+        }
+        // Without an outcome, the node has the change from a copy of another replica's data, so it does not know what the command gave.
+        is_applied.then(|| match self.outcomes.get(&pending.origin.seq) {
+            Some(found) => Reply::Done(*found),
+            None => Reply::Unknown,
+        })
+    }
+
+    fn read(&self, request: Request) -> Reply {
+        match request {
+            Request::Register(key) => Reply::Register(self.engine.register(key)),
+            Request::Counter(key) => Reply::Counter(self.engine.counter(key)),
+            Request::Change(_) => Reply::Unknown,
+        }
+    }
+
+    /// Applies the next record. `Err`: it is deleted, and the node needs a copy of another one.
+    pub fn tail(&mut self, log: &SimLog) -> Result<bool, crate::log::Deleted> {
+        let next = match log.next_above(self.position, self.side) {
+            Err(deleted) if self.is(Mutant::GapPassedOver) => {
+                self.position = Position::new(deleted.first.segment.0 - 1, 0);
+                return Ok(true);
+            }
+            next => next?,
+        };
+        let Some((position, record)) = next else {
+            return Ok(false);
+        };
+        let is_off = self.is(Mutant::WindowsOffByOne) && record.origin.seq == 1;
+        let admission = match self.windows.admit(record.origin) {
+            Admission::New if is_off => Admission::Repeated,
+            _ if self.is(Mutant::NoWindows) => Admission::New,
+            admission => admission,
+        };
+        self.position = position;
+        if admission != Admission::New {
+            return Ok(true);
+        }
+        // The simulated log has only what nodes encoded; a real reader halts.
+        let Ok(command) = Command::decode(record) else {
+            return Ok(false);
+        };
+        let found = self.engine.apply(position, command);
+        let Origin {
+            node,
+            incarnation,
+            seq,
+        } = record.origin;
+        if (node, incarnation) == (self.number, self.incarnation) {
+            self.outcomes.insert(seq, found);
+        }
+        Ok(true)
+    }
+
+    /// Flushes: data, position and windows become durable together.
+    pub fn flush(&mut self) {
+        let is_early = self.is(Mutant::PositionSavedEarly);
+        let is_late = self.is(Mutant::PositionSavedLate);
+        if !is_early {
+            self.saved.engine = self.engine.clone();
+        }
+        if !is_late {
+            self.saved.position = self.position;
+        }
+        if !self.is(Mutant::WindowsNotSaved) && !is_late {
+            self.saved.windows = encoded(&self.windows);
+        }
+    }
+
+    /// Loses what is not flushed, and starts again. The clients that wait get no answer.
+    pub fn crash(&mut self) -> Vec<u64> {
+        self.restore(self.saved.clone());
+        if !self.is(Mutant::SameIncarnation) {
+            self.incarnation += 1;
+        }
+        self.next_seq = 1;
+        std::mem::take(&mut self.pending).into_keys().collect()
+    }
+
+    fn restore(&mut self, saved: Saved<E>) {
+        self.windows = Windows::decode(&mut Reader::new(&saved.windows)).unwrap_or_default();
+        self.engine = saved.engine.clone();
+        self.position = saved.position;
+        self.outcomes.clear();
+        self.saved = saved;
+    }
+
+    /// The flushed data, for another replica.
+    pub fn saved_copy(&self) -> Saved<E> {
+        self.saved.clone()
+    }
+
+    /// Takes the flushed data of another replica, with its position and windows. Outcomes of this process's own commands stay known.
+    pub fn restore_from(&mut self, copied: Saved<E>) {
+        let outcomes = std::mem::take(&mut self.outcomes);
+        self.restore(copied);
+        self.outcomes = outcomes;
+    }
+
+    /// Up to where it has applied.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Up to where its data is flushed.
+    pub fn flushed(&self) -> Position {
+        self.saved.position
+    }
+
+    /// Its data.
+    pub fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// The clients that wait.
+    pub fn waiting(&self) -> impl Iterator<Item = u64> {
+        self.pending.keys().copied()
+    }
+}
+
+fn encoded(windows: &Windows) -> Vec<u8> {
+    let mut out = Writer::new();
+    windows.encode(&mut out);
+    out.into_vec()
+}

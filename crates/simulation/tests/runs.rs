@@ -1,0 +1,65 @@
+//! Runs without a defect keep all laws; each defect breaks one. The seed is printed; `SEED=n` runs one.
+
+use ilion_simulation::{Mutant, Ran, run};
+
+#[test]
+fn a_hundred_runs_keep_the_laws() {
+    let given = std::env::var("SEED").ok().map(|seed| seed.parse().unwrap());
+    let seeds = given.map_or(0..100, |seed: u64| seed..seed + 1);
+    let mut total = Ran::default();
+    for seed in seeds {
+        println!("SEED={seed}");
+        let ran = run(seed, None).unwrap_or_else(|violation| panic!("{violation}"));
+        total.answered += ran.answered;
+        total.unknown += ran.unknown;
+        total.crashes += ran.crashes;
+        total.copies += ran.copies;
+        total.isolations += ran.isolations;
+    }
+    println!("{total:?}");
+    if given.is_none() {
+        let Ran {
+            answered,
+            unknown,
+            crashes,
+            copies,
+            isolations,
+        } = total;
+        assert!(
+            answered > 5000 && unknown > 200 && crashes > 300 && copies > 20 && isolations > 300,
+            "{total:?}"
+        );
+    }
+}
+
+#[test]
+fn each_defect_is_caught() {
+    let mutants = [
+        (Mutant::NoBarrier, "stale"),
+        (Mutant::BarrierOfEndOffset, "stale"),
+        (Mutant::BarrierNotAwaited, "stale"),
+        (Mutant::NoWindows, "counter"),
+        (Mutant::WindowsNotSaved, "replicas"),
+        (Mutant::WindowsOffByOne, "not linearizable"),
+        (Mutant::NewNumberForRetry, "counter"),
+        (Mutant::SameIncarnation, "not linearizable"),
+        (Mutant::PositionSavedEarly, "replicas"),
+        (Mutant::PositionSavedLate, "replicas"),
+        (Mutant::DecidedByCoordinator, "not linearizable"),
+        (Mutant::AcknowledgedWhenSent, "stale"),
+        (Mutant::UnknownIsAcknowledged, "counter"),
+        (Mutant::GapPassedOver, "replicas"),
+        (Mutant::OutcomeOfAnotherPlace, "not linearizable"),
+    ];
+    for (mutant, law) in mutants {
+        let found = (0..200).filter_map(|seed| Some((seed, run(seed, Some(mutant)).err()?)));
+        let mut found = found.map(|(seed, violation)| (seed, violation.to_string()));
+        let by_law = found.find(|(_, violation)| violation.starts_with(law));
+        let (seed, violation) =
+            by_law.unwrap_or_else(|| panic!("no run with {mutant:?} was found by '{law}'"));
+        println!(
+            "{mutant:?}: seed {seed}: {}",
+            violation.lines().next().unwrap_or_default()
+        );
+    }
+}
