@@ -191,6 +191,7 @@ impl<E: Engine + Default> Node<E> {
             schema_epoch: 0,
             origin,
             time_micros: 0,
+            is_captured: false,
             body: &body,
         };
         log.send(&envelope, self.side)
