@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use crate::options::{Capture, WhenFull};
 use crate::state::{Shared, State};
-use crate::{SegmentId, archive, segment};
+use crate::{Error, SegmentId, archive, segment};
 
 /// Holds the number of the newest segment that was dropped.
 const DROPPED: &str = "dropped";
@@ -141,16 +141,22 @@ impl Shared {
         self.capturing.kept_bytes.load(Ordering::Relaxed) + in_log
     }
 
-    pub(crate) fn admit_captured(&self) -> Result<(), u64> {
+    pub(crate) fn admit_captured(&self) -> crate::Result<()> {
         if !self.capturing.is_full.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.look_again();
+        self.check_captured(&self.state.lock())
+    }
+
+    /// Refuses a captured record if the active segment takes none.
+    pub(crate) fn check_captured(&self, state: &State) -> crate::Result<()> {
         if !self.capturing.is_full.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.capturing.refused.fetch_add(1, Ordering::Relaxed);
-        Err(self.used_bytes(&self.state.lock()))
+        let used_bytes = self.used_bytes(state);
+        Err(Error::CaptureFull { used_bytes })
     }
 
     /// Looks whether consumers removed segments, unless that was done a moment ago.
