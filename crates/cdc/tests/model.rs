@@ -17,6 +17,7 @@ use ilion_rows::{
 use ilion_schema::{
     ColumnKind, CreateTable, NewColumn, Properties, PropertyValue, SchemaChange, TableSchema,
 };
+use ilion_types::CqlType;
 
 fn open(env: &MemEnv, is_capturing: bool) -> Engine {
     let mut options = EngineOptions::below(Path::new("/ilion"));
@@ -41,6 +42,17 @@ fn create(engine: &Engine, table: &TableSchema) -> Arc<TableSchema> {
         if_not_exists: false,
     };
     engine.alter_schema(&keyspace).unwrap();
+    for column in table.every_column() {
+        if let CqlType::Udt { definition, .. } = &column.ty {
+            let change = SchemaChange::CreateType {
+                keyspace: "ks".to_owned(),
+                name: definition.name.clone(),
+                fields: definition.fields.clone(),
+                if_not_exists: true,
+            };
+            engine.alter_schema(&change).unwrap();
+        }
+    }
     let names = |columns: &mut dyn Iterator<Item = &ilion_schema::Column>| {
         columns.map(|column| column.name.clone()).collect::<Vec<_>>()
     };
@@ -59,7 +71,9 @@ fn create(engine: &Engine, table: &TableSchema) -> Arc<TableSchema> {
         properties: Properties::from_iter([("cdc", PropertyValue::from("true"))]),
         ..CreateTable::default()
     };
-    engine.alter_schema(&SchemaChange::CreateTable(Box::new(create))).unwrap();
+    engine
+        .alter_schema(&SchemaChange::CreateTable(Box::new(create)))
+        .unwrap();
     engine.schema().table("ks", "t").unwrap().clone()
 }
 
@@ -89,7 +103,9 @@ fn apply(engine: &Engine, table: &Arc<TableSchema>, change: &Change) {
 
 /// What a client sees.
 fn contents(engine: &Engine, table: &Arc<TableSchema>) -> String {
-    let cursor = engine.read_range(table, &KeyRange::all(), &ClusteringFilter::all()).unwrap();
+    let cursor = engine
+        .read_range(table, &KeyRange::all(), &ClusteringFilter::all())
+        .unwrap();
     let law = ReadLaw {
         now_secs: 0,
         gc_before_secs: 0,
@@ -105,12 +121,11 @@ fn run(seed: u64) {
     let shape = random_table(dice);
     let env = MemEnv::new(seed);
     let mut engine = open(&env, true);
-    let table = create(&engine, &shape);
-    let mut table = table;
-    for _ in 0..200 {
+    let mut table = create(&engine, &shape);
+    for _ in 0..100 {
         let count = 1 + dice.below(3);
         let mutations: Vec<Mutation> = (0..count).map(|_| random_mutation(&table, dice)).collect();
-        match dice.below(60) {
+        match dice.below(40) {
             0 => engine.truncate(table.id).unwrap(),
             1 => engine.flush(table.id).unwrap(),
             2 => {
