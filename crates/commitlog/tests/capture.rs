@@ -29,7 +29,7 @@ fn open(env: &MemEnv, segments_max: u64, when_full: WhenFull) -> CommitLog {
 }
 
 fn is_captured(number: u64) -> bool {
-    number % 3 != 0
+    !number.is_multiple_of(3)
 }
 
 fn try_append(log: &CommitLog, number: u64, is_captured: bool) -> Result<Position, Error> {
