@@ -8,7 +8,8 @@ use ilion_env::Env;
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
-use crate::capture::{CaptureStats, Capturing};
+use crate::capture::CaptureStats;
+use crate::captured_dir::Capturing;
 use crate::frame::{HEADER_BYTES, Header, before_tag};
 use crate::replay::{Judge, Receiver};
 use crate::segment::{self, Segment};
