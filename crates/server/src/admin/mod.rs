@@ -36,7 +36,7 @@
 //! | `GET`, `POST /admin/binary` | `?on=true` or `false`: whether clients may connect; JSON: [`BinaryReport`] |
 //! | `POST /admin/rewrite` | `?keyspace=k&table=t&all=true`, all optional: SSTables are written anew: [`RewriteOrder`] |
 //! | `POST /admin/verify` | `?keyspace=k&table=t`, both optional; JSON: [`VerifyReport`] |
-//! | `GET /admin/changes` | `?keyspace=k&table=t&from=earliest&once=true`: changes of the table, lines of JSON: [`ChangesOrder`](crate::ChangesOrder) |
+//! | `GET /admin/changes` | `?keyspace=k&table=t&from=earliest&once=true`: changes of the table, lines of JSON: [`ChangesOrder`] |
 //! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503. They, and `GET /admin/binary`, need no token |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
