@@ -9,19 +9,12 @@
 //! active one: there is room for it, or it takes no captured record until there is), or the oldest segments are removed. The file
 //! `dropped` in the directory names the newest of those, so that a consumer that was behind learns that it missed changes.
 
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use ilion_env::Env;
-use parking_lot::Mutex;
-
+use crate::captured_dir::{DROPPED, dropped_upto, last_to_drop, sizes};
 use crate::options::{Capture, WhenFull};
 use crate::state::{Shared, State};
-use crate::{SegmentId, archive, segment};
-
-/// Holds the number of the newest segment that was dropped.
-const DROPPED: &str = "dropped";
-const DROPPED_BYTES_MAX: u64 = 64;
+use crate::{Error, SegmentId, archive, segment};
 
 /// Counts of captured segments, for operators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,32 +29,6 @@ pub struct CaptureStats {
     pub dropped: u64,
     /// Writes that were refused since then.
     pub refused: u64,
-}
-
-/// What a log remembers about its captured segments.
-#[derive(Default)]
-pub(crate) struct Capturing {
-    /// Bytes of the segments in the directory, as of the last look.
-    kept_bytes: AtomicU64,
-    is_full: AtomicBool,
-    checked_nanos: AtomicU64,
-    kept: AtomicU64,
-    dropped: AtomicU64,
-    refused: AtomicU64,
-    /// Held while segments are kept, counted or dropped.
-    keeping: Mutex<()>,
-}
-
-impl Capturing {
-    pub(crate) fn open(env: &dyn Env, capture: Option<&Capture>) -> Result<Self, ilion_env::Error> {
-        let capturing = Self::default();
-        if let Some(capture) = capture {
-            env.create_dir_all(&capture.dir)?;
-            let kept_bytes = sizes(env, &capture.dir)?.iter().map(|(_, size)| size).sum();
-            capturing.kept_bytes.store(kept_bytes, Ordering::Relaxed);
-        }
-        Ok(capturing)
-    }
 }
 
 impl Shared {
@@ -141,16 +108,22 @@ impl Shared {
         self.capturing.kept_bytes.load(Ordering::Relaxed) + in_log
     }
 
-    pub(crate) fn admit_captured(&self) -> Result<(), u64> {
+    pub(crate) fn admit_captured(&self) -> crate::Result<()> {
         if !self.capturing.is_full.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.look_again();
+        self.check_captured(&self.state.lock())
+    }
+
+    /// Refuses a captured record if the active segment takes none.
+    pub(crate) fn check_captured(&self, state: &State) -> crate::Result<()> {
         if !self.capturing.is_full.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.capturing.refused.fetch_add(1, Ordering::Relaxed);
-        Err(self.used_bytes(&self.state.lock()))
+        let used_bytes = self.used_bytes(state);
+        Err(Error::CaptureFull { used_bytes })
     }
 
     /// Looks whether consumers removed segments, unless that was done a moment ago.
@@ -181,52 +154,5 @@ impl Shared {
             dropped: capturing.dropped.load(Ordering::Relaxed),
             refused: capturing.refused.load(Ordering::Relaxed),
         })
-    }
-}
-
-/// The segments in a directory, oldest first, with their sizes. Those that a consumer removes meanwhile are left out.
-fn sizes(env: &dyn Env, dir: &Path) -> Result<Vec<(SegmentId, u64)>, ilion_env::Error> {
-    let mut found = Vec::new();
-    for id in kept_segments(env, dir)? {
-        match env.file_size(&segment::path_of(dir, id)) {
-            Ok(size) => found.push((id, size)),
-            Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(found)
-}
-
-/// The segments in a directory, oldest first.
-pub(crate) fn kept_segments(env: &dyn Env, dir: &Path) -> Result<Vec<SegmentId>, ilion_env::Error> {
-    let mut found: Vec<_> = env
-        .list(dir)?
-        .iter()
-        .filter_map(|entry| segment::id_of(&entry.name))
-        .collect();
-    found.sort_unstable();
-    Ok(found)
-}
-
-/// The last segment that goes, so that the rest has at most this size. Pure.
-fn last_to_drop(sizes: &[(SegmentId, u64)], bytes_max: u64) -> Option<SegmentId> {
-    let mut left: u64 = sizes.iter().map(|(_, size)| size).sum();
-    let mut last = None;
-    for (id, size) in sizes {
-        if left <= bytes_max {
-            break;
-        }
-        left -= size;
-        last = Some(*id);
-    }
-    last
-}
-
-/// The newest segment that was dropped.
-pub(crate) fn dropped_upto(env: &dyn Env, dir: &Path) -> Result<Option<SegmentId>, ilion_env::Error> {
-    match env.read_all(&dir.join(DROPPED), DROPPED_BYTES_MAX) {
-        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim().parse().ok().map(SegmentId)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ilion_env::Env;
 
-use crate::capture::{dropped_upto, kept_segments};
+use crate::captured_dir::{dropped_upto, kept_segments};
 use crate::frame::HEADER_BYTES;
 use crate::segment_records::SegmentRecords;
 use crate::state::Shared;

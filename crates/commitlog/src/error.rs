@@ -51,6 +51,12 @@ pub enum Error {
     /// All records were replayed, and the receiver refused the result.
     #[error("{0}")]
     Misunderstood(ReplayFailure),
+    /// The space for captured records is used up: a consumer must remove segments. The record is not in the log.
+    #[error("the space for captured changes is used up ({used_bytes} bytes)")]
+    CaptureFull {
+        /// What they take.
+        used_bytes: u64,
+    },
     /// The log is being closed.
     #[error("the commit log is closed")]
     Closed,

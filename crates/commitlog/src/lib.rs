@@ -24,6 +24,7 @@
 //! | `archive` | copies of sealed segments, kept for a restore to a point in time |
 //! | `cut` | a copy of the log, cut at a moment |
 //! | `capture` | change data capture: sealed segments with captured records, kept for consumers |
+//! | `captured_dir` | the directory of these segments |
 //! | `changes` | reading captured records while the log grows |
 //! | `segment_records` | the records of one segment, one at a time |
 //! | `tail` | reading what was written while it grows |
@@ -39,6 +40,7 @@
 mod archive;
 mod background;
 mod capture;
+mod captured_dir;
 mod changes;
 mod cut;
 mod door;

@@ -8,7 +8,8 @@ use ilion_env::Env;
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
-use crate::capture::{CaptureStats, Capturing};
+use crate::capture::CaptureStats;
+use crate::captured_dir::Capturing;
 use crate::frame::{HEADER_BYTES, Header, before_tag};
 use crate::replay::{Judge, Receiver};
 use crate::segment::{self, Segment};
@@ -274,11 +275,12 @@ impl CommitLog {
         self.shared.state.lock().synced
     }
 
-    /// Refuses a captured write while the space for captured segments is used up.
+    /// Refuses a captured write while the space for captured segments is used up, after a look at what consumers removed. An append
+    /// may refuse it still, since its segment ended.
     ///
     /// # Errors
-    /// It is; the bytes that are used.
-    pub fn admit_captured(&self) -> std::result::Result<(), u64> {
+    /// [`crate::Error::CaptureFull`].
+    pub fn admit_captured(&self) -> Result<()> {
         self.shared.admit_captured()
     }
 

@@ -11,7 +11,7 @@ use ilion_env::Env;
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
-use crate::capture::Capturing;
+use crate::captured_dir::Capturing;
 use crate::frame::{HEADER_BYTES, Head, SEAL_BYTES, filler};
 use crate::segment::Segment;
 use crate::{Options, Position, Result, SegmentId};

@@ -81,6 +81,9 @@ impl Shared {
         self.check_open(state)?;
         let record_bytes = framed.record_bytes();
         self.make_room(state, record_bytes)?;
+        if framed.is_captured {
+            self.check_captured(state)?;
+        }
         let position = state.end_position();
         let head =
             Head::record(framed.length, state.synced_offset()).encode(position.segment, position.offset);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ilion_commitlog::{Capture, CaptureStats, Changes, Position};
+use ilion_commitlog::{Capture, CaptureStats, Changes, Error as LogError, Position};
 
 use crate::shared::Shared;
 use crate::{Engine, Error, Result};
@@ -11,17 +11,23 @@ use crate::{Engine, Error, Result};
 impl Shared {
     /// Refuses a write to a table with change data capture while the space for changes is used up.
     pub(crate) fn admit_captured(&self, keyspace: &str) -> Result<()> {
-        let Err(used_bytes) = self.log()?.admit_captured() else {
-            return Ok(());
+        let admitted = self.log()?.admit_captured();
+        admitted.map_err(|error| self.capture_error(error, keyspace))
+    }
+
+    /// The error of the log, for who writes to a keyspace.
+    pub(crate) fn capture_error(&self, error: LogError, keyspace: &str) -> Error {
+        let LogError::CaptureFull { used_bytes } = error else {
+            return error.into();
         };
         let capture = self.options.commit_log.capture.as_ref();
         let dir = capture.map_or(Path::new(""), |capture| &capture.dir);
         // Compat: the text of Cassandra.
-        Err(Error::CaptureFull(format!(
+        Error::CaptureFull(format!(
             "Rejecting mutation to keyspace {keyspace}. Free up space in {} by processing CDC logs. Total CDC bytes on disk is \
              {used_bytes}.",
             dir.display()
-        )))
+        ))
     }
 }
 

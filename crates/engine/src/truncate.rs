@@ -100,11 +100,13 @@ impl Engine {
                 is_captured: store.is_captured.load(Ordering::Relaxed),
                 ..Envelope::mutation(&body)
             });
-            let position = written.map_err(Error::from).inspect_err(|error| {
-                if let Some(snapshot) = &snapshot {
-                    shared.take_back_truncated(snapshot, error);
-                }
-            })?;
+            let position = written
+                .map_err(|error| shared.capture_error(error, &store.schema().keyspace))
+                .inspect_err(|error| {
+                    if let Some(snapshot) = &snapshot {
+                        shared.take_back_truncated(snapshot, error);
+                    }
+                })?;
             let barrier = log.barrier();
             let cleared = store.clear_locked(&*shared.env, &mut active, barrier);
             let mut gone = vec![(&store, cleared)];

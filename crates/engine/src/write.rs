@@ -241,7 +241,10 @@ impl Shared {
             Some(match kind {
                 // A change of the schema that a full disk refuses must not take effect.
                 Kind::Schema => log.append_written(&envelope)?,
-                _ => log.append(&envelope)?,
+                _ => {
+                    let appended = log.append(&envelope);
+                    appended.map_err(|error| self.capture_error(error, &mutations[0].table.keyspace))?
+                }
             })
         };
         for (mutation, store) in mutations.iter().zip(stores) {

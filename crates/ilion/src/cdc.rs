@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use ilion_env::{Env, RealEnv};
 use ilion_query::Identity;
-use ilion_server::admin::ClientError;
 use ilion_server::{ChangeStream, ChangesOrder, Node};
 use serde_json::Value;
 
@@ -13,12 +12,6 @@ use crate::Failure;
 use crate::ask::{client, path};
 use crate::cli::{CdcTailArguments, ChangeFormat, ServeArguments};
 use crate::serve;
-
-impl From<ClientError> for Failure {
-    fn from(error: ClientError) -> Self {
-        Self::of(error)
-    }
-}
 
 /// Prints changes until the stream ends.
 pub fn tail(arguments: &CdcTailArguments) -> Result<(), Failure> {
@@ -47,12 +40,14 @@ pub fn tail(arguments: &CdcTailArguments) -> Result<(), Failure> {
                 ("once", Some(if order.once { "true" } else { "false" })),
             ];
             let path = path("changes", &parts);
-            client(&arguments.admin)?.lines(&path, &mut |line| lines.take(line))?;
+            let read = client(&arguments.admin)?.lines(&path, &mut |line| lines.take(line));
+            read.map_err(Failure::of)?;
         }
     }
-    match lines.has_ended {
-        true => Ok(()),
-        false => Err(Failure::Failed(
+    match lines.failed {
+        Some(failed) => Err(failed),
+        None if lines.has_ended => Ok(()),
+        None => Err(Failure::Failed(
             "the stream broke off: the node stopped, or what reads here was too slow; go on from the last `resume`".to_owned(),
         )),
     }
@@ -85,7 +80,9 @@ fn of_files(arguments: &CdcTailArguments, order: &ChangesOrder, lines: &mut Line
     let node = Node::open(env, &settings).map_err(Failure::of)?;
     let mut changes = ChangeStream::open(&node, order, Identity::Internal).map_err(Failure::Failed)?;
     while let Some(part) = changes.next_part() {
-        part.lines().try_for_each(|line| lines.take(line))?;
+        if !part.lines().all(|line| lines.take(line)) {
+            break;
+        }
     }
     Ok(())
 }
@@ -94,23 +91,31 @@ fn of_files(arguments: &CdcTailArguments, order: &ChangesOrder, lines: &mut Line
 #[derive(Default)]
 struct Lines {
     has_ended: bool,
+    failed: Option<Failure>,
 }
 
 impl Lines {
-    fn take(&mut self, line: &str) -> Result<(), Failure> {
+    /// Prints a line; returns false if there is no use in more.
+    fn take(&mut self, line: &str) -> bool {
         // The last line of a stream has a field that no change has.
-        if line.starts_with("{\"end\":") {
-            self.has_ended = true;
-            return Ok(());
+        self.has_ended = line.starts_with("{\"end\":");
+        if self.has_ended {
+            return false;
         }
         if line.starts_with("{\"error\":") {
-            let last: Value = serde_json::from_str(line).map_err(Failure::of)?;
-            return Err(Failure::Failed(last["error"].as_str().unwrap_or(line).to_owned()));
+            let last: Option<Value> = serde_json::from_str(line).ok();
+            let text = last
+                .as_ref()
+                .and_then(|last| last["error"].as_str())
+                .unwrap_or(line);
+            self.failed = Some(Failure::Failed(text.to_owned()));
+            return false;
         }
         let mut stdout = std::io::stdout().lock();
         let printed = stdout
             .write_all(line.as_bytes())
             .and_then(|()| stdout.write_all(b"\n"));
-        printed.and_then(|()| stdout.flush()).map_err(Failure::of)
+        self.failed = printed.and_then(|()| stdout.flush()).err().map(Failure::of);
+        self.failed.is_none()
     }
 }

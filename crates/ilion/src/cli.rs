@@ -202,7 +202,7 @@ pub enum CdcCommand {
 }
 
 /// How a change is printed.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, clap::ValueEnum)]
 pub enum ChangeFormat {
     /// JSON, in the envelope of Debezium's connector for Cassandra.
     Json,

@@ -4,7 +4,6 @@
 //! the table, and that the table is still the same.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use ilion_cdc::{Place, changes_of, print_json};
@@ -12,10 +11,10 @@ use ilion_commitlog::{Changes, Position};
 use ilion_engine::Engine;
 use ilion_query::{AccessControl, Identity};
 use ilion_schema::TableId;
-use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::consumers::{CONSUMERS_MAX, Consumer};
 use crate::node::Node;
 
 /// A part ends after so many bytes, and after every change of a record that has more.
@@ -24,8 +23,6 @@ const PART_BYTES: usize = 64 << 10;
 const PART_RECORDS: usize = 10_000;
 /// How long a part waits for changes.
 const WAIT: Duration = Duration::from_millis(500);
-/// Consumers at a time: each holds a thread.
-const CONSUMERS_MAX: usize = 16;
 
 /// Which changes a consumer reads.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -53,50 +50,6 @@ pub struct ChangeStream {
     has_ended: bool,
     /// Listed for the metrics while the stream lives.
     consumer: Arc<Consumer>,
-}
-
-/// How far a consumer is.
-#[derive(Debug, Default)]
-pub(crate) struct Consumer {
-    /// When the last record that it read was logged.
-    logged_micros: AtomicI64,
-    /// 1 if records follow.
-    is_behind: AtomicU64,
-}
-
-impl Consumer {
-    /// The age of the last record that it read, if records follow.
-    pub fn lag_micros(&self, now_micros: i64) -> i64 {
-        match self.is_behind.load(Ordering::Relaxed) {
-            0 => 0,
-            _ => (now_micros - self.logged_micros.load(Ordering::Relaxed)).max(0),
-        }
-    }
-}
-
-/// The consumers that read now.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Consumers(Arc<Mutex<Vec<std::sync::Weak<Consumer>>>>);
-
-impl Consumers {
-    /// Those that still read.
-    pub fn list(&self) -> Vec<Arc<Consumer>> {
-        let mut all = self.0.lock();
-        all.retain(|consumer| consumer.strong_count() > 0);
-        all.iter().filter_map(std::sync::Weak::upgrade).collect()
-    }
-
-    fn add(&self, now_micros: i64) -> Option<Arc<Consumer>> {
-        if self.list().len() >= CONSUMERS_MAX {
-            return None;
-        }
-        let consumer = Arc::new(Consumer {
-            logged_micros: AtomicI64::new(now_micros),
-            is_behind: AtomicU64::new(0),
-        });
-        self.0.lock().push(Arc::downgrade(&consumer));
-        Some(consumer)
-    }
 }
 
 impl ChangeStream {
@@ -179,14 +132,11 @@ impl ChangeStream {
                 return Ok(true);
             }
             let Some(next) = self.changes.next() else {
-                self.consumer.is_behind.store(0, Ordering::Relaxed);
+                self.consumer.caught_up();
                 return Ok(self.end.is_some());
             };
             let (position, record, behind) = next.map_err(|error| error.to_string())?;
-            self.consumer.is_behind.store(1, Ordering::Relaxed);
-            self.consumer
-                .logged_micros
-                .store(record.time_micros, Ordering::Relaxed);
+            self.consumer.reads(record.time_micros);
             if self.end.is_some_and(|end| position >= end) {
                 return Ok(true);
             }

@@ -33,6 +33,7 @@
 //! | `first_start` | statements of a mounted directory, for a new node |
 //! | `disk_watch`, `ticker` | usage of the data disk; a thread that repeats an action |
 //! | `layer_options`, `budgets`, `guardrails` | the options of the layers below that the settings ask for |
+//! | `consumers` | who reads changes now |
 //! | `changes` | [`ChangeStream`]: what a consumer of a table's changes reads |
 //! | `live` | [`LiveSettings`]: the settings that hold now, and changing them |
 //! | [`settings`] | the settings: file, environment, command line |
@@ -56,6 +57,7 @@ mod client_facts;
 mod client_memory;
 mod clients;
 mod connection;
+mod consumers;
 pub mod costs;
 mod counted;
 pub mod dashboard;

@@ -14,7 +14,7 @@ use ilion_telemetry::Telemetry;
 
 use crate::audit_options::{audit_options, check_audit_logger};
 use crate::auditor::Auditor;
-use crate::changes::Consumers;
+use crate::consumers::Consumers;
 use crate::costs::{RecentRates, SlowLog};
 use crate::disk_watch::watch_disk;
 use crate::durability::{Durability, DurableCallback};

@@ -27,10 +27,15 @@ pub struct Bench {
 }
 
 impl Bench {
+    #[allow(dead_code, reason = "one example has options of its own")]
     pub fn open() -> Self {
+        Self::open_with(EngineOptions::below(Path::new("/ilion")))
+    }
+
+    pub fn open_with(options: EngineOptions) -> Self {
         let options = EngineOptions {
             is_compacting: false,
-            ..EngineOptions::below(Path::new("/ilion"))
+            ..options
         };
         let engine = Arc::new(Engine::open(Arc::new(MemEnv::new(1)), options).unwrap());
         let cluster = ClusterFacts {
@@ -80,6 +85,7 @@ impl Bench {
     }
 
     /// Flushes `ks.t` to an SSTable.
+    #[allow(dead_code, reason = "one example reads nothing back")]
     pub fn flush(&self) {
         let table = self.engine.schema().table("ks", "t").unwrap().id;
         self.engine.flush(table).unwrap();

@@ -162,47 +162,40 @@ impl AdminClient {
         }
     }
 
-    /// Reads the lines of an answer while they come.
+    /// Reads the lines of an answer while they come, as long as `take` wants more.
     ///
     /// # Errors
-    /// See [`ClientError`]; or what `take` returns.
-    pub fn lines<E: From<ClientError>>(
-        &self,
-        path: &str,
-        take: &mut dyn FnMut(&str) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// See [`ClientError`].
+    pub fn lines(&self, path: &str, take: &mut dyn FnMut(&str) -> bool) -> Result<(), ClientError> {
         let unreachable = |source| ClientError::Unreachable {
             address: self.address,
             source,
         };
         let mut answer = BufReader::new(self.send("GET", path, &[]).map_err(unreachable)?);
-        let mut head = String::new();
-        let mut line = String::new();
-        while !matches!(line.as_str(), "\r\n" | "\n") {
+        let mut next_line = |line: &mut String, bytes_max| {
             line.clear();
-            let read = (&mut answer).take(HEAD_BYTES_MAX).read_line(&mut line);
-            if read.map_err(unreachable)? == 0 || head.len() as u64 > HEAD_BYTES_MAX {
-                return Err(ClientError::Foreign(self.address).into());
+            let read = (&mut answer).take(bytes_max).read_line(line);
+            read.map_err(unreachable)
+        };
+        let (mut head, mut line) = (String::new(), String::new());
+        while line != "\r\n" {
+            if next_line(&mut line, HEAD_BYTES_MAX)? == 0 || head.len() as u64 > HEAD_BYTES_MAX {
+                return Err(ClientError::Foreign(self.address));
             }
             head.push_str(&line);
         }
         if !matches!(split_answer(&head), Some((200, _))) {
-            let mut rest = (&mut answer).take(ANSWER_BYTES_MAX);
-            rest.read_to_string(&mut head).map_err(unreachable)?;
-            return Err(self
-                .read_answer::<Value>(&head)
-                .err()
-                .unwrap_or(ClientError::Foreign(self.address))
-                .into());
-        }
-        loop {
-            line.clear();
-            let read = (&mut answer).take(ANSWER_BYTES_MAX).read_line(&mut line);
-            if read.map_err(unreachable)? == 0 {
-                return Ok(());
+            while next_line(&mut line, HEAD_BYTES_MAX)? > 0 && head.len() as u64 <= 2 * HEAD_BYTES_MAX {
+                head.push_str(&line);
             }
-            take(line.trim_end_matches('\n'))?;
+            return self.read_answer::<Value>(&head).map(|_| ());
         }
+        while next_line(&mut line, ANSWER_BYTES_MAX)? > 0 {
+            if !take(line.trim_end_matches('\n')) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn answer(&self, method: &str, path: &str, body: &[u8]) -> Result<String, ClientError> {

@@ -43,7 +43,7 @@
 //! | `POST /admin/stop-node` | the node stops as on SIGTERM; answered before |
 //! | `POST /admin/scrub` | `?keyspace=k&table=t&without_snapshot=true&skips_corrupted=true`, all optional; JSON: [`ScrubReport`] |
 //! | `POST /admin/verify` | `?keyspace=k&table=t`, both optional; JSON: [`VerifyReport`] |
-//! | `GET /admin/changes` | `?keyspace=k&table=t&from=earliest&once=true`: changes of the table, lines of JSON: [`ChangesOrder`](crate::ChangesOrder) |
+//! | `GET /admin/changes` | `?keyspace=k&table=t&from=earliest&once=true`: changes of the table, lines of JSON: [`ChangesOrder`] |
 //! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503. They, and `GET /admin/binary`, need no token |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ilion_env::{Env, MemEnv};
-use ilion_protocol::Version;
+use ilion_protocol::{ErrorDetail, Version};
 use ilion_server::admin::{AdminClient, AdminDoor, DoorOptions, EngineAdmin, RoleLogins, StatusReport};
-use ilion_server::settings::{CertificateValidator, Settings};
+use ilion_server::settings::{CertificateValidator, Settings, Size};
 use ilion_server::{Entrance, Port};
 use rustls::version::TLS13;
 use rustls::{ClientConnection, StreamOwned};
 
-use crate::client::{Client, patient};
+use crate::client::{Client, error_of, patient};
 use crate::logins::{BOB, ROOT, make_bob, make_root, start, with_logins};
 use crate::{Setup, audit, certificates, run, start_with, tls};
 
@@ -615,4 +615,76 @@ fn a_role_of_cql_may_be_used_here_only_with_its_password() {
     run(&mut client, "CREATE ROLE robot WITH LOGIN = true");
     assert_eq!(node.log_in(("robot", "robot")).status, 401);
     assert_eq!(node.log_in(("readers", "x")).status, 401);
+}
+
+fn start_capturing(adjust: impl FnOnce(&mut Settings)) -> Setup {
+    let setup = start_with(Arc::new(MemEnv::new(1)), |settings| {
+        with_logins(settings);
+        settings.cdc_enabled = true;
+        settings.dynamic_data_masking_enabled = true;
+        adjust(settings);
+    });
+    make_root(&setup);
+    let mut root = setup.log_in(ROOT);
+    make_bob(&mut root);
+    run(
+        &mut root,
+        "CREATE TABLE ks.c (k int PRIMARY KEY, v text) WITH cdc = true",
+    );
+    setup
+}
+
+#[test]
+fn who_may_select_a_table_and_sees_its_values_may_read_its_changes() {
+    let node = Node::open(start_capturing(|_| ()));
+    let mut root = node.setup.log_in(ROOT);
+    run(&mut root, "INSERT INTO ks.c (k, v) VALUES (1, 'secret')");
+    let read = |who| {
+        let mut lines = Vec::new();
+        let path = "/admin/changes?keyspace=ks&table=c&from=earliest&once=true";
+        let outcome = node.client(who).lines(path, &mut |line| {
+            lines.push(line.to_owned());
+            true
+        });
+        outcome.map(|()| lines).map_err(|error| error.to_string())
+    };
+    let refused = read(BOB).unwrap_err();
+    assert!(
+        refused.contains("bob has no SELECT permission on <table ks.c>"),
+        "{refused}"
+    );
+    run(&mut root, "GRANT SELECT ON ks.c TO bob");
+    let [change, end] = &read(BOB).unwrap()[..] else {
+        panic!("one change and the end")
+    };
+    assert!(change.contains(r#""v":{"value":"secret","#), "{change}");
+    let change: serde_json::Value = serde_json::from_str(change).unwrap();
+    assert_eq!(change["op"], "i");
+    assert!(end.starts_with(r#"{"end":""#), "{end}");
+    run(&mut root, "ALTER TABLE ks.c ALTER v MASKED WITH DEFAULT");
+    let refused = read(BOB).unwrap_err();
+    assert!(
+        refused.contains("bob has no UNMASK permission on <table ks.c>"),
+        "{refused}"
+    );
+    assert_eq!(read(ROOT).unwrap().len(), 2);
+    let refused = read(("nobody", "x")).unwrap_err();
+    assert!(!refused.contains("SELECT"), "{refused}");
+}
+
+#[test]
+fn a_write_is_refused_while_the_space_for_changes_is_used_up() {
+    let setup = start_capturing(|settings| settings.cdc_total_space = Size(1024));
+    let mut root = setup.log_in(ROOT);
+    for statement in ["INSERT INTO ks.c (k, v) VALUES (1, 'x')", "TRUNCATE ks.c"] {
+        let refused = error_of(root.query(statement));
+        assert!(
+            refused
+                .message
+                .starts_with("Rejecting mutation to keyspace ks. Free up space in "),
+            "{refused:?}"
+        );
+        assert_eq!(refused.detail, ErrorDetail::CdcWriteFailure, "{statement}");
+    }
+    run(&mut root, "INSERT INTO ks.t (k, v) VALUES (1, 'x')");
 }
