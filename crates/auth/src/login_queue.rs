@@ -9,23 +9,12 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::pace::network_of;
+use crate::pace::{Standing, network_of};
 
 /// Most logins that wait.
 const WAITING_MAX: usize = 1024;
 /// How long a login waits. Drivers give up after five seconds.
 const PATIENCE: Duration = Duration::from_secs(4);
-
-/// What is known of an address. The first ones come first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
-    /// It had right logins.
-    Good,
-    /// It had none.
-    Unknown,
-    /// It had failed logins lately.
-    Bad,
-}
 
 const STANDINGS: usize = Standing::Bad as usize + 1;
 

@@ -11,8 +11,6 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::Standing;
-
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
@@ -21,6 +19,17 @@ const KNOWN_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 /// Most addresses with failures that are remembered, and as many with right logins. When there are more, the one whose last login is oldest
 /// is forgotten.
 const ADDRESSES_MAX: usize = 4096;
+
+/// What is known of an address. The first ones come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It had right logins.
+    Good,
+    /// It had none.
+    Unknown,
+    /// It had failed logins lately.
+    Bad,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Failures {

@@ -1,7 +1,7 @@
 //! Verbs about files and caches: flushes, compactions, snapshots, checks, imports.
 
 use super::super::files;
-use super::{Verb, flag, is, own, valued};
+use super::verb::{Verb, flag, is, own, valued};
 
 /// By name.
 pub const FILES: &[Verb] = &[

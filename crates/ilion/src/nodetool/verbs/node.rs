@@ -1,7 +1,7 @@
 //! Verbs about the node and its place in the ring.
 
 use super::super::{node, ring};
-use super::{Verb, flag, is, own};
+use super::verb::{Verb, flag, is, own};
 
 /// By name.
 pub const NODE: &[Verb] = &[

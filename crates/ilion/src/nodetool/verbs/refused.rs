@@ -1,6 +1,6 @@
 //! Verbs that mean nothing here, with the reason.
 
-use super::{Verb, refused};
+use super::verb::{Verb, refused};
 
 /// By name.
 pub const REFUSED: &[Verb] = &[

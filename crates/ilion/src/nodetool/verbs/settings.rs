@@ -1,7 +1,7 @@
 //! Verbs that get and set what can be changed while the node runs.
 
 use super::super::{cidr, guardrails, settings};
-use super::{Verb, flag, is, own, valued};
+use super::verb::{Verb, flag, is, own, valued};
 
 /// By name.
 pub const SETTINGS: &[Verb] = &[

@@ -1,7 +1,7 @@
 //! Verbs about tables: statistics, samples, views, automatic compaction.
 
 use super::super::tables;
-use super::{Verb, flag, own, valued};
+use super::verb::{Verb, flag, own, valued};
 
 /// By name.
 pub const TABLES: &[Verb] = &[
