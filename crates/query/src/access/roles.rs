@@ -160,6 +160,9 @@ impl Actor<'_> {
             }
         }
         changes.drop_role(name, &role);
+        if tables.has_cidr_groups() {
+            changes.set_cidr_groups(name, None);
+        }
         for identity in tables.identities(name)? {
             changes.drop_identity(&identity);
         }

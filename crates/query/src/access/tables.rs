@@ -124,8 +124,21 @@ impl AuthTables {
         Ok(cells.first().map(|cell| text_of(Some(cell))))
     }
 
+    /// True if the directory has the table. One of Cassandra 4.x lacks those that came with 5.0.
+    fn has_table(&self, name: &str) -> bool {
+        self.store.schema().table("system_auth", name).is_some()
+    }
+
+    /// True if roles may have groups of addresses.
+    pub fn has_cidr_groups(&self) -> bool {
+        self.has_table("cidr_permissions")
+    }
+
     /// The identities that stand for a role.
     pub fn identities(&self, role: &str) -> Result<Vec<String>, Error> {
+        if !self.has_table("identity_to_role") {
+            return Ok(Vec::new());
+        }
         let cells = self.read("SELECT identity, role FROM system_auth.identity_to_role", &[])?;
         let rows = cells.chunks_exact(2);
         let of_role = rows.filter(|row| text_of(row.get(1)) == role);
@@ -345,7 +358,6 @@ impl Changes {
             );
         }
         self.set_datacenters(name, None);
-        self.set_cidr_groups(name, None);
     }
 
     pub fn grant(&mut self, role: &str, resource: &Resource, permissions: Permissions) {
