@@ -26,6 +26,18 @@ DIALECTS = [
 _numbers = itertools.count(1)
 
 
+@pytest.fixture
+def own(node, tmp_path):
+    """A running node of the test's own."""
+    if not node.is_ours:
+        pytest.skip("it starts a node of its own")
+    own = OwnNode(node.binary, str(tmp_path / "data"))
+    own.start()
+    yield own
+    if own.is_running():
+        own.stop()
+
+
 def pytest_addoption(parser):
     parser.addoption("--against", metavar="HOST:PORT", help="a running server, instead of a node that the tests start")
 

@@ -7,18 +7,6 @@ import subprocess
 import pytest
 
 from conftest import connect, create_keyspace
-from node import OwnNode
-
-
-@pytest.fixture
-def own(node, tmp_path):
-    if not node.is_ours:
-        pytest.skip("it starts a node of its own")
-    own = OwnNode(node.binary, str(tmp_path / "data"))
-    own.start()
-    yield own
-    if own.is_running():
-        own.stop()
 
 
 @pytest.fixture

@@ -22,12 +22,12 @@ impl Cidr {
         is_fitting.then_some(Self { address, prefix_bits })
     }
 
-    /// The address, of which the first bits count.
+    /// An address of the block; only its first [`Self::prefix_bits`] bits decide what the block contains.
     pub fn address(self) -> IpAddr {
         self.address
     }
 
-    /// How many bits count.
+    /// How many leading bits all addresses of the block share.
     pub fn prefix_bits(self) -> u8 {
         self.prefix_bits
     }

@@ -31,8 +31,8 @@ pub struct Deleted {
 /// Removes these backups, and whatever no backup needs. With `is_forced`, marks of running backups are removed.
 ///
 /// # Errors
-/// A backup does not exist, another tool is adding or removing, or a manifest cannot be read: then nothing is removed. If the destination
-/// fails in the middle, a part is removed; call it again for the rest.
+/// Nothing is removed if a backup does not exist, if another process is adding or removing backups, or if a manifest cannot be read. If
+/// the destination fails in the middle, a part is removed; call it again for the rest.
 pub fn delete(env: &Arc<dyn Env>, place: &dyn Place, names: &[String], is_forced: bool) -> Result<Deleted> {
     let catalogue = Catalogue::open(place)?;
     let since = print_instant(env.now_micros().div_euclid(1000));

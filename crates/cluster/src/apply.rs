@@ -60,7 +60,7 @@ pub enum Effect {
         /// The tablets of each node that gains some.
         gains: BTreeMap<Node, Vec<u32>>,
     },
-    /// The owners of slices changed: drivers are told.
+    /// Slices have new owners; the node sends its drivers an event.
     RingChanged {
         /// The new ring's version.
         version: u64,

@@ -47,7 +47,7 @@ pub struct ClusterState {
     pub(crate) next_transition: u64,
     /// The nodes, joining and leaving ones included.
     pub members: BTreeMap<Node, Member>,
-    /// The last nodes that left or were replaced, by host id, so that they are told if they come back.
+    /// Nodes that left or were replaced, by host id; only the newest are kept. One that comes back is told that it was removed.
     pub former: BTreeMap<Uuid, Node>,
     /// The owner of each slice. `None` only before the first node joined.
     pub(crate) owners: Vec<Option<Node>>,

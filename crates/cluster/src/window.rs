@@ -1,4 +1,4 @@
-//! [`Windows`]: which records of which senders were applied, so that a repeated one is dropped.
+//! [`Windows`]: the sequence numbers that were applied of each sender. A record that comes again is dropped.
 //!
 //! A sender numbers its records for each log from 1 and appends a record again when it does not know whether the log has it. So a log
 //! may have a record twice, also far apart. All replicas read the same log and keep the same windows, so they drop the same copies.

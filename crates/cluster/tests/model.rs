@@ -37,7 +37,7 @@ fn random_logs_keep_the_laws() {
     }
 }
 
-/// What happened, so that a test which tries nothing is noticed.
+/// How often each kind of event happened; the test fails if one is too rare to be tested.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     finished: u32,

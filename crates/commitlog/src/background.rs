@@ -70,7 +70,7 @@ fn sync(shared: &Shared) -> Result<()> {
     synced
 }
 
-/// One round of the sync thread, for a log without threads; false if nothing is due.
+/// Syncs a log without threads if a sync is due, as its sync thread would; returns whether one was due.
 pub(crate) fn step(shared: &Shared) -> bool {
     let state = shared.state.lock();
     let is_period_over = match shared.options.mode {

@@ -39,7 +39,6 @@ use crate::{Error, Result};
 
 use joined::{Counted, Joined};
 pub use manual::CompactionRequest;
-pub(crate) use manual::Pause;
 use outputs::Outputs;
 
 /// SSTables that a compaction holds until this is dropped.

@@ -2,8 +2,8 @@
 //!
 //! The one who calls reads the damaged files ([`Salvage`]) and writes new SSTables into a directory of their own. The engine checks
 //! these as an import does, and swaps them for the damaged one under a transaction log: a crash leaves the one or the other. Before,
-//! it takes a snapshot. Sound SSTables stay as they are. The new SSTables cover nothing of the commit log: what it still has of lost
-//! rows comes back at the next start.
+//! it takes a snapshot. Sound SSTables stay as they are. The new SSTables cover no record of the commit log: the next start applies its
+//! records again, and with them the lost rows that it still has.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,17 +12,16 @@ use ilion_compaction::{Choice, Output};
 use ilion_schema::TableId;
 use ilion_sstable::{Component, Transaction, TransactionKind, verify::verify};
 
-use crate::compact::{Inputs, Pause};
+use crate::compact::Inputs;
 use crate::import::{ImportSource, Sound, check, sstables_in};
 use crate::load::ScratchDirectory;
 use crate::shared::Shared;
 use crate::table_store::TableStore;
-use crate::tasks::TaskChoice;
 use crate::work::Work;
 use crate::{Engine, Error, Result, SnapshotMemtables, SnapshotOrder};
 
-/// Writes what can be read of the SSTable with this Data.db as new ones into a directory, which it creates. Returns what it has to say, a line
-/// each.
+/// Writes what can be read of the SSTable with this Data.db as new ones into a directory, which it creates. Returns messages for the
+/// operator.
 pub type Salvage<'s> = &'s dyn Fn(&Path, &Path) -> std::result::Result<Vec<String>, String>;
 
 /// How a table is scrubbed.
@@ -139,12 +138,7 @@ impl Shared {
             ));
         }
         // As a compaction on request: running compactions of the table end first.
-        let _turn = store.manual.lock();
-        let _pause = Pause::begin(store);
-        let of_table = TaskChoice::OfTable(store.id);
-        self.tasks.stop(of_table);
-        self.pacer.wake();
-        self.tasks.wait_until_ended(of_table);
+        let _alone = self.end_compactions(store);
         let choice = Choice {
             inputs: vec![old.to_path_buf()],
             expired: Vec::new(),

@@ -1,9 +1,7 @@
 //! `ilion auth`: passwords on a stopped node.
 
 use std::io::Read as _;
-use std::sync::Arc;
 
-use ilion_env::{Env, RealEnv};
 use ilion_server::{Node, password_of, random_password, read_password};
 
 use crate::Failure;
@@ -15,26 +13,12 @@ const STDIN_BYTES_MAX: u64 = 4096;
 
 /// Gives a role a new password. The lock of the data directory refuses this while a node runs.
 pub fn reset_password(arguments: &ResetPasswordArguments) -> Result<(), Failure> {
-    let real = RealEnv::new();
-    let env: Arc<dyn Env> = real.clone();
-    let settings = serve::load(
-        &*env,
-        &ServeArguments {
-            data: arguments.data.clone(),
-            config: arguments.config.clone(),
-            set: arguments.set.clone(),
-            ..ServeArguments::default()
-        },
-    )?
-    .settings;
-    real.set_umask(settings.umask.0);
-    let data = settings.data_path();
-    if !env.exists(&data) {
-        return Err(Failure::Failed(format!(
-            "there is no data directory {}",
-            serve::absolute(&data).display()
-        )));
-    }
+    let (env, settings) = serve::of_stopped_node(&ServeArguments {
+        data: arguments.data.clone(),
+        config: arguments.config.clone(),
+        set: arguments.set.clone(),
+        ..ServeArguments::default()
+    })?;
     let usage = |error: ilion_server::SuperuserError| Failure::Usage(error.to_string());
     let (password, is_random) = match &arguments.password_file {
         Some(path) => (read_password(&*env, path).map_err(usage)?, false),

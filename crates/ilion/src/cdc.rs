@@ -1,9 +1,7 @@
 //! `ilion cdc`: the changes of a table, of a running node or of the files of a stopped one.
 
 use std::io::Write as _;
-use std::sync::Arc;
 
-use ilion_env::{Env, RealEnv};
 use ilion_query::Identity;
 use ilion_server::{ChangeStream, ChangesOrder, Node};
 use serde_json::Value;
@@ -55,26 +53,12 @@ pub fn tail(arguments: &CdcTailArguments) -> Result<(), Failure> {
 
 /// Opens the directory as a start does.
 fn of_files(arguments: &CdcTailArguments, order: &ChangesOrder, lines: &mut Lines) -> Result<(), Failure> {
-    let real = RealEnv::new();
-    let env: Arc<dyn Env> = real.clone();
-    let mut settings = serve::load(
-        &*env,
-        &ServeArguments {
-            data: arguments.data.clone(),
-            config: arguments.config.clone(),
-            set: arguments.set.clone(),
-            ..ServeArguments::default()
-        },
-    )?
-    .settings;
-    real.set_umask(settings.umask.0);
-    let data = settings.data_path();
-    if !env.exists(&data) {
-        return Err(Failure::Failed(format!(
-            "there is no data directory {}",
-            serve::absolute(&data).display()
-        )));
-    }
+    let (env, mut settings) = serve::of_stopped_node(&ServeArguments {
+        data: arguments.data.clone(),
+        config: arguments.config.clone(),
+        set: arguments.set.clone(),
+        ..ServeArguments::default()
+    })?;
     // What was captured before it was switched off can still be read.
     settings.cdc_enabled = true;
     let node = Node::open(env, &settings).map_err(Failure::of)?;

@@ -108,6 +108,22 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The environment and settings for work on the data directory of a stopped node, which must exist.
+pub fn of_stopped_node(arguments: &ServeArguments) -> Result<(Arc<dyn Env>, Settings), Failure> {
+    let real = RealEnv::new();
+    let env: Arc<dyn Env> = real.clone();
+    let settings = load(&*env, arguments)?.settings;
+    real.set_umask(settings.umask.0);
+    let data = settings.data_path();
+    if !env.exists(&data) {
+        return Err(Failure::Failed(format!(
+            "there is no data directory {}",
+            absolute(&data).display()
+        )));
+    }
+    Ok((env, settings))
+}
+
 /// Tells systemd, if it has started the node (`Type=notify`).
 fn tell_service_manager(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(false, states) {

@@ -179,9 +179,17 @@ impl World {
         if self.asked.len() as u64 >= CLIENTS {
             return;
         }
+        let request = self.choose();
+        let client = self.note_asked(request, node);
+        if let Some(reply) = self.nodes[node].begin(client, request, &mut self.log) {
+            self.answer(client, reply);
+        }
+    }
+
+    /// Notes that a new client asks a node; returns the client.
+    fn note_asked(&mut self, request: Request, node: usize) -> u64 {
         let client = self.next_client;
         self.next_client += 1;
-        let request = self.choose();
         let called = self.now;
         self.asked.insert(
             client,
@@ -191,9 +199,7 @@ impl World {
                 called,
             },
         );
-        if let Some(reply) = self.nodes[node].begin(client, request, &mut self.log) {
-            self.answer(client, reply);
-        }
+        client
     }
 
     fn choose(&mut self) -> Request {
@@ -326,22 +332,11 @@ impl World {
                 .map(Request::Register)
                 .chain([Request::Counter(COUNTER)])
             {
-                let client = self.next_client;
-                self.next_client += 1;
-                let called = self.now;
                 let reply = match key {
                     Request::Register(key) => Reply::Register(self.nodes[node].engine().register(key)),
                     _ => Reply::Counter(self.nodes[node].engine().counter(COUNTER)),
                 };
-                let request = key;
-                self.asked.insert(
-                    client,
-                    Asked {
-                        request,
-                        node,
-                        called,
-                    },
-                );
+                let client = self.note_asked(key, node);
                 self.answer(client, reply);
             }
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ilion_compaction::{Candidate, Choice, MajorOutput, Situation, Strategy};
 use ilion_schema::TableId;
 use ilion_types::Token;
+use parking_lot::MutexGuard;
 
 use super::{CompactionEnd, Rules};
 use crate::shared::Shared;
@@ -55,10 +56,10 @@ fn touches(candidate: &Candidate, start: &Token, end: &Token) -> bool {
 }
 
 /// While this exists, no compaction of the table starts in the background.
-pub(crate) struct Pause<'a>(&'a TableStore);
+struct Pause<'a>(&'a TableStore);
 
 impl<'a> Pause<'a> {
-    pub(crate) fn begin(store: &'a TableStore) -> Self {
+    fn begin(store: &'a TableStore) -> Self {
         store.choosing.lock().pauses += 1;
         Self(store)
     }
@@ -70,7 +71,27 @@ impl Drop for Pause<'_> {
     }
 }
 
+/// While this exists, no other compaction of the table runs or starts. Fields are dropped in this order.
+pub(crate) struct Alone<'a> {
+    _pause: Pause<'a>,
+    _turn: MutexGuard<'a, ()>,
+}
+
 impl Shared {
+    /// Waits for other requests, then stops the running compactions of a table and waits until they have ended.
+    pub(crate) fn end_compactions<'a>(&self, store: &'a TableStore) -> Alone<'a> {
+        let turn = store.manual.lock();
+        let pause = Pause::begin(store);
+        let of_table = TaskChoice::OfTable(store.id);
+        self.tasks.stop(of_table);
+        self.pacer.wake();
+        self.tasks.wait_until_ended(of_table);
+        Alone {
+            _pause: pause,
+            _turn: turn,
+        }
+    }
+
     /// Compacts on this thread. Compat: running compactions of the table are stopped first; another request is waited
     /// for.
     pub(crate) fn compact_now(
@@ -79,12 +100,7 @@ impl Shared {
         request: &CompactionRequest,
         rules: &Rules,
     ) -> Result<usize> {
-        let turn = store.manual.lock();
-        let pause = Pause::begin(store);
-        let of_table = TaskChoice::OfTable(store.id);
-        self.tasks.stop(of_table);
-        self.pacer.wake();
-        self.tasks.wait_until_ended(of_table);
+        let alone = self.end_compactions(store);
         let (strategy, situation) = (store.strategy(), self.situation(store));
         let choices = request.choices(&strategy, &situation);
         let count = choices.len();
@@ -108,8 +124,7 @@ impl Shared {
                 CompactionEnd::Stopped => Err(Error::Refused("the compaction was stopped".to_owned())),
             }
         });
-        drop(pause);
-        drop(turn);
+        drop(alone);
         self.background.send(Work::Compact(store.clone()));
         done.map(|()| count)
     }
