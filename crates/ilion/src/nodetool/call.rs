@@ -1,10 +1,11 @@
 //! The arguments of a verb: options, values, and the node that is meant.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use ilion_server::admin::AdminClient;
+use ilion_server::admin::{AdminClient, ClientError};
 use ilion_server::settings::parse_address;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -257,6 +258,24 @@ impl Call {
             false => client.post(&path),
         };
         asked.map_err(Failure::of_client)
+    }
+
+    /// Stops the node. It may end before it has answered. Compat: `StopDaemon` takes a connection that breaks off for a stop, too.
+    pub fn stop_node(&self) -> Result<(), Failure> {
+        let client = self.client()?;
+        // An encrypted port breaks off as well if it is asked without encryption: this request finds that out.
+        client
+            .get::<Value>(&ask::path("node", &[]))
+            .map_err(Failure::of_client)?;
+        match client.post(&ask::path("stop-node", &[])) {
+            Ok(_) => Ok(()),
+            Err(ClientError::Unreachable { source, .. })
+                if [ErrorKind::UnexpectedEof, ErrorKind::ConnectionReset].contains(&source.kind()) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(Failure::of_client(error)),
+        }
     }
 
     /// Changes settings of the node.

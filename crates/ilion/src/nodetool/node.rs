@@ -122,7 +122,7 @@ pub fn net_stats(call: &Call) -> Result<(), Failure> {
 
 /// Stops the node.
 pub fn stop_daemon(call: &Call) -> Result<(), Failure> {
-    call.post("stop-node", &[])?;
+    call.stop_node()?;
     say("Cassandra has shutdown.");
     Ok(())
 }
