@@ -54,18 +54,26 @@ impl Window {
         seen: [0; WORDS],
     };
 
-    fn admit(&mut self, seq: u64) -> Admission {
-        if seq > self.newest {
-            self.slide(seq);
-        } else if self.newest - seq >= WINDOW {
-            return Admission::Settled;
-        }
+    fn judge(&self, seq: u64) -> Admission {
         let (word, bit) = place(seq);
-        if self.seen[word] & bit != 0 {
-            return Admission::Repeated;
+        match seq {
+            _ if seq > self.newest => Admission::New,
+            _ if self.newest - seq >= WINDOW => Admission::Settled,
+            _ if self.seen[word] & bit != 0 => Admission::Repeated,
+            _ => Admission::New,
         }
-        self.seen[word] |= bit;
-        Admission::New
+    }
+
+    fn admit(&mut self, seq: u64) -> Admission {
+        let admission = self.judge(seq);
+        if admission == Admission::New {
+            if seq > self.newest {
+                self.slide(seq);
+            }
+            let (word, bit) = place(seq);
+            self.seen[word] |= bit;
+        }
+        admission
     }
 
     /// Makes `seq` the newest, and forgets what fell out of the window.
@@ -97,16 +105,30 @@ pub struct Windows {
 impl Windows {
     /// Decides about a record, and remembers it. Call it once for each record, in the order of the log.
     pub fn admit(&mut self, origin: Origin) -> Admission {
+        if self.judge(origin) == Admission::Settled {
+            return Admission::Settled;
+        }
         let incarnations = self.nodes.entry(origin.node).or_default();
-        let is_full = incarnations.len() >= INCARNATIONS_MAX;
-        if is_full && !incarnations.contains_key(&origin.incarnation) {
-            match incarnations.first_key_value() {
-                Some((oldest, _)) if origin.incarnation < *oldest => return Admission::Settled,
-                _ => incarnations.pop_first(),
-            };
+        if incarnations.len() >= INCARNATIONS_MAX && !incarnations.contains_key(&origin.incarnation) {
+            incarnations.pop_first();
         }
         let window = incarnations.entry(origin.incarnation).or_insert(Window::EMPTY);
         window.admit(origin.seq)
+    }
+
+    /// As [`Self::admit`], without remembering the record.
+    pub fn judge(&self, origin: Origin) -> Admission {
+        let Some(incarnations) = self.nodes.get(&origin.node) else {
+            return Admission::New;
+        };
+        match incarnations.get(&origin.incarnation) {
+            Some(window) => window.judge(origin.seq),
+            None if incarnations.len() < INCARNATIONS_MAX => Admission::New,
+            None => match incarnations.first_key_value() {
+                Some((oldest, _)) if origin.incarnation < *oldest => Admission::Settled,
+                _ => Admission::New,
+            },
+        }
     }
 
     /// Forgets a node that left for good.
@@ -204,6 +226,7 @@ mod tests {
                     Admission::Repeated
                 };
                 newest = newest.max(seq);
+                assert_eq!(windows.judge(origin(1, seq)), expected, "{seq} of {newest}");
                 assert_eq!(windows.admit(origin(1, seq)), expected, "{seq} of {newest}");
             }
             let bytes = encoded(&windows);

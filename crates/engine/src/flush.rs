@@ -29,7 +29,7 @@ use crate::shared::Shared;
 use crate::table_store::{TableIndexes, TableStore};
 use crate::view::Frozen;
 use crate::work::Work;
-use crate::{Error, Result};
+use crate::{Error, Result, tablets};
 
 impl Shared {
     /// Freezes the table's memtable and writes all frozen ones. Failures go to [`Self::flush_failed`].
@@ -235,10 +235,12 @@ impl Shared {
             (frozen.since.segment.0, frozen.since.offset),
             (frozen.upto.segment.0, frozen.upto.offset),
         );
+        let of_tablets = frozen.tablets_upto.iter();
+        let of_tablets = of_tablets.map(|(tablet, end)| tablets::interval(*tablet, *end));
         let options = WriterOptions {
             partitioner: memtable.table().partitioner(self.options.partitioner),
             estimated_partitions: statistics.partitions as u64,
-            commit_log_intervals: vec![interval],
+            commit_log_intervals: [interval].into_iter().chain(of_tablets).collect(),
             encoding_stats: EncodingStats {
                 min_timestamp_micros: statistics.min_timestamp_micros,
                 ..EncodingStats::NONE

@@ -222,6 +222,7 @@ impl Shared {
             table.clone(),
             options.memtable_shards,
             since,
+            self.tablets.clone(),
         ));
         let types = check_types(
             format_args!("table {}.{}", table.keyspace, table.name),

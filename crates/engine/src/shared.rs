@@ -30,6 +30,7 @@ use crate::snapshots::Snapshots;
 use crate::stall::Stall;
 use crate::stripes::Stripes;
 use crate::table_store::TableStore;
+use crate::tablets::Tablets;
 use crate::tasks::Tasks;
 use crate::virtual_table::VirtualTables;
 use crate::work::Background;
@@ -71,6 +72,8 @@ pub(crate) struct Shared {
     pub log: OnceLock<CommitLog>,
     /// During the replay: the position behind the last record.
     pub replayed: Mutex<Position>,
+    /// Up to where the logs of tablets are applied; empty outside of clusters.
+    pub tablets: Arc<Tablets>,
     /// What recovery could not read of the log.
     pub log_losses: OnceLock<LogLosses>,
     /// The contents of the file `ilion.reached`.
@@ -136,6 +139,7 @@ impl Shared {
             faults: Faults::default(),
             log_losses: OnceLock::new(),
             log: OnceLock::new(),
+            tablets: Arc::default(),
             reached: Mutex::new(None),
             replayed: Mutex::new(Position::START),
             failure: OnceLock::new(),

@@ -4,7 +4,7 @@
 
 mod memtables;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -25,6 +25,7 @@ use crate::live_sstable::LiveSSTable;
 use crate::maintenance::Maintenance;
 use crate::memtable_indexes::{EntryTable, MemtableIndexes};
 use crate::sorted::SortedState;
+use crate::tablets::{FirstOfTablets, Tablets};
 use crate::view::View;
 use crate::{Error, Result};
 
@@ -33,6 +34,8 @@ pub(crate) struct Active {
     pub memtable: Arc<Memtable>,
     /// It has every record of the table from here on.
     pub since: Position,
+    /// The first records of tablets that it has.
+    pub tablets: Arc<FirstOfTablets>,
     /// When it was made, by the monotonic clock.
     pub made_nanos: u64,
     /// Its indexes; `None` if the table has none.
@@ -179,6 +182,10 @@ pub struct TableStore {
     imports: AtomicU64,
     /// Other contents of its directory at the start.
     pub(crate) left: Mutex<Left>,
+    /// Up to where the logs of tablets are applied to all tables.
+    tablets: Arc<Tablets>,
+    /// Up to where the SSTables had the records of tablets when the first record came.
+    pub(crate) tablet_ends: OnceLock<BTreeMap<u32, u64>>,
     shards: usize,
 }
 
@@ -199,9 +206,10 @@ impl TableStore {
         schema: Arc<TableSchema>,
         shards: usize,
         since: Position,
+        tablets: Arc<Tablets>,
     ) -> Self {
         let directory = directory_of(data_dir, &schema);
-        Self::in_directory(env, directory, schema, shards, since)
+        Self::in_directory(env, directory, schema, shards, since, tablets)
     }
 
     /// A table without data in a given directory.
@@ -211,6 +219,7 @@ impl TableStore {
         schema: Arc<TableSchema>,
         shards: usize,
         since: Position,
+        tablets: Arc<Tablets>,
     ) -> Self {
         let memtable = Arc::new(Memtable::new(schema.clone(), shards));
         let view = View {
@@ -224,6 +233,7 @@ impl TableStore {
             active: RwLock::new(Active {
                 memtable,
                 since,
+                tablets: Arc::default(),
                 made_nanos: env.monotonic_nanos(),
                 indexes: None,
             }),
@@ -250,6 +260,8 @@ impl TableStore {
             set_aside: OnceLock::new(),
             imports: AtomicU64::new(0),
             left: Mutex::default(),
+            tablets,
+            tablet_ends: OnceLock::new(),
             schema: ArcSwap::new(schema),
             shards,
         }

@@ -17,6 +17,7 @@ use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::stall::LogHold;
 use crate::table_store::{Active, TableStore};
+use crate::tablets::is_of_tablet;
 use crate::{Engine, Error, Result};
 
 /// Body of a truncate record: table id, then the base names of its SSTables, each with a line feed. Names in hidden tables have
@@ -264,7 +265,8 @@ impl Shared {
 /// is removed if the record names it.
 fn is_doomed(live: &LiveSSTable, id: Uuid, names: &[&str], position: Position) -> bool {
     let place = (position.segment.0, position.offset);
-    let intervals = intervals_of(&live.sstable, id);
+    let mut intervals = intervals_of(&live.sstable, id);
+    intervals.retain(|interval| !is_of_tablet(interval));
     if intervals.is_empty() {
         return names.contains(&live.descriptor().base_name().as_str());
     }

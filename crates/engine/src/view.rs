@@ -8,6 +8,7 @@ use ilion_memtable::Memtable;
 use crate::live_sstable::LiveSSTable;
 use crate::memtable_indexes::MemtableIndexes;
 use crate::sorted::Sorted;
+use crate::tablets::{FirstOfTablets, TabletEnds};
 
 /// The sources of a table at one moment.
 #[derive(Clone, Default)]
@@ -33,6 +34,10 @@ pub(crate) struct Frozen {
     pub since: Position,
     /// Position up to which it has them, exclusive.
     pub upto: Position,
+    /// The same for the logs of tablets.
+    pub tablets_upto: TabletEnds,
+    /// The first records of tablets that it has.
+    pub tablets: Arc<FirstOfTablets>,
 }
 
 impl Frozen {

@@ -66,6 +66,12 @@ impl Engine {
     }
 
     fn apply_as(&self, kind: Kind, mutations: &[Mutation]) -> Result<Option<Position>> {
+        self.admit_write(mutations)?;
+        self.shared.write(kind, mutations)
+    }
+
+    /// Slows the caller if memory or compactions require it.
+    pub(crate) fn admit_write(&self, mutations: &[Mutation]) -> Result<()> {
         if self.shared.budget.is_flush_due() {
             self.shared.ask_for_flush();
             if !self.admit()
@@ -78,7 +84,7 @@ impl Engine {
             self.shared.pay_backlog(mutations);
         }
         self.shared.sampling.write(mutations);
-        self.shared.write(kind, mutations)
+        Ok(())
     }
 
     /// Slows the caller as the memory of memtables requires; false if there is none, and flushes cannot free any for now. Without threads
@@ -96,14 +102,7 @@ impl Engine {
 impl Shared {
     /// Appends one record of this kind and applies it.
     pub(crate) fn write(&self, kind: Kind, mutations: &[Mutation]) -> Result<Option<Position>> {
-        self.check_writable()?;
-        mutations
-            .iter()
-            .try_for_each(|mutation| self.check_storable(mutation))?;
-        let stores = self.stores_of(mutations)?;
-        for (mutation, store) in mutations.iter().zip(&stores) {
-            store.check_indexable(mutation)?;
-        }
+        let stores = self.stores_to_write(mutations)?;
         let is_logged = |store: &TableStore| store.is_logged.load(Ordering::Relaxed);
         let captured = stores
             .iter()
@@ -131,6 +130,19 @@ impl Shared {
             }
             written
         })
+    }
+
+    /// The table of each mutation, after the checks that it can be written.
+    pub(crate) fn stores_to_write(&self, mutations: &[Mutation]) -> Result<SmallVec<[Arc<TableStore>; 2]>> {
+        self.check_writable()?;
+        mutations
+            .iter()
+            .try_for_each(|mutation| self.check_storable(mutation))?;
+        let stores = self.stores_of(mutations)?;
+        for (mutation, store) in mutations.iter().zip(&stores) {
+            store.check_indexable(mutation)?;
+        }
+        Ok(stores)
     }
 
     /// Compat: `max_mutation_size`, half of a segment.
@@ -248,15 +260,21 @@ impl Shared {
             })
         };
         for (mutation, store) in mutations.iter().zip(stores) {
-            let active = locked.active(store.id);
-            let mutation = &*fitted(mutation, active.memtable.table());
-            trace::note(|| format!("Adding to {} memtable", mutation.table.name));
             let position = position.filter(|_| store.is_logged.load(Ordering::Relaxed));
-            let grown = self.apply_to_memtable(active, mutation, position.map(memtable_position));
-            self.budget.grow(grown);
-            self.forget_cached(mutation);
+            self.apply_one(locked.active(store.id), mutation, position.map(memtable_position));
         }
         Ok(position)
+    }
+
+    /// Applies a mutation to the memtable of its table, and drops what caches have of its partition.
+    ///
+    /// Requires: `active` is held.
+    pub(crate) fn apply_one(&self, active: &Active, mutation: &Mutation, position: Option<LogPosition>) {
+        let mutation = &*fitted(mutation, active.memtable.table());
+        trace::note(|| format!("Adding to {} memtable", mutation.table.name));
+        let grown = self.apply_to_memtable(active, mutation, position);
+        self.budget.grow(grown);
+        self.forget_cached(mutation);
     }
 
     /// Merges a mutation into the memtable, and its changed rows into what the indexes have of it; returns by how many bytes
@@ -372,10 +390,10 @@ pub(crate) fn memtable_position(position: Position) -> LogPosition {
 }
 
 /// The `active` locks of the tables of a write, each held shared once, by ascending id.
-struct Locked<'a>(SmallVec<[(TableId, RwLockReadGuard<'a, Active>); 2]>);
+pub(crate) struct Locked<'a>(SmallVec<[(TableId, RwLockReadGuard<'a, Active>); 2]>);
 
 impl<'a> Locked<'a> {
-    fn acquire(stores: &'a [Arc<TableStore>]) -> Self {
+    pub(crate) fn acquire(stores: &'a [Arc<TableStore>]) -> Self {
         let mut ordered: SmallVec<[&Arc<TableStore>; 2]> = stores.iter().collect();
         ordered.sort_by_key(|store| store.id);
         ordered.dedup_by_key(|store| store.id);
@@ -388,7 +406,7 @@ impl<'a> Locked<'a> {
     }
 
     /// The active memtable of a table. Requires: the table is among those acquired.
-    fn active(&self, table: TableId) -> &Active {
+    pub(crate) fn active(&self, table: TableId) -> &Active {
         let place = self.0.partition_point(|(id, _)| *id < table);
         &self.0[place].1
     }

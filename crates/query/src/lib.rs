@@ -16,6 +16,8 @@
 //! | `context` | the inputs of planning and executing |
 //! | `planned`, `plan` | a text that was planned; a statement ready to be executed |
 //! | `bind` | values in the order of the markers |
+//! | `command` | [`Command`]: a statement that reads before it writes, as a record of a shared log |
+//! | `commanding` | commands made of statements |
 //! | `consistency` | the levels that a statement may be executed with |
 //! | `protect` | tables that no client may write to |
 //! | `read_patience` | how long a SELECT may take |
@@ -40,6 +42,8 @@ mod aggregate;
 mod batch;
 mod batch_sizes;
 mod bind;
+mod command;
+mod commanding;
 mod consistency;
 mod consistency_level;
 mod context;
@@ -78,6 +82,7 @@ pub use access::{
     Identity, KeptAccess, Login, NetworkAuthorizer, Operation, SetupError,
 };
 pub use batch_sizes::{BatchSizes, Sizes};
+pub use command::{Command, Commands, Form, Reason};
 pub use consistency_level::Consistency;
 pub use engine_store::EngineStore;
 pub use error::{Error, FailureReason, WriteType};

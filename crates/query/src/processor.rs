@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use ilion_auth::Resource;
 use ilion_env::patience::Patience;
 use ilion_env::{spectrogram, trace};
+use ilion_schema::TableId;
 use ilion_script::CallBudget;
 use parking_lot::RwLock;
 use quick_cache::Equivalent;
@@ -18,6 +19,7 @@ use crate::BatchSizes;
 use crate::access::AccessControl;
 use crate::batch::{self, Member};
 use crate::bind::{BoundBy, bind};
+use crate::commanding;
 use crate::context::{Execution, Sight};
 use crate::invalidation::Invalidated;
 use crate::plan::Plan;
@@ -28,8 +30,8 @@ use crate::statement_cache::StatementCache;
 use crate::term::functions::call_budget;
 use crate::views::Views;
 use crate::{
-    BatchKind, ClientState, Error, ExecuteOptions, Executed, Outcome, Prepared, QueryOptions, Shape, Store,
-    Value, Values,
+    BatchKind, ClientState, Error, ExecuteOptions, Executed, Form, Outcome, Prepared, QueryOptions, Shape,
+    Store, Value, Values,
 };
 
 /// Unprepared texts whose plans are cached.
@@ -203,6 +205,15 @@ impl QueryProcessor {
         Ok(remember_keyspace(executed, client))
     }
 
+    /// The tables that a statement uses.
+    ///
+    /// # Errors
+    /// It cannot be planned.
+    pub fn tables_of(&self, cql: &str, keyspace: Option<&str>) -> Result<Vec<TableId>, Error> {
+        let planned = self.planned(cql, keyspace)?;
+        Ok(planned.plan.tables().map(|table| table.id).collect())
+    }
+
     /// The shape of a text: the known one, or one made from the text alone.
     pub fn shape_of(&self, client: &ClientState, cql: &str, keyspace: Option<&str>) -> Arc<Shape> {
         let keyspace = keyspace.or(client.keyspace.as_deref());
@@ -364,7 +375,19 @@ impl QueryProcessor {
                 execution: Execution { values, ..base },
             })
             .collect();
-        let mut executed = batch::execute(kind, &members, base.timestamp_micros(), &base)?;
+        let reason = commanding::reason_of(members.iter().map(|member| member.plan));
+        let mut executed = match (self.store.commands(), reason) {
+            (Some(commands), Some(reason)) => {
+                let texts = planned.iter().map(|planned| planned.text.clone());
+                let statements = texts
+                    .zip(&values)
+                    .map(|(text, values)| (text, values.to_vec()))
+                    .collect();
+                let (form, keyspace) = (Form::Batch(kind), commanding::keyspace_of(&planned)?);
+                commanding::send(commands, reason, form, statements, keyspace, &members, &base)?
+            }
+            _ => batch::execute(kind, &members, base.timestamp_micros(), &base)?,
+        };
         executed.warnings.extend(warnings.take());
         Ok(executed)
     }
@@ -499,6 +522,20 @@ impl QueryProcessor {
         values: &[Value],
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
+        if let Some(commands) = self.store.commands() {
+            let changes = commanding::changes_of(&planned.plan);
+            if let Some(reason) = commanding::reason_of(changes.iter()) {
+                return self.run_with(client, planned, values, options, |execution| {
+                    let execution = *execution;
+                    let member = |plan| Member { plan, execution };
+                    let members: Vec<Member<'_>> = changes.iter().map(member).collect();
+                    let statements = vec![(planned.text.clone(), values.to_vec())];
+                    let keyspace = planned.keyspace.as_deref();
+                    let form = Form::Statement;
+                    commanding::send(commands, reason, form, statements, keyspace, &members, &execution)
+                });
+            }
+        }
         self.run_with(client, planned, values, options, |execution| {
             planned.plan.execute(execution)
         })

@@ -10,7 +10,7 @@ use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
 use ilion_types::Partitioner;
 use uuid::Uuid;
 
-use crate::{Consistency, Error, FailureReason, WriteType};
+use crate::{Commands, Consistency, Error, FailureReason, WriteType};
 
 /// A position in the commit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,6 +98,12 @@ pub trait Store: Send + Sync {
     /// Locks these partitions until the guard is dropped; blocks while others hold them. Statements that write what depends on
     /// a read (conditions, counters, list positions) hold it; other writers do not.
     fn lock_partitions(&self, partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_>;
+
+    /// In a cluster, what executes statements that read before they write. `None`: they are executed here, under
+    /// [`Store::lock_partitions`].
+    fn commands(&self) -> Option<&dyn Commands> {
+        None
+    }
 
     /// The partitioner of the node.
     fn partitioner(&self) -> Partitioner;

@@ -459,6 +459,8 @@ impl<'a> HiddenBuild<'a> {
             indexes: None,
             since: now,
             upto: now,
+            tablets_upto: Arc::new([]),
+            tablets: Arc::default(),
         });
         {
             let _turn = self.hidden.maintenance.flush();

@@ -178,6 +178,7 @@ impl Shared {
             table.clone(),
             options.memtable_shards,
             self.barrier(),
+            self.tablets.clone(),
         ));
         if self.log.get().is_none() {
             self.find_sstables(&hidden, found)?;

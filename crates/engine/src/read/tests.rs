@@ -72,7 +72,14 @@ impl Case {
         let table = random::random_table(&mut dice);
         let disk = MemEnv::new(seed);
         let env = disk.shared();
-        let store = TableStore::new(&*env, Path::new("/data"), table.clone(), 1, Position::START);
+        let store = TableStore::new(
+            &*env,
+            Path::new("/data"),
+            table.clone(),
+            1,
+            Position::START,
+            Arc::default(),
+        );
         env.create_dir_all(&store.directory).unwrap();
         let mut case = Self {
             disk,

@@ -104,6 +104,8 @@ impl Shared {
                         indexes: active.indexes.clone(),
                         since: active.since,
                         upto,
+                        tablets_upto: self.tablets.ends(),
+                        tablets: active.tablets.clone(),
                     };
                     let mut rest = view.frozen.iter().map(|frozen| &**frozen).chain([&active]);
                     rest.try_for_each(|rest| match rest.memtable.is_empty() {

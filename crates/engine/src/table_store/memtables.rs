@@ -57,6 +57,8 @@ impl TableStore {
             indexes,
             since: std::mem::replace(&mut active.since, upto),
             upto,
+            tablets_upto: self.tablets.ends(),
+            tablets: std::mem::take(&mut active.tablets),
         });
         active.made_nanos = env.monotonic_nanos();
         self.change_view(|view| {
@@ -107,6 +109,7 @@ impl TableStore {
         active.indexes = self.indexes.load().begin_memtable();
         let indexes = active.indexes.clone();
         active.since = since;
+        active.tablets = Arc::default();
         active.made_nanos = env.monotonic_nanos();
         let mut gone = Vec::new();
         let mut bytes = 0;

@@ -20,5 +20,6 @@ mod snapshots;
 mod sorted;
 mod stepped;
 mod support;
+mod tablets;
 mod token_maps;
 mod transfer;

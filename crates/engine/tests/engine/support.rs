@@ -266,16 +266,24 @@ impl Store {
 
     /// What a filter leaves of one partition.
     pub fn rows(&self, key: &str, filter: &ClusteringFilter) -> Vec<(i32, String)> {
-        let table = self.table();
+        self.filtered(&self.table(), key, filter)
+    }
+
+    /// All rows of one partition of a table.
+    pub fn rows_of(&self, table: &Arc<TableSchema>, key: &str) -> Vec<(i32, String)> {
+        self.filtered(table, key, &ClusteringFilter::all())
+    }
+
+    fn filtered(&self, table: &Arc<TableSchema>, key: &str, filter: &ClusteringFilter) -> Vec<(i32, String)> {
         let cursor = self
             .engine
-            .read_partition(&table, &decorated(key), filter)
+            .read_partition(table, &decorated(key), filter)
             .unwrap();
         let mut purged = ReadPurge::new(cursor, table.clone(), self.law());
         let mut rows = Vec::new();
         if purged.next_partition().unwrap().is_some() {
             while let Some(unfiltered) = purged.next_unfiltered().unwrap() {
-                rows.extend(row_of(&table, unfiltered));
+                rows.extend(row_of(table, unfiltered));
             }
             assert!(purged.next_partition().unwrap().is_none());
         }

@@ -154,6 +154,20 @@ pub(crate) fn partitions_read(members: &[BatchMember<'_>]) -> Result<Vec<(TableI
     Ok(partitions)
 }
 
+/// The partitions that members write, each once.
+///
+/// # Errors
+/// A value is not possible in a key.
+pub(crate) fn partitions_written(members: &[BatchMember<'_>]) -> Result<Vec<DecoratedKey>, Error> {
+    let mut keys = Vec::new();
+    for member in members {
+        keys.extend(mutate::keys(member.plan, &member.execution)?);
+    }
+    keys.sort();
+    keys.dedup();
+    Ok(keys)
+}
+
 /// Executes a batch with a conditional member: all conditions hold, or nothing is written. Requires: the rules without values
 /// were checked (no counters, no timestamps).
 ///

@@ -1,0 +1,237 @@
+//! Records of shared logs: each is applied to a table once, whatever is lost and read again.
+//!
+//! A record appends its letter to values that it reads, with a new timestamp. So a record that is applied twice, not at all, or out of
+//! its order is seen in the value.
+
+use std::collections::BTreeMap;
+
+use ilion_engine::{EngineOptions, TabletPosition};
+use ilion_env::{CrashRule, Env as _, Seeded};
+use ilion_schema::TableId;
+
+use crate::model::{options, strategy};
+use crate::support::{Store, new_store, open, put};
+
+const TABLES: [&str; 3] = ["t", "u", "v"];
+const TABLETS: u32 = 3;
+
+/// A record of a tablet: it appends a letter to one row of each of these tables.
+#[derive(Clone, Debug)]
+struct Record {
+    tables: Vec<usize>,
+    clustering: i32,
+    letter: char,
+}
+
+/// The log of a tablet: offsets grow, with gaps.
+type Log = BTreeMap<u64, Record>;
+
+fn key_of(tablet: u32) -> String {
+    format!("tablet {tablet}")
+}
+
+fn random_record(random: &mut Seeded) -> Record {
+    let mut tables: Vec<usize> = (0..TABLES.len()).filter(|_| random.one_in(2)).collect();
+    if tables.is_empty() && random.one_in(2) {
+        tables.push(0);
+    }
+    Record {
+        tables,
+        clustering: random.below(4) as i32,
+        letter: char::from(b'a' + random.below(26) as u8),
+    }
+}
+
+fn value(store: &Store, table: &str, tablet: u32, clustering: i32) -> String {
+    let rows = store.rows_of(&store.table_named(table), &key_of(tablet));
+    let found = rows.into_iter().find(|(own, _)| *own == clustering);
+    found.map_or_else(String::new, |(_, value)| value)
+}
+
+/// Applies the next record of a tablet, if there is one.
+fn apply_next(store: &Store, logs: &[Log], tablet: u32) -> bool {
+    let log = &logs[tablet as usize];
+    let Some((offset, record)) = log.range(store.engine.tablet_end(tablet)..).next() else {
+        return false;
+    };
+    let mutations: Vec<_> = record
+        .tables
+        .iter()
+        .map(|table| {
+            let name = TABLES[*table];
+            let mut value = value(store, name, tablet, record.clustering);
+            value.push(record.letter);
+            let timestamp = store.env.unique_micros();
+            put(
+                &store.table_named(name),
+                &key_of(tablet),
+                record.clustering,
+                &value,
+                timestamp,
+            )
+        })
+        .collect();
+    let position = TabletPosition {
+        tablet,
+        offset: *offset,
+    };
+    store.engine.apply_at(position, &mutations).unwrap();
+    true
+}
+
+fn check(seed: u64, store: &Store, logs: &[Log]) {
+    for tablet in 0..TABLETS {
+        for (number, table) in TABLES.iter().enumerate() {
+            for clustering in 0..4 {
+                let end = store.engine.tablet_end(tablet);
+                let wanted: String = logs[tablet as usize]
+                    .range(..end)
+                    .map(|(_, record)| record)
+                    .filter(|record| record.clustering == clustering && record.tables.contains(&number))
+                    .map(|record| record.letter)
+                    .collect();
+                let found = value(store, table, tablet, clustering);
+                assert_eq!(
+                    found, wanted,
+                    "seed {seed}: tablet {tablet}, {table}, {clustering}"
+                );
+            }
+        }
+    }
+}
+
+fn stepped(random: &mut Seeded) -> EngineOptions {
+    EngineOptions {
+        is_stepped: true,
+        ..options(random)
+    }
+}
+
+fn flush_one(random: &mut Seeded, store: &Store) {
+    let name = TABLES[random.below(TABLES.len() as u64) as usize];
+    let id: TableId = store.table_named(name).id;
+    store.engine.flush(id).unwrap();
+}
+
+fn life(seed: u64) -> u32 {
+    let random = &mut Seeded::new(seed);
+    let mut store = new_store(seed, stepped(random));
+    store.add_table("u");
+    store.add_table("v");
+    store.alter(&strategy(random));
+    let mut logs = vec![Log::new(); TABLETS as usize];
+    // What a replica has on disk beside its engine.
+    let mut saved = [0; TABLETS as usize];
+    let mut again = 0;
+    for _ in 0..400 {
+        let tablet = random.below(u64::from(TABLETS)) as u32;
+        match random.below(40) {
+            0 => flush_one(random, &store),
+            1 => saved[tablet as usize] = store.engine.tablet_needed(tablet),
+            2 => store
+                .engine
+                .flush_tablet_below(tablet, store.engine.tablet_end(tablet)),
+            3 => check(seed, &store, &logs),
+            4 => {
+                let before: Vec<u64> = (0..TABLETS)
+                    .map(|tablet| store.engine.tablet_end(tablet))
+                    .collect();
+                let after = store.env.crash(match random.one_in(2) {
+                    true => CrashRule::LoseUnsynced,
+                    false => CrashRule::Seeded(random.next_u64()),
+                });
+                drop(store);
+                store = open(&after, stepped(random)).unwrap();
+                for (tablet, end) in (0..).zip(saved) {
+                    assert_eq!(
+                        store.engine.tablet_end(tablet),
+                        0,
+                        "the replica says where it goes on"
+                    );
+                    store.engine.resume_tablet(tablet, end);
+                    let log = &logs[tablet as usize];
+                    while store.engine.tablet_end(tablet) < before[tablet as usize]
+                        && apply_next(&store, &logs, tablet)
+                    {
+                        again += 1;
+                    }
+                    assert!(log.range(..end).next().is_none() || end > 0);
+                }
+                check(seed, &store, &logs);
+            }
+            // A memtable is frozen, and written later.
+            5 => drop(store.engine.alter_schema(&strategy(random)).unwrap()),
+            6..12 => {
+                store.engine.step();
+            }
+            12..20 => {
+                let log = &mut logs[tablet as usize];
+                let above = log.last_key_value().map_or(0, |(offset, _)| offset + 1);
+                log.insert(above + random.below(2), random_record(random));
+            }
+            _ => {
+                apply_next(&store, &logs, tablet);
+            }
+        }
+    }
+    for tablet in 0..TABLETS {
+        while apply_next(&store, &logs, tablet) {}
+    }
+    check(seed, &store, &logs);
+    again
+}
+
+#[test]
+fn each_record_of_a_shared_log_is_applied_once_whatever_is_lost_and_read_again() {
+    let again: u32 = (0..5).map(life).sum();
+    assert!(again > 50, "records that were read again: {again}");
+}
+
+#[test]
+fn a_drained_engine_needs_no_record_again() {
+    let store = new_store(
+        1,
+        EngineOptions {
+            is_stepped: true,
+            ..crate::support::small_options()
+        },
+    );
+    let table = store.table();
+    let position = TabletPosition {
+        tablet: 5,
+        offset: 70,
+    };
+    store
+        .engine
+        .apply_at(position, &[put(&table, "k", 1, "v", 1)])
+        .unwrap();
+    assert_eq!(
+        (store.engine.tablet_end(5), store.engine.tablet_needed(5)),
+        (71, 70)
+    );
+    // One without changes is passed over.
+    store
+        .engine
+        .apply_at(
+            TabletPosition {
+                tablet: 5,
+                offset: 80,
+            },
+            &[],
+        )
+        .unwrap();
+    assert_eq!(
+        (store.engine.tablet_end(5), store.engine.tablet_needed(5)),
+        (81, 70)
+    );
+    store.flush();
+    assert_eq!(store.engine.tablet_needed(5), 81);
+    let error = store.engine.apply_at(
+        TabletPosition {
+            tablet: 1 << 30,
+            offset: 0,
+        },
+        &[],
+    );
+    assert!(error.unwrap_err().to_string().contains("tablet 1073741824"));
+}

@@ -1,0 +1,258 @@
+//! [`Command`]: a statement that reads before it writes, as a record of a shared log.
+//!
+//! On a single node such statements (conditions, counters, positions in lists) are executed under the lock of their partitions, and the
+//! log gets what they decided. In a cluster no node has such a lock. There the log gets the statement with its values, each replica
+//! executes it where it is in the log, and all come to the same. For that, a command has everything else that an execution depends on:
+//! its timestamp, its clock for times to live, and a seed for ids.
+//!
+//! ```text
+//! command := version: u8, form: u8 (0: one statement, 1 to 3: a batch of the protocol), consistency: u16, serial: u16 (0xffff: not given),
+//!            keyspace: [u16] (empty: none), timestamp: i64 (micros), now: i64 (secs), seed: [16 bytes],
+//!            count: vint, statements                                                           (big-endian)
+//! statement := text: [i32], count: vint, values
+//! value := length: i32 (-1: null, -2: unset), bytes
+//! ```
+
+use bytes::Bytes;
+use ilion_codec::{Error as CodecError, Reader, Writer};
+use ilion_rows::DecoratedKey;
+use uuid::Uuid;
+
+use crate::{BatchKind, Consistency, Error, ExecuteOptions, Executed, Value, Values};
+
+const VERSION: u8 = 1;
+const UNSET: i32 = -2;
+const NO_SERIAL: u16 = u16::MAX;
+
+/// A statement with everything that its execution depends on, beside stored data and the place in the log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// What is executed.
+    pub form: Form,
+    /// The texts with their values, in the order of the markers; one if it is no batch of the protocol.
+    pub statements: Vec<(String, Vec<Value>)>,
+    /// The keyspace of unqualified names.
+    pub keyspace: Option<String>,
+    /// The level of the write; it is in errors.
+    pub consistency: Consistency,
+    /// The level of the condition.
+    pub serial_consistency: Option<Consistency>,
+    /// The timestamp of writes without one of their own. Those with a condition have the time of the log.
+    pub timestamp_micros: i64,
+    /// The time that times to live begin at.
+    pub now_secs: i64,
+    /// A new version 1 UUID: ids that the statement makes are derived from it.
+    pub seed: Uuid,
+}
+
+/// What a command executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One statement, which may be a `BEGIN BATCH`.
+    Statement,
+    /// A batch of the protocol.
+    Batch(BatchKind),
+}
+
+/// Why a statement is a command. It says which kind of record it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// A condition, or a position in a list.
+    Decides,
+    /// It changes counters.
+    Counts,
+}
+
+/// Executes commands in a cluster: by its log.
+pub trait Commands: Send + Sync {
+    /// Logs a command, waits until it is executed here or on another replica, and returns the outcome there.
+    ///
+    /// # Errors
+    /// What the execution gave, or that its outcome is not known.
+    fn execute(
+        &self,
+        command: &Command,
+        reason: Reason,
+        partitions: &[DecoratedKey],
+    ) -> Result<Executed, Error>;
+}
+
+impl Command {
+    /// The options of an execution of it.
+    pub fn options(&self) -> ExecuteOptions {
+        let values = match (self.form, self.statements.as_slice()) {
+            (Form::Statement, [(_, values)]) => Values::Positional(values.clone()),
+            _ => Values::None,
+        };
+        ExecuteOptions {
+            values,
+            consistency: self.consistency,
+            serial_consistency: self.serial_consistency,
+            timestamp_micros: Some(self.timestamp_micros),
+            // Later times than an `i32` has do not come from a clock that is right; the node's own time is taken then.
+            now_secs: i32::try_from(self.now_secs).ok(),
+            keyspace: self.keyspace.clone(),
+            ..ExecuteOptions::default()
+        }
+    }
+
+    /// The body of its record.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        out.u8(VERSION);
+        out.u8(self.form.code());
+        out.u16(self.consistency.0);
+        out.u16(self.serial_consistency.map_or(NO_SERIAL, |level| level.0));
+        out.string16(self.keyspace.as_deref().unwrap_or_default());
+        out.i64(self.timestamp_micros);
+        out.i64(self.now_secs);
+        out.bytes(self.seed.as_bytes());
+        out.uvint(self.statements.len() as u64);
+        for (text, values) in &self.statements {
+            out.bytes32(text.as_bytes());
+            out.uvint(values.len() as u64);
+            for value in values {
+                match value {
+                    Value::Null => out.i32(-1),
+                    Value::Unset => out.i32(UNSET),
+                    Value::Bytes(bytes) => out.bytes32(bytes),
+                }
+            }
+        }
+        out.into_vec()
+    }
+
+    /// Reads a command.
+    ///
+    /// # Errors
+    /// Bytes that `encode` does not write: a newer version did, or they are damaged. The reader must stop.
+    pub fn decode(body: &Bytes) -> Result<Self, CodecError> {
+        let input = &mut Reader::new(body);
+        if input.u8()? != VERSION {
+            return Err(Reader::new(body).error("a command of version 1 (a newer Ilion wrote this)"));
+        }
+        let form = Form::of(input)?;
+        let consistency = Consistency(input.u16()?);
+        let serial_consistency = Some(input.u16()?).filter(|code| *code != NO_SERIAL);
+        let keyspace = Some(input.string16()?.to_owned()).filter(|keyspace| !keyspace.is_empty());
+        let (timestamp_micros, now_secs) = (input.i64()?, input.i64()?);
+        let seed = Uuid::from_bytes(input.uuid_bytes()?);
+        let count = input.uvint_len()?;
+        // A text and its number of values are five bytes at least.
+        let mut statements = Vec::with_capacity(input.capacity_for(count, 5));
+        for _ in 0..count {
+            statements.push(decode_statement(input, body)?);
+        }
+        if form == Form::Statement && statements.len() != 1 {
+            return Err(input.error("one statement"));
+        }
+        if !input.is_empty() {
+            return Err(input.error("the end of the command"));
+        }
+        Ok(Self {
+            form,
+            statements,
+            keyspace,
+            consistency,
+            serial_consistency: serial_consistency.map(Consistency),
+            timestamp_micros,
+            now_secs,
+            seed,
+        })
+    }
+}
+
+fn decode_statement(input: &mut Reader<'_>, body: &Bytes) -> Result<(String, Vec<Value>), CodecError> {
+    let start = input.clone();
+    let text = std::str::from_utf8(input.bytes32()?).map_err(|_| start.error("UTF-8"))?;
+    let count = input.uvint_len()?;
+    let mut values = Vec::with_capacity(input.capacity_for(count, 4));
+    for _ in 0..count {
+        let start = input.clone();
+        let value = match input.i32()? {
+            -1 => Value::Null,
+            UNSET => Value::Unset,
+            len => {
+                let len = usize::try_from(len).map_err(|_| start.error("a length, -1 or -2"))?;
+                Value::Bytes(body.slice_ref(input.take(len)?))
+            }
+        };
+        values.push(value);
+    }
+    Ok((text.to_owned(), values))
+}
+
+impl Form {
+    fn code(self) -> u8 {
+        match self {
+            Self::Statement => 0,
+            Self::Batch(BatchKind::Logged) => 1,
+            Self::Batch(BatchKind::Unlogged) => 2,
+            Self::Batch(BatchKind::Counter) => 3,
+        }
+    }
+
+    fn of(input: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let start = input.clone();
+        Ok(match input.u8()? {
+            0 => Self::Statement,
+            1 => Self::Batch(BatchKind::Logged),
+            2 => Self::Batch(BatchKind::Unlogged),
+            3 => Self::Batch(BatchKind::Counter),
+            _ => return Err(start.error("the form of a command")),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command() -> Command {
+        let value = Value::Bytes(Bytes::from_static(b"v"));
+        let update = "UPDATE t SET v = ? WHERE k = ?".to_owned();
+        Command {
+            form: Form::Batch(BatchKind::Logged),
+            statements: vec![
+                (update, vec![value, Value::Null]),
+                ("DELETE".to_owned(), vec![Value::Unset]),
+            ],
+            keyspace: Some("ks".to_owned()),
+            consistency: Consistency::QUORUM,
+            serial_consistency: Some(Consistency::SERIAL),
+            timestamp_micros: -5,
+            now_secs: 7,
+            seed: Uuid::from_u128(9),
+        }
+    }
+
+    #[test]
+    fn a_command_is_read_back() {
+        let one = Command {
+            form: Form::Statement,
+            statements: vec![("x".to_owned(), vec![])],
+            keyspace: None,
+            serial_consistency: None,
+            ..command()
+        };
+        for command in [command(), one] {
+            assert_eq!(Command::decode(&command.encode().into()), Ok(command));
+        }
+    }
+
+    #[test]
+    fn cut_and_changed_bytes_are_an_error_or_another_command() {
+        let bytes = command().encode();
+        for end in 0..bytes.len() {
+            assert!(Command::decode(&Bytes::copy_from_slice(&bytes[..end])).is_err());
+        }
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << bit;
+                // It neither panics nor takes memory that is not there.
+                assert_ne!(Command::decode(&changed.into()), Ok(command()));
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! A replica: applies the records of a cluster's logs to an engine, each once and in order.
+//!
+//! Not used by a node yet; `ilion-simulation` runs clusters of it.
+//!
+//! [`Replica::apply`] is the main path. It takes the next record of a tablet's log, drops it if it is a repeated one, applies its
+//! mutations or executes its command, and returns the outcome. It depends on nothing but the records before: no clock, no randomness, no
+//! settings. So all replicas of a tablet come to the same, and [`BlockDigest`]s show it.
+//!
+//! What survives a crash: the engine knows for each table up to where it has each tablet on disk, and [`Saved`] has what else
+//! depends on the records (windows of senders, the time of the log). A replica goes on from there, and no record counts twice.
+//!
+//! | module | what lives there |
+//! | --- | --- |
+//! | `replica` | [`Replica`] |
+//! | `place` | storage at a place in a log |
+//! | `saved` | what is saved beside the tables |
+//! | `digest` | [`BlockDigest`]: replicas that differ are noticed |
+
+mod digest;
+mod place;
+mod replica;
+mod saved;
+
+pub use digest::BlockDigest;
+pub use replica::{Applied, NotApplied, Replica, ReplicaOptions};
+pub use saved::SaveError;

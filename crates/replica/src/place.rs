@@ -1,0 +1,321 @@
+//! [`PlaceStore`]: storage as a command sees it that is executed at its place in a log.
+//!
+//! All replicas must come to the same. So the clock is the log's, ids come from the command's seed, counts are those of the cluster, and
+//! only partitions of the tablet exist: another one may be on this node by chance. What the command writes becomes part of the record:
+//! the engine remembers its position.
+
+use std::sync::Arc;
+
+use ilion_cluster::Tablets;
+use ilion_codec::md5;
+use ilion_engine::{CounterCache, Engine, OpenIndex, ReadSurvey, TabletPosition};
+use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
+use ilion_query::{ClusterFacts, EngineStore, LogPosition, PartitionGuard, Store, StoreError};
+use ilion_rows::counter::CounterId;
+use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, VecCursor};
+use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
+use ilion_types::{Partitioner, Token, time_uuid_from_ticks, time_uuid_ticks};
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+/// Where a command is executed, and what it may depend on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub position: TabletPosition,
+    /// The time of the record in its log.
+    pub time_micros: i64,
+    /// Ids are derived from it.
+    pub seed: Uuid,
+    /// How many times and ids were given.
+    given: u32,
+}
+
+impl Place {
+    pub(crate) fn new(position: TabletPosition, time_micros: i64, seed: Uuid) -> Self {
+        Self {
+            position,
+            time_micros,
+            seed,
+            given: 0,
+        }
+    }
+
+    fn next(&mut self) -> u32 {
+        self.given += 1;
+        self.given
+    }
+
+    /// The next time: those of one record ascend.
+    fn micros(&mut self) -> i64 {
+        let given = self.next();
+        self.time_micros.saturating_add(i64::from(given - 1))
+    }
+
+    /// The next version 1 UUID: that of the seed with another number in its last two bytes. They ascend, as elements of a list do that
+    /// are appended together.
+    fn time_uuid(&mut self) -> Uuid {
+        let given = self.next();
+        let (_, low) = self.seed.as_u64_pair();
+        let number = u64::from(given) & 0xffff;
+        time_uuid_from_ticks(time_uuid_ticks(&self.seed), (low & !0xffff) | number)
+    }
+
+    /// The next version 4 UUID.
+    fn random_uuid(&mut self) -> Uuid {
+        let mut source = self.seed.as_bytes().to_vec();
+        source.extend(self.next().to_be_bytes());
+        uuid::Builder::from_random_bytes(md5(&source)).into_uuid()
+    }
+}
+
+/// Storage at a place in a log. One command is executed at a time.
+pub(crate) struct PlaceStore {
+    inner: EngineStore,
+    tablets: Tablets,
+    cluster: Uuid,
+    place: Mutex<Option<Place>>,
+    /// Why the engine refused a write of the command.
+    failure: Mutex<Option<ilion_engine::Error>>,
+}
+
+impl PlaceStore {
+    pub(crate) fn new(engine: Arc<Engine>, cluster: Uuid, tablets: Tablets) -> Self {
+        let facts = ClusterFacts {
+            name: String::new(),
+            snitch: String::new(),
+            ranges: Vec::new(),
+        };
+        Self {
+            inner: EngineStore::new(engine, facts),
+            tablets,
+            cluster,
+            place: Mutex::new(None),
+            failure: Mutex::new(None),
+        }
+    }
+
+    /// Why the engine refused a write since the last call.
+    pub(crate) fn take_failure(&self) -> Option<ilion_engine::Error> {
+        self.failure.lock().take()
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        self.inner.engine()
+    }
+
+    /// Executes a command at this place.
+    pub(crate) fn at<T>(&self, place: Place, execute: impl FnOnce() -> T) -> T {
+        *self.place.lock() = Some(place);
+        let executed = execute();
+        *self.place.lock() = None;
+        executed
+    }
+
+    fn with<T>(&self, use_place: impl FnOnce(&mut Place) -> T) -> Option<T> {
+        self.place.lock().as_mut().map(use_place)
+    }
+
+    fn tablet(&self) -> Option<u32> {
+        self.with(|place| place.position.tablet)
+    }
+
+    /// The tablet that has a partition of any table.
+    pub(crate) fn tablet_of(&self, key: &DecoratedKey) -> Option<u32> {
+        match key.token {
+            Token::Murmur3(token) => Some(self.tablets.of(token)),
+            _ => None,
+        }
+    }
+
+    fn is_here(&self, key: &DecoratedKey) -> bool {
+        self.tablet_of(key) == self.tablet()
+    }
+
+    fn write(&self, mut mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        let Some(position) = self.with(|place| place.position) else {
+            return Err(outside());
+        };
+        mutations.retain(|mutation| self.is_here(&mutation.key));
+        self.engine().apply_at(position, &mutations).map_err(|error| {
+            let message = error.to_string();
+            *self.failure.lock() = Some(error);
+            StoreError::WriteRefused(message)
+        })?;
+        Ok(None)
+    }
+}
+
+/// A command does something that has no place in the log of a tablet.
+fn outside() -> StoreError {
+    StoreError::Internal("a command of a tablet does not do this; this is a bug".to_owned())
+}
+
+impl Store for PlaceStore {
+    fn schema(&self) -> Arc<Schema> {
+        self.inner.schema()
+    }
+
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        self.write(mutations)
+    }
+
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        self.write(mutations)
+    }
+
+    fn read_partition(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>, StoreError> {
+        match self.is_here(key) {
+            true => self.inner.read_partition(table, key, filter),
+            false => Ok(Box::new(VecCursor::new(Vec::new()))),
+        }
+    }
+
+    fn read_range(
+        &self,
+        _table: &Arc<TableSchema>,
+        _range: &KeyRange,
+        _filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>, StoreError> {
+        Err(outside())
+    }
+
+    fn truncate(&self, _table: TableId) -> Result<(), StoreError> {
+        Err(outside())
+    }
+
+    fn is_clearable(&self, _table: TableId) -> bool {
+        false
+    }
+
+    fn is_settable(&self, _table: TableId) -> bool {
+        false
+    }
+
+    fn set_virtual(&self, _mutation: &Mutation) -> Result<(), StoreError> {
+        Err(outside())
+    }
+
+    fn alter_schema(&self, _change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
+        Err(outside())
+    }
+
+    fn lock_partitions(&self, _partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_> {
+        // Records of a tablet are applied one at a time.
+        Box::new(())
+    }
+
+    fn partitioner(&self) -> Partitioner {
+        self.inner.partitioner()
+    }
+
+    fn now_micros(&self) -> i64 {
+        self.with(|place| place.time_micros).unwrap_or(0)
+    }
+
+    fn unique_micros(&self) -> i64 {
+        self.with(Place::micros).unwrap_or(0)
+    }
+
+    fn monotonic_nanos(&self) -> u64 {
+        0
+    }
+
+    fn time_uuid(&self) -> Uuid {
+        self.with(Place::time_uuid).unwrap_or_default()
+    }
+
+    fn random_uuid(&self) -> Uuid {
+        self.with(Place::random_uuid).unwrap_or_default()
+    }
+
+    /// All replicas count alike, so they count as one.
+    fn counter_id(&self) -> CounterId {
+        self.cluster.into_bytes()
+    }
+
+    fn counter_cache(&self) -> Option<&CounterCache> {
+        None
+    }
+
+    fn survey_partition(
+        &self,
+        _table: &Arc<TableSchema>,
+        _key: &DecoratedKey,
+        _filter: &ClusteringFilter,
+    ) -> Option<ReadSurvey> {
+        None
+    }
+
+    fn survey_range(&self, _table: &Arc<TableSchema>, _range: &KeyRange) -> Option<ReadSurvey> {
+        None
+    }
+
+    fn cluster(&self) -> ClusterFacts {
+        self.inner.cluster()
+    }
+
+    fn index_classes(&self) -> IndexClasses {
+        self.inner.index_classes()
+    }
+
+    fn indexes_of(&self, table: TableId) -> Vec<OpenIndex> {
+        self.inner.indexes_of(table)
+    }
+
+    fn index_search(
+        &self,
+        _table: &Arc<TableSchema>,
+        _index: &str,
+        _predicate: &Predicate,
+    ) -> Result<Box<dyn Candidates>, StoreError> {
+        Err(outside())
+    }
+
+    fn index_estimate(
+        &self,
+        _table: &Arc<TableSchema>,
+        _index: &str,
+        _predicate: &Predicate,
+    ) -> Result<Estimate, StoreError> {
+        Err(outside())
+    }
+
+    fn index_nearest(
+        &self,
+        _table: &Arc<TableSchema>,
+        _index: &str,
+        _vector: &[f32],
+    ) -> Result<Box<dyn Ranked>, StoreError> {
+        Err(outside())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_of_a_command_differ_ascend_and_are_the_same_on_every_replica() {
+        let position = TabletPosition { tablet: 1, offset: 2 };
+        let seed = time_uuid_from_ticks(1 << 50, 0x8000_1234_5678_9abc);
+        let ids = || {
+            let mut place = Place::new(position, 7, seed);
+            let times: Vec<Uuid> = (0..300).map(|_| place.time_uuid()).collect();
+            let random: Vec<Uuid> = (0..300).map(|_| place.random_uuid()).collect();
+            (times, random)
+        };
+        let (times, random) = ids();
+        assert_eq!(ids(), (times.clone(), random.clone()));
+        assert!(times.is_sorted() && times.iter().all(|id| id.get_version_num() == 1));
+        assert!(random.iter().all(|id| id.get_version_num() == 4));
+        let all: BTreeSet<&Uuid> = times.iter().chain(&random).collect();
+        assert_eq!(all.len(), 600);
+    }
+}

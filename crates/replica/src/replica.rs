@@ -1,0 +1,391 @@
+//! [`Replica`]: applies records, and saves how far it is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ilion_cluster::{Admission, Tablets, Windows};
+use ilion_commitlog::{Kind, Record};
+use ilion_engine::{Engine, TabletPosition};
+use ilion_query::{
+    BatchStatement, ClientState, Command, Error, Executed, Form, Guardrails, QueryOptions, QueryProcessor,
+    Values,
+};
+use ilion_rows::{Decoded, Mutation, MutationReader};
+use ilion_schema::{TableId, TableSchema};
+use uuid::Uuid;
+
+use crate::BlockDigest;
+use crate::digest::Rolling;
+use crate::place::{Place, PlaceStore};
+use crate::saved::{self, SaveError, Saved, SavedTablet};
+
+/// What a replica must know of its cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplicaOptions {
+    /// Identifies the cluster.
+    pub cluster: Uuid,
+    /// How its ring is cut.
+    pub tablets: Tablets,
+}
+
+/// What became of a record.
+#[derive(Debug)]
+pub enum Applied {
+    /// It was applied.
+    Done,
+    /// Its command was executed, with this outcome: an answer, or the error of its client.
+    Executed(Result<Executed, Error>),
+    /// Its command was executed before a crash. The outcome is not known any more.
+    Forgotten,
+    /// It had been applied at another place: a sender sent it again.
+    Repeated,
+}
+
+/// Why a record is not applied. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotApplied {
+    /// Try again later.
+    #[error("{0}")]
+    Later(String),
+    /// The record was made with a schema that this replica has not adopted yet.
+    #[error("the record needs the schema of epoch {0}")]
+    Schema(u64),
+    /// This replica stops following the tablet: it cannot apply the record, and must not pass over it.
+    #[error("{0}")]
+    Halted(String),
+}
+
+/// A replica of some tablets of a cluster.
+pub struct Replica {
+    store: Arc<PlaceStore>,
+    processor: QueryProcessor,
+    tablets: BTreeMap<u32, Tablet>,
+    /// The schema that the engine has.
+    schema_epoch: u64,
+    /// Taken, and not written yet, since tables do not have all of it on disk.
+    taken: Option<Saved>,
+    /// Up to where each tablet is saved.
+    saved_ends: BTreeMap<u32, u64>,
+}
+
+/// One tablet that it follows.
+#[derive(Default)]
+struct Tablet {
+    time_micros: i64,
+    schema_epoch: u64,
+    windows: Windows,
+    digest: Rolling,
+    halted: Option<String>,
+}
+
+impl Replica {
+    /// Goes on from what was saved.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn open(engine: Arc<Engine>, options: ReplicaOptions) -> Result<Self, SaveError> {
+        let saved = saved::read(&**engine.env(), engine.data_dir())?;
+        let store = Arc::new(PlaceStore::new(engine, options.cluster, options.tablets));
+        // Limits are for clients, whom the coordinator knows. What replicas decide must not depend on settings.
+        let options = QueryOptions {
+            guardrails: Guardrails::default(),
+            batch_size_warn_bytes: 0,
+            batch_size_fail_bytes: 0,
+            ..QueryOptions::default()
+        };
+        let mut replica = Self {
+            processor: QueryProcessor::new(store.clone(), options),
+            store,
+            tablets: BTreeMap::new(),
+            schema_epoch: 0,
+            taken: None,
+            saved_ends: BTreeMap::new(),
+        };
+        for (number, saved) in saved {
+            replica.resume(number, saved);
+        }
+        Ok(replica)
+    }
+
+    fn resume(&mut self, number: u32, saved: SavedTablet) {
+        self.engine().resume_tablet(number, saved.end);
+        self.saved_ends.insert(number, saved.end);
+        let tablet = Tablet {
+            time_micros: saved.time_micros,
+            schema_epoch: saved.schema_epoch,
+            windows: saved.windows,
+            digest: Rolling::from(saved.end),
+            halted: None,
+        };
+        self.tablets.insert(number, tablet);
+    }
+
+    /// Its engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        self.store.engine()
+    }
+
+    /// The offset from which on it wants records of a tablet.
+    pub fn end(&self, tablet: u32) -> u64 {
+        self.engine().tablet_end(tablet)
+    }
+
+    /// Why it does not follow a tablet any more.
+    pub fn halted(&self, tablet: u32) -> Option<&str> {
+        self.tablets.get(&tablet)?.halted.as_deref()
+    }
+
+    /// The digest of the last block of a tablet; `None` if it did not execute all of it.
+    pub fn digest(&self, tablet: u32) -> Option<BlockDigest> {
+        self.tablets.get(&tablet)?.digest.last()
+    }
+
+    /// The engine has the schema of this epoch now. Requires: the schema before it is not needed any more, so everything applied
+    /// with it is saved ([`Self::save`]), and the next record of each tablet is of this epoch.
+    pub fn adopted(&mut self, schema_epoch: u64) {
+        self.schema_epoch = schema_epoch;
+    }
+
+    /// Applies the next record of a tablet. `time_micros` is the log's.
+    ///
+    /// # Errors
+    /// [`NotApplied`]: the same record must come again.
+    pub fn apply(
+        &mut self,
+        position: TabletPosition,
+        time_micros: i64,
+        record: &Record,
+    ) -> Result<Applied, NotApplied> {
+        let tablet = self.tablets.entry(position.tablet).or_default();
+        if let Some(reason) = &tablet.halted {
+            return Err(NotApplied::Halted(reason.clone()));
+        }
+        if record.schema_epoch > self.schema_epoch {
+            return Err(NotApplied::Schema(record.schema_epoch));
+        }
+        let admission = tablet.windows.judge(record.origin);
+        let time_micros = time_micros.max(tablet.time_micros);
+        tablet.digest.go_to(position.offset);
+        let is_old = record.schema_epoch < tablet.schema_epoch;
+        let applied = match admission {
+            Admission::New => self.apply_new(position, time_micros, record, is_old),
+            Admission::Repeated | Admission::Settled => self.write(position, &[]).map(|()| Applied::Repeated),
+        };
+        let tablet = self.tablets.entry(position.tablet).or_default();
+        match &applied {
+            Ok(applied) => {
+                match applied {
+                    Applied::Executed(outcome) => tablet.digest.add(position.offset, Some(outcome)),
+                    Applied::Forgotten => tablet.digest.add(position.offset, None),
+                    Applied::Done | Applied::Repeated => {}
+                }
+                tablet.windows.admit(record.origin);
+                tablet.time_micros = time_micros;
+                tablet.schema_epoch = tablet.schema_epoch.max(record.schema_epoch);
+            }
+            Err(NotApplied::Halted(reason)) => {
+                let TabletPosition {
+                    tablet: number,
+                    offset,
+                } = position;
+                tracing::error!(tablet = number, offset, %reason, "a tablet is not followed any more");
+                tablet.halted = Some(reason.clone());
+            }
+            Err(NotApplied::Later(_) | NotApplied::Schema(_)) => {}
+        }
+        applied
+    }
+
+    fn apply_new(
+        &self,
+        position: TabletPosition,
+        time_micros: i64,
+        record: &Record,
+        is_old: bool,
+    ) -> Result<Applied, NotApplied> {
+        match record.kind {
+            Kind::Noop => self.write(position, &[]).map(|()| Applied::Done),
+            Kind::Mutation | Kind::Batch => {
+                let mutations = self.mutations(position, record)?;
+                self.write(position, &mutations).map(|()| Applied::Done)
+            }
+            Kind::Cas | Kind::Counter if is_old => {
+                self.write(position, &[])?;
+                let message = "The schema has changed meanwhile; nothing was written, try again";
+                Ok(Applied::Executed(Err(Error::Overloaded(message.to_owned()))))
+            }
+            Kind::Cas | Kind::Counter => self.execute(position, time_micros, record),
+            Kind::Truncate | Kind::Schema => Err(NotApplied::Halted(format!(
+                "the record at {} has a command that does not belong into the log of a tablet; a newer Ilion may have \
+                 written it: upgrade this node",
+                position.offset
+            ))),
+        }
+    }
+
+    /// The mutations of a record, without those of tables that do not exist any more.
+    fn mutations(&self, position: TabletPosition, record: &Record) -> Result<Vec<Mutation>, NotApplied> {
+        let schema = self.engine().schema();
+        let resolve = |id: TableId| -> Option<Arc<TableSchema>> { schema.table_by_id(id).cloned() };
+        let mut reader = MutationReader::new(record.body.clone());
+        let mut mutations = Vec::new();
+        loop {
+            match reader.next_mutation(&resolve) {
+                Ok(None) => return Ok(mutations),
+                Ok(Some(Decoded::NoSuchTable(_))) => {}
+                Ok(Some(Decoded::Mutation(mutation))) => {
+                    if self.store.tablet_of(&mutation.key) != Some(position.tablet) {
+                        return Err(NotApplied::Halted(format!(
+                            "the record at {} changes a partition of another tablet: the log is not that of this tablet, \
+                             or the record is damaged",
+                            position.offset
+                        )));
+                    }
+                    mutations.push(mutation);
+                }
+                Err(error) => return Err(undecodable(position, &error)),
+            }
+        }
+    }
+
+    fn execute(
+        &self,
+        position: TabletPosition,
+        time_micros: i64,
+        record: &Record,
+    ) -> Result<Applied, NotApplied> {
+        let command = Command::decode(&record.body).map_err(|error| undecodable(position, &error))?;
+        let tables = self.tables_of(&command);
+        let on_disk = tables
+            .iter()
+            .filter(|table| self.engine().has_on_disk(**table, position))
+            .count();
+        if on_disk > 0 && on_disk == tables.len() {
+            // What the tables hold now is from later, so the outcome cannot be found again.
+            self.write(position, &[])?;
+            return Ok(Applied::Forgotten);
+        }
+        let place = Place::new(position, time_micros, command.seed);
+        let outcome = self.store.at(place, || self.run(&command));
+        if let Some(failure) = self.store.take_failure() {
+            return Err(refusal(failure));
+        }
+        if let Err(error) = &outcome
+            && !is_of_client(error)
+        {
+            return Err(NotApplied::Later(error.to_string()));
+        }
+        // A command that writes nothing leaves the end of the tablet where it was.
+        self.write(position, &[])?;
+        match on_disk {
+            0 => Ok(Applied::Executed(outcome)),
+            _ => Ok(Applied::Forgotten),
+        }
+    }
+
+    fn tables_of(&self, command: &Command) -> Vec<TableId> {
+        let keyspace = command.keyspace.as_deref();
+        let tables = command
+            .statements
+            .iter()
+            .filter_map(|(text, _)| self.processor.tables_of(text, keyspace).ok());
+        let mut tables: Vec<TableId> = tables.flatten().collect();
+        tables.sort();
+        tables.dedup();
+        tables
+    }
+
+    fn run(&self, command: &Command) -> Result<Executed, Error> {
+        let mut client = ClientState::default();
+        let options = command.options();
+        match (command.form, command.statements.as_slice()) {
+            (Form::Statement, [(text, _)]) => self.processor.query(&mut client, text, &options),
+            (Form::Statement, _) => Err(Error::Invalid(
+                "A command of one statement has several".to_owned(),
+            )),
+            (Form::Batch(kind), statements) => {
+                let statements = statements
+                    .iter()
+                    .map(|(text, values)| {
+                        let values = Values::Positional(values.clone());
+                        (BatchStatement::Text(text.clone()), values)
+                    })
+                    .collect();
+                self.processor.batch(&mut client, kind, statements, &options)
+            }
+        }
+    }
+
+    fn write(&self, position: TabletPosition, mutations: &[Mutation]) -> Result<(), NotApplied> {
+        self.engine().apply_at(position, mutations).map_err(refusal)
+    }
+
+    /// Takes what there is to be saved now, and has the tables write what they need for it. [`Self::save`] goes on with it.
+    pub fn take(&mut self) {
+        let tablets = self.tablets.iter().map(|(number, tablet)| {
+            let saved = SavedTablet {
+                end: self.engine().tablet_end(*number),
+                time_micros: tablet.time_micros,
+                schema_epoch: tablet.schema_epoch,
+                windows: tablet.windows.clone(),
+            };
+            (*number, saved)
+        });
+        let taken: Saved = tablets.collect();
+        for (number, saved) in &taken {
+            self.engine().flush_tablet_below(*number, saved.end);
+        }
+        self.taken = Some(taken);
+    }
+
+    /// Saves what was taken, if the tables have all of it on disk; true once it is saved.
+    ///
+    /// # Errors
+    /// The file cannot be written. It can be tried again.
+    pub fn save(&mut self) -> Result<bool, SaveError> {
+        let engine = self.store.engine();
+        let Some(taken) = &self.taken else {
+            return Ok(true);
+        };
+        let is_needed = |(number, saved): (&u32, &SavedTablet)| engine.tablet_needed(*number) < saved.end;
+        if taken.iter().any(is_needed) {
+            return Ok(false);
+        }
+        saved::write(&**engine.env(), engine.data_dir(), taken)?;
+        self.saved_ends = taken.iter().map(|(number, saved)| (*number, saved.end)).collect();
+        self.taken = None;
+        Ok(true)
+    }
+
+    /// Up to where a tablet is saved, exclusive: records below are not needed again.
+    pub fn saved_end(&self, tablet: u32) -> u64 {
+        self.saved_ends.get(&tablet).copied().unwrap_or(0)
+    }
+}
+
+/// Whether an error is one of the command, the same on all replicas, and not one of this node.
+fn is_of_client(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Invalid(_)
+            | Error::Syntax(_)
+            | Error::Config(_)
+            | Error::Unauthorized(_)
+            | Error::AlreadyExists { .. }
+            | Error::FunctionFailure { .. }
+    )
+}
+
+fn undecodable(position: TabletPosition, error: &ilion_codec::Error) -> NotApplied {
+    NotApplied::Halted(format!(
+        "the record at {} does not decode ({error}): it is damaged, or a newer Ilion has written it: upgrade this node",
+        position.offset
+    ))
+}
+
+fn refusal(error: ilion_engine::Error) -> NotApplied {
+    match error {
+        ilion_engine::Error::Refused(reason) => NotApplied::Halted(reason),
+        other => NotApplied::Later(other.to_string()),
+    }
+}

@@ -1,0 +1,171 @@
+//! [`Saved`]: what depends on the records beside the tables, in the file `ilion.tablets` of the data directory.
+//!
+//! It is taken at one moment, and written when all tables have what was applied before that moment on disk. So after a crash, a replica
+//! that goes on from there reads every record that some table lacks, and the engine passes over those that a table has.
+//!
+//! ```text
+//! file := version: u8, count: vint, tablets, crc: u32 (of all before it)                                    (big-endian)
+//! tablet := number: u32, end: u64, time: i64 (micros), schema epoch: u64, windows               (ascending by number)
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ilion_cluster::Windows;
+use ilion_codec::{Error as CodecError, Reader, Writer, crc32};
+use ilion_env::Env;
+
+const FILE: &str = "ilion.tablets";
+const VERSION: u8 = 1;
+const CRC_BYTES: usize = 4;
+/// Far above what 4,096 tablets and hundreds of senders take.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+/// A number, an end, a time, an epoch, and no windows.
+const TABLET_BYTES_MIN: usize = 4 + 8 + 8 + 8 + 1;
+
+/// What is saved of a tablet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SavedTablet {
+    /// The offset above the last record.
+    pub end: u64,
+    /// The time of the log: never less than that of a record before.
+    pub time_micros: i64,
+    /// The newest schema that a record was made with.
+    pub schema_epoch: u64,
+    /// Which records were applied.
+    pub windows: Windows,
+}
+
+/// All tablets at one moment.
+pub(crate) type Saved = BTreeMap<u32, SavedTablet>;
+
+/// Why the file cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    /// The file system refused.
+    #[error(transparent)]
+    Env(#[from] ilion_env::Error),
+    /// The bytes are not those of such a file.
+    #[error(
+        "{} is damaged ({cause}): this node cannot know what it has applied; remove its data directory, and it copies its \
+         data from other replicas",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        cause: CodecError,
+    },
+}
+
+pub(crate) fn read(env: &dyn Env, data_dir: &Path) -> Result<Saved, SaveError> {
+    let path = data_dir.join(FILE);
+    if !env.exists(&path) {
+        return Ok(Saved::new());
+    }
+    let bytes = env.read_all(&path, FILE_BYTES_MAX)?;
+    decode(&bytes).map_err(|cause| SaveError::Damaged { path, cause })
+}
+
+pub(crate) fn write(env: &dyn Env, data_dir: &Path, saved: &Saved) -> Result<(), SaveError> {
+    Ok(env.write_atomically(&data_dir.join(FILE), &encode(saved))?)
+}
+
+fn encode(saved: &Saved) -> Vec<u8> {
+    let mut out = Writer::new();
+    out.u8(VERSION);
+    out.uvint(saved.len() as u64);
+    for (number, tablet) in saved {
+        out.u32(*number);
+        out.u64(tablet.end);
+        out.i64(tablet.time_micros);
+        out.u64(tablet.schema_epoch);
+        tablet.windows.encode(&mut out);
+    }
+    let crc = crc32(out.as_slice());
+    out.u32(crc);
+    out.into_vec()
+}
+
+fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
+    let whole = Reader::new(bytes);
+    let (content, crc) = bytes
+        .split_last_chunk::<CRC_BYTES>()
+        .ok_or_else(|| whole.error("a file with a checksum"))?;
+    if crc32(content) != u32::from_be_bytes(*crc) {
+        return Err(whole.error("a file that its checksum fits"));
+    }
+    let input = &mut Reader::new(content);
+    if input.u8()? != VERSION {
+        return Err(whole.error("version 1 (a newer Ilion wrote this)"));
+    }
+    let count = input.uvint_len()?;
+    if count > input.remaining() / TABLET_BYTES_MIN {
+        return Err(input.error("tablets that the file has room for"));
+    }
+    let mut saved = Saved::new();
+    for _ in 0..count {
+        let start = input.clone();
+        let number = input.u32()?;
+        let tablet = SavedTablet {
+            end: input.u64()?,
+            time_micros: input.i64()?,
+            schema_epoch: input.u64()?,
+            windows: Windows::decode(input)?,
+        };
+        if saved.last_key_value().is_some_and(|(last, _)| *last >= number) {
+            return Err(start.error("ascending tablets"));
+        }
+        saved.insert(number, tablet);
+    }
+    match input.is_empty() {
+        true => Ok(saved),
+        false => Err(input.error("the end of the file")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_commitlog::Origin;
+
+    use super::*;
+
+    fn saved() -> Saved {
+        let mut windows = Windows::default();
+        for seq in 1..5 {
+            windows.admit(Origin {
+                node: 1,
+                incarnation: 2,
+                seq,
+            });
+        }
+        let tablet = SavedTablet {
+            end: 1 << 40,
+            time_micros: -1,
+            schema_epoch: 3,
+            windows,
+        };
+        Saved::from([(0, SavedTablet::default()), (7, tablet)])
+    }
+
+    #[test]
+    fn what_is_saved_is_read_back() {
+        for saved in [Saved::new(), saved()] {
+            assert_eq!(decode(&encode(&saved)), Ok(saved));
+        }
+    }
+
+    #[test]
+    fn cut_and_changed_files_are_refused() {
+        let bytes = encode(&saved());
+        for end in 0..bytes.len() {
+            assert!(decode(&bytes[..end]).is_err());
+        }
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 4;
+            assert!(decode(&changed).is_err(), "{at}");
+        }
+    }
+}
