@@ -3,11 +3,11 @@
 //! On a single node such statements (conditions, counters, positions in lists) are executed under the lock of their partitions, and the
 //! log gets what they decided. In a cluster no node has such a lock. There the log gets the statement with its values, each replica
 //! executes it where it is in the log, and all come to the same. For that, a command has everything else that an execution depends on:
-//! its timestamp, its clock for times to live, and a seed for ids.
+//! its timestamp, and a seed for ids. Its clock is the time of the log, unless the client gave one.
 //!
 //! ```text
 //! command := version: u8, form: u8 (0: one statement, 1 to 3: a batch of the protocol), consistency: u16, serial: u16 (0xffff: not given),
-//!            keyspace: [u16] (empty: none), timestamp: i64 (micros), now: i64 (secs), seed: [16 bytes],
+//!            keyspace: [u16] (empty: none), timestamp: i64 (micros), now: i64 (secs; the least: not given), seed: [16 bytes],
 //!            count: vint, statements                                                           (big-endian)
 //! statement := text: [i32], count: vint, values
 //! value := length: i32 (-1: null, -2: unset), bytes
@@ -39,8 +39,8 @@ pub struct Command {
     pub serial_consistency: Option<Consistency>,
     /// The timestamp of writes without one of their own. Those with a condition have the time of the log.
     pub timestamp_micros: i64,
-    /// The time that times to live begin at.
-    pub now_secs: i64,
+    /// The time that the client gave for times to live. `None`: they follow the time of the log.
+    pub now_secs: Option<i32>,
     /// A new version 1 UUID: ids that the statement makes are derived from it.
     pub seed: Uuid,
 }
@@ -89,8 +89,7 @@ impl Command {
             consistency: self.consistency,
             serial_consistency: self.serial_consistency,
             timestamp_micros: Some(self.timestamp_micros),
-            // Later times than an `i32` has do not come from a clock that is right; the node's own time is taken then.
-            now_secs: i32::try_from(self.now_secs).ok(),
+            now_secs: self.now_secs,
             keyspace: self.keyspace.clone(),
             ..ExecuteOptions::default()
         }
@@ -105,7 +104,7 @@ impl Command {
         out.u16(self.serial_consistency.map_or(NO_SERIAL, |level| level.0));
         out.string16(self.keyspace.as_deref().unwrap_or_default());
         out.i64(self.timestamp_micros);
-        out.i64(self.now_secs);
+        out.i64(self.now_secs.map_or(i64::MIN, i64::from));
         out.bytes(self.seed.as_bytes());
         out.uvint(self.statements.len() as u64);
         for (text, values) in &self.statements {
@@ -135,7 +134,12 @@ impl Command {
         let consistency = Consistency(input.u16()?);
         let serial_consistency = Some(input.u16()?).filter(|code| *code != NO_SERIAL);
         let keyspace = Some(input.string16()?.to_owned()).filter(|keyspace| !keyspace.is_empty());
-        let (timestamp_micros, now_secs) = (input.i64()?, input.i64()?);
+        let timestamp_micros = input.i64()?;
+        let start = input.clone();
+        let now_secs = match input.i64()? {
+            i64::MIN => None,
+            secs => Some(i32::try_from(secs).map_err(|_| start.error("a time of 32 bits"))?),
+        };
         let seed = Uuid::from_bytes(input.uuid_bytes()?);
         let count = input.uvint_len()?;
         // A text and its number of values are five bytes at least.
@@ -221,7 +225,7 @@ mod tests {
             consistency: Consistency::QUORUM,
             serial_consistency: Some(Consistency::SERIAL),
             timestamp_micros: -5,
-            now_secs: 7,
+            now_secs: Some(-7),
             seed: Uuid::from_u128(9),
         }
     }
@@ -233,6 +237,7 @@ mod tests {
             statements: vec![("x".to_owned(), vec![])],
             keyspace: None,
             serial_consistency: None,
+            now_secs: None,
             ..command()
         };
         for command in [command(), one] {

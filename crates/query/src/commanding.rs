@@ -78,7 +78,7 @@ pub(crate) fn send(
         consistency: execution.options.consistency,
         serial_consistency: execution.options.serial_consistency,
         timestamp_micros: execution.timestamp_micros(),
-        now_secs: execution.now_secs,
+        now_secs: execution.options.now_secs,
         seed: execution.store.time_uuid(),
     };
     commands.execute(&command, reason, &partitions)

@@ -1,17 +1,20 @@
 //! Several nodes over a simulated log in one process, with faults that a seed chooses. For tests only.
 //!
 //! One seed decides a whole run: the next step is always chosen by the scheduler, and nothing has a thread or a clock of its own. A run
-//! that breaks a law is repeated by its seed. [`run`] is the main path: clients ask three nodes, steps deliver, apply, flush, crash and
-//! trim in any order, and then the laws of `histories` are checked.
+//! that breaks a law is repeated by its seed. Clients ask three nodes, steps deliver, apply, flush, crash and trim in any order, and then
+//! the laws of `histories` are checked.
 //!
-//! The engine is a map today ([`ToyEngine`]). [`Engine`] is where the real one comes in; nodes, log, faults and laws stay.
+//! There are two kinds of nodes. [`run_cql`] has real ones: engines, replicas and CQL, on disks in memory. [`run`] has toys ([`Node`] with
+//! a [`ToyEngine`]), which are fast, and have defects built in, to see that the laws notice them.
 //!
 //! | module | what lives there |
 //! | --- | --- |
 //! | `log` | [`SimLog`]: a shared log that loses answers, repeats records, has an isolated leader, and is trimmed |
-//! | `engine` | [`Engine`], [`Command`]: what a replica keeps, and what it applies |
-//! | `node` | [`Node`]: coordinator and replica, step by step; [`Mutant`]: defects to see that laws notice them |
-//! | `world` | [`run`]: one run of a seed |
+//! | `member` | [`Member`]: a node, as the scheduler sees it |
+//! | `cql` | [`Machine`]: a real node |
+//! | `engine` | [`Engine`], [`Command`]: what a toy keeps, and what it applies |
+//! | `node` | [`Node`]: a toy, step by step; [`Mutant`]: its defects |
+//! | `world` | [`run`], [`run_cql`]: one run of a seed |
 //!
 //! # What `commitlog::Log` lacks for a log elsewhere
 //!
@@ -21,12 +24,16 @@
 //! `on_grown(position, callback)` beside it, called when there is a record above the position. Positions for each tablet need
 //! nothing: a tablet has a `Log` of its own. A barrier is an appended `Noop`; `Log::barrier` of a shared log must do the same.
 
+mod cql;
 mod engine;
 mod log;
+mod member;
 mod node;
 mod world;
 
+pub use cql::Machine;
 pub use engine::{Command, Engine, ToyEngine};
 pub use log::{Answer, Deleted, LogFaults, Side, SimLog, Ticket};
-pub use node::{Mutant, Node, Reply, Request};
-pub use world::{Ran, run};
+pub use member::{Member, Reply, Request, Tailed};
+pub use node::{Mutant, Node};
+pub use world::{Ran, run, run_cql};

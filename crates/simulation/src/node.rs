@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 use ilion_cluster::{Admission, Windows};
 use ilion_codec::{Reader, Writer};
 use ilion_commitlog::{Envelope, Origin, Position};
-use ilion_histories::Value;
+use ilion_env::Seeded;
+use ilion_histories::{Value, Violation};
 
 use crate::engine::{Command, Engine};
 use crate::log::{Answer, Side, SimLog, Ticket};
+use crate::member::{Member, Reply, Request, Tailed};
 
 /// A defect that is built in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,30 +50,6 @@ pub enum Mutant {
     OutcomeOfAnotherPlace,
 }
 
-/// What a client gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// It happened. A compare-and-set that did not set has what it found.
-    Done(Option<Value>),
-    /// The value of a register.
-    Register(Value),
-    /// The value of a counter.
-    Counter(i64),
-    /// No answer came.
-    Unknown,
-}
-
-/// What a client asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// Change something.
-    Change(Command),
-    /// Read a register at QUORUM.
-    Register(u64),
-    /// Read a counter at QUORUM.
-    Counter(u64),
-}
-
 struct Pending {
     request: Request,
     command: Command,
@@ -95,8 +73,7 @@ pub struct Node<E> {
     number: u32,
     incarnation: u32,
     next_seq: u64,
-    /// Which leader it talks to.
-    pub side: Side,
+    side: Side,
     mutant: Option<Mutant>,
     engine: E,
     position: Position,
@@ -131,7 +108,7 @@ impl<E: Engine + Default> Node<E> {
     }
 
     /// Takes a request of a client, which `client` identifies.
-    pub fn begin(&mut self, client: u64, request: Request, log: &mut SimLog) -> Option<Reply> {
+    fn begin_one(&mut self, client: u64, request: Request, log: &mut SimLog) -> Option<Reply> {
         let mut command = match request {
             Request::Change(command) => command,
             Request::Register(_) | Request::Counter(_) => Command::Barrier,
@@ -198,7 +175,7 @@ impl<E: Engine + Default> Node<E> {
     }
 
     /// Looks after a request. `None`: there is no answer yet.
-    pub fn poll(&mut self, client: u64, log: &mut SimLog) -> Option<Reply> {
+    fn poll_one(&mut self, client: u64, log: &mut SimLog) -> Option<Reply> {
         let mut pending = self.pending.remove(&client)?;
         if pending.awaited.is_none() {
             match log.take_answer(pending.ticket) {
@@ -257,7 +234,7 @@ impl<E: Engine + Default> Node<E> {
     }
 
     /// Applies the next record. `Err`: it is deleted, and the node needs a copy of another one.
-    pub fn tail(&mut self, log: &SimLog) -> Result<bool, crate::log::Deleted> {
+    fn tail_one(&mut self, log: &SimLog) -> Result<bool, crate::log::Deleted> {
         let next = match log.next_above(self.position, self.side) {
             Err(deleted) if self.is(Mutant::GapPassedOver) => {
                 self.position = Position::new(deleted.first.segment.0 - 1, 0);
@@ -295,7 +272,7 @@ impl<E: Engine + Default> Node<E> {
     }
 
     /// Flushes: data, position and windows become durable together.
-    pub fn flush(&mut self) {
+    fn flush(&mut self) {
         let is_early = self.is(Mutant::PositionSavedEarly);
         let is_late = self.is(Mutant::PositionSavedLate);
         if !is_early {
@@ -310,7 +287,7 @@ impl<E: Engine + Default> Node<E> {
     }
 
     /// Loses what is not flushed, and starts again. The clients that wait get no answer.
-    pub fn crash(&mut self) -> Vec<u64> {
+    fn lose(&mut self) -> Vec<u64> {
         self.restore(self.saved.clone());
         if !self.is(Mutant::SameIncarnation) {
             self.incarnation += 1;
@@ -326,37 +303,60 @@ impl<E: Engine + Default> Node<E> {
         self.outcomes.clear();
         self.saved = saved;
     }
+}
 
-    /// The flushed data, for another replica.
-    pub fn saved_copy(&self) -> Saved<E> {
-        self.saved.clone()
+impl<E: Engine + Default> Member for Node<E> {
+    const CAN_COPY: bool = true;
+
+    fn begin(&mut self, client: u64, request: Request, logs: &mut [SimLog]) -> Option<Reply> {
+        self.begin_one(client, request, logs.first_mut()?)
     }
 
-    /// Takes the flushed data of another replica, with its position and windows. Outcomes of this process's own commands stay known.
-    pub fn restore_from(&mut self, copied: Saved<E>) {
-        let outcomes = std::mem::take(&mut self.outcomes);
-        self.restore(copied);
-        self.outcomes = outcomes;
+    fn poll(&mut self, client: u64, logs: &mut [SimLog]) -> Option<Reply> {
+        self.poll_one(client, logs.first_mut()?)
     }
 
-    /// Up to where it has applied.
-    pub fn position(&self) -> Position {
-        self.position
+    fn waiting(&self) -> Vec<u64> {
+        self.pending.keys().copied().collect()
     }
 
-    /// Up to where its data is flushed.
-    pub fn flushed(&self) -> Position {
+    fn tail(&mut self, _tablet: usize, log: &SimLog) -> Result<Tailed, Violation> {
+        Ok(match self.tail_one(log) {
+            Ok(true) => Tailed::Applied(self.position, self.engine.digest()),
+            Ok(false) => Tailed::Nothing,
+            Err(deleted) => Tailed::Deleted(deleted),
+        })
+    }
+
+    fn save_step(&mut self, _random: &mut Seeded) {
+        self.flush();
+    }
+
+    fn crash(&mut self, _random: &mut Seeded) -> Vec<u64> {
+        self.lose()
+    }
+
+    fn saved(&self, _tablet: usize) -> Position {
         self.saved.position
     }
 
-    /// Its data.
-    pub fn engine(&self) -> &E {
-        &self.engine
+    /// Outcomes of this process's own commands stay known.
+    fn copy_from(&mut self, other: &Self) {
+        let outcomes = std::mem::take(&mut self.outcomes);
+        self.restore(other.saved.clone());
+        self.outcomes = outcomes;
     }
 
-    /// The clients that wait.
-    pub fn waiting(&self) -> impl Iterator<Item = u64> {
-        self.pending.keys().copied()
+    fn talk_to(&mut self, side: Side) {
+        self.side = side;
+    }
+
+    fn register(&self, key: u64) -> Value {
+        self.engine.register(key)
+    }
+
+    fn counter(&self, key: u64) -> i64 {
+        self.engine.counter(key)
     }
 }
 

@@ -1,4 +1,6 @@
-//! [`run`]: one run of a seed. Clients, nodes and the log take steps in an order that the seed chooses; then the laws are checked.
+//! One run of a seed. Clients, nodes and logs take steps in an order that the seed chooses; then the laws are checked.
+//!
+//! [`run`] runs toy replicas of one tablet, [`run_cql`] real engines and real CQL with several tablets.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +11,22 @@ use ilion_histories::{
     check_counter, check_fresh, check_monotonic, check_registers,
 };
 
-use crate::engine::{Command, Engine, ToyEngine};
+use crate::cql::Machine;
+use crate::engine::{Command, ToyEngine};
 use crate::log::{LogFaults, Side, SimLog};
-use crate::node::{Mutant, Node, Reply, Request};
+use crate::member::{Member, Reply, Request, Tailed};
+use crate::node::{Mutant, Node};
 
 const NODES: u64 = 3;
 const CLIENTS: u64 = 4;
 const STEPS: u64 = 1500;
+/// Tablets of a run with real engines.
+const TABLETS: u32 = 4;
 /// Registers that are checked for linearizability.
-const REGISTERS: u64 = 2;
-const COUNTER: u64 = 5;
+pub(crate) const REGISTERS: u64 = 2;
+pub(crate) const COUNTER: u64 = 5;
 /// Cells that batches write.
-const CELLS: [u64; 2] = [10, 11];
+pub(crate) const CELLS: [u64; 2] = [10, 11];
 const CONFIGURATIONS_MAX: usize = 50_000;
 
 /// What happened in a run, so that one in which nothing happened is noticed.
@@ -44,16 +50,17 @@ struct Asked {
     called: u64,
 }
 
-struct World {
+struct World<M> {
     random: Seeded,
-    log: SimLog,
-    nodes: Vec<Node<ToyEngine>>,
+    /// One for each tablet.
+    logs: Vec<SimLog>,
+    nodes: Vec<M>,
     /// Who waits for an answer, and for what.
     asked: BTreeMap<u64, Asked>,
     now: u64,
     next_client: u64,
     next_value: u64,
-    digests: BTreeMap<Position, String>,
+    digests: BTreeMap<(usize, Position), String>,
     operations: Vec<Operation>,
     writes: Vec<Write>,
     reads: Vec<Read>,
@@ -63,114 +70,147 @@ struct World {
     ran: Ran,
 }
 
-/// Runs a seed, with a defect if one is given.
+/// Runs toy replicas of one tablet, with a defect if one is given.
 ///
 /// # Errors
 /// The law that does not hold.
 pub fn run(seed: u64, mutant: Option<Mutant>) -> Result<Ran, Violation> {
-    let faults = LogFaults {
-        lost_request: 12,
-        lost_answer: 12,
-        duplicate: 12,
-    };
-    let mut world = World {
-        random: Seeded::new(seed),
-        log: SimLog::new(seed, faults),
-        nodes: (1..=NODES)
-            .map(|number| Node::new(number as u32, mutant))
-            .collect(),
-        asked: BTreeMap::new(),
-        now: 0,
-        next_client: 0,
-        next_value: 1,
-        digests: BTreeMap::new(),
-        operations: Vec::new(),
-        writes: Vec::new(),
-        reads: Vec::new(),
-        adds: Vec::new(),
-        counter_reads: Vec::new(),
-        batches: Vec::new(),
-        ran: Ran::default(),
-    };
-    for _ in 0..STEPS {
-        world.step()?;
-    }
-    world.settle()?;
-    world.check()
+    let nodes = (1..=NODES).map(|number| Node::<ToyEngine>::new(number as u32, mutant));
+    World::new(seed, 1, nodes.collect()).run()
 }
 
-impl World {
+/// Runs nodes with real engines, whose clients send CQL.
+///
+/// # Errors
+/// The law that does not hold.
+pub fn run_cql(seed: u64) -> Result<Ran, Violation> {
+    let nodes = (1..=NODES).map(|number| Machine::new(seed, number as u32, TABLETS));
+    World::new(seed, TABLETS, nodes.collect()).run()
+}
+
+impl<M: Member> World<M> {
+    fn new(seed: u64, tablets: u32, nodes: Vec<M>) -> Self {
+        let faults = LogFaults {
+            lost_request: 12,
+            lost_answer: 12,
+            duplicate: 12,
+        };
+        let log = |tablet| SimLog::new(seed.wrapping_add(u64::from(tablet) << 32), faults);
+        Self {
+            random: Seeded::new(seed),
+            logs: (0..tablets).map(log).collect(),
+            nodes,
+            asked: BTreeMap::new(),
+            now: 0,
+            next_client: 0,
+            next_value: 1,
+            digests: BTreeMap::new(),
+            operations: Vec::new(),
+            writes: Vec::new(),
+            reads: Vec::new(),
+            adds: Vec::new(),
+            counter_reads: Vec::new(),
+            batches: Vec::new(),
+            ran: Ran::default(),
+        }
+    }
+
+    fn run(mut self) -> Result<Ran, Violation> {
+        for _ in 0..STEPS {
+            self.step()?;
+        }
+        self.settle()?;
+        self.check()
+    }
+
     fn step(&mut self) -> Result<(), Violation> {
         self.now += 1;
         let node = self.random.below(NODES) as usize;
+        let tablet = self.random.below(self.logs.len() as u64) as usize;
         match self.random.below(200) {
             0..30 => self.ask(node),
-            30..70 => drop(self.log.step()),
-            70..130 => drop(self.tail(node)?),
+            30..70 => self.logs.iter_mut().for_each(|log| {
+                log.step();
+            }),
+            70..130 => {
+                for tablet in 0..self.logs.len() {
+                    self.tail(node, tablet)?;
+                }
+            }
             130..180 => self.poll(node),
-            180..190 => self.nodes[node].flush(),
+            180..190 => self.nodes[node].save_step(&mut self.random),
             190 => self.crash(node),
             191 => {
-                self.log.isolate();
+                self.logs[tablet].isolate();
                 self.ran.isolations += 1;
             }
-            192 | 193 => self.nodes[node].side = Side::Isolated,
+            192 | 193 => self.nodes[node].talk_to(Side::Isolated),
             194..197 => self.heal(),
-            _ => self.trim(node),
+            _ => self.trim(node, tablet),
         }
         Ok(())
     }
 
     fn heal(&mut self) {
-        self.log.heal();
-        self.nodes.iter_mut().for_each(|node| node.side = Side::Majority);
+        self.logs.iter_mut().for_each(SimLog::heal);
+        self.nodes
+            .iter_mut()
+            .for_each(|node| node.talk_to(Side::Majority));
     }
 
     fn crash(&mut self, node: usize) {
         self.ran.crashes += 1;
-        for client in self.nodes[node].crash() {
+        for client in self.nodes[node].crash(&mut self.random) {
             self.answer(client, Reply::Unknown);
         }
     }
 
-    /// Deletes what all but one node have flushed: retention passes over that one, if it is behind.
-    fn trim(&mut self, but: usize) {
-        let others = (0..self.nodes.len()).filter(|node| *node != but);
-        let flushed = others.map(|node| self.nodes[node].flushed()).min();
-        if let Some(position) = flushed {
-            self.log.trim(position);
+    /// Deletes what all nodes have saved. If nodes can copy from each other, one is left out: retention passes over it, if it is behind.
+    fn trim(&mut self, left_out: usize, tablet: usize) {
+        let counts = |node: &usize| !M::CAN_COPY || *node != left_out;
+        let saved = (0..self.nodes.len())
+            .filter(counts)
+            .map(|node| self.nodes[node].saved(tablet))
+            .min();
+        if let Some(position) = saved {
+            self.logs[tablet].trim(position);
         }
     }
 
-    fn tail(&mut self, node: usize) -> Result<bool, Violation> {
-        match self.nodes[node].tail(&self.log) {
-            Ok(false) => Ok(false),
-            Ok(true) => {
-                let (position, digest) = (self.nodes[node].position(), self.nodes[node].engine().digest());
-                let other = self.digests.entry(position).or_insert_with(|| digest.clone());
+    fn tail(&mut self, node: usize, tablet: usize) -> Result<bool, Violation> {
+        match self.nodes[node].tail(tablet, &self.logs[tablet])? {
+            Tailed::Nothing => Ok(false),
+            Tailed::Passed => Ok(true),
+            Tailed::Applied(position, digest) => {
+                let place = (tablet, position);
+                let other = self.digests.entry(place).or_insert_with(|| digest.clone());
                 if *other != digest {
                     let number = node + 1;
                     return Err(Violation(format!(
-                        "replicas: node {number} at {position} has {digest}, another {other}"
+                        "replicas: node {number} at {position} of tablet {tablet} has {digest}, another {other}"
                     )));
                 }
                 Ok(true)
             }
-            Err(deleted) => {
+            Tailed::Deleted(deleted) => {
                 self.ran.copies += 1;
                 let others = (0..self.nodes.len()).filter(|other| *other != node);
-                let source = others.max_by_key(|other| self.nodes[*other].flushed());
-                if let Some(source) =
-                    source.filter(|source| self.nodes[*source].flushed() >= before(deleted.first))
-                {
-                    let copied = self.nodes[source].saved_copy();
-                    self.nodes[node].restore_from(copied);
-                    return Ok(true);
+                let source = others.max_by_key(|other| self.nodes[*other].saved(tablet));
+                let has_all = |source: &usize| self.nodes[*source].saved(tablet) >= before(deleted.first);
+                let Some(source) = source.filter(has_all) else {
+                    let first = deleted.first;
+                    return Err(Violation(format!(
+                        "deleted: nobody has the records before {first}"
+                    )));
+                };
+                let (mut nodes, at) = (std::mem::take(&mut self.nodes), node);
+                let (low, high) = nodes.split_at_mut(at.max(source));
+                match at < source {
+                    true => low[at].copy_from(&high[0]),
+                    false => high[0].copy_from(&low[source]),
                 }
-                Err(Violation(format!(
-                    "deleted: nobody has the records before {}",
-                    deleted.first
-                )))
+                self.nodes = nodes;
+                Ok(true)
             }
         }
     }
@@ -181,7 +221,7 @@ impl World {
         }
         let request = self.choose();
         let client = self.note_asked(request, node);
-        if let Some(reply) = self.nodes[node].begin(client, request, &mut self.log) {
+        if let Some(reply) = self.nodes[node].begin(client, request, &mut self.logs) {
             self.answer(client, reply);
         }
     }
@@ -210,7 +250,7 @@ impl World {
             0 | 1 => Request::Change(Command::Write(key, value)),
             2 | 3 => {
                 let node = self.random.below(NODES) as usize;
-                let expected = self.nodes[node].engine().register(key);
+                let expected = self.nodes[node].register(key);
                 Request::Change(Command::CompareAndSet(key, expected, value))
             }
             4 => Request::Change(Command::Add(COUNTER, 1 + self.random.below(100) as i64)),
@@ -222,9 +262,8 @@ impl World {
     }
 
     fn poll(&mut self, node: usize) {
-        let waiting: Vec<u64> = self.nodes[node].waiting().collect();
-        for client in waiting {
-            if let Some(reply) = self.nodes[node].poll(client, &mut self.log) {
+        for client in self.nodes[node].waiting() {
+            if let Some(reply) = self.nodes[node].poll(client, &mut self.logs) {
                 self.answer(client, reply);
             }
         }
@@ -315,11 +354,14 @@ impl World {
     fn settle(&mut self) -> Result<(), Violation> {
         self.heal();
         loop {
-            let mut is_busy = self.log.step();
-            for node in 0..self.nodes.len() {
-                is_busy |= self.tail(node)?;
-                self.poll(node);
+            let mut is_busy = false;
+            for tablet in 0..self.logs.len() {
+                is_busy |= self.logs[tablet].step();
+                for node in 0..self.nodes.len() {
+                    is_busy |= self.tail(node, tablet)?;
+                }
             }
+            (0..self.nodes.len()).for_each(|node| self.poll(node));
             if !is_busy && self.asked.is_empty() {
                 break;
             }
@@ -333,8 +375,8 @@ impl World {
                 .chain([Request::Counter(COUNTER)])
             {
                 let reply = match key {
-                    Request::Register(key) => Reply::Register(self.nodes[node].engine().register(key)),
-                    _ => Reply::Counter(self.nodes[node].engine().counter(COUNTER)),
+                    Request::Register(key) => Reply::Register(self.nodes[node].register(key)),
+                    _ => Reply::Counter(self.nodes[node].counter(COUNTER)),
                 };
                 let client = self.note_asked(key, node);
                 self.answer(client, reply);
@@ -348,7 +390,7 @@ impl World {
         check_monotonic(&self.reads)?;
         check_counter(&self.adds, &self.counter_reads)?;
         for node in &self.nodes {
-            let last = CELLS.map(|cell| (cell, node.engine().register(cell).unwrap_or(0)));
+            let last = CELLS.map(|cell| (cell, node.register(cell).unwrap_or(0)));
             check_batches(&self.batches, &last.into())?;
         }
         match check_registers(&self.operations, CONFIGURATIONS_MAX) {

@@ -1,15 +1,16 @@
 //! Runs without a defect keep all laws; each defect breaks one. The seed is printed; `SEED=n` runs one.
 
-use ilion_simulation::{Mutant, Ran, run};
+use ilion_histories::Violation;
+use ilion_simulation::{Mutant, Ran, run, run_cql};
 
-#[test]
-fn a_hundred_runs_keep_the_laws() {
+/// Runs seeds, or the one that is given; `None` if one is given.
+fn run_all(seeds: std::ops::Range<u64>, run: impl Fn(u64) -> Result<Ran, Violation>) -> Option<Ran> {
     let given = std::env::var("SEED").ok().map(|seed| seed.parse().unwrap());
-    let seeds = given.map_or(0..100, |seed: u64| seed..seed + 1);
+    let seeds = given.map_or(seeds, |seed: u64| seed..seed + 1);
     let mut total = Ran::default();
     for seed in seeds {
         println!("SEED={seed}");
-        let ran = run(seed, None).unwrap_or_else(|violation| panic!("{violation}"));
+        let ran = run(seed).unwrap_or_else(|violation| panic!("{violation}"));
         total.answered += ran.answered;
         total.unknown += ran.unknown;
         total.crashes += ran.crashes;
@@ -17,19 +18,43 @@ fn a_hundred_runs_keep_the_laws() {
         total.isolations += ran.isolations;
     }
     println!("{total:?}");
-    if given.is_none() {
-        let Ran {
-            answered,
-            unknown,
-            crashes,
-            copies,
-            isolations,
-        } = total;
-        assert!(
-            answered > 5000 && unknown > 200 && crashes > 300 && copies > 20 && isolations > 300,
-            "{total:?}"
-        );
-    }
+    given.is_none().then_some(total)
+}
+
+#[test]
+fn a_hundred_runs_of_toys_keep_the_laws() {
+    let Some(total) = run_all(0..100, |seed| run(seed, None)) else {
+        return;
+    };
+    let Ran {
+        answered,
+        unknown,
+        crashes,
+        copies,
+        isolations,
+    } = total;
+    assert!(
+        answered > 5000 && unknown > 200 && crashes > 300 && copies > 20 && isolations > 300,
+        "{total:?}"
+    );
+}
+
+#[test]
+fn runs_of_real_nodes_keep_the_laws() {
+    let Some(total) = run_all(0..20, run_cql) else {
+        return;
+    };
+    let Ran {
+        answered,
+        unknown,
+        crashes,
+        isolations,
+        ..
+    } = total;
+    assert!(
+        answered > 1000 && unknown > 40 && crashes > 60 && isolations > 60,
+        "{total:?}"
+    );
 }
 
 #[test]
