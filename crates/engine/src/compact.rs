@@ -300,7 +300,7 @@ impl Shared {
                 (Box::new(clean), Arc::default())
             }
         };
-        let now_secs = self.now_secs();
+        let now_secs = self.purge_secs();
         let gc_before_secs = self.purge_before_secs(inputs);
         let mut purged = CompactionPurge::new(merged, now_secs, gc_before_secs, purgeable_below(inputs))
             .of_table(&table)

@@ -21,6 +21,7 @@ use ilion_schema::TableId;
 use ilion_sstable::CommitLogInterval;
 use parking_lot::{Mutex, RwLock};
 
+use crate::shared::Shared;
 use crate::table_store::TableStore;
 use crate::write::Locked;
 use crate::{Engine, Error, Result};
@@ -49,6 +50,8 @@ pub(crate) type TabletEnds = Arc<[(u32, u64)]>;
 pub(crate) struct Tablets {
     is_used: AtomicBool,
     ends: RwLock<BTreeMap<u32, u64>>,
+    /// Compactions keep what is live at this second, or was until then.
+    held_secs: RwLock<Option<u32>>,
 }
 
 impl Tablets {
@@ -132,6 +135,12 @@ impl Engine {
         self.shared.tablets.reach(tablet, end);
     }
 
+    /// Has compactions keep what lives at this second of the logs, though it is past: records from then on may be read again, and a
+    /// command must find the data that it found before.
+    pub fn hold_purge(&self, log_secs: u32) {
+        *self.shared.tablets.held_secs.write() = Some(log_secs);
+    }
+
     /// Up to where the log of a tablet is applied, exclusive.
     pub fn tablet_end(&self, tablet: u32) -> u64 {
         self.shared.tablets.end_of(tablet)
@@ -197,6 +206,17 @@ impl Engine {
             .collect();
         due.sort_by_key(|store| store.id);
         due.iter().for_each(|store| self.shared.ask_to_flush(store));
+    }
+}
+
+impl Shared {
+    /// The second at which compactions decide what is dead.
+    pub(crate) fn purge_secs(&self) -> u32 {
+        let now_secs = self.now_secs();
+        self.tablets
+            .held_secs
+            .read()
+            .map_or(now_secs, |held| held.min(now_secs))
     }
 }
 

@@ -6,6 +6,10 @@
 //! mutations or executes its command, and returns the outcome. It depends on nothing but the records before: no clock, no randomness, no
 //! settings. So all replicas of a tablet come to the same, and [`BlockDigest`]s show it.
 //!
+//! The schema changes at one place of each log: a node that reads of a change in the meta log appends a record that needs the new schema
+//! to the log of each of its tablets, applies up to the first such record of each, saves, and adopts the schema
+//! ([`Replica::adopt`]). So a record is applied with the same schema on all replicas.
+//!
 //! What survives a crash: the engine knows for each table up to where it has each tablet on disk, and [`Saved`] has what else
 //! depends on the records (windows of senders, the time of the log). A replica goes on from there, and no record counts twice.
 //!
@@ -22,5 +26,5 @@ mod replica;
 mod saved;
 
 pub use digest::BlockDigest;
-pub use replica::{Applied, NotApplied, Replica, ReplicaOptions};
+pub use replica::{AdoptError, Applied, NotApplied, Replica, ReplicaOptions};
 pub use saved::SaveError;

@@ -12,8 +12,13 @@ use ilion_engine::{CounterCache, Engine, OpenIndex, ReadSurvey, TabletPosition};
 use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, PartitionGuard, Store, StoreError};
 use ilion_rows::counter::CounterId;
-use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, VecCursor};
-use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
+use ilion_rows::{
+    ClusteringFilter, Cursor, Decoded, DecoratedKey, KeyRange, Mutation, VecCursor, decode_mutation,
+    encode_mutation,
+};
+use ilion_schema::{
+    Applied, Schema, SchemaChange, TableAlteration, TableId, TableSchema, is_system_keyspace,
+};
 use ilion_types::{Partitioner, Token, time_uuid_from_ticks, time_uuid_ticks};
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -74,6 +79,8 @@ pub(crate) struct PlaceStore {
     tablets: Tablets,
     cluster: Uuid,
     place: Mutex<Option<Place>>,
+    /// While the schema changes: ids of new tables are derived from the seed, and columns are dropped at the time.
+    altering: Mutex<Option<(Uuid, i64)>>,
     /// Why the engine refused a write of the command.
     failure: Mutex<Option<ilion_engine::Error>>,
 }
@@ -90,6 +97,7 @@ impl PlaceStore {
             tablets,
             cluster,
             place: Mutex::new(None),
+            altering: Mutex::new(None),
             failure: Mutex::new(None),
         }
     }
@@ -109,6 +117,14 @@ impl PlaceStore {
         let executed = execute();
         *self.place.lock() = None;
         executed
+    }
+
+    /// Changes the schema.
+    pub(crate) fn altering<T>(&self, seed: Uuid, time_micros: i64, alter: impl FnOnce() -> T) -> T {
+        *self.altering.lock() = Some((seed, time_micros));
+        let altered = alter();
+        *self.altering.lock() = None;
+        altered
     }
 
     fn with<T>(&self, use_place: impl FnOnce(&mut Place) -> T) -> Option<T> {
@@ -132,16 +148,40 @@ impl PlaceStore {
     }
 
     fn write(&self, mut mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        if mutations
+            .iter()
+            .all(|mutation| is_system_keyspace(&mutation.table.keyspace))
+        {
+            // Each node has its own.
+            return self.inner.apply(mutations);
+        }
         let Some(position) = self.with(|place| place.position) else {
             return Err(outside());
         };
         mutations.retain(|mutation| self.is_here(&mutation.key));
+        for mutation in &mut mutations {
+            as_logged(mutation);
+        }
         self.engine().apply_at(position, &mutations).map_err(|error| {
             let message = error.to_string();
             *self.failure.lock() = Some(error);
             StoreError::WriteRefused(message)
         })?;
         Ok(None)
+    }
+}
+
+/// Leaves out what a record would lose on its way: cells of a column that was dropped later than they are, and added again. SSTables
+/// lose them, too, so that a replica would show them until its next flush.
+fn as_logged(mutation: &mut Mutation) {
+    if mutation.table.dropped.is_empty() {
+        return;
+    }
+    let mut record = Vec::new();
+    encode_mutation(mutation, &mut record);
+    let table = mutation.table.clone();
+    if let Ok(Decoded::Mutation(logged)) = decode_mutation(&record.into(), &|_| Some(table.clone())) {
+        *mutation = logged;
     }
 }
 
@@ -200,8 +240,24 @@ impl Store for PlaceStore {
         Err(outside())
     }
 
-    fn alter_schema(&self, _change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
-        Err(outside())
+    fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
+        let Some((seed, time_micros)) = *self.altering.lock() else {
+            return Err(outside());
+        };
+        let mut change = change.clone();
+        match &mut change {
+            SchemaChange::CreateTable(create) => {
+                create.id.get_or_insert(TableId(seed));
+            }
+            SchemaChange::AlterTable {
+                alteration: TableAlteration::DropColumns { timestamp_micros, .. },
+                ..
+            } => {
+                timestamp_micros.get_or_insert(time_micros);
+            }
+            _ => {}
+        }
+        self.inner.alter_schema(&change)
     }
 
     fn lock_partitions(&self, _partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_> {
@@ -214,11 +270,13 @@ impl Store for PlaceStore {
     }
 
     fn now_micros(&self) -> i64 {
-        self.with(|place| place.time_micros).unwrap_or(0)
+        self.with(|place| place.time_micros)
+            .unwrap_or_else(|| self.inner.now_micros())
     }
 
     fn unique_micros(&self) -> i64 {
-        self.with(Place::micros).unwrap_or(0)
+        self.with(Place::micros)
+            .unwrap_or_else(|| self.inner.unique_micros())
     }
 
     fn monotonic_nanos(&self) -> u64 {

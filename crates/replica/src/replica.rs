@@ -55,6 +55,17 @@ pub enum NotApplied {
     Halted(String),
 }
 
+/// Why a schema is not adopted.
+#[derive(Debug, thiserror::Error)]
+pub enum AdoptError {
+    /// The change does not fit to the schema here, or the node cannot carry it out.
+    #[error("the change of the schema cannot be carried out: {0}")]
+    Refused(Error),
+    /// It cannot be saved.
+    #[error(transparent)]
+    Save(#[from] SaveError),
+}
+
 /// A replica of some tablets of a cluster.
 pub struct Replica {
     store: Arc<PlaceStore>,
@@ -62,6 +73,8 @@ pub struct Replica {
     tablets: BTreeMap<u32, Tablet>,
     /// The schema that the engine has.
     schema_epoch: u64,
+    /// The change to the next schema has begun.
+    is_adopting: bool,
     /// Taken, and not written yet, since tables do not have all of it on disk.
     taken: Option<Saved>,
     /// Up to where each tablet is saved.
@@ -97,11 +110,13 @@ impl Replica {
             processor: QueryProcessor::new(store.clone(), options),
             store,
             tablets: BTreeMap::new(),
-            schema_epoch: 0,
+            schema_epoch: saved.schema_epoch,
+            is_adopting: saved.is_adopting,
             taken: None,
             saved_ends: BTreeMap::new(),
         };
-        for (number, saved) in saved {
+        hold_purge(replica.engine(), &saved);
+        for (number, saved) in saved.tablets {
             replica.resume(number, saved);
         }
         Ok(replica)
@@ -140,10 +155,38 @@ impl Replica {
         self.tablets.get(&tablet)?.digest.last()
     }
 
-    /// The engine has the schema of this epoch now. Requires: the schema before it is not needed any more, so everything applied
-    /// with it is saved ([`Self::save`]), and the next record of each tablet is of this epoch.
-    pub fn adopted(&mut self, schema_epoch: u64) {
-        self.schema_epoch = schema_epoch;
+    /// The schema that the engine has.
+    pub fn schema_epoch(&self) -> u64 {
+        self.schema_epoch
+    }
+
+    /// Adopts the next schema. `change` is the statement that makes it, `time_micros` the time of its record in the meta log. What
+    /// tablets execute afterwards is later: else a column that was dropped and added again would not show it.
+    ///
+    /// Requires: everything that was applied is saved ([`Self::save`] after [`Self::take`]), so that no record is applied again with
+    /// a schema that came later; and the next record of each tablet needs this schema ([`NotApplied::Schema`]).
+    ///
+    /// # Errors
+    /// This node cannot adopt the schema, or cannot save that it did. It can be tried again.
+    pub fn adopt(&mut self, change: &Command, time_micros: i64) -> Result<(), AdoptError> {
+        let time_micros = whole_milli(time_micros);
+        let was_adopting = std::mem::replace(&mut self.is_adopting, true);
+        let saved = self.all();
+        self.write_saved(saved)?;
+        match self.store.altering(change.seed, time_micros, || self.run(change)) {
+            Ok(_) => {}
+            // A crash came after the change, and before this was saved. The statement was checked before it was logged, so that is the
+            // only reason why it fails.
+            Err(error) if was_adopting && is_of_client(&error) => {}
+            Err(error) => return Err(AdoptError::Refused(error)),
+        }
+        self.schema_epoch += 1;
+        self.is_adopting = false;
+        for tablet in self.tablets.values_mut() {
+            tablet.time_micros = tablet.time_micros.max(time_micros + 1);
+        }
+        let saved = self.all();
+        Ok(self.write_saved(saved)?)
     }
 
     /// Applies the next record of a tablet. `time_micros` is the log's.
@@ -320,8 +363,8 @@ impl Replica {
         self.engine().apply_at(position, mutations).map_err(refusal)
     }
 
-    /// Takes what there is to be saved now, and has the tables write what they need for it. [`Self::save`] goes on with it.
-    pub fn take(&mut self) {
+    /// What there is to be saved now.
+    fn all(&self) -> Saved {
         let tablets = self.tablets.iter().map(|(number, tablet)| {
             let saved = SavedTablet {
                 end: self.engine().tablet_end(*number),
@@ -331,8 +374,17 @@ impl Replica {
             };
             (*number, saved)
         });
-        let taken: Saved = tablets.collect();
-        for (number, saved) in &taken {
+        Saved {
+            schema_epoch: self.schema_epoch,
+            is_adopting: self.is_adopting,
+            tablets: tablets.collect(),
+        }
+    }
+
+    /// Takes what there is to be saved now, and has the tables write what they need for it. [`Self::save`] goes on with it.
+    pub fn take(&mut self) {
+        let taken = self.all();
+        for (number, saved) in &taken.tablets {
             self.engine().flush_tablet_below(*number, saved.end);
         }
         self.taken = Some(taken);
@@ -348,19 +400,43 @@ impl Replica {
             return Ok(true);
         };
         let is_needed = |(number, saved): (&u32, &SavedTablet)| engine.tablet_needed(*number) < saved.end;
-        if taken.iter().any(is_needed) {
+        if taken.tablets.iter().any(is_needed) {
             return Ok(false);
         }
-        saved::write(&**engine.env(), engine.data_dir(), taken)?;
-        self.saved_ends = taken.iter().map(|(number, saved)| (*number, saved.end)).collect();
-        self.taken = None;
+        let taken = taken.clone();
+        self.write_saved(taken)?;
         Ok(true)
+    }
+
+    fn write_saved(&mut self, saved: Saved) -> Result<(), SaveError> {
+        let engine = self.store.engine();
+        saved::write(&**engine.env(), engine.data_dir(), &saved)?;
+        hold_purge(engine, &saved);
+        let ends = saved.tablets.iter();
+        self.saved_ends = ends.map(|(number, saved)| (*number, saved.end)).collect();
+        self.taken = None;
+        Ok(())
     }
 
     /// Up to where a tablet is saved, exclusive: records below are not needed again.
     pub fn saved_end(&self, tablet: u32) -> u64 {
         self.saved_ends.get(&tablet).copied().unwrap_or(0)
     }
+}
+
+/// Records after these may be read again.
+fn hold_purge(engine: &Engine, saved: &Saved) {
+    let with_records = saved.tablets.values().filter(|tablet| tablet.end > 0);
+    let oldest_micros = with_records.map(|tablet| tablet.time_micros).min();
+    let log_secs = oldest_micros.map(|micros| micros.div_euclid(1_000_000).max(0));
+    let log_secs = log_secs.and_then(|secs| u32::try_from(secs).ok());
+    engine.hold_purge(log_secs.unwrap_or(u32::MAX));
+}
+
+/// The end of a millisecond: times at which columns are dropped are stored in milliseconds.
+fn whole_milli(micros: i64) -> i64 {
+    let rest = (1000 - micros.rem_euclid(1000)) % 1000;
+    micros.saturating_add(rest)
 }
 
 /// Whether an error is one of the command, the same on all replicas, and not one of this node.

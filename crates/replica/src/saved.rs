@@ -4,7 +4,8 @@
 //! that goes on from there reads every record that some table lacks, and the engine passes over those that a table has.
 //!
 //! ```text
-//! file := version: u8, count: vint, tablets, crc: u32 (of all before it)                                    (big-endian)
+//! file := version: u8, schema epoch: u64, adopting: u8 (1: the next schema may be adopted in part), count: vint, tablets,
+//!         crc: u32 (of all before it)                                                           (big-endian)
 //! tablet := number: u32, end: u64, time: i64 (micros), schema epoch: u64, windows               (ascending by number)
 //! ```
 
@@ -36,8 +37,15 @@ pub(crate) struct SavedTablet {
     pub windows: Windows,
 }
 
-/// All tablets at one moment.
-pub(crate) type Saved = BTreeMap<u32, SavedTablet>;
+/// All of it at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Saved {
+    /// The schema that the engine has.
+    pub schema_epoch: u64,
+    /// The change to the next schema has begun: the engine may have that one already.
+    pub is_adopting: bool,
+    pub tablets: BTreeMap<u32, SavedTablet>,
+}
 
 /// Why the file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +70,7 @@ pub enum SaveError {
 pub(crate) fn read(env: &dyn Env, data_dir: &Path) -> Result<Saved, SaveError> {
     let path = data_dir.join(FILE);
     if !env.exists(&path) {
-        return Ok(Saved::new());
+        return Ok(Saved::default());
     }
     let bytes = env.read_all(&path, FILE_BYTES_MAX)?;
     decode(&bytes).map_err(|cause| SaveError::Damaged { path, cause })
@@ -75,8 +83,10 @@ pub(crate) fn write(env: &dyn Env, data_dir: &Path, saved: &Saved) -> Result<(),
 fn encode(saved: &Saved) -> Vec<u8> {
     let mut out = Writer::new();
     out.u8(VERSION);
-    out.uvint(saved.len() as u64);
-    for (number, tablet) in saved {
+    out.u64(saved.schema_epoch);
+    out.bool(saved.is_adopting);
+    out.uvint(saved.tablets.len() as u64);
+    for (number, tablet) in &saved.tablets {
         out.u32(*number);
         out.u64(tablet.end);
         out.i64(tablet.time_micros);
@@ -100,11 +110,12 @@ fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     if input.u8()? != VERSION {
         return Err(whole.error("version 1 (a newer Ilion wrote this)"));
     }
+    let (schema_epoch, is_adopting) = (input.u64()?, input.bool()?);
     let count = input.uvint_len()?;
     if count > input.remaining() / TABLET_BYTES_MIN {
         return Err(input.error("tablets that the file has room for"));
     }
-    let mut saved = Saved::new();
+    let mut tablets = BTreeMap::new();
     for _ in 0..count {
         let start = input.clone();
         let number = input.u32()?;
@@ -114,13 +125,17 @@ fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
             schema_epoch: input.u64()?,
             windows: Windows::decode(input)?,
         };
-        if saved.last_key_value().is_some_and(|(last, _)| *last >= number) {
+        if tablets.last_key_value().is_some_and(|(last, _)| *last >= number) {
             return Err(start.error("ascending tablets"));
         }
-        saved.insert(number, tablet);
+        tablets.insert(number, tablet);
     }
     match input.is_empty() {
-        true => Ok(saved),
+        true => Ok(Saved {
+            schema_epoch,
+            is_adopting,
+            tablets,
+        }),
         false => Err(input.error("the end of the file")),
     }
 }
@@ -146,12 +161,16 @@ mod tests {
             schema_epoch: 3,
             windows,
         };
-        Saved::from([(0, SavedTablet::default()), (7, tablet)])
+        Saved {
+            schema_epoch: 9,
+            is_adopting: true,
+            tablets: BTreeMap::from([(0, SavedTablet::default()), (7, tablet)]),
+        }
     }
 
     #[test]
     fn what_is_saved_is_read_back() {
-        for saved in [Saved::new(), saved()] {
+        for saved in [Saved::default(), saved()] {
             assert_eq!(decode(&encode(&saved)), Ok(saved));
         }
     }

@@ -4,5 +4,7 @@
 
 mod capture;
 mod machine;
+mod meta;
 
 pub use machine::Machine;
+pub(crate) use meta::begin_cluster;

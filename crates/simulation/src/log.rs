@@ -103,6 +103,11 @@ impl SimLog {
         ticket
     }
 
+    /// Appends a record without any fault: how a run begins.
+    pub(crate) fn put(&mut self, envelope: &Envelope<'_>) {
+        self.append(envelope.to_record());
+    }
+
     /// Delivers one of the requests that are under way. False if there are none.
     pub fn step(&mut self) -> bool {
         if self.flights.is_empty() {

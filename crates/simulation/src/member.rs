@@ -18,6 +18,8 @@ pub enum Reply {
     Counter(i64),
     /// No answer came.
     Unknown,
+    /// It did not happen, and will not: the client may try again.
+    Refused,
 }
 
 /// What a client asks for.
@@ -29,6 +31,8 @@ pub enum Request {
     Register(u64),
     /// Read a counter at QUORUM.
     Counter(u64),
+    /// Change the schema, in one of several ways.
+    Alter(u64),
 }
 
 /// What became of a step of following a log.
@@ -49,6 +53,9 @@ pub trait Member {
     /// Whether it can take another node's data when records that it lacks are deleted.
     const CAN_COPY: bool;
 
+    /// Whether it has a schema. Then there is one log more than tablets: the meta log, which is the last.
+    const HAS_SCHEMA: bool;
+
     /// Takes a request of a client, which `client` identifies.
     fn begin(&mut self, client: u64, request: Request, logs: &mut [SimLog]) -> Option<Reply>;
 
@@ -62,13 +69,16 @@ pub trait Member {
     ///
     /// # Errors
     /// The replica stopped following it, though the log has only what nodes wrote.
-    fn tail(&mut self, tablet: usize, log: &SimLog) -> Result<Tailed, Violation>;
+    fn tail(&mut self, tablet: usize, logs: &mut [SimLog]) -> Result<Tailed, Violation>;
 
     /// Does some work that makes data durable.
     fn save_step(&mut self, random: &mut Seeded);
 
     /// Loses what is not durable, and starts again. Returns the clients that waited, who get no answer.
     fn crash(&mut self, random: &mut Seeded) -> Vec<u64>;
+
+    /// If it lost power in the middle of a step, starts it again. Returns the clients that waited.
+    fn recover(&mut self) -> Vec<u64>;
 
     /// Up to where a tablet is durable.
     fn saved(&self, tablet: usize) -> Position;
@@ -84,4 +94,7 @@ pub trait Member {
 
     /// The value of a counter, as this node has it.
     fn counter(&self, key: u64) -> i64;
+
+    /// Whether it does something by itself that logs must carry on.
+    fn is_busy(&self) -> bool;
 }

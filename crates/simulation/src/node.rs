@@ -111,7 +111,7 @@ impl<E: Engine + Default> Node<E> {
     fn begin_one(&mut self, client: u64, request: Request, log: &mut SimLog) -> Option<Reply> {
         let mut command = match request {
             Request::Change(command) => command,
-            Request::Register(_) | Request::Counter(_) => Command::Barrier,
+            Request::Register(_) | Request::Counter(_) | Request::Alter(_) => Command::Barrier,
         };
         if command == Command::Barrier && self.is(Mutant::NoBarrier) {
             return Some(self.read(request));
@@ -229,7 +229,7 @@ impl<E: Engine + Default> Node<E> {
         match request {
             Request::Register(key) => Reply::Register(self.engine.register(key)),
             Request::Counter(key) => Reply::Counter(self.engine.counter(key)),
-            Request::Change(_) => Reply::Unknown,
+            Request::Change(_) | Request::Alter(_) => Reply::Unknown,
         }
     }
 
@@ -307,6 +307,7 @@ impl<E: Engine + Default> Node<E> {
 
 impl<E: Engine + Default> Member for Node<E> {
     const CAN_COPY: bool = true;
+    const HAS_SCHEMA: bool = false;
 
     fn begin(&mut self, client: u64, request: Request, logs: &mut [SimLog]) -> Option<Reply> {
         self.begin_one(client, request, logs.first_mut()?)
@@ -320,8 +321,8 @@ impl<E: Engine + Default> Member for Node<E> {
         self.pending.keys().copied().collect()
     }
 
-    fn tail(&mut self, _tablet: usize, log: &SimLog) -> Result<Tailed, Violation> {
-        Ok(match self.tail_one(log) {
+    fn tail(&mut self, tablet: usize, logs: &mut [SimLog]) -> Result<Tailed, Violation> {
+        Ok(match self.tail_one(&logs[tablet]) {
             Ok(true) => Tailed::Applied(self.position, self.engine.digest()),
             Ok(false) => Tailed::Nothing,
             Err(deleted) => Tailed::Deleted(deleted),
@@ -334,6 +335,10 @@ impl<E: Engine + Default> Member for Node<E> {
 
     fn crash(&mut self, _random: &mut Seeded) -> Vec<u64> {
         self.lose()
+    }
+
+    fn recover(&mut self) -> Vec<u64> {
+        Vec::new()
     }
 
     fn saved(&self, _tablet: usize) -> Position {
@@ -357,6 +362,10 @@ impl<E: Engine + Default> Member for Node<E> {
 
     fn counter(&self, key: u64) -> i64 {
         self.engine.counter(key)
+    }
+
+    fn is_busy(&self) -> bool {
+        false
     }
 }
 

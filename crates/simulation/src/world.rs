@@ -11,7 +11,7 @@ use ilion_histories::{
     check_counter, check_fresh, check_monotonic, check_registers,
 };
 
-use crate::cql::Machine;
+use crate::cql::{Machine, begin_cluster};
 use crate::engine::{Command, ToyEngine};
 use crate::log::{LogFaults, Side, SimLog};
 use crate::member::{Member, Reply, Request, Tailed};
@@ -42,6 +42,8 @@ pub struct Ran {
     pub copies: u32,
     /// Times that the log's leader was cut off.
     pub isolations: u32,
+    /// Changes of the schema.
+    pub schemas: u32,
 }
 
 struct Asked {
@@ -85,20 +87,24 @@ pub fn run(seed: u64, mutant: Option<Mutant>) -> Result<Ran, Violation> {
 /// The law that does not hold.
 pub fn run_cql(seed: u64) -> Result<Ran, Violation> {
     let nodes = (1..=NODES).map(|number| Machine::new(seed, number as u32, TABLETS));
-    World::new(seed, TABLETS, nodes.collect()).run()
+    let mut world = World::new(seed, TABLETS + 1, nodes.collect());
+    if let Some(meta) = world.logs.last_mut() {
+        begin_cluster(meta, NODES as u32, TABLETS);
+    }
+    world.run()
 }
 
 impl<M: Member> World<M> {
-    fn new(seed: u64, tablets: u32, nodes: Vec<M>) -> Self {
+    fn new(seed: u64, logs: u32, nodes: Vec<M>) -> Self {
         let faults = LogFaults {
             lost_request: 12,
             lost_answer: 12,
             duplicate: 12,
         };
-        let log = |tablet| SimLog::new(seed.wrapping_add(u64::from(tablet) << 32), faults);
+        let log = |number| SimLog::new(seed.wrapping_add(u64::from(number) << 32), faults);
         Self {
             random: Seeded::new(seed),
-            logs: (0..tablets).map(log).collect(),
+            logs: (0..logs).map(log).collect(),
             nodes,
             asked: BTreeMap::new(),
             now: 0,
@@ -138,7 +144,10 @@ impl<M: Member> World<M> {
                 }
             }
             130..180 => self.poll(node),
-            180..190 => self.nodes[node].save_step(&mut self.random),
+            180..190 => {
+                self.nodes[node].save_step(&mut self.random);
+                self.recover(node);
+            }
             190 => self.crash(node),
             191 => {
                 self.logs[tablet].isolate();
@@ -165,6 +174,12 @@ impl<M: Member> World<M> {
         }
     }
 
+    fn recover(&mut self, node: usize) {
+        for client in self.nodes[node].recover() {
+            self.answer(client, Reply::Unknown);
+        }
+    }
+
     /// Deletes what all nodes have saved. If nodes can copy from each other, one is left out: retention passes over it, if it is behind.
     fn trim(&mut self, left_out: usize, tablet: usize) {
         let counts = |node: &usize| !M::CAN_COPY || *node != left_out;
@@ -178,7 +193,9 @@ impl<M: Member> World<M> {
     }
 
     fn tail(&mut self, node: usize, tablet: usize) -> Result<bool, Violation> {
-        match self.nodes[node].tail(tablet, &self.logs[tablet])? {
+        let tailed = self.nodes[node].tail(tablet, &mut self.logs)?;
+        self.recover(node);
+        match tailed {
             Tailed::Nothing => Ok(false),
             Tailed::Passed => Ok(true),
             Tailed::Applied(position, digest) => {
@@ -243,6 +260,9 @@ impl<M: Member> World<M> {
     }
 
     fn choose(&mut self) -> Request {
+        if M::HAS_SCHEMA && self.random.one_in(12) {
+            return Request::Alter(self.random.below(4));
+        }
         let key = self.random.below(REGISTERS);
         self.next_value += 1;
         let value = self.next_value;
@@ -279,6 +299,9 @@ impl<M: Member> World<M> {
         else {
             return;
         };
+        if reply == Reply::Refused {
+            return;
+        }
         self.now += 1;
         let returned = self.now;
         let acknowledged = (reply != Reply::Unknown).then_some(returned);
@@ -340,6 +363,7 @@ impl<M: Member> World<M> {
                 })
             }
             (Request::Register(key), Reply::Register(value)) => operation(key, Action::Read, Some(value)),
+            (Request::Alter(_), Reply::Done(_)) => self.ran.schemas += 1,
             (Request::Counter(key), Reply::Counter(value)) => self.counter_reads.push(CounterRead {
                 key,
                 called,
@@ -362,6 +386,7 @@ impl<M: Member> World<M> {
                 }
             }
             (0..self.nodes.len()).for_each(|node| self.poll(node));
+            is_busy |= self.nodes.iter().any(Member::is_busy);
             if !is_busy && self.asked.is_empty() {
                 break;
             }

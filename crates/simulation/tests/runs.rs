@@ -5,8 +5,12 @@ use ilion_simulation::{Mutant, Ran, run, run_cql};
 
 /// Runs seeds, or the one that is given; `None` if one is given.
 fn run_all(seeds: std::ops::Range<u64>, run: impl Fn(u64) -> Result<Ran, Violation>) -> Option<Ran> {
-    let given = std::env::var("SEED").ok().map(|seed| seed.parse().unwrap());
-    let seeds = given.map_or(seeds, |seed: u64| seed..seed + 1);
+    let given = std::env::var("SEED").ok();
+    let given: Option<u64> = given.map(|seed| {
+        seed.parse()
+            .unwrap_or_else(|_| panic!("SEED={seed} is no number"))
+    });
+    let seeds = given.map_or(seeds, |seed| seed..seed + 1);
     let mut total = Ran::default();
     for seed in seeds {
         println!("SEED={seed}");
@@ -16,6 +20,7 @@ fn run_all(seeds: std::ops::Range<u64>, run: impl Fn(u64) -> Result<Ran, Violati
         total.crashes += ran.crashes;
         total.copies += ran.copies;
         total.isolations += ran.isolations;
+        total.schemas += ran.schemas;
     }
     println!("{total:?}");
     given.is_none().then_some(total)
@@ -32,6 +37,7 @@ fn a_hundred_runs_of_toys_keep_the_laws() {
         crashes,
         copies,
         isolations,
+        ..
     } = total;
     assert!(
         answered > 5000 && unknown > 200 && crashes > 300 && copies > 20 && isolations > 300,
@@ -49,10 +55,11 @@ fn runs_of_real_nodes_keep_the_laws() {
         unknown,
         crashes,
         isolations,
+        schemas,
         ..
     } = total;
     assert!(
-        answered > 1000 && unknown > 40 && crashes > 60 && isolations > 60,
+        answered > 1000 && unknown > 40 && crashes > 60 && isolations > 60 && schemas > 20,
         "{total:?}"
     );
 }

@@ -76,7 +76,7 @@ impl TableStore {
 
 impl Shared {
     pub(crate) fn gc_before_secs(&self, store: &TableStore) -> u32 {
-        let now_secs = self.now_secs();
+        let now_secs = self.purge_secs();
         now_secs.saturating_sub(store.schema().options.gc_grace_secs)
     }
 

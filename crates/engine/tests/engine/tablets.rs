@@ -5,12 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use ilion_engine::{EngineOptions, TabletPosition};
+use bytes::Bytes;
+use ilion_engine::{CompactionRequest, EngineOptions, MajorOutput, TabletPosition};
 use ilion_env::{CrashRule, Env as _, Seeded};
+use ilion_rows::{Cell, ClusteringFilter, Cursor as _, Data, Liveness, Unfiltered};
 use ilion_schema::TableId;
 
 use crate::model::{options, strategy};
-use crate::support::{Store, new_store, open, put};
+use crate::support::{Store, decorated, new_store, open, put};
 
 const TABLES: [&str; 3] = ["t", "u", "v"];
 const TABLETS: u32 = 3;
@@ -234,4 +236,52 @@ fn a_drained_engine_needs_no_record_again() {
         &[],
     );
     assert!(error.unwrap_err().to_string().contains("tablet 1073741824"));
+}
+
+/// The value of the only cell of a row, as it is stored.
+fn stored_value(store: &Store) -> Bytes {
+    let table = store.table();
+    let cursor = store
+        .engine
+        .read_partition(&table, &decorated("k"), &ClusteringFilter::all());
+    let mut cursor = cursor.unwrap();
+    cursor.next_partition().unwrap().unwrap();
+    match cursor.next_unfiltered().unwrap() {
+        Some(Unfiltered::Row(row)) => match &row.columns[0].data {
+            Data::Simple(cell) => cell.value.clone(),
+            Data::Complex(_) => panic!("{row:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn compactions_keep_what_a_record_that_is_read_again_would_find() {
+    let store = new_store(
+        1,
+        EngineOptions {
+            is_stepped: true,
+            ..crate::support::small_options()
+        },
+    );
+    let now_secs = u32::try_from(store.env.now_secs()).unwrap();
+    let mut mutation = put(&store.table(), "k", 1, "v", 1);
+    mutation.update.rows[0].liveness = Liveness::expiring(1, 10, now_secs + 10);
+    mutation.update.rows[0].columns[0].data = Data::Simple(Cell::expiring(1, 10, now_secs + 10, "v".into()));
+    let position = TabletPosition { tablet: 0, offset: 0 };
+    store.engine.apply_at(position, &[mutation]).unwrap();
+    store.flush();
+    store.engine.hold_purge(now_secs);
+    store.env.advance_micros(20_000_000);
+    let compact = || {
+        store
+            .engine
+            .compact_as(store.table().id, &CompactionRequest::Major(MajorOutput::AsUsual))
+    };
+    compact().unwrap();
+    assert_eq!(stored_value(&store), "v");
+    // Once it is saved that the log is further, the value goes.
+    store.engine.hold_purge(now_secs + 20);
+    compact().unwrap();
+    assert_eq!(stored_value(&store), "");
 }

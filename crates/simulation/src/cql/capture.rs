@@ -3,6 +3,8 @@
 //! A coordinator executes a statement on it. Nothing is written: what would be is taken by [`CaptureStore::take`] and sent.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use ilion_cluster::Tablets;
 use ilion_commitlog::Kind;
@@ -32,6 +34,10 @@ pub(super) struct CaptureStore {
     inner: EngineStore,
     tablets: Tablets,
     captured: Mutex<Vec<Captured>>,
+    /// A change of the schema was checked.
+    is_altering: AtomicBool,
+    /// Changes of the schema are made here, since there is no cluster yet.
+    is_alone: AtomicBool,
 }
 
 impl CaptureStore {
@@ -45,12 +51,24 @@ impl CaptureStore {
             inner: EngineStore::new(engine, facts),
             tablets,
             captured: Mutex::default(),
+            is_altering: AtomicBool::new(false),
+            is_alone: AtomicBool::new(true),
         }
     }
 
     /// What was captured since the last call.
     pub fn take(&self) -> Vec<Captured> {
         std::mem::take(&mut self.captured.lock())
+    }
+
+    /// From now on, the schema is changed by the meta log.
+    pub fn begin_cluster(&self) {
+        self.is_alone.store(false, Relaxed);
+    }
+
+    /// Whether a change of the schema was found possible since the last call.
+    pub fn take_alteration(&self) -> bool {
+        self.is_altering.swap(false, Relaxed)
     }
 
     pub fn tablet_of_token(&self, token: &Token) -> u32 {
@@ -159,7 +177,12 @@ impl Store for CaptureStore {
     }
 
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
-        self.inner.alter_schema(change)
+        if self.is_alone.load(Relaxed) {
+            return self.inner.alter_schema(change);
+        }
+        let applied = self.schema().apply(change, self.now_micros())?;
+        self.is_altering.store(!applied.diffs.is_empty(), Relaxed);
+        Ok(None)
     }
 
     fn lock_partitions(&self, _partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_> {

@@ -1,8 +1,10 @@
 //! [`Machine`]: a node with a real engine and replica, on a disk in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use ilion_cluster::Tablets;
@@ -11,15 +13,16 @@ use ilion_engine::{Engine, EngineOptions, TabletPosition};
 use ilion_env::{CrashRule, MemEnv, Seeded};
 use ilion_histories::{Value as Register, Violation};
 use ilion_query::{
-    ClientState, Error, ExecuteOptions, Executed, Outcome, QueryOptions, QueryProcessor, ResultSet, Value,
-    Values,
+    ClientState, Consistency, Error, ExecuteOptions, Executed, Form, Outcome, QueryOptions, QueryProcessor,
+    ResultSet, Store, Value, Values,
 };
 use ilion_replica::{Applied, NotApplied, Replica, ReplicaOptions};
-use ilion_rows::{ClusteringFilter, DecoratedKey};
+use ilion_rows::{ClusteringFilter, Data, DecoratedKey, Row, Unfiltered};
 use ilion_schema::TableSchema;
-use uuid::Uuid;
+use parking_lot::Mutex;
 
 use super::capture::{CaptureStore, Captured};
+use super::meta::{CLUSTER, Meta};
 use crate::engine::Command;
 use crate::log::{Answer, Side, SimLog, Ticket};
 use crate::member::{Member, Reply, Request, Tailed};
@@ -34,7 +37,6 @@ const SCHEMA: [&str; 4] = [
      WITH id = 00000000-0000-4000-8000-000000000003",
 ];
 const TABLES: [&str; 3] = ["registers", "counters", "cells"];
-const CLUSTER: Uuid = Uuid::from_u128(7);
 
 struct Pending {
     request: Request,
@@ -44,6 +46,13 @@ struct Pending {
     sends_left: u32,
     /// When this node has applied up to here, there is an answer.
     awaited: Option<Position>,
+}
+
+/// A record that needs the schema of an epoch.
+struct Fence {
+    origin: Origin,
+    ticket: Ticket,
+    is_acknowledged: bool,
 }
 
 /// What runs: gone after a crash.
@@ -57,16 +66,34 @@ struct Process {
 /// A node.
 pub struct Machine {
     env: MemEnv,
+    random: Seeded,
+    /// The disk as a power loss in the middle of a step left it.
+    lost_power: Arc<Mutex<Option<MemEnv>>>,
     process: Process,
     number: u32,
-    incarnation: u32,
     tablets: Tablets,
+    starts: u32,
+    meta: Meta,
+    /// Records that end a schema in the log of each tablet, as far as this process has sent them.
+    fences: BTreeMap<u32, Fence>,
+    /// Tablets whose next record needs the next schema.
+    blocked: BTreeSet<u32>,
+    /// What is saved before the next schema is adopted was taken.
+    is_taken: bool,
     /// The number of the next record of each log.
     next_seq: BTreeMap<u32, u64>,
     side: Side,
     /// What commands of this process gave, by tablet and number.
     outcomes: BTreeMap<(u32, u64), Result<Executed, Error>>,
     pending: BTreeMap<u64, Pending>,
+}
+
+fn rule(random: &mut Seeded) -> CrashRule {
+    match random.below(3) {
+        0 => CrashRule::LoseUnsynced,
+        1 => CrashRule::KeepAll,
+        _ => CrashRule::Seeded(random.next_u64()),
+    }
 }
 
 fn options() -> EngineOptions {
@@ -89,10 +116,13 @@ impl Process {
         };
         let replica = Replica::open(engine.clone(), of_cluster);
         let replica = replica.unwrap_or_else(|error| panic!("a replica starts after any crash: {error}"));
-        let store = Arc::new(CaptureStore::new(engine, tablets));
+        let store = Arc::new(CaptureStore::new(engine.clone(), tablets));
         let processor = QueryProcessor::new(store.clone(), QueryOptions::default());
         // What it writes about itself at the start is local.
         store.take();
+        if engine.schema().keyspace("ks").is_some() {
+            store.begin_cluster();
+        }
         Self {
             replica,
             store,
@@ -156,12 +186,33 @@ fn raw(engine: &Engine, table: &Arc<TableSchema>, key: i64) -> String {
         if let Some(head) = cursor.next_partition()? {
             text = format!("{:?} {:?}", head.deletion, head.static_row);
             while let Some(unfiltered) = cursor.next_unfiltered()? {
-                text.push_str(&format!(" {unfiltered:?}"));
+                match unfiltered {
+                    Unfiltered::Row(row) => text.push_str(&raw_row(&row, table)),
+                    Unfiltered::Marker(marker) => text.push_str(&format!(" {marker:?}")),
+                }
             }
         }
         Ok(text)
     };
     read().unwrap_or_else(|error| panic!("a node reads what it has: {error}"))
+}
+
+/// Each process gives columns numbers of its own, so they are shown by name.
+fn raw_row(row: &Row, table: &TableSchema) -> String {
+    let Row {
+        clustering,
+        liveness,
+        deletion,
+        columns,
+    } = row;
+    let columns: BTreeMap<String, &Data> = columns
+        .iter()
+        .map(|column| {
+            let name = table.column(column.column).map(|column| column.name.to_string());
+            (name.unwrap_or_default(), &column.data)
+        })
+        .collect();
+    format!(" {clustering:?} {liveness:?} {deletion:?} {columns:?}")
 }
 
 fn number(bytes: &[u8]) -> i64 {
@@ -181,6 +232,7 @@ fn key_of(request: &Request) -> i64 {
         },
         Request::Register(key) if CELLS.contains(key) => return 0,
         Request::Register(key) | Request::Counter(key) => *key,
+        Request::Alter(_) => return 0,
     };
     signed(key)
 }
@@ -197,17 +249,34 @@ impl Machine {
             let made = process.query(statement, &[]);
             made.unwrap_or_else(|error| panic!("{statement}: {error}"));
         }
+        process.store.begin_cluster();
         Self {
+            random: Seeded::new(seed ^ u64::from(number) << 40),
+            lost_power: Arc::default(),
             env,
             process,
             number,
-            incarnation: 1,
+            starts: 1,
+            meta: Meta::new(number, 1),
+            fences: BTreeMap::new(),
+            blocked: BTreeSet::new(),
+            is_taken: false,
             tablets,
             next_seq: BTreeMap::new(),
             side: Side::Majority,
             outcomes: BTreeMap::new(),
             pending: BTreeMap::new(),
         }
+    }
+
+    /// The column of a table that comes and goes. It has a new name each time: cells of a dropped column that are newer than its drop may
+    /// come back on some replicas if its name is used again, as in Cassandra.
+    fn more(&self, table: &str) -> Option<String> {
+        let schema = self.process.replica.engine().schema();
+        let table = schema.table("ks", table)?;
+        let columns = table.every_column();
+        let more = columns.iter().find(|column| column.name.starts_with("more"));
+        more.map(|column| column.name.to_string())
     }
 
     /// The record of a request.
@@ -232,20 +301,33 @@ impl Machine {
                 "UPDATE ks.registers SET v = ? WHERE k = ? IF v = null",
                 &[signed(value), signed(key)],
             ),
-            Command::CompareAndSet(key, Some(expected), value) => process.query(
-                "UPDATE ks.registers SET v = ? WHERE k = ? IF v = ?",
-                &[signed(value), signed(key), signed(expected)],
-            ),
+            Command::CompareAndSet(key, Some(expected), value) => match self.more("registers") {
+                None => process.query(
+                    "UPDATE ks.registers SET v = ? WHERE k = ? IF v = ?",
+                    &[value, key, expected].map(signed),
+                ),
+                Some(more) => process.query(
+                    &format!("UPDATE ks.registers SET v = ?, {more} = ? WHERE k = ? IF v = ?"),
+                    &[value, value, key, expected].map(signed),
+                ),
+            },
             Command::Add(key, amount) => process.query(
                 "UPDATE ks.counters SET n = n + ? WHERE k = ?",
                 &[amount, signed(key)],
             ),
-            Command::Batch([first, second], version) => process.query(
-                "BEGIN BATCH USING TIMESTAMP ? \
-                 INSERT INTO ks.cells (k, c, v) VALUES (0, ?, ?) INSERT INTO ks.cells (k, c, v) VALUES (0, ?, ?) \
-                 APPLY BATCH",
-                &[version, first, version, second, version].map(signed),
-            ),
+            Command::Batch(cells, version) => {
+                let more = self.more("cells");
+                let columns = more.as_ref().map_or("v".to_owned(), |more| format!("v, {more}"));
+                let markers = more.as_ref().map_or("?", |_| "?, ?");
+                let insert = format!("INSERT INTO ks.cells (k, c, {columns}) VALUES (0, ?, {markers})");
+                let mut values = vec![signed(version)];
+                for cell in cells {
+                    values.extend([cell, version].map(signed));
+                    values.extend(more.as_ref().map(|_| signed(version)));
+                }
+                let text = format!("BEGIN BATCH USING TIMESTAMP ? {insert} {insert} APPLY BATCH");
+                process.query(&text, &values)
+            }
         };
         if let Err(error) = executed {
             panic!("{command:?}: {error}");
@@ -257,28 +339,164 @@ impl Machine {
         }
     }
 
-    fn next_origin(&mut self, tablet: u32) -> Origin {
-        let next = self.next_seq.entry(tablet).or_insert(1);
+    /// The origin of the next record of a log. Requires: this process may send.
+    fn next_origin(&mut self, log: u32) -> Origin {
+        // Members were ready by a record with the number 1.
+        let next = self.next_seq.entry(log).or_insert(2);
         let seq = *next;
         *next += 1;
         Origin {
             node: self.number,
-            incarnation: self.incarnation,
+            incarnation: self.meta.incarnation().unwrap_or(0),
             seq,
         }
     }
 
+    /// The number of the meta log.
+    fn meta_log(&self) -> u32 {
+        self.tablets.count()
+    }
+
     fn send(&self, record: &Captured, origin: Origin, logs: &mut [SimLog]) -> Ticket {
+        if record.tablet == self.meta_log() {
+            return self.send_alteration(record, origin, logs);
+        }
+        self.send_with(record, self.process.replica.schema_epoch(), origin, logs)
+    }
+
+    fn send_with(&self, record: &Captured, schema_epoch: u64, origin: Origin, logs: &mut [SimLog]) -> Ticket {
         let envelope = Envelope {
             kind: record.kind,
             tablet: record.tablet,
-            schema_epoch: 0,
+            schema_epoch,
             origin,
             time_micros: 0,
             is_captured: false,
             body: &record.body,
         };
         logs[record.tablet as usize].send(&envelope, self.side)
+    }
+
+    /// Sends a change of the schema. `None`: the schema does not allow it, or this node has not the newest one.
+    fn alter(&mut self, kind: u64, logs: &mut [SimLog]) -> Option<(Captured, Origin, Ticket)> {
+        if self.meta.schema_epoch() != self.process.replica.schema_epoch() {
+            return None;
+        }
+        let altered = |table: &str| match self.more(table) {
+            Some(more) => format!("ALTER TABLE ks.{table} DROP {more}"),
+            None => format!(
+                "ALTER TABLE ks.{table} ADD more{} bigint",
+                self.meta.schema_epoch()
+            ),
+        };
+        let text = match kind {
+            0 => altered("cells"),
+            1 => altered("registers"),
+            2 => "CREATE TABLE ks.other (k bigint PRIMARY KEY, v bigint)".to_owned(),
+            _ => "DROP TABLE ks.other".to_owned(),
+        };
+        let checked = self.process.query(&text, &[]);
+        let is_change = self.process.store.take_alteration();
+        if checked.is_err() || !is_change {
+            return None;
+        }
+        let change = ilion_query::Command {
+            form: Form::Statement,
+            statements: vec![(text, Vec::new())],
+            keyspace: None,
+            consistency: Consistency::ONE,
+            serial_consistency: None,
+            timestamp_micros: self.process.store.unique_micros(),
+            now_secs: None,
+            seed: self.process.store.time_uuid(),
+        };
+        let log = self.meta_log();
+        let origin = self.next_origin(log);
+        let record = Captured {
+            tablet: log,
+            kind: Kind::Schema,
+            body: self.meta.record_of(change.encode().into()),
+        };
+        let ticket = self.send_alteration(&record, origin, logs);
+        Some((record, origin, ticket))
+    }
+
+    fn send_alteration(&self, record: &Captured, origin: Origin, logs: &mut [SimLog]) -> Ticket {
+        let log = &mut logs[self.tablets.count() as usize];
+        self.meta.ask(origin, &record.body, log, self.side)
+    }
+
+    /// Goes on with the next change of the schema: sends a fence to each log, and adopts it once all are reached.
+    fn go_on_with_schema(&mut self, logs: &mut [SimLog]) -> Result<bool, Violation> {
+        let Some(next) = self.meta.unadopted.front().cloned() else {
+            return Ok(false);
+        };
+        let epoch = next.epoch;
+        if self.meta.incarnation().is_none() {
+            return Ok(false);
+        }
+        let mut is_moving = false;
+        for tablet in 0..self.tablets.count() {
+            is_moving |= self.fence(tablet, epoch, logs);
+        }
+        if self.blocked.len() < self.tablets.count() as usize {
+            return Ok(is_moving);
+        }
+        let replica = &mut self.process.replica;
+        if !std::mem::replace(&mut self.is_taken, true) {
+            replica.take();
+        }
+        match replica.save() {
+            Ok(true) => {}
+            Ok(false) => {
+                // A flush that was asked for.
+                replica.engine().step();
+                return Ok(true);
+            }
+            Err(error) => return Err(Violation(format!("save: {error}"))),
+        }
+        let change = ilion_query::Command::decode(&next.change);
+        let change = change.map_err(|error| Violation(format!("schema {epoch}: {error}")))?;
+        self.endanger(3);
+        let adopted = self.process.replica.adopt(&change, next.time_micros);
+        adopted.map_err(|error| Violation(format!("schema {epoch} at node {}: {error}", self.number)))?;
+        self.meta.unadopted.pop_front();
+        self.fences.clear();
+        self.blocked.clear();
+        self.is_taken = false;
+        Ok(true)
+    }
+
+    /// Sees to it that a log has a record that needs the schema of this epoch.
+    fn fence(&mut self, tablet: u32, epoch: u64, logs: &mut [SimLog]) -> bool {
+        let record = Captured {
+            tablet,
+            kind: Kind::Noop,
+            body: Vec::new(),
+        };
+        let origin = match self.fences.get_mut(&tablet) {
+            Some(fence) if fence.is_acknowledged => return false,
+            Some(fence) => match logs[tablet as usize].take_answer(fence.ticket) {
+                None => return false,
+                Some(Answer::Acknowledged(_)) => {
+                    fence.is_acknowledged = true;
+                    return false;
+                }
+                Some(Answer::Unknown) => fence.origin,
+            },
+            None => self.next_origin(tablet),
+        };
+        let ticket = self.send_with(&record, epoch, origin, logs);
+        let is_acknowledged = false;
+        self.fences.insert(
+            tablet,
+            Fence {
+                origin,
+                ticket,
+                is_acknowledged,
+            },
+        );
+        true
     }
 
     fn has_applied(&self, tablet: u32, position: Position) -> bool {
@@ -288,6 +506,13 @@ impl Machine {
     fn reply(&self, pending: &Pending, position: Position) -> Option<Reply> {
         let tablet = pending.record.tablet;
         match pending.request {
+            Request::Alter(_) => {
+                return match self.meta.outcomes.get(&pending.origin.seq)? {
+                    None => Some(Reply::Unknown),
+                    Some(epoch) if *epoch > self.process.replica.schema_epoch() => None,
+                    Some(_) => Some(Reply::Done(None)),
+                };
+            }
             // Its data is in the log.
             Request::Change(Command::Batch(..)) => return Some(Reply::Done(None)),
             _ if !self.has_applied(tablet, position) => return None,
@@ -307,8 +532,37 @@ impl Machine {
                 Some(Reply::Done((!is_applied).then_some(found)))
             }
             Some(Ok(_)) => Some(Reply::Done(None)),
+            // The schema changed before it. A client would try again.
+            Some(Err(Error::Overloaded(_))) => Some(Reply::Refused),
             other => panic!("the outcome of {:?} is {other:?}", pending.request),
         }
+    }
+
+    /// Goes on with what a power loss has left.
+    fn restart(&mut self, env: MemEnv) -> Vec<u64> {
+        self.env = env;
+        self.process = Process::start(&self.env, self.tablets);
+        self.starts += 1;
+        self.meta = Meta::new(self.number, self.starts);
+        self.fences.clear();
+        self.blocked.clear();
+        self.is_taken = false;
+        self.next_seq.clear();
+        self.outcomes.clear();
+        std::mem::take(&mut self.pending).into_keys().collect()
+    }
+    /// Now and then, the power goes at one of the next syncs, in the middle of a step.
+    fn endanger(&mut self, one_in: u64) {
+        if !self.random.one_in(one_in) {
+            return;
+        }
+        let (left, rule) = (AtomicU64::new(self.random.below(12)), rule(&mut self.random));
+        let lost_power = self.lost_power.clone();
+        self.env.on_sync(move |env, _| {
+            if left.fetch_sub(1, Relaxed) == 0 {
+                *lost_power.lock() = Some(env.crash(rule));
+            }
+        });
     }
 
     /// One step of the work of the background.
@@ -329,6 +583,34 @@ impl Machine {
             }
             _ => drop(engine.step()),
         }
+    }
+
+    /// The tables, their ids and columns, and what was dropped when.
+    fn schema_text(&self) -> String {
+        let schema = self.process.replica.engine().schema();
+        let mut text = String::new();
+        for table in schema
+            .keyspace("ks")
+            .iter()
+            .flat_map(|keyspace| keyspace.tables.values())
+        {
+            let mut columns: Vec<String> = table
+                .every_column()
+                .iter()
+                .map(|column| format!("{} {:?}", column.name, column.ty))
+                .collect();
+            columns.sort();
+            let dropped: Vec<(&String, i64)> = table
+                .dropped
+                .iter()
+                .map(|(name, dropped)| (name, dropped.dropped_micros))
+                .collect();
+            text.push_str(&format!(
+                "{} {} {columns:?} dropped {dropped:?}; ",
+                table.name, table.id
+            ));
+        }
+        text
     }
 
     /// Whether a table has records on disk that the replica reads again.
@@ -369,11 +651,24 @@ impl Machine {
 
 impl Member for Machine {
     const CAN_COPY: bool = false;
+    const HAS_SCHEMA: bool = true;
 
     fn begin(&mut self, client: u64, request: Request, logs: &mut [SimLog]) -> Option<Reply> {
-        let record = self.record_of(request);
-        let origin = self.next_origin(record.tablet);
-        let ticket = self.send(&record, origin, logs);
+        if self.meta.incarnation().is_none() {
+            return Some(Reply::Refused);
+        }
+        let (record, origin, ticket) = match request {
+            Request::Alter(kind) => match self.alter(kind, logs) {
+                Some(sent) => sent,
+                None => return Some(Reply::Refused),
+            },
+            _ => {
+                let record = self.record_of(request);
+                let origin = self.next_origin(record.tablet);
+                let ticket = self.send(&record, origin, logs);
+                (record, origin, ticket)
+            }
+        };
         let pending = Pending {
             request,
             record,
@@ -412,8 +707,20 @@ impl Member for Machine {
         self.pending.keys().copied().collect()
     }
 
-    fn tail(&mut self, tablet: usize, log: &SimLog) -> Result<Tailed, Violation> {
+    fn tail(&mut self, tablet: usize, logs: &mut [SimLog]) -> Result<Tailed, Violation> {
         let number = tablet as u32;
+        if number == self.meta_log() {
+            let adopted = self.process.replica.schema_epoch();
+            let has_read = self.meta.follow(adopted, &mut logs[tablet], self.side)?;
+            let is_moving = self.go_on_with_schema(logs)?;
+            let epoch = self.process.replica.schema_epoch();
+            return Ok(match has_read || is_moving {
+                true if epoch > adopted => Tailed::Applied(Position::new(epoch, 0), self.schema_text()),
+                true => Tailed::Passed,
+                false => Tailed::Nothing,
+            });
+        }
+        let log = &logs[tablet];
         let below = self.process.replica.end(number).saturating_sub(1);
         let (position, record) = match log.next_above(Position::new(below, 0), self.side) {
             Ok(Some(next)) => next,
@@ -427,7 +734,7 @@ impl Member for Machine {
         let (origin, time_micros) = (record.origin, record.time_micros);
         match self.process.replica.apply(place, time_micros, record) {
             Ok(Applied::Executed(outcome)) => {
-                if (origin.node, origin.incarnation) == (self.number, self.incarnation) {
+                if origin.node == self.number && Some(origin.incarnation) == self.meta.incarnation() {
                     self.outcomes.insert((number, origin.seq), outcome);
                 }
             }
@@ -435,6 +742,10 @@ impl Member for Machine {
             // Its tables have records that are applied later, so data cannot be compared at this position.
             Ok(Applied::Forgotten) => return Ok(Tailed::Passed),
             Err(NotApplied::Later(_)) => return Ok(Tailed::Nothing),
+            Err(NotApplied::Schema(_)) => {
+                self.blocked.insert(number);
+                return Ok(Tailed::Nothing);
+            }
             Err(error) => {
                 let node = self.number;
                 return Err(Violation(format!("halted: node {node} at {position}: {error}")));
@@ -447,23 +758,22 @@ impl Member for Machine {
     }
 
     fn save_step(&mut self, random: &mut Seeded) {
+        self.endanger(6);
         // A few, since a toy saves all of itself in one step.
         (0..4).for_each(|_| self.work(random));
     }
 
     fn crash(&mut self, random: &mut Seeded) -> Vec<u64> {
-        let rule = match random.below(3) {
-            0 => CrashRule::LoseUnsynced,
-            1 => CrashRule::KeepAll,
-            _ => CrashRule::Seeded(random.next_u64()),
-        };
-        self.env = self.env.crash(rule);
-        self.process = Process::start(&self.env, self.tablets);
-        self.incarnation += 1;
-        self.next_seq.clear();
-        self.outcomes.clear();
-        std::mem::take(&mut self.pending).into_keys().collect()
+        let after = self.env.crash(rule(random));
+        self.restart(after)
     }
+
+    fn recover(&mut self) -> Vec<u64> {
+        self.env.on_sync(|_, _| {});
+        let after = self.lost_power.lock().take();
+        after.map_or_else(Vec::new, |after| self.restart(after))
+    }
+
     fn saved(&self, tablet: usize) -> Position {
         let end = self.process.replica.saved_end(tablet as u32);
         Position::new(end.saturating_sub(1), 0)
@@ -487,6 +797,10 @@ impl Member for Machine {
                 .value("SELECT v FROM ks.registers WHERE k = ?", &[signed(key)]),
         };
         value.map(i64::cast_unsigned)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.meta.incarnation().is_none() || !self.meta.unadopted.is_empty()
     }
 
     fn counter(&self, key: u64) -> i64 {
