@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use arc_swap::ArcSwap;
 
+use crate::EngineOptions;
 use crate::large::LargeLimits;
-use crate::{Engine, EngineOptions};
 
 /// The values that hold now.
 pub(crate) struct Adjusted {
@@ -33,19 +33,12 @@ impl Adjusted {
     pub(crate) fn large(&self) -> LargeLimits {
         **self.large.load()
     }
-}
 
-impl Engine {
-    /// Limits how many files snapshots link per second, those that are being taken included; `None` is no limit.
-    pub fn set_snapshot_links_per_sec(&self, links: Option<u32>) {
-        self.shared
-            .adjusted
-            .links_per_sec
-            .store(links.unwrap_or(0), Ordering::Relaxed);
+    pub(crate) fn set_links_per_sec(&self, links: Option<u32>) {
+        self.links_per_sec.store(links.unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Changes from which size on partitions, rows and cells are logged; for flushes and compactions that begin later.
-    pub fn set_large_limits(&self, limits: LargeLimits) {
-        self.shared.adjusted.large.store(Arc::new(limits));
+    pub(crate) fn set_large(&self, limits: LargeLimits) {
+        self.large.store(Arc::new(limits));
     }
 }

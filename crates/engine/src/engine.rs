@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use ilion_commitlog::{Callback, Position};
 use ilion_env::{Env, FileLock};
-use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange};
+use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
 use ilion_schema::{Schema, TableId, TableSchema};
 use ilion_types::Partitioner;
 use uuid::Uuid;
 
 use crate::counter_cache::CounterCache;
-use crate::large::shown;
+use crate::large::{LargeLimits, shown};
 use crate::sampler::TopPartitions;
 use crate::shared::Shared;
 use crate::stripes::StripesGuard;
 use crate::table_store::TableStore;
-use crate::virtual_table::VirtualTable;
+use crate::virtual_table::{self, VirtualTable};
 use crate::{Error, Result};
 
 /// The storage engine over one data directory.
@@ -99,6 +99,37 @@ impl Engine {
     /// Registers a table of a virtual keyspace, which is computed whenever it is read.
     pub fn register_virtual_table(&self, id: TableId, table: Arc<dyn VirtualTable>) {
         self.shared.virtual_tables.register(id, table);
+    }
+
+    /// Whether a virtual table can be updated.
+    pub fn is_settable(&self, table: TableId) -> bool {
+        self.shared.virtual_tables.settable(table).is_some()
+    }
+
+    /// Updates a virtual table.
+    ///
+    /// # Errors
+    /// The table cannot be updated so; nothing has changed.
+    pub fn set_virtual(&self, mutation: &Mutation) -> Result<()> {
+        let table = &mutation.table;
+        let provider = self.shared.virtual_tables.settable(table.id);
+        let provider = provider.ok_or_else(|| {
+            Error::Refused(format!(
+                "Modification is not supported by table {}.{}",
+                table.keyspace, table.name
+            ))
+        })?;
+        virtual_table::update(&*provider, mutation)
+    }
+
+    /// Limits how many files snapshots link per second, those that are being taken included; `None` is no limit.
+    pub fn set_snapshot_links_per_sec(&self, links: Option<u32>) {
+        self.shared.adjusted.set_links_per_sec(links);
+    }
+
+    /// Changes from which size on partitions, rows and cells are logged; for flushes and compactions that begin later.
+    pub fn set_large_limits(&self, limits: LargeLimits) {
+        self.shared.adjusted.set_large(limits);
     }
 
     /// Locks partitions for a write that depends on a read.

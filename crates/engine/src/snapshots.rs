@@ -16,6 +16,7 @@
 //! | --- | --- |
 //! | `tag` | which names a snapshot may have |
 //! | `manifest`, `instant` | `manifest.json` and its times |
+//! | `state` | what an engine keeps about snapshots |
 //! | `take` | making snapshots, several tables at a time |
 //! | `automatic` | snapshots before TRUNCATE, DROP and compactions |
 //! | `found` | which snapshots there are, and their sizes |
@@ -26,16 +27,14 @@ mod clear;
 mod found;
 mod instant;
 mod manifest;
+mod state;
 mod tag;
 mod take;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, Ordering};
 
-use ilion_commitlog::Position;
 use ilion_schema::TableId;
-use parking_lot::Mutex;
 
 use crate::table_store::TableStore;
 use crate::{Engine, Error, Result};
@@ -43,6 +42,7 @@ use crate::{Engine, Error, Result};
 pub use clear::SnapshotChoice;
 pub use found::SnapshotFacts;
 pub use instant::{parse_instant, print_instant};
+pub(crate) use state::Snapshots;
 pub(crate) use take::{link, statements_of};
 
 /// Compat: `Directories.SNAPSHOT_SUBDIR`, `BACKUPS_SUBDIR`.
@@ -79,32 +79,6 @@ pub enum SnapshotMemtables {
     Flushed,
     /// It is left out.
     LeftOut,
-}
-
-/// What an engine keeps about snapshots.
-#[derive(Default)]
-pub(crate) struct Snapshots {
-    /// Held while snapshots are made or removed.
-    pub changing: Mutex<()>,
-    /// When the next one expires, milliseconds since 1970: 0 before the first look, `i64::MAX` if none does.
-    next_expiry_millis: AtomicI64,
-    /// The log keeps its records from here on, while a moment of the whole node is taken.
-    log_held_from: Mutex<Option<Position>>,
-}
-
-impl Snapshots {
-    pub(crate) fn log_held_from(&self) -> Option<Position> {
-        *self.log_held_from.lock()
-    }
-
-    pub(crate) fn hold_log(&self, from: Option<Position>) {
-        *self.log_held_from.lock() = from;
-    }
-
-    /// Makes sure that there is a look for expired snapshots at this time.
-    fn expires(&self, millis: i64) {
-        self.next_expiry_millis.fetch_min(millis, Ordering::Relaxed);
-    }
 }
 
 impl Engine {

@@ -16,7 +16,7 @@ use ilion_schema::{TableId, TableKind, TableSchema};
 use ilion_types::{Partitioner, encode_composite};
 use parking_lot::RwLock;
 
-use crate::{Engine, Error, Result};
+use crate::{Error, Result};
 
 /// Computes the rows of a virtual table.
 pub trait VirtualTable: Send + Sync {
@@ -71,6 +71,11 @@ impl VirtualTables {
         self.by_id.write().insert(id, table);
     }
 
+    /// The table if it can be updated.
+    pub(crate) fn settable(&self, id: TableId) -> Option<Arc<dyn VirtualTable>> {
+        self.provider(id).filter(|table| table.is_settable())
+    }
+
     pub(crate) fn provider(&self, id: TableId) -> Option<Arc<dyn VirtualTable>> {
         self.by_id.read().get(&id).cloned()
     }
@@ -96,6 +101,19 @@ impl VirtualTables {
         }
         Some(Ok(Computed(Arc::new(memtable))))
     }
+}
+
+/// Gives the values of the mutation to a table that can be updated.
+pub(crate) fn update(provider: &dyn VirtualTable, mutation: &Mutation) -> Result<()> {
+    let table = &mutation.table;
+    let mut cells = Vec::new();
+    for data in mutation.update.rows.iter().flat_map(|row| &row.columns) {
+        if let (Some(column), Data::Simple(cell)) = (table.column(data.column), &data.data) {
+            let value = (!cell.is_tombstone()).then(|| cell.value.clone());
+            cells.push((column.name.clone(), value));
+        }
+    }
+    provider.set(&mutation.key.key, &cells).map_err(Error::Refused)
 }
 
 impl Computed {
@@ -144,37 +162,4 @@ fn mutation_of(table: &Arc<TableSchema>, row: VirtualRow) -> Result<Mutation> {
             ..PartitionUpdate::default()
         },
     })
-}
-
-impl Engine {
-    /// Whether a virtual table can be updated.
-    pub fn is_settable(&self, table: TableId) -> bool {
-        let provider = self.shared.virtual_tables.provider(table);
-        provider.is_some_and(|table| table.is_settable())
-    }
-
-    /// Updates a virtual table.
-    ///
-    /// # Errors
-    /// The table cannot be updated so; nothing has changed.
-    pub fn set_virtual(&self, mutation: &Mutation) -> Result<()> {
-        let table = &mutation.table;
-        let provider = self.shared.virtual_tables.provider(table.id);
-        let provider = provider
-            .filter(|provider| provider.is_settable())
-            .ok_or_else(|| {
-                Error::Refused(format!(
-                    "Modification is not supported by table {}.{}",
-                    table.keyspace, table.name
-                ))
-            })?;
-        let mut cells = Vec::new();
-        for data in mutation.update.rows.iter().flat_map(|row| &row.columns) {
-            if let (Some(column), Data::Simple(cell)) = (table.column(data.column), &data.data) {
-                let value = (!cell.is_tombstone()).then(|| cell.value.clone());
-                cells.push((column.name.clone(), value));
-            }
-        }
-        provider.set(&mutation.key.key, &cells).map_err(Error::Refused)
-    }
 }

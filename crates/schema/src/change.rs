@@ -11,6 +11,7 @@ mod create_table;
 mod functions;
 mod indexes;
 mod keyspaces;
+mod loadable;
 mod permitted;
 mod readable;
 mod statement;

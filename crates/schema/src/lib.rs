@@ -9,6 +9,7 @@
 //! | `mask` | [`ColumnMask`]: the function that masks the values of a column |
 //! | `column_ids` | column ids of a schema that is read again |
 //! | `keyspace` | [`Schema`], [`Keyspace`], replication |
+//! | `objects` | indexes, views, functions, aggregates, triggers |
 //! | `options` | table options with Cassandra's defaults; parsing them from properties |
 //! | `replication` | replication options of a keyspace |
 //! | `properties` | the properties after `WITH`, uninterpreted |
@@ -18,7 +19,7 @@
 //! | `rows` | the schema as rows of `system_schema`, both ways |
 //! | `system` | the server's own keyspaces |
 //! | `release` | [`Release`]: the oldest Cassandra that must be able to read the files |
-//! | `version` | the digest that identifies a schema |
+//! | `version`, `digests` | the digest that identifies a schema |
 //! | `names`, `compatible`, `index_target` | rules for names, for columns that are added again, for index targets |
 
 mod change;
@@ -26,12 +27,14 @@ mod column_ids;
 mod compatible;
 pub mod describe;
 mod diff;
+mod digests;
 mod error;
 mod event;
 mod index_target;
 mod keyspace;
 mod mask;
 mod names;
+mod objects;
 mod options;
 mod properties;
 mod release;
@@ -49,12 +52,10 @@ pub use compatible::is_serialization_compatible;
 pub use diff::{ChangeKind, Diff, Transition, diff};
 pub use error::Error;
 pub use event::{EventTarget, SchemaEvent};
-pub use keyspace::{
-    AggregateSchema, FunctionSchema, IndexKind, IndexSchema, Keyspace, Replication, Schema, TriggerSchema,
-    ViewSchema,
-};
+pub use keyspace::{Keyspace, Replication, Schema};
 pub use mask::{ColumnMask, MaskArgument};
 pub use names::{LOCAL_KEYSPACES, is_system_keyspace};
+pub use objects::{AggregateSchema, FunctionSchema, IndexKind, IndexSchema, TriggerSchema, ViewSchema};
 pub use options::compression::CHUNK_LENGTH_KIB_MAX;
 pub use options::{CachingOptions, TableOptions};
 pub use properties::{Properties, PropertyValue};

@@ -15,10 +15,9 @@ use ilion_codec::Writer;
 use num_bigint::{BigInt, Sign};
 use num_traits::ToPrimitive;
 
-use crate::class::partitioner_of_order;
-use crate::compare::time_first;
 use crate::elements::{collection_elements, map_entries, tuple_components, vector_elements};
-use crate::{CqlType, Decimal, Token, decode_varint};
+use crate::time_uuid::time_first;
+use crate::{CqlType, Decimal, Partitioner, Token, decode_varint};
 
 pub(crate) const SEPARATOR: u8 = 0x40;
 const SEPARATOR_NULL: u8 = 0x3E;
@@ -99,7 +98,7 @@ impl CqlType {
     fn encode_comparable(&self, value: &[u8], out: &mut Vec<u8>) -> bool {
         match self {
             Self::Text | Self::Ascii | Self::Blob | Self::Inet | Self::Duration => encode_escaped(value, out),
-            Self::Custom(class) => match partitioner_of_order(class) {
+            Self::Custom(class) => match Partitioner::of_keys(class) {
                 Some(_) if value.is_empty() => return false,
                 Some(partitioner) => encode_comparable_key(&partitioner.token(value), value, out),
                 None => encode_escaped(value, out),

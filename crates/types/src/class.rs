@@ -12,10 +12,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::cql_type::PACKAGE;
 use crate::limits::TYPE_DEPTH_MAX;
+use crate::partitioner::KEY_ORDER;
 use crate::{CqlType, Error, Partitioner, UserType, hex};
-
-pub(crate) const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 
 /// Deepest nesting that is parsed: strings from disk or network must not exhaust the stack. `FrozenType` and `ReversedType` are
 /// levels here, but not in [`TYPE_DEPTH_MAX`].
@@ -55,7 +55,7 @@ impl CqlType {
 
     /// The type of partition keys in a partitioner's order: the first clustering column of hidden tables.
     pub fn partition_keys(partitioner: Partitioner) -> Self {
-        Self::Custom(format!("{PACKAGE}{PARTITIONER_ORDER}{})", partitioner.class_name()).into())
+        Self::Custom(partitioner.class_of_keys().into())
     }
 
     /// True for a type of [`CqlType::partition_keys`].
@@ -66,7 +66,7 @@ impl CqlType {
     /// The partitioner of a type of [`CqlType::partition_keys`].
     pub fn partitioner_of_keys(&self) -> Option<Partitioner> {
         match self {
-            Self::Custom(class) => partitioner_of_order(class),
+            Self::Custom(class) => Partitioner::of_keys(class),
             _ => None,
         }
     }
@@ -150,16 +150,6 @@ const SCALARS: [(&str, CqlType); 21] = [
     ("IntegerType", CqlType::Varint),
 ];
 
-/// `PartitionerDefinedOrder(partitioner)`, or `(partitioner:class)`.
-const PARTITIONER_ORDER: &str = "PartitionerDefinedOrder(";
-
-/// The partitioner of a class for ordered partition keys.
-pub(crate) fn partitioner_of_order(class: &str) -> Option<Partitioner> {
-    let rest = class.strip_prefix(PACKAGE)?.strip_prefix(PARTITIONER_ORDER)?;
-    let end = rest.find([':', ')'])?;
-    Partitioner::from_class(&rest[..end]).ok()
-}
-
 /// The class with the full names of both classes; unchanged if it has another form.
 fn full_order(class: &str) -> String {
     let full = match class.starts_with(PACKAGE) {
@@ -168,9 +158,9 @@ fn full_order(class: &str) -> String {
     };
     let argument = full
         .strip_prefix(PACKAGE)
-        .and_then(|rest| rest.strip_prefix(PARTITIONER_ORDER)?.strip_suffix(')'));
+        .and_then(|rest| rest.strip_prefix(KEY_ORDER)?.strip_suffix(')'));
     match argument.map(Partitioner::from_class) {
-        Some(Ok(partitioner)) => format!("{PACKAGE}{PARTITIONER_ORDER}{})", partitioner.class_name()),
+        Some(Ok(partitioner)) => partitioner.class_of_keys(),
         _ => full,
     }
 }

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 use crate::custom::KnownClass;
 use crate::elements::{collection_elements, map_entries, tuple_components, vector_elements};
+use crate::time_uuid::time_first;
 use crate::{CqlType, Error, decimal, varint};
 
 impl CqlType {
@@ -93,13 +94,6 @@ fn double_key(bytes: [u8; 8]) -> i64 {
     }
     let bits = value.to_bits().cast_signed();
     bits ^ ((bits >> 63) & i64::MAX)
-}
-
-/// The timestamp of a version 1 UUID with the version first: version, time_hi, time_mid, time_low.
-#[inline(always)]
-pub(crate) fn time_first(bits: u128) -> u64 {
-    let msb = (bits >> 64) as u64;
-    (msb << 48) | ((msb << 16) & 0xFFFF_0000_0000) | (msb >> 32)
 }
 
 /// The time, then the other bytes as signed bytes.

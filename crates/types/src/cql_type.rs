@@ -6,6 +6,9 @@
 
 use std::sync::Arc;
 
+/// The package of Cassandra's classes of types.
+pub(crate) const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
+
 /// A CQL type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CqlType {

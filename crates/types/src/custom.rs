@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 
 use ilion_codec::Reader;
 
-use crate::class::{PACKAGE, partitioner_of_order};
+use crate::cql_type::PACKAGE;
 use crate::{CqlType, Error, Partitioner, hex};
 
 impl CqlType {
@@ -53,7 +53,7 @@ pub(crate) enum KnownClass {
 impl KnownClass {
     /// `None` for a class that is unknown or contains an unknown one.
     pub(crate) fn of(class: &str) -> Option<Self> {
-        if let Some(partitioner) = partitioner_of_order(class) {
+        if let Some(partitioner) = Partitioner::of_keys(class) {
             return Some(Self::PartitionKeys(partitioner));
         }
         let simple = class.strip_prefix(PACKAGE)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ilion_codec::{md5, murmur3};
 
+use crate::cql_type;
 use crate::token::{RandomToken, Token};
 use crate::{CqlType, Error, KeyOrder};
 
@@ -25,6 +26,9 @@ pub enum Partitioner {
 }
 
 const PACKAGE: &str = "org.apache.cassandra.dht.";
+
+/// The class of partition keys in the order of a partitioner: `PartitionerDefinedOrder(partitioner)`, or `(partitioner:class)`.
+pub(crate) const KEY_ORDER: &str = "PartitionerDefinedOrder(";
 
 impl Partitioner {
     /// The partitioner of a class name, simple or qualified.
@@ -51,6 +55,18 @@ impl Partitioner {
             Self::Random => "org.apache.cassandra.dht.RandomPartitioner",
             Self::Local | Self::Ordered(_) => "org.apache.cassandra.dht.LocalPartitioner",
         }
+    }
+
+    /// The class string of partition keys in this order.
+    pub(crate) fn class_of_keys(self) -> String {
+        format!("{}{KEY_ORDER}{})", cql_type::PACKAGE, self.class_name())
+    }
+
+    /// The partitioner whose order partition keys of this class have; `None` for other classes.
+    pub(crate) fn of_keys(class: &str) -> Option<Self> {
+        let rest = class.strip_prefix(cql_type::PACKAGE)?.strip_prefix(KEY_ORDER)?;
+        let end = rest.find([':', ')'])?;
+        Self::from_class(&rest[..end]).ok()
     }
 
     /// The token of a partition key; an empty key has the minimum token.

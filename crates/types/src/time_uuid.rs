@@ -36,6 +36,13 @@ pub fn time_uuid_ticks(uuid: &Uuid) -> u64 {
     (msb >> 32) | ((msb & 0xFFFF_0000) << 16) | ((msb & 0x0FFF) << 48)
 }
 
+/// The timestamp of a version 1 UUID with the version first: version, time_hi, time_mid, time_low.
+#[inline(always)]
+pub(crate) fn time_first(bits: u128) -> u64 {
+    let msb = (bits >> 64) as u64;
+    (msb << 48) | ((msb << 16) & 0xFFFF_0000_0000) | (msb >> 32)
+}
+
 /// Microseconds since 1970 of a version 1 UUID, rounded down.
 pub(crate) fn time_uuid_unix_micros(uuid: &Uuid) -> i64 {
     (time_uuid_ticks(uuid).cast_signed() - EPOCH_TICKS).div_euclid(TICKS_PER_MICRO)

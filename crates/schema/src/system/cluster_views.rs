@@ -1,7 +1,7 @@
 //! Tables of `system_views` about other nodes, logins and repairs: the columns are Cassandra's; one node has few or no rows in
 //! them.
 
-use super::{Definition, table};
+use super::definition::{Definition, table};
 
 pub(super) const CLUSTER_VIEWS: [Definition; 17] = [
     table(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Definition, keyspace as keyspace_of, table};
+use super::definition::{Definition, keyspace as keyspace_of, table};
 use crate::options::compaction;
 use crate::{DroppedColumn, Keyspace, Release, Replication, TableBuilder};
 

@@ -1,8 +1,8 @@
 //! `system_auth`, `system_distributed` and `system_traces`: ordinary tables that the server fills. The operator may change
 //! their replication.
 
+use super::definition::{Definition, keyspace, table};
 use super::local::compact;
-use super::{Definition, keyspace, table};
 use crate::{Keyspace, Release, Replication};
 
 const AUTH: [Definition; 8] = [

@@ -1,6 +1,6 @@
 //! `system_schema`: the tables that store the schema (see `rows`).
 
-use super::{Definition, keyspace as keyspace_of, table};
+use super::definition::{Definition, keyspace as keyspace_of, table};
 use crate::{Keyspace, Release, Replication};
 
 const TABLES: [Definition; 11] = [

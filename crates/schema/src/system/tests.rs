@@ -1,4 +1,5 @@
 use super::*;
+use crate::{ColumnKind, TableKind, TableSchema};
 
 #[test]
 fn system_tables_have_cassandras_ids() {

@@ -1,7 +1,7 @@
 //! `system_views` and `system_virtual_schema`: tables whose rows are computed by each read.
 
 use super::cluster_views::CLUSTER_VIEWS;
-use super::{Definition, keyspace, table, virtual_kind};
+use super::definition::{Definition, keyspace, table, virtual_kind};
 use crate::{Keyspace, Release, Replication};
 
 const VIEWS: [Definition; 28] = [

@@ -19,7 +19,7 @@ use crate::settings::{Loaded, Settings};
 /// Settings of the audit log start with this.
 const PREFIX: &str = "audit_logging_options_";
 
-/// Switches the audit log on or off, until the next start. What is `None` is as the settings say.
+/// Switches the audit log on or off, until the next start. For a field that is `None`, the setting holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct AuditLogOrder {
     /// On or off.
@@ -102,7 +102,7 @@ impl AuditLogOrder {
 }
 
 impl AuditLogReport {
-    /// The options that hold now: those of the settings, but for the filter of a log that is on.
+    /// The options that hold now: those of the settings; if the log is on, with its own filter.
     pub(super) fn of(audit: &Audit, settings: &Settings) -> Self {
         let running = audit.running();
         let filter = running.as_ref().map(|log| log.filter());

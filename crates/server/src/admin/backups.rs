@@ -1,5 +1,5 @@
-//! What `ilion backup` asks of a running node. The tool itself moves the bytes: it reads the linked files on the node's machine, so that
-//! the node needs no keys of an object store, and a tool that is killed costs the node nothing.
+//! Requests of `ilion backup` to a running node. The tool copies the files itself: it runs on the node's machine and reads the links
+//! that the node makes. So the node needs no credentials of an object store, and is not affected if the tool is killed.
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -29,11 +29,11 @@ const PLAN_BYTES_MAX: u64 = 16 << 20;
 /// A request of `ilion backup`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackupsOrder {
-    /// Tells where the data is.
+    /// Returns where the data is.
     Place,
     /// Takes a moment of the node.
     Begin,
-    /// Removes what the moment was made of.
+    /// Removes the links of the moment.
     End,
     /// Archives the log up to now.
     ArchiveLog,
@@ -58,7 +58,7 @@ pub struct MomentReport {
     pub covered_micros: i64,
     /// Holds the segments of the stretch.
     pub log_directory: PathBuf,
-    /// Where segments are archived; `None`: nowhere.
+    /// Where segments are archived; `None` if they are not.
     pub archive_directory: Option<PathBuf>,
     /// Name of each keyspace, and the statement that creates it.
     pub keyspaces: Vec<(String, String)>,
@@ -107,12 +107,12 @@ impl From<BackupPoint> for MomentReport {
     }
 }
 
-/// The tool has another working directory than the node.
+/// The absolute path: the tool may have another working directory than the node.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// Up to where a log is archived.
+/// The archive of a log, and how far it reaches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArchiveReport {
     /// Id of the node and of its log.
@@ -144,9 +144,9 @@ pub struct TablePlan {
     pub directory: PathBuf,
     /// The statements that create it.
     pub statements: Vec<String>,
-    /// Those that create its indexes, afterwards.
+    /// The statements that create its indexes, executed after the rows are there.
     pub indexes: Vec<String>,
-    /// If the table exists, the rows are added to it. Otherwise that is refused.
+    /// Whether the rows may be added to a table that exists; otherwise such a table is refused.
     pub merges: bool,
 }
 
@@ -204,7 +204,7 @@ impl TablePlan {
     }
 }
 
-/// Fulfils an order, with the statements of a plan executed by `run`.
+/// Executes an order; `run` executes the statements of a plan.
 pub(super) fn execute(
     node: &Node,
     order: &BackupsOrder,
@@ -238,7 +238,7 @@ pub(super) fn execute(
 }
 
 impl BackupsOrder {
-    /// Fulfils the order on a node that this process has open, and that serves nobody.
+    /// Executes the order on a node that this process has opened without a server.
     ///
     /// # Errors
     /// See [`AdminError`].

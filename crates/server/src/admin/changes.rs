@@ -1,7 +1,7 @@
 //! `GET /admin/changes`: the changes of a table, one line of JSON each, while they happen.
 //!
-//! The thread of a consumer reads the next part when the last one was taken: a slow consumer slows itself, not the node, and memory
-//! holds a few parts. A consumer that reads nothing for the timeout of the port loses its connection, and goes on from its position.
+//! The thread of a consumer reads the next part once the last one was taken: a slow consumer does not slow the node, and only a few parts
+//! are in memory. A consumer that reads nothing for the timeout of the port is disconnected; it can resume from its position.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ async fn changes(
     .await
 }
 
-/// Hands parts over until the consumer is gone or the stream ends.
+/// Passes parts on until the consumer is gone or the stream ends.
 fn pump(mut changes: ChangeStream, parts: &mpsc::Sender<Result<Bytes, std::convert::Infallible>>) {
     while !parts.is_closed() {
         match changes.next_part() {

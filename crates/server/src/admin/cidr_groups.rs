@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::AdminError;
 
-/// Which groups.
+/// Selects groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct CidrGroupsOrder {
     /// Only those of this address.
@@ -22,7 +22,7 @@ pub struct CidrGroupsReport {
     pub groups: BTreeMap<String, Vec<String>>,
 }
 
-/// A group that is made or changed, or removed if it has no addresses.
+/// Creates, changes or, if there are no addresses, removes a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct CidrGroupOrder {
     /// Its name.
@@ -55,7 +55,7 @@ impl CidrGroupsOrder {
 }
 
 impl CidrGroupOrder {
-    /// The statement that does it.
+    /// The statement that executes the order.
     pub(super) fn statement(&self, groups: &[(String, Vec<Cidr>)]) -> Result<String, AdminError> {
         let name = self.name.replace('\'', "''");
         let mut tuples = Vec::new();

@@ -34,7 +34,7 @@ pub enum ClientError {
     /// The certificate of the issuer, or the name of the node, cannot be used.
     #[error("{0}")]
     Encryption(String),
-    /// The node does not know who asks.
+    /// The request has no valid login or token.
     #[error(
         "the node refused: {0}; give the role and its password (--username, --password-file), or its token (--admin-token-file)"
     )]
@@ -62,7 +62,7 @@ pub struct AdminClient {
     encryption: Option<(Arc<ClientConfig>, ServerName<'static>)>,
 }
 
-/// What can carry a request and its answer.
+/// A connection: plain or encrypted.
 trait Stream: Read + Write {}
 
 impl<T: Read + Write> Stream for T {}
@@ -100,7 +100,7 @@ impl AdminClient {
     /// Encrypts requests. The node's certificate must be for this name or address, and issued by one of the certificates in `issuers` (PEM).
     ///
     /// # Errors
-    /// There is no certificate in `issuers`, or the name is none.
+    /// There is no certificate in `issuers`, or the name is invalid.
     pub fn with_encryption(self, issuers: &[u8], name: &str) -> Result<Self, ClientError> {
         let problem = |problem: String| ClientError::Encryption(problem);
         let mut roots = RootCertStore::empty();
@@ -149,10 +149,10 @@ impl AdminClient {
         self.ask("POST", path, bytes)
     }
 
-    /// Asks one of the health checks, which answer in plain text.
+    /// Requests one of the health checks, which answer in plain text.
     ///
     /// # Errors
-    /// See [`ClientError`]; the node is not well for the reason in `Failed`.
+    /// See [`ClientError`]; `Failed` has the reason why the node is not well.
     pub fn check(&self, path: &str) -> Result<(), ClientError> {
         let answer = self.answer("GET", path, &[])?;
         match split_answer(&answer) {
@@ -162,7 +162,7 @@ impl AdminClient {
         }
     }
 
-    /// Reads the lines of an answer while they come, as long as `take` wants more.
+    /// Reads the lines of an answer as they come, until `take` returns false.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -237,7 +237,7 @@ impl AdminClient {
             .take(ANSWER_BYTES_MAX)
             .read_to_string(&mut answer)?;
         match answer.is_empty() {
-            // A node that ends meanwhile, or an encrypted port.
+            // The node has ended meanwhile, or the port is encrypted.
             true => Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
                 "the connection ended without an answer (if the port is encrypted, give the certificate of its issuer)",
@@ -246,7 +246,7 @@ impl AdminClient {
         }
     }
 
-    /// Sends a request; the answer can be read from what it returns.
+    /// Sends a request; returns the connection, from which the answer can be read.
     fn send(&self, method: &str, path: &str, body: &[u8]) -> io::Result<Box<dyn Stream>> {
         let tcp = TcpStream::connect_timeout(&self.address, Duration::from_secs(5))?;
         let mut stream: Box<dyn Stream> = match &self.encryption {

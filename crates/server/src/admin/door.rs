@@ -44,7 +44,7 @@ pub struct DoorOptions {
 }
 
 impl DoorOptions {
-    /// The options that the settings ask for.
+    /// The options in the settings.
     ///
     /// # Errors
     /// See [`AccessError`].
@@ -452,7 +452,7 @@ async fn compact_keys(State(admin): Shared, Query(order): Query<KeysOrder>) -> R
 
 async fn thresholds(method: Method, State(admin): Shared, Query(order): Query<ThresholdsOrder>) -> Response {
     in_thread(move || {
-        // Whoever may only watch may not set them.
+        // GET needs the permission to watch only, so it must not change thresholds.
         let order = match method {
             Method::POST => order,
             _ => ThresholdsOrder {

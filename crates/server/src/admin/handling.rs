@@ -1,4 +1,4 @@
-//! What all handlers of the HTTP port have in common: the administration that they ask, a thread for their work, errors as answers.
+//! Common parts of the handlers of the HTTP port: access to the administration, a thread for blocking work, errors as answers.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ pub struct IndexOrder {
     pub keyspace: String,
     /// Its name.
     pub index: String,
-    /// A verification also repairs what it finds.
+    /// Whether a verification also repairs the index.
     #[serde(default)]
     pub repair: bool,
 }
@@ -26,7 +26,7 @@ impl IndexOrder {
     }
 }
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexReport {
     /// Rows of the table that were checked.
@@ -35,7 +35,7 @@ pub struct IndexReport {
     pub entries: u64,
     /// Entries that the index should have and does not have.
     pub missing: u64,
-    /// Entries of rows that no longer have the value: harmless, a search that meets one removes it.
+    /// Entries of rows that no longer have the value. They are harmless: a search that finds one removes it.
     pub stale: u64,
     /// How many missing and stale entries were repaired.
     pub repaired: u64,

@@ -1,4 +1,5 @@
-//! Accepts HTTP connections, encrypted if there is an [`Encryption`]. One that sends no request, or does not read its answer, is closed after a timeout.
+//! Accepts HTTP connections, encrypted if there is an [`Encryption`]. A connection that sends no request, or does not read its answer, is
+//! closed after a timeout.
 
 use std::io;
 use std::pin::Pin;
@@ -92,9 +93,9 @@ pub(super) async fn serve(listener: TcpListener, router: Router, how: Serving) {
 /// How connections are served.
 pub(super) struct Serving {
     pub timeout: Duration,
-    /// `None`: they are not encrypted.
+    /// `None` if they are not encrypted.
     pub encryption: Option<Encryption>,
-    /// `None`: certificates are no logins.
+    /// `None` if certificates are not used for logins.
     pub certificate_logins: Option<CertificateLogins>,
 }
 

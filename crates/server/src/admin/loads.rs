@@ -5,9 +5,9 @@
 //! | `POST /admin/load/begin` | `?keyspace=k&table=t&sstable=nb-1-big&components=..`, lines of `Data.db 123`: name and bytes; JSON: [`LoadReport`] |
 //! | `POST /admin/load/piece` | `?load=ID&component=Data.db&offset=0&crc=N`, and the bytes as body, at most [`PIECE_BYTES_MAX`] |
 //! | `POST /admin/load/finish` | `?load=ID`: the SSTable is checked and imported; JSON: [`ImportedFile`] |
-//! | `POST /admin/load/abandon` | `?load=ID`: what was received is removed |
+//! | `POST /admin/load/abandon` | `?load=ID`: the files that were received are removed |
 //!
-//! Components come one after another, Statistics.db first. An error ends the load, and so does a silence of [`SILENCE_MAX`].
+//! Components come one after another, Statistics.db first. An error ends the load; so does a sender that is silent for [`SILENCE_MAX`].
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -154,7 +154,7 @@ impl Loads {
         })
     }
 
-    /// Ends a load without one.
+    /// Ends a load without an import.
     pub fn abandon(&self, id: &str) {
         let open = self.0.lock().remove(id);
         drop(open.and_then(|open| open.load.lock().take()));

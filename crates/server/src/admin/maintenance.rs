@@ -1,4 +1,4 @@
-//! What nodetool asks about the compaction of tables beside `compact`: garbage, given partitions, thresholds.
+//! Compactions for nodetool, beside `compact`: of garbage, of given partitions; and thresholds.
 
 use bytes::Bytes;
 use ilion_engine::{Engine, Granularity};
@@ -9,7 +9,7 @@ use super::handling::failed;
 use super::paths::key_of;
 use super::{AdminError, TableChoice};
 
-/// Tables from whose SSTables is removed what others of them have deleted.
+/// Tables whose SSTables are rewritten without the data that newer SSTables have deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct GarbageOrder {
     /// Only tables of this keyspace.
@@ -62,7 +62,7 @@ pub struct ThresholdsOrder {
     pub keyspace: String,
     /// The table.
     pub table: String,
-    /// With the next one: they are set until the next start.
+    /// The smallest number of SSTables. Both thresholds are set together, until the next start.
     pub min: Option<u32>,
     /// The largest number of SSTables.
     pub max: Option<u32>,

@@ -62,6 +62,7 @@ mod compaction;
 mod door;
 mod engine_metrics;
 mod entry;
+mod error;
 mod handling;
 mod indexes;
 mod layout;
@@ -92,6 +93,7 @@ pub use compaction::{
 };
 pub use door::{AdminDoor, DoorOptions};
 pub use entry::{Access, AccessError, AskedFor, Caller, LoginOrder, RoleLogins, SessionReport, read_token};
+pub use error::AdminError;
 pub use indexes::{IndexOrder, IndexReport};
 pub use of_engine::EngineAdmin;
 pub use report::{
@@ -427,15 +429,4 @@ pub enum ImportedFrom {
     Moved,
     /// They stay.
     Copied,
-}
-
-/// Why a request failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AdminError {
-    /// The request cannot be fulfilled; the caller must change it.
-    #[error("{0}")]
-    Refused(String),
-    /// The node failed; its log has more.
-    #[error("{0}")]
-    Failed(String),
 }

@@ -14,7 +14,7 @@ use crate::system::LocalNode;
 /// Facts of a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeReport {
-    /// Version of Cassandra that clients are told.
+    /// Version of Cassandra that clients see.
     pub release_version: String,
     /// Version of the schema.
     pub schema_version: String,
@@ -44,7 +44,7 @@ pub struct NodeReport {
     pub started_secs: i64,
     /// Seconds since the start.
     pub uptime_secs: u64,
-    /// Resident memory of the process; `None` if the system does not tell.
+    /// Resident memory of the process; `None` if the system does not report it.
     pub resident_bytes: Option<u64>,
     /// Memory of the machine.
     pub machine_bytes: u64,
@@ -54,7 +54,7 @@ pub struct NodeReport {
     pub failure: Option<String>,
     /// The caches.
     pub caches: Vec<CacheReport>,
-    /// Seconds between two savings of a cache's keys, by the cache's name; 0: never.
+    /// Seconds between two savings of a cache's keys, by the cache's name; 0 is never.
     pub save_periods: BTreeMap<String, u64>,
     /// Replication of each keyspace.
     pub keyspaces: BTreeMap<String, BTreeMap<String, String>>,

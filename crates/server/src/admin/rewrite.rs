@@ -1,4 +1,4 @@
-//! SSTables of tables in use, written anew or checked: `nodetool upgradesstables`, `recompress_sstables`, `scrub` and `verify`.
+//! Rewrites and checks SSTables of a running node: `nodetool upgradesstables`, `recompress_sstables`, `scrub` and `verify`.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::TableChoice;
 
-/// Tables whose SSTables are written anew.
+/// Tables whose SSTables are rewritten.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct RewriteOrder {
     /// Only tables of this keyspace.
     keyspace: Option<String>,
     /// Only this table; needs the keyspace.
     table: Option<String>,
-    /// Also SSTables of the format that is written.
+    /// Also SSTables that already have the current format.
     #[serde(default)]
     all: bool,
-    /// Those of another compression than their table's.
+    /// Only SSTables with another compression than their table.
     #[serde(default)]
     compression: bool,
 }
@@ -39,14 +39,14 @@ impl RewriteOrder {
     }
 }
 
-/// Tables whose damaged SSTables are replaced by what can be read of them.
+/// Tables whose damaged SSTables are replaced by new ones with the readable rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ScrubOrder {
     /// Only tables of this keyspace.
     keyspace: Option<String>,
     /// Only this table; needs the keyspace.
     table: Option<String>,
-    /// No snapshot is taken before.
+    /// Takes no snapshot before.
     #[serde(default)]
     without_snapshot: bool,
     /// Also tables of counters.
@@ -73,7 +73,7 @@ impl ScrubOrder {
 /// SSTables that were scrubbed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScrubReport {
-    /// Number of those that are sound.
+    /// Number of undamaged SSTables.
     pub sound: u64,
     /// The damaged ones.
     pub damaged: Vec<DamagedSSTable>,
@@ -86,11 +86,11 @@ pub struct DamagedSSTable {
     pub path: String,
     /// Its damage.
     pub damage: Vec<String>,
-    /// What was read of it.
+    /// Messages about the rows that could be read.
     pub told: Vec<String>,
-    /// What is in its place.
+    /// The SSTables that replace it.
     pub replaced_by: Vec<String>,
-    /// Why it is still there.
+    /// Why it was not replaced.
     pub refused: Option<String>,
 }
 

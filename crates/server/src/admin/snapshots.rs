@@ -24,7 +24,7 @@ pub struct SnapshotOrder {
     pub tables: Option<String>,
     /// How long it is kept, such as 1d.
     pub ttl: Option<String>,
-    /// Leaves out what is only in memory.
+    /// Leaves out data that is only in memory.
     #[serde(default)]
     pub skip_flush: bool,
 }
@@ -32,13 +32,13 @@ pub struct SnapshotOrder {
 /// Which snapshots to remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ClearOrder {
-    /// Those with this tag.
+    /// Only snapshots with this tag.
     pub tag: Option<String>,
-    /// Those in these keyspaces, one per line.
+    /// Only snapshots of these keyspaces, one per line.
     pub keyspaces: Option<String>,
-    /// Those that are older than this, such as 1d.
+    /// Only snapshots older than this, such as 1d.
     pub older_than: Option<String>,
-    /// Those that were taken before this instant, such as 2026-11-23T23:16:45Z.
+    /// Only snapshots taken before this instant, such as 2026-11-23T23:16:45Z.
     pub older_than_timestamp: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub struct BackupOrder {
 /// Whether flushed SSTables are backed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupReport {
-    /// They are.
+    /// Whether they are.
     pub on: bool,
 }
 
@@ -200,9 +200,9 @@ pub struct SnapshotReport {
     pub size_bytes: u64,
     /// When it was taken.
     pub created_at: String,
-    /// When it expires; `None`: never.
+    /// When it expires; `None` is never.
     pub expires_at: Option<String>,
-    /// It was taken for a repair of Cassandra.
+    /// Whether a repair of Cassandra took it.
     pub ephemeral: bool,
 }
 

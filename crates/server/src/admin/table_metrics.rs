@@ -60,7 +60,7 @@ type Name = (String, String);
 pub(super) struct TableMetrics {
     pub costs: Arc<StatementCosts>,
     pub engine: Arc<Engine>,
-    /// Has the largest number of tables.
+    /// The settings, with the largest number of tables (`metrics_tables_max`).
     pub settings: Arc<LiveSettings>,
 }
 

@@ -47,7 +47,7 @@ pub struct TopPartitionReport {
     pub partition: String,
     /// Reads, writes or bytes.
     pub count: u64,
-    /// The true count may be lower by up to this much.
+    /// The true count may be lower by at most this number.
     pub error: u64,
 }
 

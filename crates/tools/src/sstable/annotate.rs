@@ -16,7 +16,7 @@ use ilion_schema::TableSchema;
 use ilion_sstable::row_format::unfiltered_flag::{END_OF_PARTITION, IS_MARKER};
 use ilion_sstable::{ChunkReader, DataStream, SerializationHeader, Version};
 
-use super::DumpArguments;
+use super::arguments::DumpArguments;
 use super::keys::{parse_key, print_key};
 use super::progress::Progress;
 use super::source::{Source, descriptors};

@@ -9,7 +9,7 @@ use ilion_rows::DecoratedKey;
 use ilion_sstable::DataScan;
 use ilion_sstable::dump::{Dump, DumpOptions, Layout, TimeStyle, debug_head, debug_unfiltered};
 
-use super::DumpArguments;
+use super::arguments::DumpArguments;
 use super::keys::{parse_key, print_key};
 use super::progress::Progress;
 use super::source::{Source, descriptors};

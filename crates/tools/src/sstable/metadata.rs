@@ -4,11 +4,10 @@
 mod histogram;
 mod scan;
 mod style;
-mod units;
+pub(super) mod units;
 
 use std::io::Write;
 
-use clap::ValueEnum;
 use ilion_env::Env;
 use ilion_rows::{Bound, NO_DELETION_TIME, Slice};
 use ilion_sstable::compression_info::CompressionInfo;
@@ -18,51 +17,16 @@ use ilion_sstable::{
 };
 use ilion_types::{CqlType, Partitioner, hex};
 
-use super::MetadataArguments;
+use super::arguments::MetadataArguments;
 use super::keys::print_key;
 use super::source::{Source, descriptors, partitioner_of, read_statistics, table_of};
 use histogram::{Histogram, drop_times, partition_sizes, plain_number};
 use scan::Overview;
 use style::Style;
-use units::{date, deletion, double, duration};
+use units::{TimestampUnit, date, deletion, double, duration};
 
 const COMPRESSOR_PACKAGE: &str = "org.apache.cassandra.io.compress";
 const NOT_THERE: &str = "--";
-
-/// The unit of timestamps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "UPPER")]
-pub enum TimestampUnit {
-    /// 1,000,000,000 per second.
-    Nanoseconds,
-    /// 1,000,000 per second, as in CQL.
-    Microseconds,
-    /// 1,000 per second.
-    Milliseconds,
-    /// Seconds.
-    Seconds,
-    /// Minutes.
-    Minutes,
-    /// Hours.
-    Hours,
-    /// Days.
-    Days,
-}
-
-impl TimestampUnit {
-    /// Converts to milliseconds. Compat: rounds towards zero.
-    fn millis(self, timestamp: i64) -> i64 {
-        match self {
-            Self::Nanoseconds => timestamp / 1_000_000,
-            Self::Microseconds => timestamp / 1000,
-            Self::Milliseconds => timestamp,
-            Self::Seconds => timestamp.saturating_mul(1000),
-            Self::Minutes => timestamp.saturating_mul(60_000),
-            Self::Hours => timestamp.saturating_mul(3_600_000),
-            Self::Days => timestamp.saturating_mul(86_400_000),
-        }
-    }
-}
 
 pub(super) fn run(
     env: &std::sync::Arc<dyn Env>,

@@ -11,13 +11,13 @@ use ilion_env::Env;
 use ilion_rows::{Cursor, Direction, MergeCursor};
 use ilion_sstable::{Component, Descriptor};
 
+use super::arguments::{ConvertArguments, MergeArguments, SplitArguments};
 use super::ordered::OrderedScan;
 use super::output_directory::{OutputDirectory, OutputFormat};
 use super::output_schema::OutputSchema;
 use super::outputs::Outputs;
 use super::progress::{Progress, SharedProgress};
 use super::source::{Source, descriptors, read_statistics};
-use super::{ConvertArguments, MergeArguments, SplitArguments};
 
 /// Converts each input to a file of the other format.
 pub(super) fn convert(

@@ -17,7 +17,7 @@ use ilion_env::Env;
 use ilion_rows::{ClusteringComparator, DecoratedKey, PartitionHead};
 use ilion_sstable::{DataScan, Descriptor, Error, IndexedPartition};
 
-use super::ScrubArguments;
+use super::arguments::ScrubArguments;
 use super::keys::print_key;
 use super::output_directory::{Output, OutputDirectory, OutputFormat};
 use super::progress::Progress;

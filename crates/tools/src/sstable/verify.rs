@@ -8,7 +8,7 @@ use ilion_env::Env;
 use ilion_sstable::Descriptor;
 use ilion_sstable::verify::{Verification, verify, work_bytes};
 
-use super::Files;
+use super::arguments::Files;
 use super::progress::Progress;
 use super::source::descriptors;
 

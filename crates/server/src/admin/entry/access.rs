@@ -1,4 +1,4 @@
-//! What each request to the HTTP port must show, whoever asks: a page of its own, a name of this node, the token if there is one.
+//! Checks that hold for every request to the HTTP port: it comes from no foreign page, names this node, and shows the token if one is set.
 //!
 //! Pages of other sites in an operator's browser are refused: their requests have another `Origin`, or another `Host` if a foreign name
 //! resolves to this node (DNS rebinding), or say in `Sec-Fetch-Site` where they come from.
@@ -62,23 +62,23 @@ pub fn read_token(env: &dyn Env, path: &Path) -> Result<String, AccessError> {
     }
 }
 
-/// What a request must show.
+/// The rules for requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     token: Option<String>,
     hosts: Hosts,
-    /// Pages of this port have `https`. Without, they may have it, too: from a proxy in front.
+    /// Pages of this port must have `https`. If false, they may have `http` or, behind a proxy, `https`.
     is_encrypted: bool,
 }
 
 /// The names that requests may have for this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hosts {
-    /// Whoever asks may do everything, so only those of this machine.
+    /// There are no logins and no token: only names of this machine.
     ThisMachine,
-    /// Roles log in: addresses, localhost and these. A page of another name would get no cookie, but could guess passwords.
+    /// Roles log in: addresses, localhost and these names. A page of another name would get no cookie, but could guess passwords.
     Named(Vec<String>),
-    /// A token is asked for, which no browser sends by itself.
+    /// Any name: a token is needed, and browsers do not send it by themselves.
     Any,
 }
 
@@ -87,18 +87,18 @@ enum Hosts {
 pub(super) enum Refused {
     /// It comes from another page, or for another name.
     Foreign,
-    /// It shows no token, or a wrong one.
+    /// The token is missing or wrong.
     NoToken,
 }
 
 impl Access {
-    /// The access that the settings ask for.
+    /// The rules in the settings.
     ///
     /// # Errors
     /// The settings would open the port to everybody or send passwords in the clear, or the token cannot be read.
     pub fn of(env: &dyn Env, settings: &Settings) -> Result<Self, AccessError> {
         let address = settings.admin_address;
-        // An IPv4 address in the form of IPv6 is none of this machine: nobody needs it, and it is easily misread.
+        // An IPv4 loopback address in IPv6 form is not accepted: nobody needs it, and it is easily misread.
         let is_of_this_machine = address.is_loopback();
         let asks_for_logins = settings.authenticator != Authenticator::AllowAll;
         let is_encrypted = TlsOptions::of_administration(settings).is_some();
@@ -118,7 +118,7 @@ impl Access {
         })
     }
 
-    /// No login and no token: the port must listen on a loopback address.
+    /// The rules without login and token. Requires: the port listens on a loopback address.
     pub fn of_this_machine() -> Self {
         Self {
             token: None,
@@ -195,7 +195,7 @@ impl Access {
     }
 }
 
-/// Whether a request is for such a name, or for none, as those of old programs.
+/// Whether the header `Host` has a known name, or is missing, as in requests of old programs.
 fn is_host(host: Option<&HeaderValue>, is_known: impl Fn(&str) -> bool) -> bool {
     let Some(host) = host else {
         return true;

@@ -1,10 +1,10 @@
-//! Who may use the HTTP port: one layer in front of all routes ([`admit`]).
+//! Decides who may use the HTTP port: one layer in front of all routes ([`admit`]).
 //!
-//! A request must come from a page of the port itself or from no page ([`Access`]). Its path says what it needs ([`need`]). On a node
-//! without logins it then shows the token, if there is one. On a node with logins it shows a role's name and password, the cookie of a
-//! session, the certificate of its connection, or the token ([`shown`]); the role must be permitted what the path needs ([`RoleLogins`]).
-//! The handlers find out from the [`Caller`] who asks. Orders, wrong tokens and what is not permitted are recorded in the audit log;
-//! logins by password or certificate are by `Logins`, statements by who executes them.
+//! A request must come from a page of the port itself or from no page ([`Access`]). Its path decides what it needs ([`need`]). On a node
+//! without logins it must then show the token, if one is set. On a node with logins it must show a role's name and password, the cookie
+//! of a session, the certificate of its connection, or the token ([`shown`]), and the role must have the permission that the path needs
+//! ([`RoleLogins`]). Handlers get the [`Caller`]. Orders, wrong tokens and missing permissions are recorded in the audit log here; `Logins`
+//! records logins by password or certificate, and the code that executes a statement records the statement.
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -13,39 +13,37 @@
 //! | `POST /api/logout` | ends it |
 
 mod access;
+mod caller;
 mod need;
+mod refusal;
 mod role_logins;
 mod session;
 mod shown;
 mod token_pace;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum::{Json, Router};
-use ilion_query::{Error, Identity, Login};
-use serde_json::json;
 use tokio::sync::Semaphore;
 
 use self::access::Refused;
 pub use self::access::{Access, AccessError, read_token};
+pub use self::caller::Caller;
+pub(super) use self::caller::Peer;
 use self::need::Need;
+use self::refusal::Refusal;
 pub use self::role_logins::RoleLogins;
 pub use self::session::{AskedFor, LoginOrder, SessionReport};
 use self::shown::Shown;
 use self::token_pace::TokenPace;
 use super::loads::{PIECE_BYTES_MAX, PIECE_PATH};
 use crate::auditor::Auditor;
-
-const SESSION: &str = "/api/session";
-const LOGIN: &str = "/api/login";
-const LOGOUT: &str = "/api/logout";
 
 /// Characters of an order in the audit log.
 const ORDER_CHARS_MAX: usize = 4096;
@@ -54,54 +52,6 @@ const ORDER_CHARS_MAX: usize = 4096;
 const BODY_BYTES_MAX: usize = 2 << 20;
 /// Bodies with pieces of SSTables that are received at a time; others wait.
 const PIECES_MAX: usize = 8;
-
-/// Who sends a request.
-#[derive(Clone, Debug)]
-pub enum Caller {
-    /// Whoever passes: the node has no logins.
-    Operator,
-    /// A program that has shown the token of a node with logins. It stands for no role.
-    Program,
-    /// A role, and the address that its request came from.
-    Role(Arc<Login>, SocketAddr),
-    /// Somebody who needs nothing.
-    Nobody,
-}
-
-impl Caller {
-    /// Who sends the statements of this caller; `None` if it may send none.
-    pub(crate) fn identity(&self) -> Option<Identity> {
-        match self {
-            Self::Operator => Some(Identity::Internal),
-            Self::Role(login, _) => Some(Identity::User(login.clone())),
-            Self::Program | Self::Nobody => None,
-        }
-    }
-
-    /// The role that asks.
-    fn role(&self) -> Option<&str> {
-        match self {
-            Self::Role(login, _) => Some(&login.role),
-            Self::Operator | Self::Program | Self::Nobody => None,
-        }
-    }
-
-    /// The address that a role's request came from.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Role(_, address) => Some(*address),
-            Self::Operator | Self::Program | Self::Nobody => None,
-        }
-    }
-}
-
-/// The other end of a connection to the HTTP port.
-#[derive(Clone, Debug)]
-pub(super) struct Peer {
-    pub address: SocketAddr,
-    /// The identity in its certificate, or why there is none; `None` without a certificate.
-    pub identity: Option<Result<String, &'static str>>,
-}
 
 /// Decides who may use the HTTP port.
 pub(super) struct Entry {
@@ -114,13 +64,6 @@ pub(super) struct Entry {
     tokens: TokenPace,
     /// `None` if there is no audit log.
     auditor: Option<Arc<Auditor>>,
-}
-
-/// Why a request is refused.
-#[derive(Debug)]
-struct Refusal {
-    status: StatusCode,
-    reason: String,
 }
 
 impl Entry {
@@ -176,7 +119,7 @@ impl Entry {
             Shown::Token(token) if self.access.is_token(&token) => return of_program(need),
             Shown::Token(_) => return Err(Refusal::unknown("the token is wrong")),
             Shown::Unreadable => return Err(Refusal::unknown("the header Authorization cannot be read")),
-            // Browsers say which page sends a request that may change something.
+            // Browsers send `Origin` with every request that may change something.
             Shown::Session(_) if *method != Method::GET && !headers.contains_key(header::ORIGIN) => {
                 return Err(Refusal::new(
                     StatusCode::FORBIDDEN,
@@ -213,7 +156,8 @@ impl Entry {
         Err(Refusal::unknown("the token is wrong"))
     }
 
-    /// Executes an order, and records it: before, so that the one is recorded that switches the audit log off, or else afterwards.
+    /// Executes an order and records it. It is recorded before it is executed, so that the order to switch the audit log off is in the log;
+    /// if the log was off then, it is recorded afterwards.
     async fn execute(
         &self,
         caller: Caller,
@@ -276,46 +220,6 @@ fn of_program(need: Need) -> Result<Caller, Refusal> {
     }
 }
 
-impl Refusal {
-    fn new(status: StatusCode, reason: &str) -> Self {
-        Self {
-            status,
-            reason: reason.to_owned(),
-        }
-    }
-
-    fn unknown(reason: &str) -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, reason)
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        let status = match &error {
-            Error::BadCredentials(_) => StatusCode::UNAUTHORIZED,
-            Error::Unauthorized(_) => StatusCode::FORBIDDEN,
-            Error::Overloaded(_) => StatusCode::SERVICE_UNAVAILABLE,
-            _ => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        Self {
-            status,
-            reason: error.to_string(),
-        }
-    }
-}
-
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let mut response = (self.status, Json(json!({ "error": self.reason }))).into_response();
-        if self.status == StatusCode::UNAUTHORIZED {
-            // Not Basic: browsers would ask for a password themselves, and then send it with requests of any page.
-            let challenge = HeaderValue::from_static("Bearer realm=\"ilion\"");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-        }
-        response
-    }
-}
-
 /// The routes of sessions.
 pub(super) fn routes(entry: Arc<Entry>) -> Router {
     session::routes().with_state(entry)
@@ -343,7 +247,7 @@ impl Order {
     }
 }
 
-/// Records what may have to wait.
+/// Runs `record` on a thread that may block.
 async fn recorded(record: impl FnOnce() -> bool + Send + 'static) -> bool {
     tokio::task::spawn_blocking(record).await.unwrap_or_else(|error| {
         tracing::error!(%error, "an order to the HTTP port is not in the audit log");
@@ -377,7 +281,7 @@ pub(super) async fn admit(State(entry): State<Arc<Entry>>, request: Request, nex
         Ok(caller) => caller,
         Err(refusal) => return refusal.into_response(),
     };
-    // Of a load, begin and end are logged, but not each piece.
+    // Begin and end of a load are recorded, but not each piece.
     let is_order =
         Need::of(&head.method, head.uri.path()) == Need::Administer && head.uri.path() != PIECE_PATH;
     let order = is_order.then(|| (caller.clone(), order_text(&head.method, &head.uri)));

@@ -3,12 +3,17 @@
 use axum::http::Method;
 use ilion_query::Operation;
 
+/// The paths of sessions, which anybody may ask.
+pub(super) const SESSION: &str = "/api/session";
+pub(super) const LOGIN: &str = "/api/login";
+pub(super) const LOGOUT: &str = "/api/logout";
+
 /// What a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// The page and its parts, which hold no data; to log in and out; whether the node is well.
+    /// No credentials: the page and its parts, which have no data; logging in and out; health checks.
     Nothing,
-    /// A login: statements, and who reads changes, are checked as those of any client.
+    /// A login. Statements and reads of changes are then checked as those of any client.
     LogIn,
     /// Metrics and reports.
     Watch,
@@ -21,9 +26,9 @@ impl Need {
     pub fn of(method: &Method, path: &str) -> Self {
         let is_read = method == Method::GET || method == Method::HEAD;
         match path {
-            "/" | super::SESSION | super::LOGIN | super::LOGOUT => Self::Nothing,
+            "/" | SESSION | LOGIN | LOGOUT => Self::Nothing,
             _ if path.starts_with("/assets/") => Self::Nothing,
-            // Whoever asks whether the node is well has no login; `nodetool statusbinary` is the health check of the container.
+            // Health checks have no login; `nodetool statusbinary` is the health check of the container.
             "/healthz" | "/readyz" | "/admin/binary" if is_read => Self::Nothing,
             "/api/query" | "/admin/changes" => Self::LogIn,
             "/metrics" | "/api/spectrogram" | "/api/slowest" if is_read => Self::Watch,

@@ -11,7 +11,8 @@ use ilion_types::hex;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use super::{Peer, Refusal};
+use super::caller::Peer;
+use super::refusal::Refusal;
 use crate::logins::{Logins, Proof};
 use crate::node::Node;
 use crate::server::Server;
@@ -24,7 +25,7 @@ const WAITING_MAX: usize = 32;
 #[derive(Clone)]
 struct RoleSession {
     login: Arc<Login>,
-    /// The session ends when the password is changed.
+    /// The stamp of the role's password: the session ends when the password is changed.
     password_stamp: Option<[u8; 32]>,
 }
 
@@ -94,7 +95,7 @@ impl RoleLogins {
         Ok(self.log_in(from, Proof::Password(credentials)).await?)
     }
 
-    /// Logs in whoever has shown a certificate.
+    /// Logs in a client by its certificate.
     pub(super) async fn by_certificate(&self, peer: &Peer) -> Result<Arc<Login>, Refusal> {
         match &peer.identity {
             None => Err(Refusal::unknown(
@@ -128,7 +129,7 @@ impl RoleLogins {
         credentials: Credentials,
     ) -> Result<String, Refusal> {
         let (access, role) = (self.access.clone(), credentials.name.clone());
-        // Before the password is checked: if it is changed meanwhile, the session has ended when it begins.
+        // Taken before the password is checked: if the password is changed meanwhile, the new session is already invalid.
         let password_stamp = blocking(move || access.password_stamp(&role)).await?;
         let login = self.by_password(from, credentials).await?;
         self.permit(&login, Operation::LogIn).await?;
@@ -150,7 +151,7 @@ impl RoleLogins {
     }
 }
 
-/// Runs what may read files.
+/// Runs code that may read files, on a thread that may block.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Refusal> {

@@ -1,4 +1,4 @@
-//! Requests about sessions: who is logged in, to log in, to log out.
+//! Requests about sessions: the current login, logging in, logging out.
 
 use std::sync::Arc;
 
@@ -11,8 +11,11 @@ use ilion_query::Operation;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::caller::Peer;
+use super::need::{LOGIN, LOGOUT, SESSION};
+use super::refusal::Refusal;
 use super::shown::{credentials, session};
-use super::{Entry, LOGIN, LOGOUT, Peer, Refusal, RoleLogins, SESSION};
+use super::{Entry, RoleLogins};
 
 /// The name and password of a role.
 #[derive(Deserialize)]
@@ -23,7 +26,7 @@ pub struct LoginOrder {
     pub password: String,
 }
 
-/// What the node asks for, and who is logged in.
+/// The credentials that the node asks for, and the current login.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionReport {
     /// What requests must show.
@@ -40,7 +43,7 @@ pub struct SessionReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AskedFor {
-    /// They come from this machine.
+    /// No credentials: they must come from this machine.
     #[default]
     Nothing,
     /// A token.

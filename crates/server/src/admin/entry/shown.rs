@@ -1,14 +1,14 @@
-//! What a request shows of who sends it: a token, a name and a password, or the key of a session.
+//! The credentials of a request: a token, a name and a password, or the key of a session.
 
 use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ilion_auth::plain::{Credentials, TOKEN_BYTES_MAX};
 
-/// What a request shows.
+/// The credentials of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// `None` of the others.
+    /// No credentials.
     Nothing,
     /// `Authorization: Bearer TOKEN`.
     Token(String),
@@ -21,7 +21,7 @@ pub(super) enum Shown {
 }
 
 impl Shown {
-    /// What the headers show; the cookie has this name. An `Authorization` beats a cookie. Pure.
+    /// The credentials in the headers; `cookie` is the name of the cookie. `Authorization` comes before a cookie. Pure.
     pub fn of(headers: &HeaderMap, cookie: &str) -> Self {
         match headers.get(header::AUTHORIZATION) {
             Some(value) => value
@@ -34,7 +34,7 @@ impl Shown {
     }
 }
 
-/// The scheme is in any case of letters (RFC 9110).
+/// Parses `Authorization`. Upper and lower case of the scheme are the same (RFC 9110).
 fn authorization(value: &str) -> Option<Shown> {
     let (scheme, rest) = value.split_once(' ')?;
     if scheme.eq_ignore_ascii_case("bearer") {
@@ -58,7 +58,7 @@ pub(super) fn credentials(name: &str, password: &str) -> Option<Credentials> {
     })
 }
 
-/// The value of a cookie. Two of the same name show nothing: a page of another port of this host may have added one.
+/// The value of a cookie. `None` if there are two of this name: a page of another port of this host may have added one.
 pub(super) fn session(headers: &HeaderMap, cookie: &str) -> Option<String> {
     let lines = headers.get_all(header::COOKIE).iter();
     let pairs = lines

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 /// Most requests that wait at a time. The others are refused: each holds a connection, of which there are few.
 const WAITING_MAX: usize = 32;
 
-/// The addresses with wrong tokens. They wait as after wrong passwords, but apart from these.
+/// The addresses with wrong tokens. They wait as long as after wrong passwords, but the two are counted separately.
 pub(super) struct TokenPace {
     pace: Mutex<LoginPace>,
     started: Instant,

@@ -1,7 +1,43 @@
 //! Formats numbers like `sstablemetadata`.
 
+use clap::ValueEnum;
 use ilion_rows::NO_DELETION_TIME;
 use ilion_types::{CqlType, civil_from_days};
+
+/// The unit of timestamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "UPPER")]
+pub enum TimestampUnit {
+    /// 1,000,000,000 per second.
+    Nanoseconds,
+    /// 1,000,000 per second, as in CQL.
+    Microseconds,
+    /// 1,000 per second.
+    Milliseconds,
+    /// Seconds.
+    Seconds,
+    /// Minutes.
+    Minutes,
+    /// Hours.
+    Hours,
+    /// Days.
+    Days,
+}
+
+impl TimestampUnit {
+    /// Converts to milliseconds. Compat: rounds towards zero.
+    pub(super) fn millis(self, timestamp: i64) -> i64 {
+        match self {
+            Self::Nanoseconds => timestamp / 1_000_000,
+            Self::Microseconds => timestamp / 1000,
+            Self::Milliseconds => timestamp,
+            Self::Seconds => timestamp.saturating_mul(1000),
+            Self::Minutes => timestamp.saturating_mul(60_000),
+            Self::Hours => timestamp.saturating_mul(3_600_000),
+            Self::Days => timestamp.saturating_mul(86_400_000),
+        }
+    }
+}
 
 /// `MM/dd/yyyy HH:mm:ss` in UTC.
 pub(super) fn date(secs: i64) -> String {
