@@ -11,9 +11,7 @@ use ilion_engine::{Engine, EngineOptions};
 use ilion_env::MemEnv;
 use ilion_rows::notation::print_cursor;
 use ilion_rows::random::{Dice, random_mutation, random_table};
-use ilion_rows::{
-    ClusteringFilter, Cursor, KeyRange, Mutation, PartitionUpdate, ReadLaw, ReadPurge, TombstoneLimits,
-};
+use ilion_rows::{ClusteringFilter, Cursor, KeyRange, Mutation, PartitionUpdate, ReadLaw, ReadPurge};
 use ilion_schema::{
     ColumnKind, CreateTable, NewColumn, Properties, PropertyValue, SchemaChange, TableSchema,
 };
@@ -106,12 +104,7 @@ fn contents(engine: &Engine, table: &Arc<TableSchema>) -> String {
     let cursor = engine
         .read_range(table, &KeyRange::all(), &ClusteringFilter::all())
         .unwrap();
-    let law = ReadLaw {
-        now_secs: 0,
-        gc_before_secs: 0,
-        limits: TombstoneLimits::NONE,
-        spend: ReadLaw::patient,
-    };
+    let law = ReadLaw::without_limits(0);
     let mut purged: Box<dyn Cursor> = Box::new(ReadPurge::new(cursor, table.clone(), law));
     print_cursor(&mut *purged, table).unwrap()
 }

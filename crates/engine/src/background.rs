@@ -87,7 +87,7 @@ impl Engine {
     /// A thread cannot be started.
     pub fn set_compaction_threads(&self, threads: usize) -> Result<()> {
         let shared = &self.shared;
-        if shared.background.is_stepped() {
+        if shared.options.is_stepped {
             return Ok(());
         }
         let start = |number, queue| spawn_compactor(shared, number, queue);
@@ -143,18 +143,23 @@ impl Engine {
     /// Does one piece of work that is due in the background of an engine without threads (see [`crate::EngineOptions::is_stepped`]), or of its
     /// log. Returns false if nothing was due.
     pub fn step(&self) -> bool {
-        match self.shared.background.take() {
+        let shared = &self.shared;
+        let work = match shared.options.is_stepped {
+            true => shared.background.take(),
+            false => None,
+        };
+        match work {
             Some(work) => {
-                do_guarded(&self.shared, &work);
+                do_guarded(shared, &work);
                 true
             }
-            None => self.shared.log.get().is_some_and(|log| log.step()),
+            None => shared.log.get().is_some_and(|log| log.step()),
         }
     }
 
     /// Asks for what is due by time, in an engine without threads: once a second of its clock.
     pub fn tick(&self) {
-        if self.shared.background.is_stepped() {
+        if self.shared.options.is_stepped {
             guarded(&self.shared, || self.shared.tick());
         }
     }

@@ -88,6 +88,11 @@ impl Budget {
                 }
             }),
         }
+        self.has_room()
+    }
+
+    /// False if there is no memory, and flushes cannot free any for now.
+    pub(crate) fn has_room(&self) -> bool {
         self.used() < self.limit || !self.is_stalled()
     }
 

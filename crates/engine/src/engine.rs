@@ -245,7 +245,7 @@ impl Engine {
 
     /// Returns when no flush, compaction or other background work is due. For tests and benchmarks.
     pub fn wait_idle(&self) {
-        match self.shared.background.is_stepped() {
+        match self.shared.options.is_stepped {
             true => while self.step() {},
             false => self.shared.background.wait_idle(),
         }

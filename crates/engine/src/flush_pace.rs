@@ -108,7 +108,7 @@ impl Watch for FlushPace<'_> {
             self.race.used = self.shared.budget.used();
             let rest = self.race.rest(work);
             if !rest.is_zero() {
-                self.shared.background.pause(rest);
+                self.shared.pause(rest);
             }
         }
         // Work without rests must not lead to a longer rest later.

@@ -29,7 +29,7 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.shared.pacer.stop();
-        if !self.shared.background.is_stepped() {
+        if !self.shared.options.is_stepped {
             self.shared.background.send(Work::Stop);
             self.shared.background.join();
         }

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hashbrown::HashMap;
 use ilion_commitlog::{CommitLog, Position};
 use ilion_env::{Env, PageBudget};
-use ilion_rows::{ReadLaw, TombstoneLimits};
+use ilion_rows::ReadLaw;
 use ilion_schema::{Release, Schema, TableId};
 use ilion_sstable::{ChunkCache, KeyCache, Lookups, SortedBudget};
 use parking_lot::Mutex;
@@ -157,14 +158,16 @@ impl Shared {
         now_secs(&*self.env)
     }
 
+    /// Pauses the caller, at most until the engine is closed. An engine without threads has no pauses.
+    pub(crate) fn pause(&self, duration: Duration) {
+        if !self.options.is_stepped {
+            self.background.pause(duration);
+        }
+    }
+
     /// The law of the engine's own reads: what lives now, without limits.
     pub(crate) fn own_read_law(&self) -> ReadLaw {
-        ReadLaw {
-            now_secs: self.now_secs(),
-            gc_before_secs: 0,
-            limits: TombstoneLimits::NONE,
-            spend: ReadLaw::patient,
-        }
+        ReadLaw::without_limits(self.now_secs())
     }
 
     /// The table's store.

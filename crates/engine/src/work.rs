@@ -34,8 +34,6 @@ pub(crate) enum Work {
 #[derive(Default)]
 pub(crate) struct Background {
     queues: OnceLock<Queues>,
-    /// The other end of all queues, if there are no threads.
-    untaken: OnceLock<Receiver<Work>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Number of threads that take compactions.
     compactors: Mutex<usize>,
@@ -64,7 +62,7 @@ pub(crate) struct Queues {
     pub token_maps: Sender<Work>,
     pub indexes: Sender<Work>,
     pub tick: Sender<Work>,
-    /// Taken by the threads of compactions.
+    /// The other end of `compact`: read by the threads of compactions, or by the steps of an engine without threads.
     pub compact_queue: Receiver<Work>,
 }
 
@@ -79,30 +77,23 @@ impl Background {
         self.is_relieving.store(false, Ordering::Release);
     }
 
-    /// Keeps all work until [`Self::take`] is called, since there are no threads.
+    /// Keeps all work in one queue until [`Self::take`] is called, since there are no threads.
     pub(crate) fn begin_stepped(&self) {
-        let (queue, untaken) = crossbeam_channel::unbounded();
-        // Set once, by `Engine::open`.
-        let _ = self.untaken.set(untaken.clone());
+        let (queue, compact_queue) = crossbeam_channel::unbounded();
         let queues = Queues {
             flush: queue.clone(),
             compact: queue.clone(),
             token_maps: queue.clone(),
             indexes: queue.clone(),
             tick: queue,
-            compact_queue: untaken,
+            compact_queue,
         };
         self.begin(queues, Vec::new(), 0);
     }
 
-    /// The next piece of work, if there are no threads to take it.
+    /// The next piece of work. Requires: there are no threads.
     pub(crate) fn take(&self) -> Option<Work> {
-        self.untaken.get()?.try_recv().ok()
-    }
-
-    /// True if there are no threads.
-    pub(crate) fn is_stepped(&self) -> bool {
-        self.untaken.get().is_some()
+        self.queues.get()?.compact_queue.try_recv().ok()
     }
 
     /// Sends work to its thread. Before the threads are started it is lost.
@@ -178,9 +169,6 @@ impl Background {
 
     /// Pauses the caller, at most until the threads must stop.
     pub(crate) fn pause(&self, duration: Duration) {
-        if self.is_stepped() {
-            return;
-        }
         let mut is_stopping = self.is_stopping.lock();
         if !*is_stopping {
             self.stopping.wait_for(&mut is_stopping, duration);

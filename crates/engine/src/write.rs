@@ -80,7 +80,7 @@ impl Engine {
                 return Err(Error::Stalled(reason));
             }
         }
-        if self.shared.backlog.is_behind() && !self.shared.background.is_stepped() {
+        if self.shared.backlog.is_behind() && !self.shared.options.is_stepped {
             self.shared.pay_backlog(mutations);
         }
         self.shared.sampling.write(mutations);
@@ -91,11 +91,11 @@ impl Engine {
     /// the caller does the work that frees memory.
     fn admit(&self) -> bool {
         let budget = &self.shared.budget;
-        if !self.shared.background.is_stepped() {
+        if !self.shared.options.is_stepped {
             return budget.admit();
         }
         while budget.used() >= budget.limit() && self.step() {}
-        budget.used() < budget.limit() || !budget.is_stalled()
+        budget.has_room()
     }
 }
 

@@ -167,6 +167,16 @@ pub struct ReadLaw {
 }
 
 impl ReadLaw {
+    /// Reads what lives at this time, without limits.
+    pub fn without_limits(now_secs: u32) -> Self {
+        Self {
+            now_secs,
+            gc_before_secs: 0,
+            limits: TombstoneLimits::NONE,
+            spend: Self::patient,
+        }
+    }
+
     /// For reads without a time limit.
     pub fn patient(_: u32) -> Result<(), ReadError> {
         Ok(())

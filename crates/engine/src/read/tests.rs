@@ -7,9 +7,7 @@ use ilion_commitlog::Position;
 use ilion_env::{Env, MemEnv, cost};
 use ilion_memtable::Memtable;
 use ilion_rows::random::{self, Dice, NOW_SECS};
-use ilion_rows::{
-    ColumnData, Data, FilterCursor, Mutation, ReadLaw, ReadPurge, Row, Slice, TombstoneLimits, WantedElements,
-};
+use ilion_rows::{ColumnData, Data, FilterCursor, Mutation, ReadLaw, ReadPurge, Row, Slice, WantedElements};
 use ilion_schema::ColumnId;
 use ilion_sstable::{CellMapLimits, OpenOptions, SSTableWriter, Version, WriterOptions};
 use ilion_types::Partitioner;
@@ -247,12 +245,7 @@ impl Case {
 
     /// What a client sees: the static row if something of it is wanted, and the rows with the wanted columns.
     fn seen(&self, cursor: Box<dyn Cursor>, filter: &ClusteringFilter) -> (Option<Row>, Vec<Row>) {
-        let law = ReadLaw {
-            now_secs: READ_AT_SECS,
-            gc_before_secs: 0,
-            limits: TombstoneLimits::NONE,
-            spend: ReadLaw::patient,
-        };
+        let law = ReadLaw::without_limits(READ_AT_SECS);
         let mut cursor = ReadPurge::new(cursor, self.table.clone(), law);
         let Some(head) = cursor.next_partition().unwrap() else {
             return (None, Vec::new());

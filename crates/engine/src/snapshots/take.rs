@@ -250,7 +250,7 @@ impl Shared {
                 linked => linked?,
             }
             if let Some(links) = self.adjusted.links_per_sec() {
-                self.background.pause(Duration::from_secs(1) / links);
+                self.pause(Duration::from_secs(1) / links);
             }
         }
         Ok(())

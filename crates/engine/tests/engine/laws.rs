@@ -28,7 +28,6 @@ use ilion_env::{CrashRule, Env, MemEnv, trace};
 use ilion_rows::notation::{parse_mutations, parse_table, print_partition};
 use ilion_rows::{
     Bound, BoundKind, ClusteringFilter, Cursor, KeyRange, Partition, ReadLaw, ReadPurge, Slice,
-    TombstoneLimits,
 };
 use ilion_schema::{CreateTable, NewColumn, Properties, SchemaChange};
 use ilion_sstable::{OpenOptions, SSTable, list_directory};
@@ -169,12 +168,7 @@ impl Script {
     /// As many partitions and rows as are wanted, as a client would see them.
     fn print(&self, cursor: Box<dyn Cursor>, partitions: usize, rows: Option<usize>) -> String {
         let table = self.store.table();
-        let law = ReadLaw {
-            now_secs: u32::try_from(self.store.env.now_secs()).unwrap(),
-            gc_before_secs: 0,
-            limits: TombstoneLimits::NONE,
-            spend: ReadLaw::patient,
-        };
+        let law = ReadLaw::without_limits(u32::try_from(self.store.env.now_secs()).unwrap());
         let mut cursor = ReadPurge::new(cursor, table.clone(), law);
         let mut text = String::new();
         for _ in 0..partitions {

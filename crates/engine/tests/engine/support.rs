@@ -10,7 +10,7 @@ use ilion_env::{Env, FaultEnv, MemEnv};
 use ilion_rows::{
     Bound, BoundKind, Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey,
     DeletionTime, KeyRange, Liveness, Mutation, PartitionUpdate, RangeTombstone, ReadLaw, ReadPurge, Row,
-    Slice, TombstoneLimits, Unfiltered, Values,
+    Slice, Unfiltered, Values,
 };
 use ilion_schema::{
     CreateTable, DropObject, NewColumn, Properties, PropertyValue, SchemaChange, TableAlteration, TableSchema,
@@ -313,12 +313,7 @@ impl Store {
     }
 
     fn law(&self) -> ReadLaw {
-        ReadLaw {
-            now_secs: u32::try_from(self.env.now_secs()).unwrap(),
-            gc_before_secs: 0,
-            limits: TombstoneLimits::NONE,
-            spend: ReadLaw::patient,
-        }
+        ReadLaw::without_limits(u32::try_from(self.env.now_secs()).unwrap())
     }
 }
 

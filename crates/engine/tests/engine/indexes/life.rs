@@ -8,7 +8,7 @@ use ilion_engine::{CompactionRequest, Engine, EngineOptions, ImportReport, Impor
 use ilion_env::{Env, MemEnv, account};
 use ilion_rows::{
     Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, KeyRange, Mutation, PartitionUpdate,
-    ReadLaw, ReadPurge, Row, TombstoneLimits, Unfiltered,
+    ReadLaw, ReadPurge, Row, Unfiltered,
 };
 
 use super::table::{
@@ -447,12 +447,7 @@ fn listed(engine: &Engine) -> Vec<String> {
     let cursor = engine
         .read_range(&table, &range, &ClusteringFilter::all())
         .unwrap();
-    let law = ReadLaw {
-        now_secs: 0,
-        gc_before_secs: 0,
-        limits: TombstoneLimits::NONE,
-        spend: ReadLaw::patient,
-    };
+    let law = ReadLaw::without_limits(0);
     let mut cursor = ReadPurge::new(cursor, table, law);
     let mut names = Vec::new();
     while cursor.next_partition().unwrap().is_some() {

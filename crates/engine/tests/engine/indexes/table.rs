@@ -10,8 +10,7 @@ use ilion_env::{Env, MemEnv};
 use ilion_index::{Candidate, Limit, Place, Predicate, RowPart};
 use ilion_rows::{
     Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey,
-    KeyRange, Liveness, Mutation, PartitionUpdate, ReadLaw, ReadPurge, Row, Slice, TombstoneLimits,
-    Unfiltered,
+    KeyRange, Liveness, Mutation, PartitionUpdate, ReadLaw, ReadPurge, Row, Slice, Unfiltered,
 };
 use ilion_schema::{
     CreateIndex, CreateTable, DropObject, IndexPart, IndexTarget, NewColumn, Properties, SchemaChange,
@@ -208,12 +207,7 @@ pub struct Reader<'a> {
 
 impl Reader<'_> {
     fn law(&self) -> ReadLaw {
-        ReadLaw {
-            now_secs: u32::try_from(self.env.now_secs()).unwrap(),
-            gc_before_secs: 0,
-            limits: TombstoneLimits::NONE,
-            spend: ReadLaw::patient,
-        }
+        ReadLaw::without_limits(u32::try_from(self.env.now_secs()).unwrap())
     }
 
     fn rows(&self, source: Box<dyn Cursor>) -> Vec<(DecoratedKey, Row)> {
