@@ -18,7 +18,7 @@ pub struct Change {
     pub position: Position,
     /// Its number among the changes of its record.
     pub number: u32,
-    /// Where to go on once it was processed: behind its record after the last change of it, else at the record again.
+    /// Where to resume once this change was processed: behind the record after its last change, otherwise at the record's start.
     pub resume: Position,
     /// When it was logged.
     pub logged_micros: i64,
@@ -53,9 +53,9 @@ pub enum Changed {
 pub struct Error {
     /// Where the record starts.
     pub position: Position,
-    /// The byte of its body.
+    /// Offset in its body.
     pub offset: usize,
-    /// What the format has there.
+    /// What the format expects there.
     pub expected: &'static str,
 }
 

@@ -29,7 +29,7 @@ use crate::{Change, Changed};
 /// Appends a change as one line of JSON, without the end of the line.
 ///
 /// # Errors
-/// A value is none of its column's type: text for people.
+/// A value is invalid for its column's type; the text is for people.
 pub fn print_json(change: &Change, out: &mut String) -> Result<(), String> {
     let table = &*change.table;
     let op = match &change.changed {
@@ -275,7 +275,7 @@ fn simple(ty: &CqlType, cell: &Cell, out: &mut String) -> Result<(), String> {
     Ok(())
 }
 
-/// When something is deleted or expires, and its time to live.
+/// Prints the time at which the cell was deleted or expires, and its time to live.
 fn ends(local_secs: u32, ttl_secs: u32, out: &mut String) {
     match local_secs {
         NO_DELETION_TIME => out.push_str("null"),

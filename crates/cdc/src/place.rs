@@ -7,7 +7,7 @@ use ilion_commitlog::{Position, SegmentId};
 /// Where a consumer begins to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// With the oldest change that there is.
+    /// With the oldest change that is kept.
     Earliest,
     /// Behind the newest change.
     Latest,
@@ -29,7 +29,7 @@ impl FromStr for Place {
     }
 }
 
-/// Reads what `Position` prints; `None` if it is none.
+/// Parses a printed `Position`; `None` if the text is invalid.
 pub fn parse_position(text: &str) -> Option<Position> {
     let (segment, offset) = text.split_once(':')?;
     Some(Position {

@@ -1,7 +1,8 @@
-//! [`apply`]: the next state and what follows from it. It reads no clock and no settings: only the state and the record.
+//! [`apply`]: the next state and its effects. It reads only the state and the record, no clock and no settings.
 //!
-//! A record that cannot take effect is *refused*: an effect that its sender acts on. What a node cannot understand *halts* it, since
-//! skipping a record would let its state differ from that of others. A rule here is changed only together with a feature level.
+//! A record that cannot take effect is *refused*; the refusal is an effect for its sender. A record that a node does not understand
+//! *halts* the node: if it skipped the record, its state would differ from that of others. A rule here may change only together with a
+//! feature level.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ use crate::window::{Admission, Windows};
 /// A record as it was read from the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it is.
+    /// Its position in the log.
     pub position: Position,
     /// When it was logged.
     pub time_micros: i64,
@@ -30,10 +31,10 @@ pub struct Entry {
     pub record: Record,
 }
 
-/// What a node has to do, or may tell others, since a record was applied.
+/// A consequence of a record: what a node must do, or may report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// There is a cluster.
+    /// The cluster was created.
     Created,
     /// A node has got a number.
     Joined {
@@ -41,7 +42,7 @@ pub enum Effect {
         node: Node,
         /// Its host id.
         host: Uuid,
-        /// Its process. A process that reads of its own host id with another session stops: there are two of it.
+        /// Its process. A process that reads its own host id with another session stops: another process has the same directory.
         session: Uuid,
     },
     /// A process of a member started. An earlier process of it that reads this stops.
@@ -53,7 +54,7 @@ pub enum Effect {
         /// Its incarnation.
         incarnation: u32,
     },
-    /// A transition began, or there is more to copy for it. Nodes that gain copy, then say that they are ready.
+    /// A transition began, or there is more to copy for it. The nodes in `gains` copy, then log that they are ready.
     Copy {
         /// The transition.
         transition: u64,
@@ -65,17 +66,17 @@ pub enum Effect {
         /// The new ring's version.
         version: u64,
     },
-    /// A keyspace has the replication that its schema says.
+    /// The placement of a keyspace now follows the replication in its schema.
     ReplicationChanged {
         /// The keyspace.
         keyspace: String,
     },
-    /// A node is no member any more.
+    /// A node is no longer a member.
     Left {
         /// The former member.
         node: Node,
     },
-    /// The transition is given up.
+    /// The transition was cancelled.
     Cancelled {
         /// Its number.
         transition: u64,
@@ -126,7 +127,7 @@ pub enum Halt {
         /// Damage, or a newer version.
         reason: Unreadable,
     },
-    /// The log, or the record, is another cluster's.
+    /// The log or the record belongs to another cluster.
     #[error(
         "meta log at {position}: the record belongs to cluster {found}, this node to {expected}; check which log this node is given, \
          and whether it was made anew"
@@ -139,7 +140,7 @@ pub enum Halt {
         /// The record's.
         found: Uuid,
     },
-    /// The rules of this level are not known here.
+    /// This feature level is unknown here.
     #[error(
         "meta log at {position}: the cluster uses feature level {level}, this version of Ilion understands {FEATURE_LEVEL_MAX}; upgrade \
          this node and start it again"
@@ -159,15 +160,15 @@ pub enum Halt {
         /// The record.
         position: Position,
     },
-    /// There cannot be such a cluster.
+    /// The settings of the cluster are invalid.
     #[error("meta log at {position}: a cluster needs {rule}; make a new log and create the cluster again")]
     NoCluster {
         /// The record.
         position: Position,
-        /// What it breaks.
+        /// The rule that it breaks.
         rule: &'static str,
     },
-    /// The caller gave a record twice, or left out an order.
+    /// The caller passed records out of order, or one twice.
     #[error(
         "meta log at {position}: a record at or before the last one, {last}, was given; this is a defect of Ilion"
     )]
@@ -182,14 +183,14 @@ pub enum Halt {
 /// The next state and the effects.
 pub type Applied = (ClusterState, Vec<Effect>);
 
-/// What a change of the state gives: its effects, or why it changed nothing.
+/// The outcome of a change: its effects, or why it changed nothing.
 pub(crate) type Outcome = Result<Vec<Effect>, Refusal>;
 
 impl Entry {
     /// Reads a record of the meta log.
     ///
     /// # Errors
-    /// Damage, or a version or kind that is not known here.
+    /// The record is damaged, or its version or kind is unknown here.
     pub fn decode(position: Position, time_micros: i64, origin: Origin, body: &[u8]) -> Result<Self, Halt> {
         let record = Record::decode(body).map_err(|reason| Halt::Unreadable { position, reason })?;
         Ok(Self {
@@ -226,13 +227,13 @@ pub fn apply(state: Option<&ClusterState>, entry: &Entry) -> Result<Applied, Hal
     let mut next = state.clone();
     next.position = position;
     next.time_micros = state.time_micros.max(entry.time_micros);
-    // A start and a join have no place in a window: their process is not known yet. Sessions tell copies of them.
+    // A start and a join are in no window, since their process is not known yet. Their copies are recognised by the session.
     let is_numbered = !matches!(entry.record.change, Change::Join(_) | Change::Start { .. });
     let is_of_member = state.members.contains_key(&entry.origin.node);
     if is_numbered && is_of_member && next.windows.admit(entry.origin) != Admission::New {
         return Ok((next, vec![Effect::Repeated]));
     }
-    // A refused record must leave no trace but its place, so it works on a copy.
+    // A refused record must change only the position, so the change works on a copy.
     let mut changed = next.clone();
     match changed.change(entry) {
         Ok(_) if changed.level > FEATURE_LEVEL_MAX => {

@@ -9,11 +9,11 @@ use ilion_protocol::Consistency;
 
 use crate::placement::Strategy;
 
-/// Too few replicas are there: the numbers of Cassandra's UNAVAILABLE.
+/// Too few replicas are alive; with the numbers of Cassandra's UNAVAILABLE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Cannot achieve consistency level: {required} replicas are required, {alive} are alive")]
 pub struct Unavailable {
-    /// How many must be there.
+    /// How many must be alive.
     pub required: u32,
     /// How many are.
     pub alive: u32,

@@ -159,7 +159,7 @@ pub(crate) fn decode_list<'a, T>(
     (0..count).map(|_| decode(input)).collect()
 }
 
-/// A map from entries whose keys ascend: one state has one encoding.
+/// A map of these entries. Keys must ascend, so that a state has only one encoding.
 pub(crate) fn in_order<K: Ord, V>(entries: Vec<(K, V)>, start: &Reader<'_>) -> Result<BTreeMap<K, V>, Error> {
     if entries.is_sorted_by(|one, other| one.0 < other.0) {
         Ok(entries.into_iter().collect())

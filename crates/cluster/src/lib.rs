@@ -2,14 +2,14 @@
 //!
 //! Not used by a node yet: a single node has no meta log. It is the foundation of clusters, whose commit log is shared.
 //!
-//! A cluster has one meta log, which all nodes append to and read in the same order. [`apply`] takes the state and the next record to the
-//! next state and the [`Effect`]s that a node acts on. So all nodes agree about members, owners of tablets, schema and what is flushed,
-//! without a word between them. `docs/design/cluster-state.md` says how to read it.
+//! A cluster has one meta log, which all nodes append to and read in the same order. [`apply`] computes from the state and the next record
+//! the next state and the [`Effect`]s that a node acts on. So all nodes agree on members, owners of tablets, schema and flushed positions
+//! without any other messages. `docs/design/cluster-state.md` explains it.
 //!
 //! | module | what lives there |
 //! | --- | --- |
 //! | `record` | [`Record`]: a change, as it is logged |
-//! | `state` | [`ClusterState`]: members, owners, schema, positions; questions about them |
+//! | `state` | [`ClusterState`]: members, owners, schema, positions; queries on them |
 //! | `apply` | [`apply`]: records to states; why a node halts |
 //! | `topology` | join, leave, move, replace, replication: transitions |
 //! | `refusal` | [`Refusal`]: why a record changed nothing |
@@ -18,11 +18,11 @@
 //! | `tablets` | [`Tablets`]: the slices of the ring |
 //! | `placement` | [`Ring`], [`Strategy`]: where replicas are, as Cassandra places them |
 //! | `consistency` | how many replicas must answer |
-//! | `window` | [`Windows`]: repeated records are found |
+//! | `window` | [`Windows`]: detects repeated records |
 //! | `fields` | bytes that records and snapshots share |
 //!
-//! When you add a kind of record, raise [`FEATURE_LEVEL_MAX`] and let senders wait for that level: older nodes halt at a record that they
-//! do not know. The same holds for a rule of `apply` that changes.
+//! When you add a kind of record, raise [`FEATURE_LEVEL_MAX`] and let senders wait for that level: older nodes halt at an unknown record.
+//! Do the same when you change a rule of `apply`.
 
 mod apply;
 mod consistency;

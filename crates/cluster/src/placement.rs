@@ -1,4 +1,4 @@
-//! Where replicas are: the walks of Cassandra's `SimpleStrategy` and `NetworkTopologyStrategy` around the ring.
+//! Where replicas are: Cassandra's `SimpleStrategy` and `NetworkTopologyStrategy`, which walk around the ring.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use ilion_schema::Replication;
 /// The number of a node in its cluster; never used twice. The same as [`ilion_commitlog::Origin::node`].
 pub type Node = u32;
 
-/// Where a node stands.
+/// The data center and rack of a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// Its data center.
@@ -21,9 +21,9 @@ pub struct Location {
 pub enum Strategy {
     /// `LocalStrategy`: each node has its own data.
     Local,
-    /// `SimpleStrategy`: so many nodes along the ring.
+    /// `SimpleStrategy`: this number of nodes along the ring.
     Simple(u32),
-    /// `NetworkTopologyStrategy`: so many nodes in each data center, in as many racks as possible.
+    /// `NetworkTopologyStrategy`: the number of nodes in each data center, in as many racks as possible.
     Network(BTreeMap<String, u32>),
 }
 
@@ -41,7 +41,7 @@ impl Strategy {
     /// The strategy of a keyspace's options.
     ///
     /// # Errors
-    /// Classes and factors that are not known here, transient replicas among them.
+    /// The class or a factor is unknown here; so are transient replicas.
     pub fn of(replication: &Replication) -> Result<Self, UnknownReplication> {
         let factors: BTreeMap<String, u32> = replication
             .factors()
@@ -71,7 +71,7 @@ fn unknown(option: &str, value: &str) -> UnknownReplication {
     }
 }
 
-/// Tokens with their owners, in order, and where the owners stand.
+/// Tokens in order, their owners, and the locations of the owners.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ring {
     tokens: Vec<(i64, Node)>,
@@ -92,7 +92,7 @@ impl Ring {
         Self { tokens, locations }
     }
 
-    /// The replicas of a token, the primary one first. `None` for `LocalStrategy`: every node is the only replica of its own data.
+    /// The replicas of a token, the primary one first. `None` for `LocalStrategy`: each node is the only replica of its own data.
     pub fn replicas(&self, strategy: &Strategy, token: i64) -> Option<Vec<Node>> {
         match strategy {
             Strategy::Local => None,
@@ -123,8 +123,8 @@ impl Ring {
         replicas
     }
 
-    /// Along the ring, for each data center: a node in a new rack is taken at once. A node in a rack that has a replica is taken only
-    /// while there are more replicas than racks.
+    /// Walks along the ring and selects nodes for each data center: a node in a new rack at once; a node in a rack that already has a
+    /// replica only if there are more replicas than racks.
     fn network(&self, factors: &BTreeMap<String, u32>, token: i64) -> Vec<Node> {
         let mut vacancies = self.vacancies(factors);
         let mut replicas = Vec::new();
@@ -168,16 +168,16 @@ impl Ring {
     }
 }
 
-/// What a data center still needs.
+/// The replicas that a data center still needs.
 struct Vacancy<'a> {
     replicas: u32,
-    /// How many more replicas may stand in a rack that has one already.
+    /// How many more replicas may be in a rack that already has one.
     repeats: i64,
     racks: BTreeSet<&'a str>,
 }
 
 impl<'a> Vacancy<'a> {
-    /// Takes a node of this rack, if it may.
+    /// Selects a node of this rack, if one may be selected.
     fn take(&mut self, rack: &'a str) -> bool {
         if !self.racks.insert(rack) {
             if self.repeats <= 0 {

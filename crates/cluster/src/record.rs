@@ -18,13 +18,13 @@ use crate::fields::{
 };
 use crate::placement::{Location, Node, Strategy};
 
-/// The largest record. Logs take records of 1 MiB by default, envelope included.
+/// The largest record. Logs accept 1 MiB by default, envelope included.
 pub const RECORD_BYTES_MAX: usize = (1 << 20) - 1024;
 
 const VERSION: u8 = 1;
 const CRC_BYTES: usize = 4;
 
-/// One change of the cluster, as its sender wants it. Whether it happens is decided when it is applied.
+/// One change of the cluster, as its sender wants it. Whether it takes effect is decided when it is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The cluster that the sender belongs to.
@@ -33,10 +33,10 @@ pub struct Record {
     pub change: Change,
 }
 
-/// What a record asks for.
+/// A requested change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The first record: makes the cluster.
+    /// The first record: creates the cluster.
     Create {
         /// Number of tablets, for ever.
         tablets: u32,
@@ -49,23 +49,23 @@ pub enum Change {
     Join(Join),
     /// A member's process started; the envelope has the new incarnation.
     Start {
-        /// Tells two processes with the same host id apart.
+        /// Distinguishes processes with the same host id.
         session: Uuid,
         /// Where it listens now.
         endpoint: Endpoint,
         /// The highest feature level that it understands.
         understands: u32,
     },
-    /// The sender has the data that the transition gives it, and follows the logs.
+    /// The sender has copied its data of the transition, and follows the logs.
     Ready {
         /// Which transition.
         transition: u64,
-        /// The schema that the sender had applied when it found out what it must copy.
+        /// The schema epoch at which the sender computed what it must copy.
         schema_epoch: u64,
     },
     /// A member gives all of its slices away and leaves.
     Leave {
-        /// Who leaves: the sender, or a node that is lost.
+        /// The node that leaves: the sender, or a lost node.
         node: Node,
         /// The new owner of each of its slices.
         moves: Vec<(u32, Node)>,
@@ -82,17 +82,17 @@ pub enum Change {
     },
     /// A change of the schema.
     Schema(SchemaRecord),
-    /// What the sender has on disk.
+    /// How much of the logs the sender has on disk.
     Flushed {
         /// For each tablet, the position up to which it is flushed.
         positions: Vec<(u32, Position)>,
     },
-    /// The logs are to be deleted up to these positions.
+    /// Asks to delete the logs up to these positions.
     Trim {
         /// For each tablet.
         positions: Vec<(u32, Position)>,
     },
-    /// The sender lives.
+    /// The sender is alive.
     Heartbeat {
         /// The schema that it has applied.
         schema_epoch: u64,
@@ -109,22 +109,22 @@ pub enum Change {
 pub struct Join {
     /// Its id, for as long as its data directory lives.
     pub host: Uuid,
-    /// Tells two processes with the same host id apart.
+    /// Distinguishes processes with the same host id.
     pub session: Uuid,
     /// Where it listens.
     pub endpoint: Endpoint,
-    /// Where it stands.
+    /// Its data center and rack.
     pub location: Location,
     /// The highest feature level that it understands.
     pub understands: u32,
-    /// What it takes over.
+    /// The slices that it takes over.
     pub takes: Takes,
 }
 
-/// What a joining node takes over.
+/// The slices that a joining node takes over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// These slices, of whoever owns them.
+    /// These slices, whoever owns them.
     Slices(Vec<u32>),
     /// All slices of a node, which it replaces.
     PlaceOf(Node),
@@ -133,7 +133,7 @@ pub enum Takes {
 /// A change of the schema, checked by its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaRecord {
-    /// The schema that the change was checked against. If there is a newer one, the sender must check again.
+    /// The schema epoch that the change was checked against. If there is a newer one, the sender must check again.
     pub checked_at: u64,
     /// The keyspaces whose replication it sets, or which it drops.
     pub keyspaces: Vec<(String, Option<Strategy>)>,
@@ -152,7 +152,7 @@ pub enum Unreadable {
         "the record has {what}, which this version of Ilion does not know; upgrade this node and start it again"
     )]
     Newer {
-        /// What is not known.
+        /// What is unknown here.
         what: String,
     },
 }
@@ -173,7 +173,7 @@ mod kind {
 }
 
 impl Record {
-    /// The bytes of the record. The caller refuses what is above [`RECORD_BYTES_MAX`] before it appends.
+    /// The bytes of the record. The caller refuses a record above [`RECORD_BYTES_MAX`] before it appends.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
         out.u8(VERSION);

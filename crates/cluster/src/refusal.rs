@@ -1,4 +1,5 @@
-//! [`Refusal`]: why a record changed nothing. Every node refuses it alike; its sender learns of it when it reads its own record.
+//! [`Refusal`]: why a record changed nothing. Every node refuses the same records; the sender sees the refusal when it reads its own
+//! record from the log.
 
 use crate::placement::Node;
 
@@ -8,7 +9,7 @@ pub enum Refusal {
     /// There is a cluster already.
     #[error("this log has a cluster already")]
     Created,
-    /// Numbers or names that cannot be.
+    /// A number or name is invalid.
     #[error("the record is not valid: {rule}")]
     Invalid {
         /// The rule.
@@ -50,7 +51,7 @@ pub enum Refusal {
         /// Its incarnation.
         current: u32,
     },
-    /// One transition at a time.
+    /// Another transition is in progress.
     #[error("transition {transition} is under way; wait until it is finished, or cancel it")]
     Busy {
         /// The transition.
@@ -86,7 +87,7 @@ pub enum Refusal {
         /// A tablet.
         tablet: u32,
     },
-    /// Another schema change was first.
+    /// Another schema change came first.
     #[error("the schema has moved on to epoch {current}; check the change again")]
     SchemaMoved {
         /// The schema's epoch.
@@ -103,7 +104,7 @@ pub enum Refusal {
     NotUnderstood {
         /// The member.
         node: Node,
-        /// What it understands.
+        /// The highest level that it understands.
         understands: u32,
     },
 }

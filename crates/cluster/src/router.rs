@@ -1,4 +1,4 @@
-//! [`Router`]: the replicas of a token, for the ring of one state. Made anew when the ring or a keyspace's replication changes.
+//! [`Router`]: the replicas of a token at one state. A new router is made when the ring or the replication of a keyspace changes.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::placement::{Node, Strategy};
 use crate::state::{ClusterState, Moment};
 use crate::tablets::Tablets;
 
-/// The replicas of each tablet, worked out in advance: a look-up costs no walk.
+/// The replicas of each tablet, computed in advance, so that a look-up does not walk the ring.
 #[derive(Clone, Debug)]
 pub struct Router {
     tablets: Tablets,
@@ -21,7 +21,7 @@ struct Routes {
 }
 
 impl Router {
-    /// The routes that reads follow at this state.
+    /// The router for reads at this state.
     pub fn new(state: &ClusterState) -> Self {
         let ring = state.ring(Moment::Now);
         let of_strategy = |strategy: &Strategy| Routes {
@@ -39,12 +39,12 @@ impl Router {
         }
     }
 
-    /// The tablet of a token: which log its writes go to.
+    /// The tablet of a token, and so the log for its writes.
     pub fn tablet(&self, token: i64) -> u32 {
         self.tablets.of(token)
     }
 
-    /// The replicas of a token, the primary one first. `None` if the keyspace is unknown, or if each node has its own data of it.
+    /// The replicas of a token, the primary one first. `None` if the keyspace is unknown or has `LocalStrategy`.
     pub fn replicas(&self, keyspace: &str, token: i64) -> Option<&[Node]> {
         let replicas = self.keyspaces.get(keyspace)?.replicas.as_ref()?;
         replicas.get(self.tablet(token) as usize).map(Vec::as_slice)

@@ -1,5 +1,5 @@
-//! The bytes of a [`ClusterState`]. A node stores them, says so by [`crate::Change::Flushed`] for [`crate::META_TABLET`], and the meta log
-//! may be trimmed. The schema is stored beside it by whoever stores this.
+//! The bytes of a [`ClusterState`]. A node stores them and then logs [`crate::Change::Flushed`] for [`crate::META_TABLET`], so that the
+//! meta log may be trimmed. The node stores the schema beside it.
 //!
 //! ```text
 //! snapshot := magic: "ILCS", version: u8, the fields of the state in their order, crc: u32
@@ -31,7 +31,7 @@ pub enum SnapshotError {
     /// The bytes break the format.
     #[error("the snapshot of the cluster's state is damaged: {0}; take that of another node")]
     Damaged(#[from] CodecError),
-    /// The bytes are well formed, and the state breaks a rule.
+    /// The bytes are well formed, but the state breaks a rule.
     #[error("the snapshot of the cluster's state is damaged: expected {rule}; take that of another node")]
     Inconsistent {
         /// The rule.
@@ -42,7 +42,7 @@ pub enum SnapshotError {
         "the snapshot has {what} {found}, this version of Ilion understands {known}; upgrade this node and start it again"
     )]
     Newer {
-        /// What is not known.
+        /// What is unknown here.
         what: &'static str,
         /// Its number.
         found: u32,
@@ -66,7 +66,7 @@ impl ClusterState {
     /// Reads a state.
     ///
     /// # Errors
-    /// Damage, or what a newer version wrote.
+    /// The bytes are damaged, or a newer version wrote them.
     pub fn decode(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let whole = Reader::new(bytes);
         let content = bytes

@@ -1,7 +1,7 @@
 //! [`ClusterState`]: what the records of the meta log up to a position say about the cluster.
 //!
-//! Two nodes that applied the log up to the same position have equal states. This file has the state and the questions about it; `apply`
-//! changes it, `snapshot` has its bytes.
+//! Two nodes that applied the log up to the same position have equal states. This file has the state and the queries on it; `apply`
+//! changes it, `snapshot` encodes it.
 //!
 //! Invariants ([`ClusterState::check`]): owners of slices are members; a slice without an owner exists only before the first node joined;
 //! a node that joins owns none yet; there is at most one transition; its moves name members that stay, and leave a leaving node with none;
@@ -20,10 +20,10 @@ use crate::window::Windows;
 /// The highest feature level that this version understands.
 pub const FEATURE_LEVEL_MAX: u32 = 1;
 
-/// Members that the state has room for, joining ones included.
+/// Most members, joining ones included.
 pub const MEMBERS_MAX: usize = 1024;
 
-/// No cluster counts so far; a counter of damaged bytes may.
+/// Counters stay below this: no cluster counts that far, but damaged bytes may have any number.
 const COUNTER_MAX: u64 = 1 << 62;
 
 /// The state of a cluster.
@@ -31,11 +31,11 @@ const COUNTER_MAX: u64 = 1 << 62;
 pub struct ClusterState {
     /// Identifies the cluster in every record.
     pub cluster: Uuid,
-    /// How the ring is cut.
+    /// How the ring is divided.
     pub tablets: Tablets,
     /// How long a silent node's records are kept in the logs.
     pub down_max_micros: i64,
-    /// The rules by which records are evaluated.
+    /// The feature level: the rules by which records are evaluated.
     pub level: u32,
     /// The last record applied.
     pub position: Position,
@@ -47,15 +47,15 @@ pub struct ClusterState {
     pub(crate) next_transition: u64,
     /// The nodes, joining and leaving ones included.
     pub members: BTreeMap<Node, Member>,
-    /// Nodes that left or were replaced, by host id; only the newest are kept. One that comes back is told that it was removed.
+    /// Nodes that left or were replaced, by host id; only the newest are kept. Such a node is refused when it comes back.
     pub former: BTreeMap<Uuid, Node>,
     /// The owner of each slice. `None` only before the first node joined.
     pub(crate) owners: Vec<Option<Node>>,
     /// How often the ring changed.
     pub ring_version: u64,
-    /// The transition that is under way.
+    /// The transition in progress.
     pub transition: Option<Transition>,
-    /// What placement needs of the schema.
+    /// The part of the schema that placement needs.
     pub schema: SchemaState,
     /// Up to where each replica has flushed each tablet.
     pub(crate) flushed: BTreeMap<(u32, Node), Position>,
@@ -76,39 +76,39 @@ pub struct Member {
     pub incarnation: u32,
     /// Where it listens.
     pub endpoint: Endpoint,
-    /// Where it stands.
+    /// Its data center and rack.
     pub location: Location,
-    /// Its way through the cluster.
+    /// Whether it joins, is a full member, or leaves.
     pub phase: Phase,
     /// The highest feature level that it understands.
     pub understands: u32,
-    /// When its last record was logged. Advisory: nothing that must be right depends on it, beside how long logs are kept.
+    /// When its last record was logged. Advisory: only the time for which logs are kept depends on it.
     pub heard_micros: i64,
-    /// The schema that it said it has applied.
+    /// The schema epoch that it reported as applied.
     pub schema_epoch: u64,
 }
 
-/// Where a member is on its way through the cluster. After [`Phase::Leaving`] it is no member any more.
+/// The phase of a membership. After [`Phase::Leaving`] the node is no longer a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It copies what it will own, and answers no reads.
+    /// It copies the data of its future slices, and answers no reads.
     Joining,
     /// It owns slices.
     Normal,
-    /// Others copy what it owns; until they have it, it answers reads.
+    /// Others copy its data; until they have it, it answers reads.
     Leaving,
 }
 
-/// A change of placement that waits for data to be copied. Reads follow the placement before it until it is finished.
+/// A change of placement that waits for data to be copied. Until it is finished, reads use the old placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// Its number, which is in the answers of nodes that are ready.
+    /// Its number. A node that is ready names it in its record.
     pub number: u64,
-    /// What changes beside the owners of slices.
+    /// What else changes, beside the owners of slices.
     pub kind: TransitionKind,
     /// The new owner of each slice that moves.
     pub moves: BTreeMap<u32, Node>,
-    /// Who has said that it has the data.
+    /// The nodes that reported that they have the data.
     pub ready: BTreeSet<Node>,
 }
 
@@ -138,12 +138,13 @@ pub enum TransitionKind {
     },
 }
 
-/// What the cluster has to know of the schema. The schema itself is opaque: it is kept in tables, and stored beside a snapshot.
+/// The part of the schema that the cluster must know. The schema itself is opaque here: nodes keep it in tables, and store it beside a
+/// snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchemaState {
     /// Number of schema changes.
     pub epoch: u64,
-    /// Hash over all changes: equal on two nodes if and only if their schemas came about alike.
+    /// Hash over all changes: equal on two nodes if and only if both applied the same changes in the same order.
     pub digest: [u8; 16],
     /// The last change that touched a keyspace's replication.
     pub placement_epoch: u64,
@@ -151,12 +152,12 @@ pub struct SchemaState {
     pub keyspaces: BTreeMap<String, Strategy>,
 }
 
-/// Which placement is asked for.
+/// Selects the placement before or after the transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// What reads follow now.
+    /// The placement that reads use now.
     Now,
-    /// What they will follow when the transition is finished.
+    /// The placement once the transition is finished.
     Afterwards,
 }
 
@@ -172,7 +173,7 @@ impl ClusterState {
         (moment == Moment::Afterwards).then_some(&transition.moves)
     }
 
-    /// The tokens of a node that drivers see: the ends of the slices that it owns.
+    /// The tokens of a node as drivers see them: the ends of its slices.
     pub fn tokens(&self, node: Node) -> Vec<i64> {
         let owned = self.slices_of(node);
         owned.map(|tablet| self.tablets.end(tablet)).collect()
@@ -247,7 +248,7 @@ impl ClusterState {
         gains
     }
 
-    /// The replicas of each tablet of each keyspace. Keyspaces that each node has for itself are left out.
+    /// The replicas of each tablet of each keyspace. Keyspaces with `LocalStrategy` are left out.
     fn placements(&self, moment: Moment) -> Vec<(&str, u32, Vec<Node>)> {
         let ring = self.ring(moment);
         let mut placements = Vec::new();
@@ -265,7 +266,7 @@ impl ClusterState {
         self.time_micros.saturating_sub(member.heard_micros) > for_micros
     }
 
-    /// Members that have not said that they have this schema, silent ones left out. A schema change is answered when there are none.
+    /// Members that have not reported this schema epoch; silent ones are left out. A schema change is answered when there are none.
     pub fn behind_schema(&self, epoch: u64, silence_micros: i64) -> impl Iterator<Item = Node> {
         let is_behind =
             move |member: &Member| member.schema_epoch < epoch && !self.is_silent(member, silence_micros);
@@ -273,7 +274,7 @@ impl ClusterState {
         behind.map(|(node, _)| *node)
     }
 
-    /// Up to where a replica has flushed a tablet ([`META_TABLET`]: has stored the cluster's state).
+    /// Up to where a replica has flushed a tablet; for [`META_TABLET`], up to where it has stored the cluster's state.
     pub fn flushed(&self, tablet: u32, node: Node) -> Position {
         self.flushed
             .get(&(tablet, node))
@@ -286,8 +287,8 @@ impl ClusterState {
         self.trimmed.get(&tablet).copied().unwrap_or(Position::START)
     }
 
-    /// Up to where each log may be deleted: no replica needs what is below, be it one that will be a replica after the transition.
-    /// Replicas that were silent for longer than `down_max_micros` do not count.
+    /// Up to where each log may be deleted: no replica needs the records below, neither now nor after the transition. Replicas that were
+    /// silent for longer than `down_max_micros` do not count.
     pub fn trim_points(&self) -> BTreeMap<u32, Position> {
         let mut replicas = self.all_replicas(Moment::Now);
         for (tablet, nodes) in self.all_replicas(Moment::Afterwards) {
@@ -308,7 +309,7 @@ impl ClusterState {
         replicas.into_iter().filter_map(point).collect()
     }
 
-    /// Tablets of a node whose log was deleted beyond what the node has: it must copy them.
+    /// Tablets of a node whose log was deleted beyond the node's position: the node must copy them.
     pub fn stranded(&self, node: Node) -> BTreeSet<u32> {
         let mut tablets: BTreeSet<u32> = [Moment::Now, Moment::Afterwards]
             .into_iter()

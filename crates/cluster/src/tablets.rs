@@ -14,14 +14,14 @@ pub const META_TABLET: u32 = u32::MAX;
 /// Turns a signed token into its distance from the lowest one.
 const SIGN: u64 = 1 << 63;
 
-/// How the ring is cut.
+/// The division of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tablets {
     count: u32,
 }
 
 impl Tablets {
-    /// A cut in `count` slices; `None` unless there are 1 to [`TABLETS_MAX`].
+    /// Divides the ring into `count` slices; `None` unless there are 1 to [`TABLETS_MAX`].
     pub fn new(count: u32) -> Option<Self> {
         (1..=TABLETS_MAX).contains(&count).then_some(Self { count })
     }

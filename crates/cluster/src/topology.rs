@@ -1,5 +1,5 @@
-//! Changes of membership and placement. Each that moves data is a [`Transition`]: nodes that gain data copy it and say that they are
-//! ready; the last one's record finishes it. Writes go on as before, since they go to the log.
+//! Changes of membership and placement. A change that moves data is a [`Transition`]: nodes that gain data copy it and log that they
+//! are ready; the record of the last one finishes the transition. Writes go on as before, since they go to the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,7 +87,7 @@ impl ClusterState {
         }
     }
 
-    /// Checks that each node that loses some of these slices has others, or gets some: a node without a token is on no ring.
+    /// Checks that each node that loses some of these slices keeps or gets another one: a node without a token is not on the ring.
     fn check_remaining(
         &self,
         lost: impl Iterator<Item = u32>,
@@ -168,7 +168,7 @@ impl ClusterState {
         Ok(self.begin(TransitionKind::Move, moves))
     }
 
-    /// Moves of slices, each once, to members that stay.
+    /// The moves by slice. Each slice must come once, and its new owner must be a member that stays.
     fn checked_moves(&self, moves: &[(u32, Node)]) -> Result<BTreeMap<u32, Node>, Refusal> {
         let is_ascending = moves.is_sorted_by(|one, other| one.0 < other.0);
         if !is_ascending || moves.iter().any(|(slice, _)| *slice >= self.tablets.count()) {
@@ -221,7 +221,7 @@ impl ClusterState {
         Ok(effects)
     }
 
-    /// Sets the replication of a keyspace, or forgets the keyspace. More replicas of a keyspace that has data are a transition.
+    /// Sets the replication of a keyspace, or forgets the keyspace. Another replication of a known keyspace is a transition.
     pub(crate) fn replicate(&mut self, keyspace: &str, strategy: Option<&Strategy>) -> Outcome {
         self.schema.placement_epoch = self.schema.epoch;
         let mut effects = self.cancel_replication(keyspace);
@@ -259,7 +259,7 @@ impl ClusterState {
             .collect()
     }
 
-    /// Asks nodes for another answer, since there may be more to copy than they knew of.
+    /// Asks all nodes to report again, since they may have to copy more than they knew.
     fn copy_again(&mut self) -> Vec<Effect> {
         let Some(transition) = &mut self.transition else {
             return Vec::new();
@@ -282,7 +282,7 @@ impl ClusterState {
         self.copy(number)
     }
 
-    /// Says what is to be copied, or finishes the transition if there is no need to wait.
+    /// Returns the effect that lists what is to be copied; finishes the transition if no node has to copy.
     fn copy(&mut self, transition: u64) -> Vec<Effect> {
         let finished = self.finish_if_ready();
         if !finished.is_empty() {
@@ -343,7 +343,7 @@ impl ClusterState {
         effects
     }
 
-    /// Forgets the positions of nodes for tablets that they have no replica of any more: if they get one again, it is a new copy.
+    /// Forgets the positions of nodes for tablets of which they are no longer a replica: if they become one again, they make a new copy.
     fn forget_positions(&mut self) {
         let replicas = self.all_replicas(Moment::Now);
         let is_replica =

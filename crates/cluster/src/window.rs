@@ -1,12 +1,12 @@
-//! [`Windows`]: the sequence numbers that were applied of each sender. A record that comes again is dropped.
+//! [`Windows`]: for each sender, the sequence numbers that were applied. A record that comes again is dropped.
 //!
 //! A sender numbers its records for each log from 1 and appends a record again when it does not know whether the log has it. So a log
 //! may have a record twice, also far apart. All replicas read the same log and keep the same windows, so they drop the same copies.
 //!
 //! Rule for senders: record `n` is not appended before record `n - WINDOW` is settled, which means acknowledged or given up for good
 //! (its writer was told that the outcome is unknown). Hence a record below the window is a late copy of a settled one, and dropping it
-//! is right: if it was acknowledged, it was applied before; if it was given up, nobody was promised anything. Sequence numbers count for
-//! each log (tablet), not for each process: else the records of other tablets would move the window.
+//! is right: if it was acknowledged, it was applied before; if it was given up, no client was promised anything. Sequence numbers are
+//! counted by log (tablet), not by process: otherwise records of other tablets would move the window.
 //!
 //! ```text
 //! windows := list<node: u32, list<incarnation: u32, newest: u64, seen: [u8; WINDOW / 8]>>     both ascend
@@ -23,8 +23,8 @@ use crate::placement::Node;
 /// Sequence numbers that a window spans.
 pub const WINDOW: u64 = 1024;
 
-/// Incarnations of a node that are remembered. A node is started anew that often only long after the first of these processes
-/// ended, and a process that reads of a newer incarnation stops.
+/// Incarnations of a node that are remembered. By the time a node has been started this often, the first of these processes ended long
+/// ago; also, a process that reads of a newer incarnation stops.
 pub const INCARNATIONS_MAX: usize = 8;
 
 const WORDS: usize = (WINDOW / 64) as usize;
@@ -36,7 +36,7 @@ pub enum Admission {
     New,
     /// This origin was applied before: drop it.
     Repeated,
-    /// It is so old that it was settled long ago: drop it.
+    /// It is below the window, so it was settled: drop it.
     Settled,
 }
 

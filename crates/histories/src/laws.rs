@@ -1,4 +1,4 @@
-//! Laws that are checked without a search. Values carry the version that was written (a timestamp, or a number that grows).
+//! Laws that can be checked without a search. Each value has a version: a timestamp, or a number that grows.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,7 +39,8 @@ pub struct Read {
     pub version: u64,
 }
 
-/// A read at QUORUM sees every write that was acknowledged before it was called, or a newer one. It sees nothing that nobody wrote.
+/// A read at QUORUM returns the newest write that was acknowledged before its call, or a newer one. It never returns a version that
+/// nobody wrote.
 ///
 /// # Errors
 /// The first read that does not.
@@ -92,7 +93,7 @@ pub fn check_monotonic(reads: &[Read]) -> Result<(), Violation> {
 pub struct Add {
     /// The counter.
     pub key: u64,
-    /// How much.
+    /// The amount that was added.
     pub amount: i64,
     /// When it was called.
     pub called: u64,
@@ -100,7 +101,7 @@ pub struct Add {
     pub acknowledged: Option<u64>,
 }
 
-/// A read of a counter that must see all that was acknowledged.
+/// A read of a counter, which must see all acknowledged additions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterRead {
     /// The counter.
@@ -113,7 +114,7 @@ pub struct CounterRead {
     pub value: i64,
 }
 
-/// A counter is the sum of what was acknowledged before the read, and of any part of what is unknown or was under way.
+/// A counter is the sum of all additions that were acknowledged before the read, and of some of those that were unknown or in progress.
 ///
 /// # Errors
 /// The first read that is out of these bounds.
@@ -138,7 +139,7 @@ pub fn check_counter(adds: &[Add], reads: &[CounterRead]) -> Result<(), Violatio
     Ok(())
 }
 
-/// A logged batch: the same version to several cells.
+/// A logged batch: it writes the same version to several cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The version of all its writes.
@@ -149,8 +150,8 @@ pub struct Batch {
     pub is_acknowledged: bool,
 }
 
-/// When all is quiet, a batch is there as a whole or not at all. `last` has the version of each cell. A cell with a newer version says
-/// nothing about a batch that is unknown.
+/// After all clients have stopped, a batch is visible as a whole or not at all. `last` has the final version of each cell. A cell with a
+/// newer version does not show whether an older batch took effect.
 ///
 /// # Errors
 /// The first batch that is there in part, or not there though it was acknowledged.

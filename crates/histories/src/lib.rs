@@ -1,11 +1,11 @@
-//! Checks of histories: what clients asked a database, when, and what they were told. For tests only.
+//! Checks of histories: the requests of clients to a database, their times and answers. For tests only.
 //!
 //! A history is recorded while clients run, and checked afterwards. Times are any clock that all clients share; a simulation counts its
 //! steps.
 //!
 //! | module | what lives there |
 //! | --- | --- |
-//! | `operation` | [`Operation`]: what was asked of a register, and told |
+//! | `operation` | [`Operation`]: a request to a register, and its answer |
 //! | `register` | [`check_registers`]: registers with compare-and-set are linearizable, key by key |
 //! | `search` | the search for an order of the operations of one key |
 //! | `shrink` | the shortest part of a history that is wrong by itself |

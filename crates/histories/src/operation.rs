@@ -1,32 +1,32 @@
-//! [`Operation`]: what a client asked of a register, and what it was told.
+//! [`Operation`]: a request of a client to a register, and the answer.
 
 use std::fmt;
 
 /// The value of a register. `None` before the first write.
 pub type Value = Option<u64>;
 
-/// What a client asked for.
+/// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     /// Read the value.
     Read,
     /// Set the value.
     Write(u64),
-    /// Set the value to the second if it is the first.
+    /// Set the value to the second one, if it is the first one.
     CompareAndSet(Value, u64),
 }
 
-/// What a client was told.
+/// The answer that a client got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
-    /// It happened between call and return. A read or a compare-and-set that did not set has the value that it found.
+    /// It took effect between call and return.
     Done {
         /// When the answer came.
         returned: u64,
-        /// The value that was found; for a write, and for a compare-and-set that did set, `None`.
+        /// The value that was found by a read, or by a compare-and-set that did not set; otherwise `None`.
         found: Option<Value>,
     },
-    /// A timeout, or no answer: it may have happened, or happen later, or never.
+    /// A timeout, or no answer: it may have taken effect, or may do so later, or never.
     Unknown,
 }
 
@@ -39,14 +39,14 @@ pub struct Operation {
     pub key: u64,
     /// When it was called.
     pub called: u64,
-    /// What was asked for.
+    /// The request.
     pub action: Action,
-    /// What was told.
+    /// The answer.
     pub outcome: Outcome,
 }
 
 impl Operation {
-    /// When it returned; the end of time if that is unknown.
+    /// When it returned; `u64::MAX` if that is unknown.
     pub(crate) fn returned(&self) -> u64 {
         match self.outcome {
             Outcome::Done { returned, .. } => returned,
@@ -54,7 +54,7 @@ impl Operation {
         }
     }
 
-    /// The value after the operation, if it can take place at this value with the outcome that was told.
+    /// The value after the operation; `None` if it cannot have had its outcome at this value.
     pub(crate) fn apply(&self, value: Value) -> Option<Value> {
         let found = match self.outcome {
             Outcome::Done { found, .. } => found,
@@ -77,7 +77,7 @@ impl Operation {
         found || matches!(self.action, Action::CompareAndSet(expected, _) if expected == Some(value))
     }
 
-    /// True if it changes no value, whatever the order.
+    /// True if it changes no value, wherever it is in the order.
     pub(crate) fn only_reads(&self) -> bool {
         let found = matches!(self.outcome, Outcome::Done { found: Some(_), .. });
         self.action == Action::Read || found

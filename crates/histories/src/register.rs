@@ -12,17 +12,17 @@ use crate::shrink::shrink;
 pub enum Verdict {
     /// Some order explains every answer.
     Linearizable,
-    /// No order does: these operations cannot be explained, even if every operation that is not shown happened or not as it likes.
+    /// No order does. These operations alone are a contradiction, whatever the others did.
     Wrong(Vec<Operation>),
-    /// The search was given up. Make histories shorter, with fewer clients or fewer unknown outcomes.
+    /// The search reached its limit. Make histories shorter, with fewer clients or fewer unknown outcomes.
     Undecided {
         /// The register.
         key: u64,
     },
 }
 
-/// Looks for an order of all operations that explains every answer, register by register: the order of two operations is free only if
-/// each was called before the other returned. It remembers at most `configurations_max` configurations of a register.
+/// Looks for an order of all operations that explains every answer, register by register. An operation that returned before another
+/// was called must come before it. The search gives up after `configurations_max` configurations of a register.
 pub fn check_registers(history: &[Operation], configurations_max: usize) -> Verdict {
     let mut keys: BTreeMap<u64, Vec<Operation>> = BTreeMap::new();
     for operation in history {

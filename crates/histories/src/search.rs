@@ -1,14 +1,14 @@
-//! The search for an order of the operations of one register: Wing and Gong's, with Lowe's memory of configurations.
+//! The search for an order of the operations of one register: the algorithm of Wing and Gong, with Lowe's cache of configurations.
 //!
-//! A configuration is the set of operations that were put in order, and the value after them. From it the search goes on with any
-//! operation that was called before the first return among those that are left. A configuration that was seen before is not tried again.
-//! Operations whose outcome is unknown may be left over at the end. A write that is unknown and was called is tried like any other.
+//! A configuration is the set of operations that are already in order, and the register's value after them. The next operation may be
+//! any of the rest that was called before the earliest return among the rest. A configuration that was visited before is not tried
+//! again. A write with an unknown outcome is tried like any other, but need not be in the order at the end.
 
 use std::collections::HashSet;
 
 use crate::operation::{Action, Operation, Outcome, Value};
 
-/// How many configurations are remembered.
+/// Most configurations that the search remembers; then it gives up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit(pub usize);
 
@@ -57,7 +57,7 @@ pub(crate) fn search(operations: &[Operation], limit: Limit) -> Found {
         else {
             return Found::Order;
         };
-        // A read that fits here may as well come first: it changes nothing.
+        // A read that fits here can always come first, since it changes no value.
         let is_fitting = |index: &usize| {
             let operation = &operations[*index];
             let may_be_first = operation.called <= first_return;
@@ -89,8 +89,8 @@ pub(crate) fn search(operations: &[Operation], limit: Limit) -> Found {
     Found::None
 }
 
-/// The operations without unknown writes whose value no other operation names. To leave these out changes no verdict: an order that has
-/// one is as good without it, since what follows it directly does not see it.
+/// The operations without the unknown writes whose value no other operation names. Leaving these out changes no verdict: an order with
+/// such a write is also valid without it, since no operation sees its value.
 pub(crate) fn seen_only(operations: &[Operation]) -> Vec<Operation> {
     let is_seen = |index: &usize| {
         let (Action::Write(new) | Action::CompareAndSet(_, new), Outcome::Unknown) =

@@ -1,7 +1,7 @@
 //! The shortest part of a wrong history that is wrong by itself.
 //!
-//! Each step leaves a history that must be linearizable if the one before it is; so if it is still wrong, nothing was invented:
-//! - A history is cut at a time. What was not answered then is unknown; reads that were not answered are left out.
+//! No step can make a linearizable history wrong. So if the result of a step is wrong, the history before it was, too:
+//! - A history is cut at a time. Operations that were not answered by then become unknown; such reads are left out.
 //! - A read is left out, also a compare-and-set that did not set.
 //! - The outcome of a write becomes unknown.
 //! - An unknown write whose value nobody sees is left out ([`seen_only`]).
@@ -9,7 +9,7 @@
 use crate::operation::{Action, Operation, Outcome};
 use crate::search::{Found, Limit, search, seen_only};
 
-/// A step is not taken if it costs more than this: writes whose outcome is made unknown have many orders.
+/// A step is skipped if its check costs more than this: writes with unknown outcomes have many orders.
 const STEP: Limit = Limit(1000);
 
 /// Shrinks a history that is wrong.
@@ -40,7 +40,7 @@ fn shortest_prefix(operations: Vec<Operation>, is_wrong: &dyn Fn(&[Operation]) -
         .map_or(operations.clone(), |time| cut(&operations, *time))
 }
 
-/// What was known at a time, that time included.
+/// The history as it was known at this time, inclusive.
 fn cut(operations: &[Operation], time: u64) -> Vec<Operation> {
     let called = operations.iter().filter(|operation| operation.called <= time);
     let known = called.map(|operation| match operation.returned() <= time {

@@ -24,11 +24,11 @@ use crate::span::WaitingSpan;
 use crate::troubles::Troubles;
 use crate::{FinishedSpan, TelemetryOptions};
 
-/// Spans that wait; more are dropped. As `OTEL_BSP_MAX_QUEUE_SIZE` by default.
+/// Most spans in the queue; further ones are dropped. The default of `OTEL_BSP_MAX_QUEUE_SIZE`.
 const WAITING_MAX: usize = 2048;
-/// Spans of a request. As `OTEL_BSP_MAX_EXPORT_BATCH_SIZE` by default.
+/// Most spans in a request. The default of `OTEL_BSP_MAX_EXPORT_BATCH_SIZE`.
 const BATCH_MAX: usize = 512;
-/// How long a span waits for others. As `OTEL_BSP_SCHEDULE_DELAY` by default, but shorter: people look for their trace.
+/// How long a span waits for others. Shorter than the default of `OTEL_BSP_SCHEDULE_DELAY` (5 s), since people look for their trace.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
 /// Pauses before spans are sent again.
 const PAUSES: [Duration; 3] = [
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Telemetry {
     }
 }
 
-/// Why nothing can be sent; the operator must change a setting.
+/// The exporter cannot start; the operator must change a setting.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A URL cannot be used.
@@ -107,7 +107,7 @@ impl Telemetry {
             .redirect(redirect::Policy::none())
             .default_headers(headers(&options)?);
         if !is_encrypted {
-            // A machine without certificates of issuers is no problem then.
+            // Then it does not matter whether this machine has certificates of issuers.
             client = client.tls_certs_only([]);
         }
         let client = client
@@ -162,12 +162,12 @@ impl Telemetry {
         }
     }
 
-    /// Sends what this source says, from now on. A second source is ignored.
+    /// Sends the metrics of this source from now on. A second source is ignored.
     pub fn send_metrics_of(&self, source: impl Fn() -> Option<String> + Send + Sync + 'static) {
         let _ = self.metrics.set(Box::new(source));
     }
 
-    /// Registers what became of spans and requests.
+    /// Registers the counters of spans and requests by outcome.
     pub fn register_metrics(&self, registry: &mut Registry) {
         let registry = registry.sub_registry_with_prefix("otlp");
         registry.register(
@@ -227,13 +227,13 @@ fn unix_nanos(env: &dyn Env) -> u64 {
 /// Why a request failed.
 struct Failed {
     reason: String,
-    /// The same request may succeed later.
+    /// Whether the same request may succeed later.
     is_passing: bool,
-    /// How many spans or points it has refused, if it has taken the others.
+    /// How many spans or points the collector refused, if it accepted the others.
     refused: Option<u64>,
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Exporter {
     env: Arc<dyn Env>,
     options: TelemetryOptions,
@@ -285,7 +285,7 @@ impl Exporter {
         self.finish(spans, batch);
     }
 
-    /// Sends what waits, each batch once.
+    /// Sends the spans that wait, each batch once.
     fn finish(&mut self, spans: &Receiver<WaitingSpan>, mut batch: Vec<Span>) {
         let deadline = Instant::now() + STOP_PATIENCE;
         loop {
@@ -311,7 +311,7 @@ impl Exporter {
     fn encode(&self, span: WaitingSpan) -> Span {
         let mut ids = [0; 24];
         self.env.random_bytes(&mut ids);
-        // An id of zeros is none.
+        // An id of zeros would be invalid.
         ids[0] |= 1;
         ids[16] |= 1;
         span.encode(ids)
@@ -377,7 +377,7 @@ impl Exporter {
                 }],
             }],
         };
-        // The next time has all that this one had.
+        // No retry: the points are cumulative, so the next request has all that this one had.
         let sent = self.post(&url, message.encode_to_vec(), self.options.timeout);
         self.tell(&sent, 0);
     }
@@ -397,7 +397,7 @@ impl Exporter {
         })
     }
 
-    /// Counts and logs the outcome of a request; `spans` is how many it has settled.
+    /// Counts and logs the outcome of a request that had this number of spans; 0 if they will be sent again.
     fn tell(&mut self, sent: &Result<(), Failed>, spans: usize) {
         let spans = spans as u64;
         match sent {

@@ -151,7 +151,7 @@ pub(crate) struct Histogram {
     pub temporality: i32,
 }
 
-/// `aggregation_temporality`: a point has all since its start.
+/// `aggregation_temporality`: a point counts everything since its start time.
 pub(crate) const CUMULATIVE: i32 = 2;
 
 #[derive(Clone, PartialEq, Message)]
@@ -186,7 +186,7 @@ pub(crate) struct HistogramPoint {
     pub count: u64,
     #[prost(double, optional, tag = "5")]
     pub sum: Option<f64>,
-    /// One more than the bounds; not cumulative.
+    /// Counts by bucket, one more than there are bounds. A bucket does not count the values of the buckets below it.
     #[prost(fixed64, repeated, tag = "6")]
     pub bucket_counts: Vec<u64>,
     #[prost(double, repeated, tag = "7")]
@@ -200,7 +200,7 @@ pub(crate) struct Resource {
     pub attributes: Vec<KeyValue>,
 }
 
-/// Who has made spans or metrics: the program.
+/// The program that made the spans or metrics.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Scope {
     #[prost(string, tag = "1")]
@@ -244,7 +244,7 @@ pub(crate) enum AnyScalar {
     Int(i64),
 }
 
-/// The answer to a request: whether the collector has refused a part of it.
+/// The answer to a request: whether the collector refused a part of it.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ExportAnswer {
     #[prost(message, optional, tag = "1")]

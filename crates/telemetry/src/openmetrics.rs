@@ -1,4 +1,4 @@
-//! Metrics in the text format of OpenMetrics, as `/metrics` has them, to those of OTLP.
+//! Converts metrics from the text format of OpenMetrics, as `/metrics` has them, to OTLP.
 //!
 //! Names and units stay, without the suffixes `_total`, `_bucket` and so on of single samples: a collector that writes for Prometheus adds
 //! them again. Counters and histograms are cumulative since the start of the node; all else is a gauge. Values of labels are attributes.
@@ -114,7 +114,7 @@ impl<'a> Family<'a> {
     }
 
     fn histogram_points(&self, times: Times) -> Vec<HistogramPoint> {
-        // In the order of the labels, since the samples of a point need not be neighbours.
+        // Keyed by labels, since the samples of a point need not be neighbours.
         let mut points: BTreeMap<String, HistogramPoint> = BTreeMap::new();
         for sample in &self.samples {
             let key = format!("{:?}", sample.labels_but("le"));
@@ -139,7 +139,7 @@ impl<'a> Family<'a> {
         }
         let mut points: Vec<HistogramPoint> = points.into_values().collect();
         for point in &mut points {
-            // OpenMetrics adds the buckets below to each; OTLP does not.
+            // A bucket of OpenMetrics includes those below it; a bucket of OTLP does not.
             for index in (1..point.bucket_counts.len()).rev() {
                 point.bucket_counts[index] =
                     point.bucket_counts[index].saturating_sub(point.bucket_counts[index - 1]);

@@ -1,13 +1,13 @@
-//! What is sent, and where.
+//! [`TelemetryOptions`], and the parsers of their texts.
 
 use std::time::Duration;
 
 /// Where spans and metrics go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TelemetryOptions {
-    /// URL for spans; `None`: none are sent.
+    /// URL for spans; `None` sends no spans.
     pub traces_url: Option<String>,
-    /// URL for metrics; `None`: none are sent.
+    /// URL for metrics; `None` sends no metrics.
     pub metrics_url: Option<String>,
     /// Headers of each request.
     pub headers: Vec<(String, String)>,
@@ -25,7 +25,7 @@ pub struct TelemetryOptions {
 /// `OTEL_RESOURCE_ATTRIBUTES`.
 ///
 /// # Errors
-/// A part has no `=` or no name, or what it encodes is no text. The message does not have the value, which may be a secret.
+/// A part has no `=` or no name, or its decoded bytes are not UTF-8. The message leaves out the value, which may be a secret.
 pub fn parse_pairs(text: &str) -> Result<Vec<(String, String)>, String> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     let pairs = parts.map(|part| {

@@ -17,7 +17,7 @@ const STEPS_MAX: usize = 128;
 pub struct FinishedSpan {
     /// The caller's span; `None` begins a trace.
     pub parent: Option<TraceParent>,
-    /// What was done; few different names.
+    /// The kind of request. There must be few different names.
     pub name: String,
     /// When it began, in nanoseconds since 1970.
     pub started_unix_nanos: u64,
@@ -67,7 +67,7 @@ impl FinishedSpan {
 }
 
 impl WaitingSpan {
-    /// Its message, with these random bytes as its ids.
+    /// Its message, with these random bytes as trace id and span id.
     pub fn encode(self, ids: [u8; 24]) -> messages::Span {
         let steps_left_out = u32::try_from(self.steps_left_out).unwrap_or(u32::MAX);
         let span = self.span;

@@ -19,7 +19,7 @@ pub struct TraceParent {
 }
 
 impl TraceParent {
-    /// Parses the text of a `traceparent`; `None` if it is none. Later versions of the standard may append fields.
+    /// Parses a `traceparent`; `None` if the text is invalid. Later versions of the standard may append fields.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut fields = text.split(|byte| *byte == b'-');
         let [version] = hex::<1>(fields.next()?)?;

@@ -26,7 +26,7 @@ impl Troubles {
 
     /// Notes a success; true if it follows a failure that was logged.
     pub fn succeeded(&mut self) -> bool {
-        // The minute goes on: a collector that comes and goes costs no more lines than one that is down.
+        // The minute is not started anew: a collector that comes and goes causes no more lines than one that is down.
         std::mem::take(&mut self.is_failing) && self.failures == 0
     }
 }
