@@ -15,7 +15,7 @@ use crate::log::{AuditLog, Options};
 pub struct Audit {
     env: Arc<dyn Env>,
     counts: Arc<Counts>,
-    /// Tells off with one load.
+    /// Lets callers find out with one load that the log is off.
     is_on: AtomicBool,
     running: ArcSwapOption<AuditLog>,
     /// The thread that writes. Held while the log is switched on or off.
@@ -60,7 +60,7 @@ impl Audit {
         Ok(())
     }
 
-    /// Switches the log off, and waits until it is written.
+    /// Switches the log off, and waits until all entries are written.
     pub fn switch_off(&self) {
         let mut thread = self.thread.lock();
         self.is_on.store(false, Relaxed);

@@ -9,6 +9,6 @@ pub struct Counts {
     pub written: AtomicU64,
     /// Entries dropped while the queue was full.
     pub dropped: AtomicU64,
-    /// Entries lost since the file could not be written.
+    /// Entries lost because the file could not be written.
     pub failed: AtomicU64,
 }

@@ -5,7 +5,7 @@
 //!  "category":"QUERY","ks":"shop","scope":"orders","operation":"SELECT * FROM shop.orders"}      (on one line)
 //! ```
 //!
-//! `batch`, `ks`, `scope` and `operation` are left out if there is none. Compat: the names of `AuditLogEntry.getLogString`.
+//! `batch`, `ks`, `scope` and `operation` are left out if they are missing. Compat: the names of `AuditLogEntry.getLogString`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -136,7 +136,7 @@ entry_types! {
     LoginSuccess = Auth,
 }
 
-/// An entry of the audit log. It has no secrets: who makes it hides them in the operation.
+/// An entry of the audit log. It has no secrets: the caller hides them in the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'e> {
     /// The role of the client; `anonymous` without logins, `None` before a login.

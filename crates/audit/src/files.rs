@@ -1,6 +1,6 @@
-//! The files of the audit log: one that is written, and complete ones.
+//! The files of the audit log: the current one, and complete ones.
 //!
-//! A file has whole lines. What a crash or a failed write left of a line is ended by a line break, or cut off.
+//! A file has whole lines. A partial line that a crash or a failed write left is ended by a line break, or cut off.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Files {
     /// Completes the current file, if it is time.
     ///
     /// # Errors
-    /// Some of it failed; the log goes on in one file or the other.
+    /// A step failed; the log goes on in the old or the new file.
     pub fn roll_before(&mut self, more_bytes: usize) -> Result<()> {
         let now_secs = self.env.now_secs();
         let Some(current) = &self.current else {
@@ -64,7 +64,7 @@ impl Files {
     /// Appends whole lines.
     ///
     /// # Errors
-    /// None of them is in the file, except after a crash.
+    /// No line is in the file, except after a crash.
     pub fn append(&mut self, lines: &[u8]) -> Result<()> {
         let current = self.current()?;
         let start = current.file.position();
@@ -77,10 +77,10 @@ impl Files {
         appended
     }
 
-    /// Makes durable what was written.
+    /// Makes the written lines durable.
     ///
     /// # Errors
-    /// It may be lost in a power loss.
+    /// A power loss may lose them.
     pub fn sync(&mut self) -> Result<()> {
         self.current
             .as_mut()
@@ -123,7 +123,7 @@ impl Files {
         let number = self.complete()?.last().map_or(1, |(number, _)| number + 1);
         let from = self.directory.join(CURRENT_NAME);
         let renamed = self.env.rename(&from, &self.directory.join(name_of(number)));
-        // A file that somebody else has moved or removed is not written further.
+        // A file that somebody else has moved or removed is not used further.
         if renamed.is_ok() || !self.env.exists(&from) {
             self.current = None;
         }

@@ -10,9 +10,9 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// A choice by name. Without included names all are included but the excluded ones.
+    /// A choice by name. Without included names, all names but the excluded ones are included.
     ///
-    /// Compat: `AuditLogFilter.loadInputSets`: a name in both lists is excluded, and no included name.
+    /// Compat: as in `AuditLogFilter.loadInputSets`, a name in both lists is excluded, and does not count as an included name.
     pub fn new(included: Vec<String>, excluded: Vec<String>) -> Self {
         let included = included.into_iter().filter(|name| !excluded.contains(name));
         Self {
@@ -21,7 +21,7 @@ impl Choice {
         }
     }
 
-    /// The names that are included; none means all.
+    /// The names that are included; an empty list includes all.
     pub fn included(&self) -> &[String] {
         &self.included
     }
@@ -31,7 +31,7 @@ impl Choice {
         &self.excluded
     }
 
-    /// True if entries with this name are recorded. What has no name is not among included names.
+    /// True if entries with this name are recorded. If there are included names, entries without a name are not.
     fn admits(&self, name: Option<&str>) -> bool {
         let is_in = |names: &[String]| name.is_some_and(|name| names.iter().any(|listed| listed == name));
         !is_in(&self.excluded) && (self.included.is_empty() || is_in(&self.included))

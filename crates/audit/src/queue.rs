@@ -1,6 +1,6 @@
-//! Lines that wait to be written: bounded in bytes, with one thread that takes them.
+//! The queue of lines to write: bounded in bytes, with one thread that takes from it.
 //!
-//! Waking that thread costs more than a line, so after the first line it waits a moment for more of them.
+//! Waking the thread costs more than a line, so after the first line it waits a moment for more.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use parking_lot::{Condvar, Mutex};
 
 /// How long the thread waits for more lines.
 const MOMENT: Duration = Duration::from_millis(5);
-/// So many bytes are taken at once.
+/// From this number of bytes on, the thread takes the lines without waiting for more.
 const MUCH_BYTES: usize = 64 << 10;
 
 /// A buffer of this capacity or less is used again.
 const KEPT_CAPACITY: usize = 1 << 20;
 
-/// What became of a line.
+/// The outcome for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Put {
     Queued,
@@ -35,7 +35,7 @@ pub(crate) struct Queue {
 struct State {
     /// Whole lines, one after another.
     waiting: Vec<u8>,
-    /// Bytes that were taken and are not written yet. They count, since they are in memory.
+    /// Bytes that were taken but are not written yet. They count, since they are in memory.
     taken_bytes: usize,
     /// The thread waits for the first line.
     is_idle: bool,
@@ -47,7 +47,7 @@ impl State {
         self.waiting.len() + self.taken_bytes
     }
 
-    /// A line that is larger than the whole queue has room in an empty one.
+    /// Whether a line has room. An empty queue has room for any line, even one larger than the limit.
     fn has_room(&self, more_bytes: usize, bytes_max: usize) -> bool {
         let bytes = self.bytes();
         bytes == 0 || bytes.saturating_add(more_bytes) <= bytes_max
@@ -120,7 +120,7 @@ impl Queue {
             state.is_idle = false;
         }
         if !state.is_closed && !self.is_much(&state) {
-            // Whether it was woken or not, there are lines.
+            // There are lines, whether it was woken or timed out.
             let _ = self.has_lines.wait_for(&mut state, MOMENT);
         }
         std::mem::swap(&mut state.waiting, lines);

@@ -1,11 +1,11 @@
-//! When a file is complete, and which files are removed. Pure.
+//! Decides when a file is complete, and which files are removed. Pure.
 //!
-//! `audit.log` is the file that is written. A complete one becomes `audit-<number>.log`; a higher number is newer.
+//! `audit.log` is the current file. A complete file becomes `audit-<number>.log`; a higher number is newer.
 
 /// Name of the file that is written.
 pub(crate) const CURRENT_NAME: &str = "audit.log";
 
-/// `max_log_size` is divided by this for the size of a file, so that a removal takes a small part of the history.
+/// A file may have one part in this many of `max_log_size`, so that removing a file removes only a small part of the history.
 const FILES_OF_LOG: u64 = 8;
 
 /// Limits of the files.
@@ -18,12 +18,12 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The period that a time is in.
+    /// The period of a time.
     pub(crate) fn period_of(&self, now_secs: i64) -> i64 {
         now_secs.div_euclid(i64::from(self.period_secs.max(1)))
     }
 
-    /// True if a file is complete before so many more bytes. An empty one never is.
+    /// True if a file is complete, so that these bytes go into the next one. An empty file never is.
     pub(crate) fn is_complete(&self, file: Written, now_secs: i64, more_bytes: u64) -> bool {
         let bytes_max = self.log_bytes_max / FILES_OF_LOG;
         file.bytes > 0
@@ -31,7 +31,7 @@ impl Limits {
     }
 }
 
-/// What the current file has.
+/// The content of the current file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
     pub bytes: u64,

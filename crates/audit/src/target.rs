@@ -1,13 +1,13 @@
-//! The type of a statement, and what it is about: found in its text.
+//! Finds the type of a statement and its object in the text.
 //!
-//! Compat: `getAuditLogContext` of the statements of Cassandra 5.0. A GRANT or REVOKE has the keyspace of its resource, which
-//! there is the name of a resource, so that a choice of keyspaces never finds it.
+//! Compat: `getAuditLogContext` of the statements of Cassandra 5.0. A difference: the entry of a GRANT or REVOKE has the keyspace of its
+//! resource. In Cassandra it has the name of the resource instead, which no choice of keyspaces matches.
 
 use ilion_cql::ast::{QualifiedName, Resource, Statement};
 
 use crate::entry::EntryType;
 
-/// The type of a statement, and what it is about.
+/// The type of a statement, and its object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Its type.

@@ -1,4 +1,4 @@
-//! Groups of addresses: which groups an address belongs to.
+//! Finds the groups that an address belongs to.
 //!
 //! Compat: the groups of the longest prefix that contains the address, as `IPIntervalTree` and `CIDRGroupsMappingTable` find them.
 

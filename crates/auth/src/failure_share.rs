@@ -1,25 +1,25 @@
-//! How much processor time failed logins may take: [`FailureShare`].
+//! Limits the processor time of failed logins: [`FailureShare`].
 //!
-//! Checking a wrong password costs as much as checking a right one, and a right one is hashed once only (see
-//! `RightPasswords`). So failed checks alone are bounded: a sixteenth of the processors in the long run, and a second
-//! at once, so that a few mistyped passwords wait for nobody. What is not known yet is counted as failed until it is known.
+//! Checking a wrong password costs as much as checking a right one, but a right one is hashed only once (see `RightPasswords`). So only
+//! failed checks are limited: to a sixteenth of the processors in the long run. A burst of one second is free, so that a few mistyped
+//! passwords do not wait. A running check counts as failed until its outcome is known.
 //!
 //! Pure: times are given by the caller, as nanoseconds of a clock that never steps back.
 
 use std::time::Duration;
 
-/// Of the processors' time, failed logins take one part in so many.
+/// Failed logins may take one part in this many of the processors' time.
 const PARTS: u64 = 16;
-/// So much processor time of failed logins is free, if there were none before.
+/// Processor time that failed logins may take at once, after a time without failures.
 const BURST_NANOS: u64 = 1_000_000_000;
 
-/// The processor time of failed logins that is not made up for yet.
+/// The processor time of failed logins that has not been paid off by waiting.
 #[derive(Debug)]
 pub struct FailureShare {
     processors: u64,
     debt_nanos: u64,
     counted_at_nanos: u64,
-    /// What the last check took: the guess for those that run.
+    /// The cost of the last check: the estimate for running ones.
     last_cost_nanos: u64,
 }
 
@@ -56,7 +56,7 @@ impl FailureShare {
         }
     }
 
-    /// Ends a check that took so much processor time. Only a failed one counts.
+    /// Ends a check; `cost_nanos` is its processor time. Only a failed one counts.
     pub fn finish(&mut self, check: RunningCheck, cost_nanos: u64, has_failed: bool) {
         self.debt_nanos = self.debt_nanos.saturating_sub(check.guessed_nanos);
         if has_failed {

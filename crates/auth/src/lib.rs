@@ -1,8 +1,8 @@
 //! Roles, permissions and passwords as values, without storage and without a clock.
 //!
-//! The story of a login: [`plain::decode`] cuts name and password out of the client's token, [`password::check`] compares the
-//! password with the stored hash. The story of a statement: it needs some [`Permission`]s on some [`Resource`]s; the role's
-//! [`Grants`] say whether it has them, on the resource or on one that contains it.
+//! A login: [`plain::decode`] takes name and password from the client's token, [`password::check`] compares the password with the stored
+//! hash. A statement needs [`Permission`]s on [`Resource`]s; the [`Grants`] of the role decide whether it has them, on the resource or
+//! on one that contains it.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -11,13 +11,13 @@
 //! | `role` | [`Role`]; [`closure`]: all roles that a role has |
 //! | `grants` | [`Grants`]: the permissions of a role and of the roles granted to it |
 //! | `password` | bcrypt hashes |
-//! | `right_passwords` | [`RightPasswords`]: those that need not be hashed slowly again |
+//! | `right_passwords` | [`RightPasswords`]: recognises passwords that were right before |
 //! | `plain` | the token of SASL PLAIN |
 //! | `cidr` | [`Cidr`], [`groups_of`]: which groups an address belongs to |
 //! | `pace` | [`LoginPace`]: how long an address waits after failed logins |
 //! | `failure_share` | [`FailureShare`]: how much processor time failed logins may take |
-//! | `login_queue` | [`LoginQueue`]: which of the logins that wait is checked next |
-//! | `sessions` | [`Sessions`]: the keys of those who have logged in at the HTTP port |
+//! | `login_queue` | [`LoginQueue`]: the order in which waiting logins are checked |
+//! | `sessions` | [`Sessions`]: the sessions of the HTTP port |
 //!
 //! Not here: the tables of `system_auth` and the statements (`ilion_query::access`), threads and sockets (`ilion_server`).
 //! When you add a permission, add it to `Permission::ALL` and to the resources that it applies to.

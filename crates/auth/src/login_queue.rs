@@ -1,7 +1,7 @@
 //! Logins that wait until their passwords are checked: [`LoginQueue`].
 //!
-//! Networks take turns, so one with many logins keeps no other one from its turn. Those from which somebody has logged in lately come first,
-//! those with failed logins last ([`Standing`]). A login that has waited for [`PATIENCE`] is given up: its client would not wait for the answer, so the check would be in vain.
+//! Networks take turns, so that one with many logins does not delay the others. Networks with a recent right login come first, those with
+//! failed logins last ([`Standing`]). A login that has waited for [`PATIENCE`] is given up: its client no longer waits for the answer.
 //!
 //! Pure: times are given by the caller, as nanoseconds of a clock that never steps back.
 
@@ -22,7 +22,7 @@ const STANDINGS: usize = Standing::Bad as usize + 1;
 #[derive(Debug)]
 pub struct LoginQueue<T> {
     by_standing: [Turns<T>; STANDINGS],
-    /// No login is to be given up before.
+    /// The earliest time at which a login may have to be given up.
     next_late_nanos: u64,
 }
 
@@ -50,7 +50,8 @@ impl<T> Default for LoginQueue<T> {
 }
 
 impl<T> LoginQueue<T> {
-    /// Adds a login. Returns the one that finds no place: this one, or a later one of a network with more logins or a worse standing.
+    /// Adds a login. If the queue is full, returns the one that loses its place: this one, or one of a network with more logins or a worse
+    /// standing.
     pub fn push(&mut self, from: IpAddr, standing: Standing, login: T, now_nanos: u64) -> Option<T> {
         let late_nanos = now_nanos.saturating_add(PATIENCE.as_nanos() as u64);
         self.next_late_nanos = self.next_late_nanos.min(late_nanos);
@@ -66,7 +67,7 @@ impl<T> LoginQueue<T> {
         self.by_standing.iter_mut().find_map(Turns::pop)
     }
 
-    /// Removes the logins that have waited for too long.
+    /// Removes and returns the logins that have waited too long.
     pub fn take_late(&mut self, now_nanos: u64) -> Vec<T> {
         let mut late = Vec::new();
         if now_nanos >= self.next_late_nanos {
@@ -79,7 +80,7 @@ impl<T> LoginQueue<T> {
         late
     }
 
-    /// How long no login has waited for too long; `None` if none waits.
+    /// The time until a login has waited too long; `None` if no login waits.
     pub fn time_to_late(&self, now_nanos: u64) -> Option<Duration> {
         (self.count() > 0).then(|| Duration::from_nanos(self.next_late_nanos.saturating_sub(now_nanos)))
     }

@@ -1,9 +1,9 @@
 //! How long logins of an address wait after failed ones.
 //!
-//! Each failed login doubles the wait of the later ones, from 100 ms to 5 s; successful ones change nothing, or a guesser with
-//! an account of his own could reset it. Logins of one address wait one after the other, but none longer than those 5 s: one program with a
-//! wrong password must not lock out others behind the same address. What is left to a guesser with many connections is bounded by the
-//! time that a check takes. After a minute without a failure the address is forgotten. Addresses do not wait for each other.
+//! Each failed login doubles the wait of later logins of its address, from 100 ms to 5 s. A successful login does not reset the wait:
+//! otherwise an attacker with an account of their own could reset it. Logins of one address wait one after the other, but none longer than
+//! 5 s, so that one program with a wrong password does not lock out others behind the same address. An attacker with many connections is
+//! then limited by the time of the checks. After a minute without a failure the address is forgotten. Addresses do not wait for each other.
 //!
 //! Pure: times are given by the caller, as nanoseconds of a clock that never steps back.
 
@@ -14,13 +14,13 @@ use std::time::Duration;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
-/// How long a right login speaks for its address.
+/// How long an address counts as good after a right login.
 const KNOWN_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 /// Most addresses with failures that are remembered, and as many with right logins. When there are more, the one whose last login is oldest
 /// is forgotten.
 const ADDRESSES_MAX: usize = 4096;
 
-/// What is known of an address. The first ones come first.
+/// The standing of an address. Logins with the first one are checked first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// It had right logins.
@@ -35,7 +35,7 @@ pub enum Standing {
 struct Failures {
     count: u32,
     last_nanos: u64,
-    /// The next login of this address may be checked then.
+    /// When the next login of this address may be checked.
     next_nanos: u64,
 }
 
@@ -49,7 +49,7 @@ impl Failures {
 #[derive(Debug, Default)]
 pub struct LoginPace {
     failures: HashMap<IpAddr, Failures>,
-    /// When each address had a right login last.
+    /// The last right login of each address.
     right_nanos: HashMap<IpAddr, u64>,
 }
 
@@ -71,7 +71,7 @@ impl LoginPace {
         Duration::from_nanos(starts - now_nanos)
     }
 
-    /// What is known of an address. A failed login counts more than a right one.
+    /// The standing of an address. A failed login outweighs a right one.
     pub fn standing(&self, address: IpAddr, now_nanos: u64) -> Standing {
         let address = network_of(address);
         match (self.failures.get(&address), self.right_nanos.get(&address)) {
@@ -125,7 +125,7 @@ impl LoginPace {
     }
 }
 
-/// The address that failures are counted for: of IPv6 the network of 64 bits, which one client has for itself.
+/// The address under which failures are counted: for IPv6 the /64 network, which usually belongs to one client.
 pub(crate) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::from((u128::from(address) >> 64 << 64).to_be_bytes()),

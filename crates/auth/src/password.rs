@@ -10,7 +10,7 @@ use bcrypt::{HashParts, Version, hash_with_salt, verify};
 
 /// The bounds of the cost. Compat: `cassandra.auth_bcrypt_gensalt_log2_rounds`.
 pub const COST_RANGE: std::ops::RangeInclusive<u32> = 4..=31;
-/// The largest cost of a hash that a statement gives: one check takes about a minute.
+/// The largest cost of a hash in a statement: one check then takes about a minute.
 pub const GIVEN_COST_MAX: u32 = 20;
 /// Bytes of a password that count.
 pub const BYTES_COUNTED: usize = 72;
@@ -23,7 +23,7 @@ pub fn hash(password: &str, cost: u32, salt: [u8; 16]) -> Option<String> {
     Some(hashed.format_for_version(Version::TwoA))
 }
 
-/// Whether the password has this hash; false as well if the hash is none.
+/// Whether the password has this hash; false if the hash is invalid.
 pub fn check(password: &str, hash: &str) -> bool {
     is_hash(hash) && verify(password.as_bytes(), hash).unwrap_or(false)
 }
@@ -44,11 +44,11 @@ fn is_hash(text: &str) -> bool {
 
 /// A random password of 24 letters and digits (142 bits), from 24 random bytes.
 pub fn of_random_bytes(random: [u8; 24]) -> String {
-    // 64 letters, so that each byte gives one without bias; none needs quoting in CQL, YAML or a shell.
+    // 64 letters, so that each byte selects one without bias; none needs quotes in CQL, YAML or a shell.
     const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
     let letter = |byte: u8| char::from(LETTERS[usize::from(byte % 64)]);
     let password: String = random.map(letter).iter().collect();
-    // A leading `-` would be taken for an option by command lines.
+    // Programs would take a leading `-` for an option.
     password.replacen('-', "x", usize::from(password.starts_with('-')))
 }
 

@@ -4,8 +4,8 @@
 //! token := authorization id, 0x00, name, 0x00, password
 //! ```
 //!
-//! Compat: `PasswordAuthenticator.decodeCredentials` of Cassandra 5.0; the authorization id is passed over. Unlike there, bytes
-//! that are not UTF-8 are refused, not replaced.
+//! Compat: `PasswordAuthenticator.decodeCredentials` of Cassandra 5.0; the authorization id is ignored. Unlike there, bytes that are not
+//! UTF-8 are refused and not replaced.
 
 /// Longer tokens are refused.
 pub const TOKEN_BYTES_MAX: usize = 4096;
@@ -20,7 +20,7 @@ pub struct Credentials {
 }
 
 impl std::fmt::Debug for Credentials {
-    /// Passwords do not belong into logs.
+    /// Passwords do not belong in logs.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "Credentials({:?})", self.name)
     }
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Credentials {
 /// Cuts name and password out of a token.
 ///
 /// # Errors
-/// What is wrong with it, for the client.
+/// The text says what is wrong with the token, for the client.
 pub fn decode(token: &[u8]) -> Result<Credentials, &'static str> {
     if token.len() > TOKEN_BYTES_MAX {
         return Err("Credential format error: the token is longer than 4096 bytes");

@@ -45,7 +45,7 @@ pub enum Resource {
     },
     /// All MBeans.
     AllMbeans,
-    /// An MBean, or a pattern of them. Ilion has none: the grant is only kept.
+    /// An MBean, or a pattern of MBeans. Ilion has no MBeans: the grant is only stored.
     Mbean(String),
 }
 
@@ -77,7 +77,7 @@ impl Resource {
         }
     }
 
-    /// The resource of a name in `system_auth`; `None` if it is no such name.
+    /// The resource of a name in `system_auth`; `None` if the name is invalid.
     pub fn parse(name: &str) -> Option<Self> {
         let (root, rest) = match name.split_once('/') {
             Some((root, rest)) => (root, Some(rest)),
@@ -104,7 +104,7 @@ impl Resource {
     }
 
     fn parse_function(keyspace: &str, function: &str) -> Option<Self> {
-        // Types have no `[`, names may: the last one begins the types.
+        // A name may contain `[`, types do not, so the types begin at the last one.
         let (name, classes) = function.strip_suffix(']')?.rsplit_once('[')?;
         let classes = classes.split('^').filter(|class| !class.is_empty());
         Some(Self::Function {

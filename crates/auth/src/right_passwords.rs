@@ -1,14 +1,14 @@
-//! Passwords that were found right are recognised without hashing them slowly again: clients that all connect at once, after a
-//! network failure say, mostly log in as a few roles.
+//! Recognises passwords that were right before, without the slow hash: clients that all connect at once, for example after a network
+//! failure, mostly log in as a few roles.
 //!
-//! What is kept of a password is its SHA-256 together with a random key of this process and the stored hash. So it is of no use after the
-//! password was changed, nor to anybody without the memory of the process. A wrong password is hashed slowly each time.
+//! For each password the SHA-256 of a random key of this process, the stored hash and the password is kept. So an entry becomes useless
+//! when the password is changed, and outside of this process. A wrong password is hashed slowly each time.
 
 use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-/// How many roles have a digest here. One role more, and all digests are dropped.
+/// Most roles with a digest. When there would be more, all digests are dropped.
 const ROLES_MAX: usize = 10_000;
 
 /// Passwords that were right, by role.
@@ -26,9 +26,9 @@ impl RightPasswords {
         }
     }
 
-    /// Whether this is the password that was right last, for the same stored hash.
+    /// Whether this password was the last right one, with the same stored hash.
     ///
-    /// The comparison need not take the same time always: nobody can choose a digest without the key.
+    /// The comparison need not be constant-time: without the key nobody can choose a digest.
     pub fn contain(&self, role: &str, hash: &str, password: &str) -> bool {
         let known = self.digests.get(role);
         known.is_some_and(|known| *known == self.digest(hash, password))

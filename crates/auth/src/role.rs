@@ -1,4 +1,4 @@
-//! Roles, and the roles that they have by being members of others.
+//! Roles, and the roles that are granted to them directly or through others.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ pub struct Role {
     pub member_of: Vec<String>,
 }
 
-/// The role and all roles that it has, directly or through others, by name. A role that `load` does not find is left out: it
-/// was dropped. Cycles, which statements refuse, do no harm.
+/// The role and all roles that are granted to it, directly or through others, by name. A role that `load` does not find was dropped and
+/// is left out. Cycles are harmless; statements refuse them.
 ///
 /// # Errors
 /// Those of `load`.

@@ -1,4 +1,4 @@
-//! Sessions of roles that have logged in at the HTTP port: which random key stands for which login.
+//! Sessions of roles that have logged in at the HTTP port: logins by random key.
 //!
 //! A session ends `IDLE_MAX` after its last use, and `LIFE_MAX` after its login at the latest. Keys are kept as SHA-256, so that the
 //! time of a search reveals no part of them. A role with `OF_ROLE_MAX` sessions loses its oldest one with the next.
@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-/// A session that is not used for so long has ended.
+/// A session ends when it was not used for this time.
 const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
-/// A session ends so long after its login.
+/// A session ends this long after its login.
 const LIFE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 /// Most sessions of a role.
 const OF_ROLE_MAX: usize = 32;
@@ -65,7 +65,7 @@ impl<T> Sessions<T> {
         self.by_digest.insert(digest_of(key), session);
     }
 
-    /// The login of a session, which is used now; `None` if the key stands for none, or it has ended.
+    /// The login of a session, which counts as used now; `None` if the key is unknown or the session has ended.
     pub fn use_now(&mut self, key: &str, now_nanos: u64) -> Option<&T> {
         let digest = digest_of(key);
         if !self.by_digest.get(&digest)?.is_open(now_nanos) {

@@ -1,4 +1,4 @@
-//! [`Catalogue`]: what is at a destination.
+//! [`Catalogue`]: the content of a destination.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ const BACKUPS: &str = "backups";
 const OBJECTS: &str = "objects";
 const NAME_BYTES_MAX: usize = 100;
 
-/// What a destination says of itself.
+/// The content of `ilion-backup.json`.
 #[derive(Serialize, Deserialize)]
 struct Mark {
     format: u32,
@@ -29,7 +29,7 @@ pub(crate) type Objects = HashMap<Hash, u64>;
 pub struct Backup {
     /// Its name.
     pub name: String,
-    /// What it has, or why that cannot be known.
+    /// Its manifest, or why it cannot be read.
     pub manifest: Result<Manifest>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Catalogue<'a> {
     /// Opens a destination that has backups.
     ///
     /// # Errors
-    /// [`Error::Refused`] if it has none, or if a newer Ilion made them.
+    /// [`Error::Refused`] if there are no backups, or if a newer Ilion made them.
     pub fn open(place: &'a dyn Place) -> Result<Self> {
         match Self::open_any(place)? {
             Some(catalogue) => Ok(catalogue),
@@ -125,7 +125,7 @@ impl<'a> Catalogue<'a> {
         }
     }
 
-    /// The newest whole backup of a node.
+    /// The newest readable backup of a node.
     pub(crate) fn newest_of(&self, node: Uuid) -> Result<Option<Manifest>> {
         let found = self
             .backups()?
@@ -151,7 +151,7 @@ impl<'a> Catalogue<'a> {
         Ok(objects)
     }
 
-    /// Makes a backup known. Requires: all that it names is there.
+    /// Writes the manifest of a backup. Requires: all chunks that it names exist.
     pub(crate) fn add(&self, manifest: &Manifest) -> Result<()> {
         match self
             .place
@@ -162,7 +162,7 @@ impl<'a> Catalogue<'a> {
         }
     }
 
-    /// Makes a backup unknown; its chunks stay.
+    /// Removes the manifest of a backup; its chunks stay.
     pub(crate) fn remove(&self, name: &str) -> Result<()> {
         self.place.remove(&key_of(name))
     }

@@ -57,7 +57,7 @@ impl Cloud {
     }
 
     fn failed(&self, action: &'static str, key: &str, error: &object_store::Error) -> Error {
-        // The causes say what the store answered.
+        // The causes have the answer of the store.
         let mut reason = error.to_string();
         let mut cause = std::error::Error::source(error);
         while let Some(error) = cause {

@@ -1,12 +1,12 @@
 //! A backup.
 //!
-//! 1. The destination gets a mark that a backup of this node runs, so that nobody removes chunks.
+//! 1. The destination gets a mark that a backup of this node is running, so that nobody removes chunks.
 //! 2. The node takes a moment.
 //! 3. Chunks that the destination does not have are uploaded; each is durable when its upload returns.
 //! 4. Archived segments of the commit log follow, if the node archives them.
-//! 5. The manifest is written, if there is none of that name. From here on the backup is there.
+//! 5. The manifest is written, if there is none of that name. From here on the backup exists.
 //!
-//! A tool that is killed has uploaded chunks that no manifest names; the next backup of the node finds them and uploads the rest.
+//! If the tool is killed, it leaves chunks that no manifest names; the next backup of the node finds them and uploads the rest.
 
 use std::sync::Arc;
 
@@ -24,17 +24,17 @@ use crate::{Catalogue, Error, Manifest, Moment, Pace, Place, Progress, Result};
 
 /// How a backup is made.
 pub struct CreateOptions<'a> {
-    /// Its name; `None`: its moment.
+    /// Its name; `None` names it after its moment.
     pub name: Option<String>,
     /// Threads that upload.
     pub threads: usize,
     /// Bytes per second.
     pub pace: Pace,
-    /// Bytes of a chunk; `None`: 16 MiB. For tests.
+    /// Bytes of a chunk; `None` is 16 MiB. For tests.
     pub chunk_bytes: Option<u32>,
-    /// Archived segments are removed from the archive once they are at the destination.
+    /// Whether archived segments are removed from the archive once they are at the destination.
     pub prunes_archive: bool,
-    /// Hears what is done.
+    /// Receives the progress.
     pub progress: &'a dyn Progress,
 }
 
@@ -62,7 +62,7 @@ impl CreateOptions<'_> {
     }
 }
 
-/// What a backup has and what it took.
+/// A new backup, and what was uploaded for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Created {
     /// The backup.
@@ -78,7 +78,7 @@ pub struct Created {
 /// Makes a backup of the moment that `begin` takes.
 ///
 /// # Errors
-/// See [`Error`]. There is no new backup then; what was uploaded stays for the next try.
+/// See [`Error`]. Then there is no new backup; uploaded chunks stay for the next try.
 pub fn create(
     env: &Arc<dyn Env>,
     place: &dyn Place,
@@ -92,7 +92,7 @@ pub fn create(
     let moment = begin()?;
     let since = print_instant(env.now_micros().div_euclid(1000));
     let running = Running::add(place, moment.node, &since)?;
-    // Listed after the mark was written: from then on nobody removes a chunk.
+    // Listed after the mark was written: from then on no chunk is removed.
     let objects = catalogue.objects()?;
     let before = catalogue.newest_of(moment.node)?;
     if let Some(before) = &before
@@ -166,7 +166,7 @@ fn manifest_of(name: String, moment: Moment, plan: Plan, chunk_bytes: u32) -> Re
             segments: plan.segments,
         },
     };
-    // What is written must be readable.
+    // Never write a manifest that cannot be read back.
     Manifest::decode("the manifest", &manifest.encode()?).map_err(|error| Error::Refused(error.to_string()))
 }
 

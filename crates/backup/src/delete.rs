@@ -1,8 +1,8 @@
-//! Removing backups, and what no other backup has.
+//! Removes backups, and the objects that no other backup needs.
 //!
-//! The manifests go first, then archived segments that no restore can use any more, then chunks that nothing names. So a crash in
-//! between leaves chunks that nobody needs, never a manifest without its chunks; the next call removes them. It refuses to remove a chunk
-//! as long as one manifest cannot be read.
+//! The manifests are removed first, then archived segments that no restore can use any more, then chunks without a reference. So a crash in
+//! between leaves unused chunks, which the next call removes, but never a manifest without its chunks. No chunk is removed as long as a
+//! manifest cannot be read.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ fn delete_marked(catalogue: &Catalogue<'_>, names: &[String]) -> Result<Deleted>
     let mut doomed = HashSet::new();
     for backup in backups {
         match (names.contains(&backup.name), backup.manifest) {
-            // A damaged one can be removed: then nobody wants what it names.
+            // A damaged backup can be removed; its chunks are then not needed.
             (true, _) => {
                 doomed.insert(backup.name);
             }

@@ -1,7 +1,7 @@
 //! [`Directory`]: a destination in a directory.
 //!
-//! It goes through `env` and not through `object_store`: a backup must be durable before its manifest names it, and that store does not
-//! sync. So the tests of this crate can also cut the power at each sync.
+//! It uses `env` and not the local store of `object_store`: chunks must be durable before a manifest names them, and that store does not
+//! sync. With `env`, the tests of this crate can also cut the power at each sync.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Directory {
         self.root.join(key)
     }
 
-    /// A durable file without its name.
+    /// Writes a durable file under a temporary name.
     fn write_temporary(&self, bytes: &[u8]) -> Result<PathBuf> {
         let env = &*self.env;
         let directory = self.root.join(TEMPORARY);

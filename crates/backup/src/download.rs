@@ -1,4 +1,4 @@
-//! Files from a destination, on several threads. Each thread has one chunk in memory, and compares its checksum before it writes it.
+//! Downloads files from a destination, on several threads. Each thread has one chunk in memory, and checks it before it writes it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) struct Order<'a> {
     pub target: PathBuf,
 }
 
-/// What downloads share.
+/// The parameters of all downloads.
 pub(crate) struct Downloads<'a> {
     pub env: &'a Arc<dyn Env>,
     pub place: &'a dyn Place,
@@ -63,7 +63,7 @@ impl Downloads<'_> {
 
     fn file(&self, order: &Order<'_>) -> Result<()> {
         let env = &**self.env;
-        // Of a restore that was ended: complete when it got its name.
+        // From an earlier restore that was stopped: a file gets its name when it is complete.
         if env.exists(&order.target) && env.file_size(&order.target)? == order.file.bytes {
             self.progress.done(order.file.bytes);
             return Ok(());

@@ -1,15 +1,15 @@
-//! Why a backup or a restore ended.
+//! [`Error`]: why a backup or a restore failed.
 
-/// The result of what this crate does.
+/// The result of the functions of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why it ended. The text says who must act.
+/// Why a backup or a restore failed. The text says who must act.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The caller asked for something that cannot be.
+    /// The request cannot be fulfilled.
     #[error("{0}")]
     Refused(String),
-    /// Bytes at the destination are missing or are not what was written. Another backup may be whole.
+    /// Bytes at the destination are missing or damaged. Another backup may be undamaged.
     #[error("{object} at the destination {problem}")]
     Damaged {
         /// The object.
@@ -17,7 +17,7 @@ pub enum Error {
         /// What is wrong with it, as the end of the sentence.
         problem: String,
     },
-    /// The destination failed. To try again may help.
+    /// The destination failed. Trying again may help.
     #[error("cannot {action} {object}: {reason}")]
     Place {
         /// What was attempted.

@@ -2,10 +2,10 @@
 //!
 //! **A backup** ([`create`]) is made of a moment of the node ([`Moment`]; `Engine::begin_backup` takes it): links of all SSTables, and
 //! of the stretch of the commit log that makes them one moment. Files are cut into chunks of 16 MiB. A chunk is an object that is
-//! named after its SHA-256, so it is uploaded once, whatever backup, table or node has it. The manifest of a backup names the chunks of
-//! each file; it is written last, so a backup is there as a whole or not at all.
+//! named after its SHA-256, so it is uploaded once, even if several backups, tables or nodes have it. The manifest of a backup names the
+//! chunks of each file; it is written last, so a backup exists as a whole or not at all.
 //! **A restore** ([`restore_node`], [`restore_table`]) downloads into a directory beside the target and checks each chunk. Then it opens
-//! an engine there, which replays the log, closes it, and renames the directory. Nobody ever sees half of it.
+//! an engine there, which replays the log, closes it, and renames the directory. A partial restore is never visible under that name.
 //!
 //! ```text
 //! DEST/ilion-backup.json                  {"format": 1}
@@ -18,20 +18,20 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `place` | [`Place`]: what a destination can do, and which one a text names |
+//! | `place` | [`Place`]: the interface of a destination; opening the destination of a text |
 //! | `directory` | a destination in a directory, through `env` |
 //! | `cloud` | a destination in an object store: the border to the async runtime |
 //! | `manifest` | [`Manifest`], chunks, and their checks |
-//! | `catalogue` | what is at a destination: format, backups, objects |
-//! | `running` | no tool removes what another one counts on |
+//! | `catalogue` | the content of a destination: format, backups, objects |
+//! | `running` | marks, so that no tool removes chunks that another one relies on |
 //! | `create` | a backup |
-//! | `plan` | which files a backup has, and which of them are known from the one before |
-//! | `upload` | chunks to the destination, on several threads |
+//! | `plan` | the files of a backup, and which of them the previous backup already has |
+//! | `upload` | uploads chunks, on several threads |
 //! | `log` | archived segments of the commit log |
-//! | `verify`, `delete` | reading a backup back; removing some |
-//! | `restore` | a node or a table as it was |
-//! | `download` | files from the destination, on several threads |
-//! | `pace`, `progress` | the limit of bytes per second; what a tool shows |
+//! | `verify`, `delete` | checks backups; removes backups |
+//! | `restore` | restores a node or a table |
+//! | `download` | downloads files, on several threads |
+//! | `pace`, `progress` | the limit of bytes per second; the progress of a tool |
 
 mod catalogue;
 mod cloud;

@@ -1,7 +1,7 @@
-//! Archived segments of the commit log at a destination: for a restore to a moment between or behind backups.
+//! Archived segments of the commit log at a destination, for a restore to a moment between or after backups.
 //!
-//! A segment is a file of chunks, like those of a backup; an object of its own per segment names them. `reached.json` says up to when
-//! they go: a node that is idle has no record that would say so.
+//! A segment consists of chunks, like the files of a backup; one object per segment names them. `reached.json` has the time up to which the
+//! segments are complete, since an idle node logs no records that would show it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::{Catalogue, CreateOptions, Error, Hash, Place, Result};
 
 const ENTRY_BYTES_MAX: u64 = 4 << 20;
 
-/// What was uploaded of an archive.
+/// The upload of an archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shipped {
     /// Segments.
@@ -52,7 +52,7 @@ impl ArchivedSegment {
     }
 }
 
-/// Up to when the archived segments of a node go.
+/// How far the archived segments of a node reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reached {
     format: u32,
@@ -204,7 +204,7 @@ pub(crate) fn nodes(place: &dyn Place) -> Result<Vec<Uuid>> {
     Ok(nodes)
 }
 
-/// Removes the archived segments of a node below a segment; all of them and what they say of themselves if it is `None`.
+/// Removes the archived segments of a node below a segment; `None` removes all of them, and `reached.json`.
 pub(crate) fn remove_segments(place: &dyn Place, node: Uuid, below: Option<u64>) -> Result<u64> {
     let mut keys = Vec::new();
     place.list(&directory_of(node), &mut |key, _| {
@@ -223,7 +223,7 @@ pub(crate) fn remove_segments(place: &dyn Place, node: Uuid, below: Option<u64>)
     Ok(keys.len() as u64)
 }
 
-/// Up to when archived segments go; `None` if only backups say so.
+/// How far archived segments reach; `None` without `reached.json`.
 pub(crate) fn reached(place: &dyn Place, node: Uuid) -> Result<Option<Reached>> {
     let key = format!("{}/reached.json", directory_of(node));
     let Some(bytes) = place.read(&key, ENTRY_BYTES_MAX)? else {
@@ -232,7 +232,7 @@ pub(crate) fn reached(place: &dyn Place, node: Uuid) -> Result<Option<Reached>> 
     Ok(Some(unseal(&key, &bytes)?))
 }
 
-/// The bytes of a sealed segment without the zeros that were reserved behind the seal, but for a few: a seal may end with zeros.
+/// The length of a sealed segment without most of the zeros behind the seal. A few are kept, since the seal itself may end with zeros.
 pub(crate) fn written_bytes(env: &dyn Env, path: &Path) -> Result<u64> {
     const BLOCK_BYTES: u64 = 1 << 20;
     const LEFT_BYTES: u64 = 64;

@@ -1,11 +1,11 @@
-//! [`Manifest`]: what a backup has. JSON in an envelope with the checksum of its bytes.
+//! [`Manifest`]: the content of a backup, as JSON in an envelope with a checksum.
 //!
 //! ```text
 //! NAME.json := {"sha256": "<of the text of manifest>", "manifest": {"format": 1, ...}}
 //! file      := {"path", "bytes", "modified", "chunks": ["<sha256>", ...]}
 //! ```
-//! A file is its chunks one after another; each but the last has `chunk_bytes`. Whatever is read from a destination is checked here
-//! before anything is made of it: names that become paths, and sizes.
+//! A file is its chunks one after another; each but the last has `chunk_bytes`. Names that become paths, and sizes, are checked here before
+//! they are used.
 
 use std::fmt;
 
@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// What a backup has.
+/// The content of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the layout.

@@ -1,4 +1,4 @@
-//! [`Moment`]: what a backup is made of.
+//! [`Moment`]: the input of a backup.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub struct Moment {
     pub covered_micros: i64,
     /// Holds the segments of the stretch.
     pub log_directory: PathBuf,
-    /// Where the node archives segments; `None`: nowhere.
+    /// Where the node archives segments; `None` if it does not.
     pub archive_directory: Option<PathBuf>,
     /// The keyspaces.
     pub keyspaces: Vec<MomentKeyspace>,

@@ -6,11 +6,11 @@ use std::time::Duration;
 use ilion_env::Env;
 use parking_lot::Mutex;
 
-/// Spreads bytes over time.
+/// Limits the bytes per second of all threads that use it.
 pub struct Pace {
     env: Arc<dyn Env>,
     bytes_per_sec: Option<u64>,
-    /// When the bytes so far have had their time.
+    /// When further bytes may be moved.
     free_at_nanos: Mutex<u64>,
 }
 
@@ -24,7 +24,7 @@ impl Pace {
         }
     }
 
-    /// Waits until so many more bytes may be moved.
+    /// Waits until these bytes may be moved.
     pub fn wait(&self, bytes: u64) {
         let Some(rate) = self.bytes_per_sec else { return };
         let now_nanos = self.env.monotonic_nanos();

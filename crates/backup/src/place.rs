@@ -9,11 +9,11 @@ use ilion_env::Env;
 use crate::cloud::Cloud;
 use crate::{Directory, Error, Result};
 
-/// Holds objects by keys such as `objects/ab/abcd`. An object is there as a whole or not at all.
+/// Stores objects by keys such as `objects/ab/abcd`. An object exists as a whole or not at all.
 pub trait Place: Send + Sync {
-    /// The destination as its user named it.
+    /// The destination, as the user named it.
     fn name(&self) -> String;
-    /// Calls back for each object below a prefix, which is a directory without a slash at its end: its key and its size. In any order.
+    /// Calls `found` with the key and size of each object below a prefix, in any order. The prefix is a directory without a final slash.
     ///
     /// # Errors
     /// [`Error::Place`], [`Error::Io`].
@@ -21,7 +21,7 @@ pub trait Place: Send + Sync {
     /// Reads an object; `None` if there is none. One that is larger than the limit is refused.
     ///
     /// # Errors
-    /// As there, and [`Error::Damaged`].
+    /// As [`Self::list`], and [`Error::Damaged`].
     fn read(&self, key: &str, bytes_max: u64) -> Result<Option<Bytes>>;
     /// Writes an object, or replaces it. Durable when it returns.
     ///
@@ -40,10 +40,10 @@ pub trait Place: Send + Sync {
     fn remove(&self, key: &str) -> Result<()>;
 }
 
-/// The destination that a text names: a URL of `s3`, `gs`, `az` and their like, or a directory.
+/// The destination of a text: a URL of an object store (`s3`, `gs`, `az` and others), or a directory.
 ///
 /// # Errors
-/// [`Error::Refused`] for another URL, or one without what its store needs.
+/// [`Error::Refused`] for any other URL, or if a parameter of the store is missing.
 pub fn open_place(env: &Arc<dyn Env>, text: &str) -> Result<Box<dyn Place>> {
     if text.is_empty() {
         return Err(Error::Refused("the destination is empty".to_owned()));

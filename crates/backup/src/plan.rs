@@ -1,8 +1,8 @@
-//! Which files a backup has, and which of them need not be read, since the backup before has them.
+//! Finds the files of a backup, and those of them that need not be read because the previous backup has them.
 //!
-//! Files of an SSTable do not change once it is complete, so those of the backup before are taken over by name, size and time of the last
-//! write. Names of removed SSTables may come again, so its Statistics.db is always read: it holds the stretch of the commit log and the
-//! times of what is in the SSTable, and must be the same.
+//! The files of a complete SSTable do not change, so a file with the same name, size and time of the last write as in the previous backup is
+//! not read again. But the name of a removed SSTable may be used again. So Statistics.db is always read and must be the same: it has the
+//! stretch of the commit log and the timestamps of the SSTable's data.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) struct Wanted {
     pub place: InManifest,
 }
 
-/// Where the chunks of a file go.
+/// The entry of the manifest that gets the chunks of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InManifest {
     /// Table and file.
@@ -46,7 +46,7 @@ pub(crate) struct Plan {
     pub tables: Vec<TableEntry>,
     pub segments: Vec<FileEntry>,
     pub wanted: Vec<Wanted>,
-    /// Bytes of files that the backup before has.
+    /// Bytes of files that the previous backup has.
     pub known_bytes: u64,
 }
 
@@ -59,7 +59,7 @@ impl Plan {
     }
 }
 
-/// The files of the backup before, by table and path.
+/// The files of the previous backup, by table and path.
 struct Before<'a> {
     files: HashMap<(Uuid, &'a str), &'a FileEntry>,
     chunk_bytes: u32,
@@ -77,7 +77,7 @@ impl<'a> Before<'a> {
         }
     }
 
-    /// The entry of this file, if the file seems to be the same and its chunks are all at the destination.
+    /// The entry of this file in the previous backup, if the file is unchanged and all its chunks are at the destination.
     fn same(&self, table: Uuid, file: &FileEntry) -> Option<&'a FileEntry> {
         let before = *self.files.get(&(table, &*file.path))?;
         if before.bytes != file.bytes || before.modified != file.modified {
@@ -98,7 +98,7 @@ pub(crate) fn plan(
     objects: &Objects,
     chunk_bytes: u32,
 ) -> Result<Plan> {
-    // Chunks of another size are other chunks.
+    // With another chunk size the chunks differ.
     let before = before.filter(|before| before.chunk_bytes == chunk_bytes);
     let before = Before::new(before, objects);
     let mut plan = Plan::default();
@@ -134,7 +134,7 @@ fn plan_table(env: &dyn Env, table: &MomentTable, before: &Before<'_>, plan: &mu
             found.extend(files_in(env, &directory.join(&hidden.name), &prefix)?);
         }
     }
-    // By SSTable: what is between directory and component.
+    // By SSTable: the part of the name between directory and component.
     let mut sstables: BTreeMap<(String, String), Vec<(PathBuf, FileEntry)>> = BTreeMap::new();
     let here: Arc<Path> = directory.as_path().into();
     for (path, file) in found {
@@ -170,7 +170,7 @@ fn plan_table(env: &dyn Env, table: &MomentTable, before: &Before<'_>, plan: &mu
     Ok(())
 }
 
-/// Whether the Statistics.db of an SSTable is that of the backup before.
+/// Whether the Statistics.db of an SSTable is the same as in the previous backup.
 fn has_same_statistics(
     env: &dyn Env,
     table: Uuid,

@@ -1,12 +1,12 @@
-//! [`Progress`]: what a tool may show while it works.
+//! [`Progress`]: receives the progress of a tool.
 
-/// Hears what is done. Called by several threads.
+/// Receives the progress. Several threads may call it.
 pub trait Progress: Send + Sync {
-    /// A part of the work begins, which has so many bytes.
+    /// A step of the work begins; `bytes` is its size.
     fn begin(&self, step: &str, bytes: u64);
-    /// So many bytes of it are done.
+    /// That many more bytes of the step are done.
     fn done(&self, bytes: u64);
-    /// It has ended.
+    /// The step has ended.
     fn finish(&self);
 }
 

@@ -1,15 +1,15 @@
-//! A node or a table as it was.
+//! Restores a node or a table.
 //!
 //! Everything happens in a directory beside the target, `<target>.restoring`:
 //!
-//! 1. The files of the backup are downloaded; each chunk is checked. A restore that is ended goes on from here.
+//! 1. The files of the backup are downloaded; each chunk is checked. A restore that was stopped resumes here.
 //! 2. The commit log is put beside them: the stretch of the backup, and for a later moment the segments behind it. It is checked for
 //!    gaps, and cut before the first record that was logged after the moment.
-//! 3. An engine opens the directory and replays the log. It is closed when all is in SSTables.
-//! 4. A node gets a new id and an empty log: it is no continuation of the one that it is a copy of. Then the directory gets its name.
-//!    A table is exported from the engine instead, and the directory is removed.
+//! 3. An engine opens the directory and replays the log. It is closed when all data is in SSTables.
+//! 4. A node gets a new id and an empty log, since it is a copy and does not continue the log of the original. Then the directory gets its
+//!    name. A table is exported from the engine instead, and the directory is removed.
 //!
-//! So a directory with the name of the target is a whole node. A directory whose name ends with `.restoring` is not opened by `serve`
+//! So a directory with the name of the target is a complete node. `serve` does not open a directory whose name ends with `.restoring`
 //! unless somebody renames it.
 
 mod choose;
@@ -31,7 +31,7 @@ use stage::Stage;
 
 pub use choose::Until;
 
-/// How a restore works.
+/// Options of a restore.
 pub struct RestoreOptions<'a> {
     /// The moment.
     pub until: Until,
@@ -41,7 +41,7 @@ pub struct RestoreOptions<'a> {
     pub threads: usize,
     /// Bytes per second.
     pub pace: Pace,
-    /// Hears what is done.
+    /// Receives the progress.
     pub progress: &'a dyn Progress,
 }
 
@@ -50,9 +50,9 @@ pub struct RestoreOptions<'a> {
 pub struct TableChoice {
     /// Its keyspace.
     pub keyspace: String,
-    /// Its name; `None`: all tables of the keyspace.
+    /// Its name; `None` is all tables of the keyspace.
     pub table: Option<String>,
-    /// The keyspace and name that it gets; `None`: its own.
+    /// The new keyspace and name; `None` keeps its own.
     pub renamed: Option<(String, String)>,
 }
 
@@ -73,18 +73,18 @@ pub struct Restored {
     pub tables: Vec<RestoredTable>,
 }
 
-/// A restored table that is in no node yet.
+/// A restored table, ready for import into a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoredTable {
-    /// The keyspace that it is for.
+    /// The keyspace to import it into.
     pub keyspace: String,
-    /// The name that it is for.
+    /// The name to import it under.
     pub name: String,
     /// A directory with its SSTables; empty if it has no rows.
     pub directory: PathBuf,
     /// Statements that create keyspace, types and table, if they do not exist.
     pub statements: Vec<String>,
-    /// Statements that create its indexes, for when the rows are there.
+    /// Statements that create its indexes, to be executed after the rows are imported.
     pub indexes: Vec<String>,
     /// Its views, which are not restored.
     pub views: Vec<String>,
@@ -93,7 +93,7 @@ pub struct RestoredTable {
 /// Restores a node into a directory that does not exist, or is empty.
 ///
 /// # Errors
-/// See [`Error`]. The directory does not exist then; what was downloaded stays beside it for the next try.
+/// See [`Error`]. Then the directory does not exist; downloaded files stay beside it for the next try.
 pub fn restore_node(
     env: &Arc<dyn Env>,
     place: &dyn Place,
@@ -148,7 +148,7 @@ pub fn restore_table(
     restored.tables = export(&engine, choice, &stage)?;
     drop(engine);
     let used = use_them(&restored.tables);
-    // What the engine has opened is of no use for another try.
+    // After the engine has opened the directory, another try cannot use it.
     stage.remove()?;
     used.map(|()| restored)
 }
@@ -227,7 +227,7 @@ fn export(engine: &Engine, choice: &TableChoice, stage: &Stage<'_>) -> Result<Ve
         let statement = ilion_schema::describe::describe_keyspace(&of_keyspace);
         let mut statements = vec![if_not_exists(&statement, "KEYSPACE")];
         statements.extend(types.iter().map(|ty| if_not_exists(&describe_type(ty), "TYPE")));
-        // With an id of its own, and the dropped columns: SSTables may have cells of them.
+        // With a new id, but with the dropped columns: SSTables may have cells of them.
         named.id = TableId(engine.env().random_uuid());
         statements.extend(each_statement(
             &describe_table(&named, Internals::Shown),
@@ -262,10 +262,10 @@ fn export(engine: &Engine, choice: &TableChoice, stage: &Stage<'_>) -> Result<Ve
     }
 }
 
-/// CREATE TABLE, and behind it the ALTER TABLE of dropped columns: one or two for each.
+/// Splits a text into CREATE TABLE and the ALTER TABLE statements of dropped columns, one or two for each.
 fn each_statement(text: &str, dropped: usize) -> Vec<String> {
     const ALTER: &str = "\nALTER TABLE ";
-    // From the end, since a comment of the table may have such a line.
+    // From the end, since the table's comment may contain such a line.
     let mut rest = text;
     let mut statements = Vec::new();
     while statements.len() < 2 * dropped
@@ -285,7 +285,7 @@ fn if_not_exists(statement: &str, kind: &str) -> String {
     statement.replacen(&create, &format!("{create}IF NOT EXISTS "), 1)
 }
 
-/// The directory that a restore into `target` works in.
+/// The working directory of a restore into `target`.
 fn beside(target: &Path) -> PathBuf {
     let mut name = target.as_os_str().to_owned();
     name.push(".restoring");

@@ -1,8 +1,8 @@
-//! Marks of tools that add or remove objects now. A chunk that a running backup counts on is in no manifest yet, so nobody may remove
-//! chunks meanwhile.
+//! Marks of tools that are adding or removing objects. A running backup may rely on chunks that no manifest names yet, so no chunk may be
+//! removed meanwhile.
 //!
-//! Each side first writes its own mark and then looks for one of the other side. So of two that begin at the same time at least one sees
-//! the other. A tool that was killed leaves its mark: the same tool takes it over when it runs again.
+//! A tool first writes its own mark and then looks for marks of the other kind. So if two tools begin at the same time, at least one sees
+//! the other. A tool that was killed leaves its mark; the same tool takes it over when it runs again.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ struct Mark {
     since: String,
 }
 
-/// A mark; removed by [`Running::end`]. A tool that fails leaves it, so that what it has uploaded stays for its next run.
+/// A mark; removed by [`Running::end`]. A tool that fails leaves it, so that its uploaded chunks stay for its next run.
 #[must_use]
 pub(crate) struct Running<'a> {
     place: &'a dyn Place,
@@ -80,7 +80,7 @@ fn key_of(name: &str) -> String {
     format!("{RUNNING}/{name}.json")
 }
 
-/// A mark of another kind: its name, and since when.
+/// A mark of the other kind: its name, and when it began.
 fn other(place: &dyn Place, is_other: impl Fn(&str) -> bool) -> Result<Option<(String, String)>> {
     let mut found = None;
     place.list(RUNNING, &mut |key, _| {

@@ -1,4 +1,4 @@
-//! Chunks of files to a destination, on several threads. Each thread has one chunk in memory.
+//! Uploads chunks of files to a destination, on several threads. Each thread has one chunk in memory.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::catalogue::Objects;
 use crate::manifest::chunk_count;
 use crate::{Error, Hash, Pace, Place, Progress, Result};
 
-/// What uploads share.
+/// The parameters of all uploads.
 pub(crate) struct Uploads<'a> {
     pub env: &'a Arc<dyn Env>,
     pub place: &'a dyn Place,
@@ -33,7 +33,7 @@ struct Piece {
     len: usize,
 }
 
-/// What was moved.
+/// What was uploaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moved {
     pub bytes: u64,

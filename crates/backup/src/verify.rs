@@ -1,4 +1,4 @@
-//! Reading backups back.
+//! Reads backups back and checks them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,36 +8,36 @@ use parking_lot::Mutex;
 use crate::log::{archived_segments, nodes};
 use crate::{Catalogue, Error, Hash, Pace, Place, Progress, Result};
 
-/// Something that is wrong.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The backup that has it; for archived segments, the node.
+    /// The backup with the problem; for archived segments, the node.
     pub backup: String,
-    /// What is wrong, with the file.
+    /// The file, and what is wrong with it.
     pub problem: String,
 }
 
-/// What was read.
+/// What was read, and the problems.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Backups.
     pub backups: u64,
-    /// Chunks; one that several backups have counts once.
+    /// Chunks; one that several backups share counts once.
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// What is wrong; empty if all is well.
+    /// The problems; empty if there are none.
     pub findings: Vec<Finding>,
 }
 
-/// A chunk that must be there.
+/// A chunk that must exist.
 struct Wanted {
     bytes: u64,
-    /// Who has it: backup and file.
+    /// The backups and files that have it.
     of: Vec<(String, String)>,
 }
 
-/// Reads backups back and compares the checksum of each chunk: of these, or of all and the archived segments.
+/// Reads backups back and compares the checksum of each chunk: of these backups; without names, of all backups and the archived segments.
 ///
 /// # Errors
 /// A named backup does not exist, or the destination fails. Damage is no error: it is in the report.
@@ -133,7 +133,7 @@ pub fn verify(
     Ok(verified)
 }
 
-/// The chunks that are not what they should be.
+/// The chunks that are missing or damaged.
 fn check_all(
     place: &dyn Place,
     wanted: &BTreeMap<Hash, Wanted>,

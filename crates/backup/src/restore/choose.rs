@@ -1,4 +1,4 @@
-//! Which backup a restore begins with, and which segments of the log follow.
+//! Chooses the backup that a restore begins with, and the segments of the log that follow.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{Catalogue, Error, Manifest, Place, RestoreOptions, Result};
 /// The moment that is restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// That of a backup; `None`: of the newest one.
+    /// The moment of a backup; `None` is the newest one.
     Backup(Option<String>),
     /// This time, microseconds since 1970.
     Time(i64),
@@ -21,17 +21,17 @@ pub enum Until {
     Latest,
 }
 
-/// What is restored.
+/// The input of a restore.
 pub(super) struct Chosen {
     pub base: Manifest,
     /// Segments behind the backup, with the size of their chunks.
     pub later: Vec<(FileEntry, u32)>,
-    /// The time behind which records are left out.
+    /// Records that were logged after this time are left out.
     pub to_micros: Option<i64>,
 }
 
 impl Chosen {
-    /// No record that is restored was logged later.
+    /// The latest time of a record that is restored.
     pub(super) fn until_micros(&self) -> i64 {
         self.to_micros
             .unwrap_or(self.base.at_micros)
@@ -53,7 +53,7 @@ pub(super) fn choose(place: &dyn Place, options: &RestoreOptions<'_>) -> Result<
     for backup in catalogue.backups()? {
         match backup.manifest {
             Ok(manifest) => manifests.push(manifest),
-            // It may be the right one, so no other is taken instead.
+            // It may be the right one, so no other one replaces it.
             Err(error) => unreadable = Some(error),
         }
     }
@@ -159,7 +159,7 @@ fn later_segments(
             return Err(gap(place, base, *id));
         }
         if segment.created_micros > to_micros {
-            // A backup may have later ones, and what is between is not here.
+            // A later backup may have further segments, but those in between are missing here.
             segments.split_off(&(id + 1));
             is_passed = true;
             break;
@@ -184,7 +184,7 @@ fn later_segments(
     Ok(segments.into_values().collect())
 }
 
-/// Whether an archive that begins with this segment has everything behind the backup.
+/// Whether an archive that begins with this segment has all records after the backup.
 fn is_first_behind(id: u64, base: &Manifest) -> bool {
     id <= base.log.to
 }

@@ -15,13 +15,13 @@ use crate::download::{Downloads, Order};
 use crate::manifest::TableEntry;
 use crate::{Error, Place, RestoreOptions, Result};
 
-/// Says what is being restored, and how far it is.
+/// Name of the file with the state of the restore.
 const MARK: &str = "restore.json";
 const MARK_BYTES_MAX: u64 = 1 << 20;
 const ID: &str = "ilion.id";
 /// Memory of the engine that replays.
 const MEMTABLE_BYTES: usize = 256 << 20;
-/// Room for what the replay writes, beside the files: one part in so many.
+/// The replay needs additional room: the size of the files divided by this.
 const ROOM_PART: u64 = 10;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ struct Mark {
     is_opened: bool,
 }
 
-/// Whether a directory has no more than a mark that was cut off.
+/// Whether a directory has at most an incomplete mark.
 fn is_begun(env: &dyn Env, root: &Path) -> Result<bool> {
     let entries = env.list(root)?;
     Ok(entries.iter().all(|entry| entry.name.starts_with(MARK)))
@@ -49,8 +49,8 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Makes the directory, or goes on with that of a restore of the same that was ended. `keyspaces` are those that are restored, beside
-    /// the schema; empty: all.
+    /// Creates the directory, or resumes the same restore in a directory that a stopped one left. `keyspaces` are restored beside the schema;
+    /// an empty list is all.
     pub(super) fn open(
         env: &'a Arc<dyn Env>,
         root: &Path,
@@ -150,7 +150,7 @@ impl<'a> Stage<'a> {
                 });
             }
         }
-        // A log that was cut has the names of whole ones.
+        // The segments may have been cut already; their names would not show it.
         if env.exists(&self.options.commitlog_dir) {
             env.remove_dir_all(&self.options.commitlog_dir)?;
         }
@@ -228,7 +228,7 @@ impl<'a> Stage<'a> {
         Ok(engine)
     }
 
-    /// Writes the id of the node that was backed up: its SSTables say which stretch of its log they have.
+    /// Writes the id of the node that was backed up, because its SSTables name the stretch of that node's log that they cover.
     pub(super) fn write_id(&self, chosen: &Chosen) -> Result<()> {
         self.env.create_dir_all(&self.options.data_dir)?;
         let id = format!("{}\n", chosen.base.node);
@@ -242,7 +242,7 @@ impl<'a> Stage<'a> {
         self.root.join("export").join(table)
     }
 
-    /// Removes what says that this is a restore.
+    /// Removes the marks of a restore.
     pub(super) fn forget(&self) -> Result<()> {
         self.env.remove_file(&self.root.join(MARK))?;
         Ok(self.env.sync_dir(&self.root)?)
