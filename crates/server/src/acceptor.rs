@@ -31,11 +31,11 @@ pub(crate) struct Acceptor {
     memory: Arc<ClientMemory>,
     stopping: watch::Receiver<bool>,
     orders: mpsc::Receiver<Order>,
-    /// Told whether the port is open.
+    /// Announces whether the port is open.
     is_open: watch::Sender<bool>,
-    /// Connections end when it says so; a new one each time that the port is opened.
+    /// Ends the connections when it is set; replaced each time the port is opened.
     ending: watch::Sender<bool>,
-    /// Where it listens when it is opened again.
+    /// The address to listen on when the port is opened again.
     address: SocketAddr,
     reserve: DescriptorReserve,
     /// Open connections by the client's address.
@@ -43,7 +43,7 @@ pub(crate) struct Acceptor {
     next_id: Arc<AtomicU64>,
 }
 
-/// How long clients may take their last answers when the port is closed.
+/// How long clients have for reading their last answers when the port is closed.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause after a failed accept (too many open files): some files may be closed by then.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -80,7 +80,7 @@ impl Acceptor {
         (acceptor, entry)
     }
 
-    /// For a second listener, with this encryption. The limits hold for both together.
+    /// An acceptor for a second listener, with this encryption. Both share the limits.
     pub fn beside(&self, address: SocketAddr, encryption: Option<Arc<Encryption>>) -> (Self, Entry) {
         let shared = Shared {
             encryption,
@@ -163,7 +163,7 @@ impl Acceptor {
         }
     }
 
-    /// Connections read nothing more, and end with the answers of their requests.
+    /// Makes all connections stop reading, and end once their requests are answered.
     fn end_connections(&self) {
         self.ending.send_replace(true);
         for session in self.events.sessions() {
@@ -238,7 +238,7 @@ impl Acceptor {
     }
 }
 
-/// The next connection; never one if the port is closed.
+/// Waits for the next connection; for ever if the port is closed.
 async fn next_of(listener: Option<&TcpListener>) -> std::io::Result<(TcpStream, SocketAddr)> {
     match listener {
         Some(listener) => listener.accept().await,

@@ -4,10 +4,10 @@ use ilion_audit::{Category, Choice, Filter, Limits, Options, WhenFull};
 
 use crate::settings::{AuditLogger, Categories, Names, Settings};
 
-/// Refuses a logger that is not built, if the log is enabled.
+/// Refuses a logger that Ilion does not have, if the log is enabled.
 ///
 /// # Errors
-/// What the operator can do.
+/// The text says what the operator can do.
 pub(crate) fn check_audit_logger(settings: &Settings) -> Result<(), String> {
     let is_wanted = settings.audit_logging_options_enabled;
     match settings.audit_logging_options_logger {
@@ -16,10 +16,10 @@ pub(crate) fn check_audit_logger(settings: &Settings) -> Result<(), String> {
     }
 }
 
-/// Refuses to switch the log on with a logger that writes none.
+/// Refuses to switch the log on with a logger that writes no log.
 ///
 /// # Errors
-/// What the operator can do.
+/// The text says what the operator can do.
 pub(crate) fn check_switched_on(settings: &Settings) -> Result<(), String> {
     match settings.audit_logging_options_logger {
         AuditLogger::File => Ok(()),

@@ -1,10 +1,10 @@
-//! Entries of the audit log: what requests, logins, statements of the dashboard and orders to the HTTP port become.
+//! Makes the entries of the audit log: of requests, logins, statements of the dashboard and orders to the HTTP port.
 //!
 //! A request makes its entries before its answer is sent. Passwords are hidden in the texts of statements; bound values are not
 //! in the log at all.
 //!
-//! Compat: the entries are those of `AuditLogManager` of Cassandra 5.0. But a failed statement has its own keyspace and scope, if
-//! it is CQL, also where Cassandra has only the keyspace of the session.
+//! Compat: the entries are those of `AuditLogManager` of Cassandra 5.0. One difference: the entry of a failed statement that is CQL has
+//! the statement's keyspace and scope, where Cassandra may have only the keyspace of the session.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -38,7 +38,7 @@ const NO_SOURCE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED),
 pub struct Auditor {
     audit: Audit,
     env: Arc<dyn Env>,
-    /// The address that entries name as the node.
+    /// The address of the node in entries.
     host: IpAddr,
     /// Targets of prepared statements by id, so that their texts are not parsed for each execution.
     targets: RwLock<HashMap<[u8; 16], Option<Arc<Target>>>>,
@@ -61,7 +61,7 @@ struct Failed<'f> {
     message: Cow<'f, str>,
 }
 
-/// What the entries of a request share.
+/// The parts that all entries of a request share.
 struct Context<'c> {
     log: &'c AuditLog,
     host: IpAddr,
@@ -74,7 +74,7 @@ struct Context<'c> {
 }
 
 impl Auditor {
-    /// Makes the entries of a log that is off; `host` is the node's address in them.
+    /// Makes entries for a new log, which is off; `host` is the node's address in them.
     pub fn new(env: Arc<dyn Env>, host: IpAddr) -> Self {
         Self {
             audit: Audit::new(env.clone()),
@@ -145,7 +145,7 @@ impl Auditor {
                     Some(prepared) => {
                         context.executed(prepared.text(), self.target_of(&prepared).as_deref(), Some(id));
                     }
-                    // It was executed, and forgotten meanwhile.
+                    // It was executed, and has been removed from the cache since.
                     None => {
                         let text = format!("prepared statement 0x{}", hex::print(member));
                         context.record(EntryType::Batch, None, &text, Some(id));
@@ -226,8 +226,8 @@ impl Auditor {
         }
     }
 
-    /// Records an order to the HTTP port, by a role or by whoever may administer without one; returns false while the log is off. Called by
-    /// a thread that may wait.
+    /// Records an order to the HTTP port; `None` is an operator without a role. Returns false while the log is off. Called by a thread that
+    /// may wait.
     pub(crate) fn ordered(&self, role: Option<&str>, source: SocketAddr, order: &str) -> bool {
         self.record_order(role, source, EntryType::Administration, order)
     }
@@ -282,7 +282,7 @@ impl Auditor {
         }
     }
 
-    /// The wall clock at a time of the other clock.
+    /// The wall-clock time at a time of the monotonic clock.
     fn millis_at(&self, nanos: u64) -> i64 {
         let elapsed = self.env.monotonic_nanos().saturating_sub(nanos);
         let elapsed_micros = i64::try_from(elapsed / 1000).unwrap_or(0);

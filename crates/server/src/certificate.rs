@@ -1,4 +1,4 @@
-//! What certificates say: the identity in a client's one, which TLS has checked before; and when one ends.
+//! Reads certificates: the identity in the certificate of a client, which TLS has checked before, and the end of validity.
 
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
@@ -10,14 +10,14 @@ use crate::settings::{Authenticator, CertificateValidator, Settings};
 /// Logins by certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CertificateLogins {
-    /// What the identity is.
+    /// Which part of the certificate is the identity.
     pub validator: CertificateValidator,
-    /// Clients without a certificate may log in with a password.
+    /// Whether clients without a certificate may log in with a password.
     pub falls_back: bool,
 }
 
 impl CertificateLogins {
-    /// What the settings ask for; `None` if certificates are no logins.
+    /// The options in the settings; `None` if certificates are not used for logins.
     pub fn of(settings: &Settings) -> Option<Self> {
         let falls_back = match settings.authenticator {
             Authenticator::AllowAll | Authenticator::Password => return None,
@@ -35,7 +35,7 @@ impl CertificateLogins {
     /// Compat: messages of `MutualTlsAuthenticator` and `SpiffeCertificateValidator`.
     ///
     /// # Errors
-    /// It has none; the text is for the client.
+    /// The certificate has no identity; the text is for the client.
     pub(crate) fn identity(self, der: &[u8]) -> Result<String, &'static str> {
         let certificate = Certificate::from_der(der).map_err(|_| "Invalid or not supported certificate")?;
         let identity = match self.validator {
@@ -51,11 +51,11 @@ impl CertificateLogins {
     }
 }
 
-/// The certificate of the node is warned of when it ends within this time.
+/// The log warns if the certificate of the node expires within this time.
 const WARN_SECS: i64 = 30 * DAY_SECS;
 const DAY_SECS: i64 = 24 * 60 * 60;
 
-/// Warns of a certificate that has ended or will soon. Pure.
+/// The warning about a certificate that has expired or soon will. Pure.
 pub(crate) fn warning_of_end(der: &[u8], now_secs: i64) -> Option<String> {
     let certificate = Certificate::from_der(der).ok()?;
     let end = certificate.tbs_certificate().validity().not_after;

@@ -17,9 +17,9 @@ use serde_json::json;
 use crate::consumers::{CONSUMERS_MAX, Consumer};
 use crate::node::Node;
 
-/// A part ends after so many bytes, and after every change of a record that has more.
+/// A part ends with the record that reaches this number of bytes.
 const PART_BYTES: usize = 64 << 10;
-/// A part ends after so many records, though none of them is of the table.
+/// A part ends after this number of records, even if none of them is of the table.
 const PART_RECORDS: usize = 10_000;
 /// How long a part waits for changes.
 const WAIT: Duration = Duration::from_millis(500);
@@ -31,9 +31,9 @@ pub struct ChangesOrder {
     pub keyspace: String,
     /// The table.
     pub table: String,
-    /// Where it begins: earliest, latest, or a position.
+    /// Where the stream begins: earliest, latest, or a position.
     pub from: String,
-    /// It ends with the changes that were acknowledged when it began.
+    /// Whether the stream ends with the last change that was acknowledged when it began.
     #[serde(default)]
     pub once: bool,
 }
@@ -45,7 +45,7 @@ pub struct ChangeStream {
     identity: Identity,
     table: TableId,
     changes: Changes,
-    /// Where it ends; `None`: it follows the log.
+    /// Where it ends; `None` follows the log without end.
     end: Option<Position>,
     has_ended: bool,
     /// Listed for the metrics while the stream lives.
@@ -56,7 +56,7 @@ impl ChangeStream {
     /// Begins to read; the error is a text for the client.
     ///
     /// # Errors
-    /// There is no such table, it captures no changes, the client may not read it, or the place is none.
+    /// There is no such table, it captures no changes, the client may not read it, or the place is invalid.
     pub fn open(node: &Node, order: &ChangesOrder, identity: Identity) -> Result<Self, String> {
         let engine = node.engine().clone();
         let access = node.processor().access().clone();

@@ -84,7 +84,7 @@ impl Account {
         }
     }
 
-    /// The connection holds so many bytes more.
+    /// Adds to the bytes that the connection holds.
     pub fn grow(&self, bytes: usize) {
         let before = self.held.fetch_add(bytes, Relaxed);
         let steps = (before + bytes) / STEP_BYTES - before / STEP_BYTES;
@@ -94,7 +94,7 @@ impl Account {
         }
     }
 
-    /// The connection holds so many bytes less. Requires: it held at least that many.
+    /// Subtracts from the bytes that the connection holds. Requires: it holds at least that many.
     pub fn shrink(&self, bytes: usize) {
         let before = self.held.fetch_sub(bytes, Relaxed);
         debug_assert!(before >= bytes, "a connection gives back what it took");

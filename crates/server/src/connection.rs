@@ -38,7 +38,7 @@ const READ_BYTES: usize = 32 << 10;
 
 /// Longest body before the client is ready: STARTUP and AUTH_RESPONSE are short.
 const STARTUP_BYTES_MAX: u32 = 64 << 10;
-/// So much of an incomplete request is received even if no memory is free.
+/// This much of an incomplete request is received even if no memory is free.
 const PARTIAL_BYTES_FREE: usize = 16 << 10;
 /// How long a request waits for memory before it is refused.
 const MEMORY_PATIENCE: Duration = Duration::from_secs(2);
@@ -113,7 +113,7 @@ enum Stop {
 enum Turn {
     Now,
     After(Duration),
-    /// There is no turn now, and the client wants no wait.
+    /// There is no turn now, and the client does not want to wait.
     Never(NonZeroU32),
 }
 

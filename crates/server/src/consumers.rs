@@ -1,4 +1,4 @@
-//! Who reads changes now, and how far each is.
+//! The consumers that read changes now, and the progress of each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -8,28 +8,28 @@ use parking_lot::Mutex;
 /// Consumers at a time: each holds a thread.
 pub(crate) const CONSUMERS_MAX: usize = 16;
 
-/// How far a consumer is.
+/// The progress of a consumer.
 #[derive(Debug, Default)]
 pub(crate) struct Consumer {
     /// When the last record that it read was logged.
     logged_micros: AtomicI64,
-    /// 1 if records follow.
+    /// 1 if there are further records to read.
     is_behind: AtomicU64,
 }
 
 impl Consumer {
-    /// It reads a record that was logged then.
+    /// Notes that it reads a record that was logged at this time.
     pub fn reads(&self, logged_micros: i64) {
         self.logged_micros.store(logged_micros, Ordering::Relaxed);
         self.is_behind.store(1, Ordering::Relaxed);
     }
 
-    /// It has read everything.
+    /// Notes that it has read all records.
     pub fn caught_up(&self) {
         self.is_behind.store(0, Ordering::Relaxed);
     }
 
-    /// The age of the last record that it read, if records follow.
+    /// The age of the last record that it read; 0 if it has read all.
     pub fn lag_micros(&self, now_micros: i64) -> i64 {
         match self.is_behind.load(Ordering::Relaxed) {
             0 => 0,
@@ -43,7 +43,7 @@ impl Consumer {
 pub(crate) struct Consumers(Arc<Mutex<Vec<std::sync::Weak<Consumer>>>>);
 
 impl Consumers {
-    /// Those that still read.
+    /// The consumers that still read.
     pub fn list(&self) -> Vec<Arc<Consumer>> {
         let mut all = self.0.lock();
         all.retain(|consumer| consumer.strong_count() > 0);

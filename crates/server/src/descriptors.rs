@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// The reserve is a quarter of all descriptors, within these bounds.
 const RESERVE_MIN: u64 = 32;
 const RESERVE_MAX: u64 = 4096;
-/// This part (a half) of the reserve is for files alone; operators may use the rest.
+/// One half of the reserve is for files alone; sockets of operators may use the rest.
 const FOR_FILES_ALONE: u64 = 2;
 /// Least time between two log lines about refusals.
 const TOLD_EVERY: Duration = Duration::from_secs(10);

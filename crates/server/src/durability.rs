@@ -5,7 +5,7 @@ use ilion_query::LogPosition;
 /// Called once: when everything up to a position is durable, or with the reason why it never will be.
 pub type DurableCallback = Box<dyn FnOnce(Result<(), String>) + Send>;
 
-/// The commit log, as far as answers wait for it.
+/// The part of the commit log that answers need.
 pub trait Durability: Send + Sync {
     /// Calls back when the log is durable up to `position`, in the sense of its sync mode. If it already is, calls back at once, on
     /// the caller's thread.

@@ -2,7 +2,7 @@
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Wanted of the acceptor.
+/// The state that the acceptor shall bring about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Clients may connect.
@@ -11,13 +11,13 @@ pub(crate) enum Wanted {
     Closed,
 }
 
-/// An order, and where its outcome goes.
+/// An order, and the channel for its outcome.
 pub(crate) type Order = (Wanted, oneshot::Sender<Result<(), String>>);
 
 /// Closes and opens the ports. It stays valid when the server has stopped.
 #[derive(Clone)]
 pub struct Entry {
-    /// To the acceptor of each port.
+    /// The channel to the acceptor of each port.
     pub(crate) orders: Vec<mpsc::Sender<Order>>,
     pub(crate) is_open: watch::Receiver<bool>,
 }
@@ -33,15 +33,15 @@ impl Entry {
         self.orders.extend(other.orders);
     }
 
-    /// Opens the port; without effect if it is open.
+    /// Opens the ports; no effect on open ones.
     ///
     /// # Errors
-    /// Another program has taken it meanwhile, or the node stops.
+    /// Another program has taken a port meanwhile, or the node stops.
     pub fn open(&self) -> Result<(), String> {
         self.order(Wanted::Open)
     }
 
-    /// Closes the port and ends all connections, when the requests that were received are answered.
+    /// Closes the ports and ends all connections, once the requests that were received are answered.
     ///
     /// # Errors
     /// The node stops.

@@ -53,7 +53,7 @@ pub struct FirstStart {
 }
 
 impl FirstStart {
-    /// Finds out whether this start has to execute files, and notes it if there is no data yet. Call it before the node is opened.
+    /// Decides whether this start has to execute files; if there is no data yet, writes the note. Call it before the node is opened.
     ///
     /// # Errors
     /// The note cannot be read or written.

@@ -1,4 +1,4 @@
-//! The guardrails that the settings ask for.
+//! Guardrails from the settings.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Files with keys and certificates: PEM, or PKCS#12 as Java's keytool and OpenSSL write it. Their first bytes tell.
+//! Files with keys and certificates: PEM, or PKCS#12 as Java's keytool and OpenSSL write it. The first bytes of a file show which it is.
 //!
 //! Java's older format, JKS, is refused with the command that converts it.
 
@@ -17,7 +17,7 @@ pub(crate) struct KeyAndChain {
     pub chain: Vec<CertificateDer<'static>>,
 }
 
-/// What a file holds.
+/// The content of a file.
 enum Content {
     Pem(Vec<u8>),
     Pkcs12(KeyStore),
@@ -50,7 +50,7 @@ pub(crate) fn read_key(env: &dyn Env, path: &Path, password: Option<&str>) -> Re
     }
 }
 
-/// Reads the certificates of issuers. Compat: of PKCS#12 those that are marked as trusted, as `keytool -importcert` does.
+/// Reads the certificates of issuers. Compat: of a PKCS#12 file only those that are marked as trusted, as `keytool -importcert` does.
 ///
 /// # Errors
 /// The file cannot be read or has none; the text names it.
@@ -78,7 +78,7 @@ pub(crate) fn read_issuers(
     }
 }
 
-/// A problem of a file, as a text that names it.
+/// An error message that names the file.
 pub(crate) fn of_file(path: &Path, problem: impl std::fmt::Display) -> String {
     format!("{}: {problem}", path.display())
 }

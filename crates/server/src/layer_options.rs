@@ -1,4 +1,4 @@
-//! The options of engine and query layer that the settings ask for.
+//! The options of engine and query layer, from the settings.
 
 use std::path::Path;
 use std::sync::Arc;

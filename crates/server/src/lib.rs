@@ -8,7 +8,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `server`, `acceptor`, `options` | [`Server`]: starting and stopping; taking connections |
-//! | `port`, `entry` | [`Port`]: a port that is bound, and not yet listened on; closing and opening that of clients |
+//! | `port`, `entry` | [`Port`]: a port that is bound before it is listened on; closing and opening the client ports |
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
 //! | `logins` | AUTH_RESPONSE: threads that check passwords |
 //! | `client_memory`, `descriptors`, `request_rate`, `overload` | limits for all clients together: memory; file descriptors; requests per second; the answer beyond |
@@ -28,13 +28,13 @@
 //! | `statements`, `durability` | the interfaces to the layers below |
 //! | `system` | the tables that the server fills |
 //! | `node`, `open_error`, `memory` | [`Node`]: engine, query layer and system tables, with or without a server |
-//! | `process` | what the system tells about this process |
+//! | `process` | facts about this process from `/proc` |
 //! | `superuser`, `first_superuser`, `exposure` | the first superuser; addresses that need logins |
 //! | `first_start` | statements of a mounted directory, for a new node |
 //! | `disk_watch`, `ticker` | usage of the data disk; a thread that repeats an action |
-//! | `layer_options`, `budgets`, `guardrails` | the options of the layers below that the settings ask for |
-//! | `consumers` | who reads changes now |
-//! | `changes` | [`ChangeStream`]: what a consumer of a table's changes reads |
+//! | `layer_options`, `budgets`, `guardrails` | the options of the layers below, from the settings |
+//! | `consumers` | the consumers that read changes now |
+//! | `changes` | [`ChangeStream`]: the changes of a table, for a consumer |
 //! | `live` | [`LiveSettings`]: the settings that hold now, and changing them |
 //! | [`settings`] | the settings: file, environment, command line |
 //! | [`admin`] | administration over HTTP |

@@ -27,7 +27,7 @@ pub struct LiveSettings {
     observers: Weak<Observers>,
 }
 
-/// What became of a new settings file.
+/// The effect of a new settings file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ReloadReport {
     /// Settings that were changed, with their new values.
@@ -61,7 +61,7 @@ impl LiveSettings {
     /// Changes settings: all of them or none.
     ///
     /// # Errors
-    /// A name is unknown, a value is not possible, or a setting cannot be changed while the node runs.
+    /// A name is unknown, a value is invalid, or a setting cannot be changed while the node runs.
     pub fn change(&self, assignments: &[(&str, &str)]) -> Result<(), String> {
         let mut current = self.current.lock();
         let mut wanted = Loaded {
@@ -73,7 +73,7 @@ impl LiveSettings {
                 .set(name, value, || (*name).to_owned())
                 .map_err(|error| error.problem)?;
         }
-        // A setting of Cassandra's that has no use here would be passed over.
+        // Otherwise a setting of Cassandra that Ilion ignores would be accepted silently.
         if let Some(warning) = wanted.warnings.first() {
             return Err(warning.clone());
         }
@@ -88,10 +88,10 @@ impl LiveSettings {
         self.adopt(&mut current, wanted.settings).map(drop)
     }
 
-    /// Takes over what new sources say, as far as it can be changed while the node runs.
+    /// Adopts the settings of new sources, as far as they can be changed while the node runs.
     ///
     /// # Errors
-    /// A value is not possible; nothing has changed.
+    /// A value is invalid; nothing has changed.
     pub fn reload(&self, loaded: Loaded) -> Result<ReloadReport, String> {
         let mut current = self.current.lock();
         let mut wanted = loaded.settings;
@@ -137,7 +137,7 @@ impl LiveSettings {
             return Err("the node is stopping".to_owned());
         };
         let has = |name: &str| names.contains(&name);
-        // The only one that may fail comes first.
+        // The only step that may fail comes first.
         if has("log_level") {
             set_log_filter(&wanted.log_level)?;
         }
@@ -196,7 +196,7 @@ fn differing<'s>(a: &'s Settings, b: &'s Settings) -> impl Iterator<Item = &'sta
     changed.map(|setting| setting.name)
 }
 
-/// Refuses pairs of changed thresholds of which the warning comes after the failure.
+/// Refuses changed thresholds if the one that warns would be reached after the one that fails.
 fn check_thresholds(changed: &[&str], wanted: &Settings) -> Result<(), String> {
     const WARN: &str = "_warn_threshold";
     const FAIL: &str = "_fail_threshold";

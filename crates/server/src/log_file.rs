@@ -1,4 +1,4 @@
-//! The log: to stderr, to files, to the journal of systemd; as lines of text or of JSON.
+//! The log: to stderr, to files or to the journal of systemd; as lines of text or of JSON.
 //!
 //! `ilion.log` is the newest file; at 64 MiB it becomes `ilion.log.1`, and so on up to four old files. There is one log for the process.
 
@@ -20,7 +20,7 @@ const NAME: &str = "ilion.log";
 const FILE_BYTES_MAX: u64 = 64 << 20;
 const OLD_FILES_MAX: u32 = 4;
 
-/// What can be changed of the log of this process.
+/// The parts of this process's log that can be changed while it runs.
 struct RunningLog {
     filter: reload::Handle<EnvFilter, Registry>,
     file: Option<Arc<Mutex<LogFile>>>,
@@ -85,7 +85,7 @@ where
     }
 }
 
-/// Changes what is logged. Without a log of this process, it does nothing.
+/// Changes the filter of the log. No effect if this process has no log.
 ///
 /// # Errors
 /// The filter does not parse.
@@ -100,7 +100,7 @@ pub(crate) fn set_log_filter(filter: &LogFilter) -> Result<(), String> {
     }
 }
 
-/// Opens the log file again under its name, since a program for log rotation has renamed it.
+/// Opens the log file again under its name, after a program for log rotation has renamed it.
 ///
 /// # Errors
 /// It cannot be opened; the log goes on in the old file.

@@ -1,8 +1,8 @@
-//! The threads that check logins, and which login each of them takes next: [`LoginTurns`].
+//! The threads that check logins, and the order in which they take them: [`LoginTurns`].
 //!
-//! A login that has arrived is begun at once: a password that was right before, or a certificate, needs no more. The others wait in a
-//! [`LoginQueue`] until their passwords are hashed, as far as the [`FailureShare`] allows. Of several threads one hashes none, so that the
-//! others' hashes delay no password that is recognised.
+//! A new login is begun at once. With a certificate, or a password that was right before, it is then decided. Other logins wait in a
+//! [`LoginQueue`] until their passwords are hashed, as far as the [`FailureShare`] allows. If there are several threads, one of them
+//! never hashes, so that known passwords do not wait for the hashes of others.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use ilion_auth::{FailureShare, LoginQueue, RunningCheck, Standing};
 use ilion_env::Env;
 use parking_lot::{Condvar, Mutex};
 
-/// Most logins that have arrived and are not begun.
+/// Most logins that wait for their begin.
 const ARRIVED_MAX: usize = 1024;
 
 /// What a thread does next.
@@ -28,7 +28,7 @@ pub(crate) enum Step<T> {
 
 /// Logins that wait for a thread.
 pub(crate) struct LoginTurns<T> {
-    /// Held only to put logins in and to take them out.
+    /// Held only while logins are added or removed.
     waiting: Mutex<Waiting<T>>,
     changed: Condvar,
     clock: Arc<dyn Env>,
@@ -45,7 +45,7 @@ struct Waiting<T> {
 }
 
 impl<T> LoginTurns<T> {
-    /// No logins yet. `start_threads` starts so many threads.
+    /// An empty queue. `thread_count` is the number of threads that `start_threads` will start.
     pub fn new(clock: Arc<dyn Env>, thread_count: usize) -> Arc<Self> {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
         Arc::new(Self {
@@ -62,7 +62,7 @@ impl<T> LoginTurns<T> {
         })
     }
 
-    /// A login has arrived. Returns it if too many have.
+    /// Adds a new login. Returns it if too many wait.
     pub fn arrive(&self, login: T) -> Option<T> {
         let mut waiting = self.waiting.lock();
         if waiting.arrived.len() >= ARRIVED_MAX {
@@ -74,7 +74,7 @@ impl<T> LoginTurns<T> {
         None
     }
 
-    /// A login that was begun waits until its password is hashed. Returns the login that finds no place.
+    /// Adds a login whose password must be hashed. Returns a login that has no place: this one or another.
     pub fn wait(&self, from: IpAddr, standing: Standing, login: T) -> Option<T> {
         let now = self.clock.monotonic_nanos();
         let refused = self.waiting.lock().to_hash.push(from, standing, login, now);
@@ -82,7 +82,7 @@ impl<T> LoginTurns<T> {
         refused
     }
 
-    /// Ends a check that took so much processor time.
+    /// Ends a check; `cost_nanos` is the processor time that it took.
     pub fn finish(&self, check: RunningCheck, cost_nanos: u64, has_failed: bool) {
         let mut waiting = self.waiting.lock();
         waiting.hashing -= 1;

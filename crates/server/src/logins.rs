@@ -1,18 +1,18 @@
-//! Logins: AUTHENTICATE, AUTH_RESPONSE and AUTH_SUCCESS; or a certificate.
+//! Logins by password (AUTHENTICATE, AUTH_RESPONSE, AUTH_SUCCESS) or certificate.
 //!
 //! After STARTUP a client that must log in is answered with AUTHENTICATE; its session is then `Authenticating`. The task of
 //! the connection hands its AUTH_RESPONSE over to a thread of this module, and the session is `Checking` until that thread has
 //! answered: AUTH_SUCCESS, and the session is `Ready`; or an error, and the client may try again.
 //!
-//! Logins at the HTTP port ([`Logins::at_door`]) take the same way: the same threads, the same bound, the same waits.
+//! Logins at the HTTP port ([`Logins::at_door`]) use the same threads, bounds and waits.
 //!
-//! With an authenticator of certificates, STARTUP itself is handed over with the identity in the certificate, and answered with READY; or
-//! with an error, and the session is `Refused`.
+//! With an authenticator of certificates, STARTUP itself is handed over, with the identity in the certificate. It is answered with READY,
+//! or with an error, and then the session is `Refused`.
 //!
-//! A password that was right before is recognised at once. Checking another one takes some 50 ms of a processor, on purpose. So the
-//! threads are few and have a low priority, and failed checks get a small share of the processors; which login is checked next says
-//! [`LoginTurns`]. Logins of an address with failed ones wait before they are submitted ([`LoginPace`]): they wait in a timer, which
-//! holds no thread.
+//! A password that was right before is recognised at once. Checking any other one takes some 50 ms of a processor, on purpose. So the
+//! threads are few and have a low priority, and failed checks get a small share of the processors. [`LoginTurns`] decides which login is
+//! checked next. After failed logins of an address, its next ones wait in a timer, without a thread, before they are submitted
+//! ([`LoginPace`]).
 //!
 //! Compat: the rules are those of `AuthResponse`, `PasswordAuthenticator` and `MutualTlsAuthenticator` of Cassandra 5.0.
 
@@ -43,19 +43,19 @@ use crate::socket::Socket;
 
 /// Characters of a role or identity in the log.
 const NAME_CHARS_MAX: usize = 64;
-/// The class that clients are told. Compat: drivers know it.
+/// The class name in AUTHENTICATE. Compat: drivers know it.
 const AUTHENTICATOR_CLASS: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
 
 /// Checks logins. See [`AccessControl`].
 pub trait LoginCheck: Send + Sync {
     /// True if clients must log in.
     fn requires_login(&self) -> bool;
-    /// Logs a client in whose password was right before; `None` if it was not. Quick.
+    /// Logs in a client whose password was right before; `None` if it must be checked. Quick.
     ///
     /// # Errors
     /// The answer to the client.
     fn recognise(&self, role: &str, password: &str, from: IpAddr) -> Result<Option<Arc<Login>>, Error>;
-    /// Logs a client in; takes long.
+    /// Checks the password and logs the client in. Slow.
     ///
     /// # Errors
     /// The answer to the client.
@@ -107,7 +107,7 @@ impl LoginCheck for NoLogins {
     }
 }
 
-/// What a client logs in with.
+/// The credentials of a client.
 pub(crate) enum Proof {
     Password(Credentials),
     /// The identity in its certificate.
@@ -121,7 +121,7 @@ pub(crate) struct Attempt {
     asker: Asker,
 }
 
-/// Who waits for the outcome of a login.
+/// The receiver of the outcome of a login.
 enum Asker {
     /// A CQL client.
     Client {
@@ -146,7 +146,7 @@ impl Asker {
 /// The logins of a server.
 pub(crate) struct Logins {
     checks: Arc<dyn LoginCheck>,
-    /// `None` if certificates are no logins.
+    /// `None` if certificates are not used for logins.
     by_certificate: Option<CertificateLogins>,
     /// `None` if nobody needs to log in.
     turns: Option<Arc<LoginTurns<Attempt>>>,
@@ -183,7 +183,7 @@ impl Logins {
             Some(turns) => {
                 let logins = Arc::downgrade(&logins);
                 turns.start_threads(move |step| {
-                    // Without it, nobody waits any more.
+                    // Otherwise the server has stopped, and no client waits.
                     if let Some(logins) = logins.upgrade() {
                         logins.run(step);
                     }
@@ -286,7 +286,7 @@ impl Logins {
         })
     }
 
-    /// Logs in whoever shows this proof at the HTTP port.
+    /// Logs in a client of the HTTP port.
     ///
     /// # Errors
     /// The answer to the client.
@@ -325,7 +325,7 @@ impl Logins {
         self.refuse(refused);
     }
 
-    /// Refuses logins that are too many.
+    /// Refuses logins because too many wait.
     fn refuse(&self, attempts: impl IntoIterator<Item = Attempt>) {
         for attempt in attempts {
             self.metrics.logins_overloaded.inc();
@@ -334,7 +334,7 @@ impl Logins {
         }
     }
 
-    /// Runs a step of a login, on a thread for them.
+    /// Runs a step of a login, on a login thread.
     fn run(&self, step: Step<Attempt>) {
         match step {
             Step::Begin(attempt) => self.recognise(attempt),

@@ -120,7 +120,7 @@ impl Node {
         })
     }
 
-    /// Who reads changes now.
+    /// The consumers that read changes now.
     pub(crate) fn consumers(&self) -> &Consumers {
         &self.consumers
     }
@@ -154,7 +154,7 @@ impl Node {
         &self.processor
     }
 
-    /// Ends long-running SELECTs, since the node is about to stop.
+    /// Ends long-running SELECTs, because the node is about to stop.
     pub fn end_long_reads(&self) {
         self.processor.end_long_reads();
     }

@@ -20,18 +20,18 @@ use crate::traces::{Trace, TraceProbability, TraceStore};
 /// A request whose custom payload has this key is answered with its cost as JSON under the same key.
 pub const COST_KEY: &str = "ilion.cost";
 
-/// Where the costs, slow statements, traces and spans of requests go.
+/// Collects the costs, slow statements, traces and spans of requests.
 #[derive(Default)]
 pub struct Observers {
     /// Costs of statements.
     pub costs: Arc<StatementCosts>,
     /// The slow-query log.
     pub slow: SlowLog,
-    /// Store for traces; `None`: no request is traced.
+    /// Store for traces; `None` if no request is traced.
     pub traces: Option<Arc<dyn TraceStore>>,
     /// Share of the requests that are traced without being asked to.
     pub trace_probability: TraceProbability,
-    /// Where spans go; `None`: nowhere.
+    /// The exporter of spans; `None` if spans are not sent.
     pub telemetry: Option<Arc<Telemetry>>,
 }
 
@@ -40,16 +40,16 @@ pub(crate) struct Observed {
     started_nanos: u64,
     scope: CostScope,
     trace: Option<BegunTrace>,
-    /// Its span was sent.
+    /// Whether its span was sent.
     is_sent: bool,
 }
 
 struct BegunTrace {
     id: Uuid,
     started_micros: i64,
-    /// The client asked for it and gets its id.
+    /// Whether the client asked for it, and gets its id.
     is_wanted: bool,
-    /// It goes to the store. The trace of a request whose caller records its own goes only to the collector.
+    /// Whether it is stored. If the caller records a trace of its own, this one goes only to the collector.
     is_stored: bool,
 }
 
@@ -68,7 +68,7 @@ impl Observers {
         }
     }
 
-    /// Where spans go, if they go anywhere.
+    /// The exporter, if spans are sent.
     fn spans(&self) -> Option<&Telemetry> {
         self.telemetry
             .as_deref()

@@ -32,7 +32,7 @@ pub struct ServerOptions {
     pub request_threads: usize,
     /// Threads for statements that may take long.
     pub heavy_threads: usize,
-    /// Logins by certificate; `None` if there are none.
+    /// Logins by certificate; `None` if certificates are not used for logins.
     pub certificate_logins: Option<CertificateLogins>,
     /// Threads that check passwords.
     pub login_threads: usize,
@@ -61,7 +61,7 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// The options that the settings ask for.
+    /// The options in the settings.
     pub fn of(settings: &Settings) -> Self {
         let processors = available_parallelism().map_or(2, usize::from);
         let threads =
@@ -69,7 +69,7 @@ impl ServerOptions {
         let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
         let of_protocol =
             |size: u64| u32::try_from(size).map_or(FRAME_BYTES_MAX, |size| size.min(FRAME_BYTES_MAX));
-        // Compat: `max_mutation_size`, or less if no more may be in flight.
+        // Compat: `max_mutation_size`, or less if fewer bytes may be in flight.
         let message_bytes_max = settings.native_transport_max_message_size.unwrap_or(Size(
             (settings.commitlog_segment_size.0 / 2)
                 .min(size_or_max(settings.native_transport_max_request_data_in_flight))

@@ -1,4 +1,4 @@
-//! What the system tells about this process (`/proc/self`), and the resident memory of it.
+//! Facts about this process from `/proc/self`.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use ilion_env::Env;
 /// Ticks of the processor's time in a second. Linux fixes it for programs (`USER_HZ`).
 const TICKS_PER_SEC: f64 = 100.0;
 
-/// A process at one moment.
+/// The resources of a process at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ProcessFacts {
     /// Processor time, of user and system.
@@ -18,17 +18,17 @@ pub(crate) struct ProcessFacts {
     pub threads: u64,
 }
 
-/// This process; `None` if the system does not tell.
+/// The resources of this process; `None` if the system does not report them.
 pub(crate) fn facts(env: &dyn Env) -> Option<ProcessFacts> {
     parse_stat(&read(env, Path::new("/proc/self/stat"))?)
 }
 
-/// Resident memory of this process; `None` if the system does not tell.
+/// Resident memory of this process; `None` if the system does not report it.
 pub(crate) fn resident_bytes(env: &dyn Env) -> Option<u64> {
     parse_resident(&read(env, Path::new("/proc/self/status"))?)
 }
 
-/// File descriptors that are open; `None` if the system does not tell.
+/// Number of open file descriptors; `None` if the system does not report it.
 pub(crate) fn open_descriptors(env: &dyn Env) -> Option<u64> {
     let open = env.list(Path::new("/proc/self/fd")).ok()?;
     Some(open.len() as u64)

@@ -1,7 +1,7 @@
-//! How many requests per second all clients together may send.
+//! Limits the requests per second of all clients together.
 //!
-//! Requests have turns at even distances, and up to 10 ms' worth of unused turns may be made up for. So only the time of the next
-//! turn is kept. Compat: `native_transport_max_requests_per_second`, `NonBlockingRateLimiter`.
+//! Requests take turns at even intervals. Unused turns of up to 10 ms may be used later. So the only state is the time of the next turn.
+//! Compat: `native_transport_max_requests_per_second`, `NonBlockingRateLimiter`.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

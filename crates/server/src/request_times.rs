@@ -1,4 +1,4 @@
-//! Times of requests as metrics. Each worker counts into its own numbers, so counting needs no lock.
+//! Times of requests as metrics. Each worker has counters of its own, so counting needs no lock.
 
 use std::fmt;
 use std::sync::Arc;

@@ -36,7 +36,7 @@ use crate::system::SchemaListener;
 use crate::tls::{Encryption, TlsError};
 use crate::workers::Workers;
 
-/// What the server needs of the other layers.
+/// The interfaces to other layers that the server needs.
 pub struct Services {
     /// The clock, and the machine's memory.
     pub env: Arc<dyn Env>,
@@ -68,12 +68,12 @@ pub enum StartError {
     Threads(io::Error),
 }
 
-/// The certificates of client connections, if these are encrypted.
+/// The certificates of client connections.
 #[derive(Clone)]
 pub struct Certificates(Option<Arc<Encryption>>);
 
 impl Certificates {
-    /// Reads the files now, for the connections that come; the old certificates stay in use if the new ones cannot be used.
+    /// Reads the files now. New connections use the new certificates, or still the old ones if the new ones cannot be used.
     ///
     /// # Errors
     /// The files cannot be read or used.
@@ -81,7 +81,7 @@ impl Certificates {
         self.0.as_ref().map_or(Ok(()), |encryption| encryption.reload())
     }
 
-    /// Warns of the node's certificate if it has ended or will soon.
+    /// A warning if the node's certificate has expired or soon will.
     pub fn warning(&self) -> Option<String> {
         self.0.as_ref()?.warning()
     }
@@ -263,8 +263,8 @@ impl Server {
         self.logins.clone()
     }
 
-    /// Accepts and reads nothing more, answers the requests in flight, and ends. Clients that have not read their answers after
-    /// `patience` are disconnected.
+    /// Stops accepting and reading, answers the requests in flight, and ends. Clients that have not read their answers after `patience` are
+    /// disconnected.
     pub fn stop(self, patience: Duration) {
         let _ = self.stopping.send(true);
         for session in self.events.sessions() {

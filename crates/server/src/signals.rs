@@ -1,4 +1,4 @@
-//! Waits for SIGINT, SIGTERM or an order to stop; on SIGHUP, what is given is done.
+//! Waits for SIGINT, SIGTERM or an order to stop; calls a function on SIGHUP.
 
 use std::io;
 
@@ -50,7 +50,8 @@ impl StopSignals {
         }
     }
 
-    /// Waits for SIGINT, SIGTERM or an order, and returns its name; calls `on_hang_up` for each SIGHUP until then. From then on, a second signal ends the process at once.
+    /// Waits for SIGINT, SIGTERM or an order, and returns its name; until then, calls `on_hang_up` for each SIGHUP. Afterwards a second signal
+    /// ends the process at once.
     ///
     /// # Errors
     /// The thread that waits for the second signal cannot be started.

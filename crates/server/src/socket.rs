@@ -1,7 +1,7 @@
 //! The socket of a client: TCP, or TLS over it. No call blocks.
 //!
-//! Invariants: bytes that TLS has decrypted are all given to the caller at once, so that a socket without bytes to read has none left here.
-//! Encrypted bytes that the socket did not take stay here; [`Socket::flush`] sends them.
+//! Invariants: all bytes that TLS has decrypted are passed to the caller at once, so none are left here when the socket has no more.
+//! Encrypted bytes that the socket did not accept stay here; [`Socket::flush`] sends them.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) struct Socket {
 }
 
 enum Layer {
-    /// The client's first bytes will tell.
+    /// The client's first bytes will decide.
     Undecided(Arc<ServerConfig>),
     Unencrypted,
     Tls(Box<Tls>),
@@ -36,7 +36,7 @@ enum Layer {
 
 struct Tls {
     connection: ServerConnection,
-    /// Bytes that were read before it was known that they are TLS.
+    /// Bytes that were read to find out that the client speaks TLS.
     ahead: Vec<u8>,
 }
 
@@ -116,7 +116,7 @@ impl Socket {
         self.with_tls(|tls| tls.connection.wants_write()).unwrap_or(false)
     }
 
-    /// Tells the client that nothing more comes. The rest of an answer that was cut off is thus not taken for the whole.
+    /// Sends the end of the TLS stream, so that the client can tell a complete answer from one that was cut off.
     pub fn close(&self) {
         self.with_tls(|tls| {
             tls.connection.send_close_notify();

@@ -18,7 +18,7 @@ use crate::subject::Subject;
 /// The custom payload of a request may have the caller's span under this key.
 const PARENT_KEY: &str = "traceparent";
 
-/// The parameters of a trace that a span has, and their names there.
+/// The parameters of a trace that go into its span, with their names there.
 const PARAMETERS: [(&str, &str); 2] = [
     ("consistency_level", "cassandra.consistency.level"),
     ("page_size", "cassandra.page.size"),
@@ -34,7 +34,7 @@ pub(crate) fn parent_of(request: &RequestFrame) -> Option<TraceParent> {
     TraceParent::parse(value.as_ref()?)
 }
 
-/// A request that was answered.
+/// The request and its answer.
 #[derive(Clone, Copy)]
 pub(crate) struct Ended<'a> {
     pub request: &'a RequestFrame,
@@ -43,7 +43,7 @@ pub(crate) struct Ended<'a> {
     pub client: IpAddr,
 }
 
-/// All about a request that is over.
+/// A finished request with its trace.
 pub(crate) struct Done<'a> {
     pub ended: Ended<'a>,
     pub cost: &'a Cost,
@@ -139,7 +139,7 @@ impl Done<'_> {
     }
 }
 
-/// A step. Of the one that quotes the statement, the quotation is left out.
+/// A step. The statement is left out of the step that quotes it.
 fn without_values(step: &TraceEvent) -> (u64, String) {
     let activity = match step.activity.starts_with(PARSING) {
         true => PARSING,

@@ -2,8 +2,8 @@
 //!
 //! A node without roles gets one: `cassandra`, or the name in `ILION_SUPERUSER`. Its password comes from
 //! `ILION_SUPERUSER_PASSWORD` or from the file in `ILION_SUPERUSER_PASSWORD_FILE`. Without these it is a random one, which is
-//! written to a file that only the node's user can read; the log says where, not what. Unlike in Cassandra, no password is
-//! known to everybody.
+//! written to a file that only the node's user can read; the log names the file and not the password. Unlike in Cassandra, there is no
+//! default password.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use ilion_auth::password;
 use ilion_env::Env;
 use ilion_query::SetupError;
 
-/// Variables of the environment; they are no settings.
+/// These environment variables are not settings.
 pub(crate) const VARIABLES: [&str; 3] = [ROLE, PASSWORD, PASSWORD_FILE];
 const ROLE: &str = "ILION_SUPERUSER";
 const PASSWORD: &str = "ILION_SUPERUSER_PASSWORD";

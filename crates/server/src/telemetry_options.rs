@@ -1,4 +1,4 @@
-//! The options of OpenTelemetry that the settings ask for.
+//! The options of OpenTelemetry, from the settings and the environment.
 
 use ilion_telemetry::{TelemetryOptions, parse_pairs, url_below};
 use uuid::Uuid;
@@ -11,10 +11,10 @@ const NAME_DEFAULT: &str = "ilion";
 /// An endpoint of this name switches a signal off.
 const NOWHERE: &str = "none";
 
-/// What is sent to a collector; `None` if nothing is.
+/// The options of the exporter; `None` if no signal is sent.
 ///
 /// # Errors
-/// Which setting cannot be used.
+/// The text says which setting cannot be used.
 pub(crate) fn telemetry_options(
     settings: &Settings,
     host_id: Uuid,
@@ -58,7 +58,7 @@ pub(crate) fn telemetry_options(
     }))
 }
 
-/// The attributes of the node: those that are given come before ours of the same name.
+/// The attributes of the node. Those in `given` replace the defaults of the same name.
 fn resource(settings: &Settings, host_id: Uuid, given: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let mut add = |name: &str, value: String| {

@@ -1,7 +1,8 @@
 //! Encryption of client connections and of the HTTP port: the options, and the certificate and key that they name.
 //!
-//! Files are PEM or PKCS#12 ([`crate::keystore`]). They are looked at again when a client connects, at most every ten seconds: a new certificate needs no restart. If the new
-//! files cannot be used, the old ones stay in use, and the log says so. It also warns of a certificate that ends.
+//! Files are PEM or PKCS#12 ([`crate::keystore`]). When a client connects, and at most every ten seconds, their times are checked, so a
+//! new certificate needs no restart. If new files cannot be used, the old certificates stay in use, and the log reports it. The log also
+//! warns of a certificate that soon expires.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::certificate::{CertificateLogins, warning_of_end};
 use crate::keystore::{KeyAndChain, of_file, read_issuers, read_key};
 use crate::settings::{ClientCertificates, Secret, Settings};
 
-/// Time between two looks at the files.
+/// Least time between two checks of the files.
 const LOOK_NANOS: u64 = 10_000_000_000;
 
 /// Encryption of client connections, or of the HTTP port.
@@ -30,11 +31,11 @@ pub struct TlsOptions {
     pub is_optional: bool,
     /// The certificate of the node with those of its issuers, and its private key.
     pub keystore: PathBuf,
-    /// Of a PKCS#12 keystore.
+    /// Password of a PKCS#12 keystore.
     pub keystore_password: Option<Secret>,
-    /// Certificates of those who issue certificates to clients.
+    /// Certificates of the issuers of clients' certificates.
     pub truststore: PathBuf,
-    /// Of a PKCS#12 truststore.
+    /// Password of a PKCS#12 truststore.
     pub truststore_password: Option<Secret>,
     /// Whether clients show certificates.
     pub client_certificates: ClientCertificates,
@@ -51,7 +52,7 @@ pub struct TlsError {
 }
 
 impl TlsOptions {
-    /// The options that the settings ask for; `None` without encryption.
+    /// The options of client connections in the settings; `None` without encryption.
     pub fn of(settings: &Settings) -> Option<Self> {
         settings.client_encryption_options_enabled.then(|| Self {
             block: "client_encryption_options",
@@ -70,7 +71,7 @@ impl TlsOptions {
         std::iter::once(&self.keystore).chain(needs_truststore.then_some(&self.truststore))
     }
 
-    /// The encryption of the HTTP port that the settings ask for; `None` without. Its certificates of clients are those of CQL clients.
+    /// The options of the HTTP port in the settings; `None` without encryption. Client certificates are checked as on CQL connections.
     pub fn of_administration(settings: &Settings) -> Option<Self> {
         let is_reached = !settings.admin_address.to_canonical().is_loopback();
         let is_wanted = settings
@@ -92,7 +93,7 @@ impl TlsOptions {
             keystore_password,
             truststore: settings.client_encryption_options_truststore.clone(),
             truststore_password: settings.client_encryption_options_truststore_password.clone(),
-            // Who shows none logs in with a password or shows the token.
+            // Clients without a certificate log in with a password, or show the token.
             client_certificates: match has_certificate_logins {
                 true => ClientCertificates::Optional,
                 false => ClientCertificates::NotAsked,
@@ -101,7 +102,7 @@ impl TlsOptions {
         })
     }
 
-    /// Reads the files, and warns of a certificate that ends.
+    /// Reads the files; warns of a certificate that soon expires.
     fn load(&self, env: &dyn Env) -> Result<Ready, TlsError> {
         let ready = self.read(env)?;
         if let Some(warning) = ready.warning(self, env) {
@@ -169,10 +170,10 @@ impl TlsOptions {
     }
 }
 
-/// What was read of the files.
+/// The content of the files, ready for use.
 struct Ready {
     config: Arc<ServerConfig>,
-    /// Of the node.
+    /// The certificate of the node.
     certificate: Option<CertificateDer<'static>>,
 }
 
@@ -221,7 +222,7 @@ impl Encryption {
         self.options.is_optional
     }
 
-    /// For the next connection.
+    /// The configuration for the next connection.
     pub fn config(&self) -> Arc<ServerConfig> {
         let mut current = self.current.lock();
         let now = self.env.monotonic_nanos();
@@ -245,7 +246,7 @@ impl Encryption {
         Ok(())
     }
 
-    /// Warns of a certificate that has ended or will soon.
+    /// A warning if the certificate has expired or soon will.
     pub fn warning(&self) -> Option<String> {
         self.current.lock().ready.warning(&self.options, &*self.env)
     }

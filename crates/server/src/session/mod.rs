@@ -124,7 +124,7 @@ pub(crate) enum ConnectionStage {
     Checking = 2,
     /// The client may send statements.
     Ready = 3,
-    /// The certificate of the client is no login; the connection ends.
+    /// The login by the client's certificate was refused; the connection ends.
     Refused = 4,
 }
 
@@ -244,7 +244,7 @@ impl Session {
         self.client.lock().clone()
     }
 
-    /// What a worker needs; `None` before STARTUP.
+    /// The wire format and client state for a worker; `None` before STARTUP.
     pub fn enter(&self) -> Option<(Wire, ClientState)> {
         let client = self.client.lock();
         Some((client.wire?, client.state.clone()))
@@ -423,7 +423,7 @@ impl Session {
 
     pub fn facts(&self) -> ClientFacts {
         let client = self.client();
-        // Apart, since the lock is held to the end of its statement.
+        // In a statement of its own, which releases the lock.
         let tls = self.outbox.lock().tls_facts();
         ClientFacts {
             peer: self.peer,

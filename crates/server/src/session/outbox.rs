@@ -148,7 +148,7 @@ impl Outbox {
         }
     }
 
-    /// Counts the times of answers whose first byte is before this offset.
+    /// Counts the times of answers whose first byte lies before this offset.
     fn tell_leaving(&mut self, place: u64) {
         while let Some((_, times)) = self.times.pop_front_if(|(first, _)| *first < place) {
             times.sent();

@@ -1,4 +1,4 @@
-//! `system_views` about the process: prepared statements, batches, thread pools, log, properties, what is kept of roles.
+//! `system_views` about the process: prepared statements, batches, thread pools, log, properties, cached roles.
 //!
 //! Compat: names of rows are those of Cassandra 5.0.
 

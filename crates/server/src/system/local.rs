@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::SchemaListener;
 use super::values::{cell, inet, int, text, uuid};
 
-/// Compat: the version of Cassandra that clients are told; drivers choose their queries by it.
+/// Compat: the version of Cassandra that clients see; drivers choose their queries by it.
 pub const RELEASE_VERSION: &str = "5.0.9";
 /// The version of CQL.
 pub const CQL_VERSION: &str = "3.4.7";
@@ -65,7 +65,7 @@ pub enum LocalError {
         /// The setting.
         setting: &'static str,
     },
-    /// `initial_token` is no token of the partitioner.
+    /// `initial_token` is not a token of the partitioner.
     #[error("initial_token {0:?} is no token of this partitioner")]
     Token(String),
     /// The row cannot be read or written.
@@ -138,12 +138,12 @@ impl LocalNode {
         Ok(node)
     }
 
-    /// What the settings and the data directory say of it.
+    /// Its facts, from the settings and the data directory.
     pub(crate) fn facts(&self) -> &NodeFacts {
         &self.facts
     }
 
-    /// The version of Cassandra that clients are told.
+    /// The version of Cassandra that clients see.
     pub(crate) fn release_version(&self) -> &str {
         &self.release_version
     }
@@ -177,7 +177,7 @@ impl LocalNode {
         &self.tokens
     }
 
-    /// `gossip_info`: what the node would tell other nodes. `load_bytes` is the size of its data on disk.
+    /// `gossip_info`: the state that the node would send to other nodes. `load_bytes` is the size of its data on disk.
     pub(super) fn gossip(&self, load_bytes: u64) -> VirtualRow {
         let facts = &self.facts;
         let address = facts.rpc_address.ip();
@@ -310,7 +310,7 @@ fn table(store: &dyn Store) -> Result<Arc<TableSchema>, LocalError> {
 }
 
 impl NodeFacts {
-    /// If the settings have the default name, takes the stored one.
+    /// Adopts the stored name of the cluster if the settings have the default name.
     fn take_cluster_of(&mut self, stored: &Stored) {
         if self.cluster_name == DEFAULT_CLUSTER_NAME
             && let Some(name) = stored.cell("cluster_name")

@@ -256,7 +256,7 @@ pub(crate) fn register_ring(engine: &Arc<Engine>, local: &Arc<LocalNode>) {
     });
 }
 
-/// Registers the virtual tables about roles: what is kept of them, and how clients were compared with their groups of addresses.
+/// Registers the virtual tables about roles: the cached rows, and the checks of clients against groups of addresses.
 pub(crate) fn register_access(engine: &Engine, processor: &QueryProcessor) {
     let tables: [(&str, AccessRows); 6] = [
         ("cidr_filtering_metrics_counts", |access| {
@@ -290,7 +290,7 @@ pub(crate) fn register_access(engine: &Engine, processor: &QueryProcessor) {
 
 type AccessRows = fn(&AccessControl) -> Vec<VirtualRow>;
 
-/// A table about roles. Compat: TRUNCATE of the tables of keys forgets what is kept.
+/// A table about roles. Compat: TRUNCATE of a table of cached keys clears that cache.
 struct AccessTable {
     /// It holds the engine, which owns this table.
     access: Weak<AccessControl>,
