@@ -154,7 +154,7 @@ pub fn drain(arguments: &AdminArguments) -> Result<(), Failure> {
     ask(arguments, "drain", &[], |_| "drain: done".to_owned())
 }
 
-/// Takes over the settings of the node's file.
+/// Makes the node read its settings file again.
 pub fn reload(arguments: &AdminArguments) -> Result<(), Failure> {
     let report: ReloadReport = post_report(arguments, "reload", &[])?;
     show(arguments, &report)?;
@@ -228,7 +228,7 @@ pub fn path(action: &str, parts: &[(&str, Option<&str>)]) -> String {
 
 /// Prints the output of a command.
 pub fn say(text: &str) {
-    // Whoever reads it may have read enough (`| head`).
+    // The reader may have closed the pipe (`| head`).
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 

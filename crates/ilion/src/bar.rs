@@ -1,4 +1,4 @@
-//! Bars of work that others do: a backup, a load, the compactions of a node.
+//! Progress bars: of a backup, a load, or the compactions of a node.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ilion_server::admin::{AdminClient, CompactionReport};
 use ilion_tools::Bar;
 use parking_lot::Mutex;
 
-/// Between two requests how far a node is: each may need a login.
+/// Time between two requests for a node's progress: each may need a login.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
 /// The bar of one step after another.
@@ -30,7 +30,7 @@ impl Progress for Steps {
     }
 }
 
-/// Waits for a request to a node, while a bar shows how far its compactions and builds of indexes are.
+/// Waits for a request to a node, while a bar shows the progress of its compactions and builds of indexes.
 pub fn while_node_works<T>(label: &str, node: &AdminClient, request: impl FnOnce() -> T) -> T {
     // Empty while nothing is known.
     let bar = Bar::of_bytes(label, 1);

@@ -59,7 +59,7 @@ fn of_files(arguments: &CdcTailArguments, order: &ChangesOrder, lines: &mut Line
         set: arguments.set.clone(),
         ..ServeArguments::default()
     })?;
-    // What was captured before it was switched off can still be read.
+    // Changes that were captured before it was switched off can still be read.
     settings.cdc_enabled = true;
     let node = Node::open(env, &settings).map_err(Failure::of)?;
     let mut changes = ChangeStream::open(&node, order, Identity::Internal).map_err(Failure::Failed)?;
@@ -71,7 +71,7 @@ fn of_files(arguments: &CdcTailArguments, order: &ChangesOrder, lines: &mut Line
     Ok(())
 }
 
-/// What prints the lines of a stream.
+/// Prints the lines of a stream.
 #[derive(Default)]
 struct Lines {
     has_ended: bool,
@@ -79,7 +79,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// Prints a line; returns false if there is no use in more.
+    /// Prints a line; returns false if no more lines are wanted.
     fn take(&mut self, line: &str) -> bool {
         // The last line of a stream has a field that no change has.
         self.has_ended = line.starts_with("{\"end\":");

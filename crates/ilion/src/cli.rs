@@ -24,7 +24,7 @@ pub enum Command {
     Serve(ServeArguments),
     /// Prints the state of a running node, and its tables.
     Status(AdminArguments),
-    /// Tells whether a running node serves clients and takes writes; exit code 1 if not. For health checks: it needs no login.
+    /// Checks whether a running node serves clients and accepts writes; exit code 1 if not. For health checks: it needs no login.
     Ready(ReadyArguments),
     /// Prints identity, versions, addresses and directories of a running node.
     Info(AdminArguments),
@@ -59,7 +59,7 @@ pub enum Command {
     Index(IndexCommand),
     /// Samples for a while which partitions are read and written most.
     TopPartitions(TopPartitionsArguments),
-    /// Backs up a node to a directory or an object store, and restores it; or tells whether incremental backups are on.
+    /// Backs up a node to a directory or an object store, and restores it; without a command, shows whether incremental backups are on.
     Backup(Box<BackupArguments>),
     /// Reads the changes of a table WITH cdc = true.
     #[command(subcommand)]
@@ -86,7 +86,7 @@ pub enum Command {
     ClearSnapshot(ClearSnapshotArguments),
     /// Flushes everything, so that the next start has nothing to replay.
     Drain(AdminArguments),
-    /// Takes over the settings of a running node's file, as far as they can be changed while it runs. Exit code 1 if some need a restart.
+    /// Makes a running node read its settings file again and adopt what can be changed while it runs. Exit code 1 if some need a restart.
     Reload(AdminArguments),
     /// Sets passwords on a stopped node.
     #[command(subcommand)]
@@ -189,7 +189,7 @@ pub struct ServeArguments {
     /// A setting by its name in the file; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Lets other machines connect though nobody needs a password.
+    /// Accepts connections from other machines even though no login is needed.
     #[arg(long)]
     pub insecure: bool,
 }
@@ -197,7 +197,7 @@ pub struct ServeArguments {
 /// What to do with changes.
 #[derive(Subcommand)]
 pub enum CdcCommand {
-    /// Prints the changes of a table, one line each, and goes on with those that follow.
+    /// Prints the changes of a table, one line each, and waits for further ones.
     Tail(Box<CdcTailArguments>),
 }
 
@@ -223,7 +223,7 @@ pub struct CdcTailArguments {
     /// Ends with the last change that was acknowledged when it began.
     #[arg(long)]
     pub once: bool,
-    /// Reads the files of a stopped node in this directory, as its next start would find them, and ends. The log is replayed.
+    /// Reads the files of a stopped node in this directory, then ends. The directory is opened as by a start: the log is replayed.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// With --data: settings file (YAML, with the names of cassandra.yaml).
@@ -271,7 +271,7 @@ pub struct ResetPasswordArguments {
 pub struct ReadyArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// Only whether the process answers: a node that is alive and not ready needs no restart.
+    /// Checks only whether the process answers: a node that is alive but not ready needs no restart.
     #[arg(long)]
     pub alive: bool,
 }
@@ -290,7 +290,7 @@ pub struct AdminArguments {
     pub admin_token_file: Option<PathBuf>,
     #[command(flatten)]
     pub login: LoginArguments,
-    /// PEM file with the certificate of who issued that of the node: requests are encrypted.
+    /// Encrypts requests; a PEM file with the certificate of the issuer of the node's certificate.
     #[arg(long, value_name = "FILE", env = "ILION_ADMIN_CA")]
     pub admin_ca: Option<PathBuf>,
     /// The name in the node's certificate [default: its admin_address].
@@ -306,7 +306,7 @@ pub struct AdminArguments {
     pub json: bool,
 }
 
-/// The role that a node with logins is asked as.
+/// The login at a node with logins.
 #[derive(Args, Default)]
 pub struct LoginArguments {
     /// Role to log in as.
@@ -315,7 +315,7 @@ pub struct LoginArguments {
     /// Its password; other processes of the same machine can see it.
     #[arg(long, env = "ILION_PASSWORD", hide_env_values = true, requires = "username")]
     pub password: Option<String>,
-    /// A file with lines of a role, a blank and its password. With one line, --username may be left out.
+    /// A file with a line for each role: its name, a blank and its password. With one line, --username may be left out.
     #[arg(
         long,
         value_name = "FILE",
@@ -352,7 +352,7 @@ pub struct CacheKeysArguments {
     pub admin: AdminArguments,
     /// rows, counters or keys.
     pub cache: String,
-    /// Most keys to save; -1: all.
+    /// Most keys to save; -1 is all.
     #[arg(allow_hyphen_values = true, value_parser = clap::value_parser!(i64).range(-1..))]
     pub keys: i64,
 }
@@ -455,7 +455,7 @@ pub enum BackupCommand {
     Verify(VerifyArguments),
     /// Restores a node into a new directory, or tables into a node on this machine.
     Restore(RestoreArguments),
-    /// Removes backups, and what no other backup needs; without names, only what no backup needs.
+    /// Removes backups and the data that no other backup needs; without names, only data that no backup needs.
     Delete(DeleteArguments),
 }
 
@@ -478,13 +478,13 @@ pub struct NodeArguments {
     pub set: Vec<String>,
 }
 
-/// How bytes are moved.
+/// Rate and parallelism of copying.
 #[derive(Args)]
 pub struct MoveArguments {
     /// Most MiB per second, all threads together [default: no limit].
     #[arg(long, value_name = "MIB_PER_SEC", value_parser = clap::value_parser!(u64).range(1..))]
     pub rate: Option<u64>,
-    /// Chunks of 16 MiB that are moved at a time; each is in memory.
+    /// Chunks of 16 MiB that are copied at a time; each is in memory.
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub jobs: u16,
 }
@@ -552,7 +552,7 @@ pub struct VerifyArguments {
 /// Arguments of `backup delete`.
 #[derive(Args)]
 pub struct DeleteArguments {
-    /// Also if a backup seems to be running that was ended early and will not be run again.
+    /// Deletes even if the mark of a running backup exists: for a backup that was killed and will not be run again.
     #[arg(long)]
     pub force: bool,
     /// Prints JSON.
@@ -591,13 +591,13 @@ pub struct RestoreArguments {
         conflicts_with = "merge"
     )]
     pub renamed: Option<String>,
-    /// Adds the rows to a table that exists; what was written or deleted later wins.
+    /// Adds the rows to an existing table; later writes and deletions win.
     #[arg(long, requires = "keyspace")]
     pub merge: bool,
-    /// Where files are put together before the node takes them [default: beside the node's data directory].
+    /// Directory for the files before the node imports them [default: beside the node's data directory].
     #[arg(long, value_name = "DIR", requires = "keyspace")]
     pub scratch: Option<PathBuf>,
-    /// As it was at this time (2026-11-24T05:30:00Z), or `latest`: all of the archived commit log [default: as the backup has it].
+    /// Restores the state of this time (2026-11-24T05:30:00Z), or `latest`: the end of the archived commit log [default: the backup itself].
     #[arg(long, value_name = "TIME", conflicts_with = "name")]
     pub to: Option<String>,
     /// The node that was backed up, if the destination has several.
@@ -611,7 +611,7 @@ pub struct RestoreArguments {
     pub name: Option<String>,
 }
 
-/// Arguments of `audit-log`. What is not given is as the settings say.
+/// Arguments of `audit-log`. The setting holds for each one that is missing.
 #[derive(Args)]
 pub struct AuditLogArguments {
     #[command(flatten)]
@@ -690,7 +690,7 @@ pub struct SnapshotArguments {
     /// How long it is kept, such as 30d or 12h; at least 60s [default: until it is cleared].
     #[arg(long, value_name = "DURATION")]
     pub ttl: Option<String>,
-    /// Leaves out what is only in memory (also -sf).
+    /// Leaves out data that is only in memory (also -sf).
     #[arg(long)]
     pub skip_flush: bool,
     /// Only this table, of one keyspace (also -cf).
@@ -709,10 +709,10 @@ pub struct SnapshotArguments {
 pub struct ListSnapshotsArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// Passes over snapshots that expire (also -nt).
+    /// Leaves out snapshots that expire (also -nt).
     #[arg(long)]
     pub no_ttl: bool,
-    /// Includes snapshots that a Cassandra took for a repair.
+    /// Includes snapshots that Cassandra took for a repair.
     #[arg(short, long)]
     pub ephemeral: bool,
 }
@@ -801,7 +801,7 @@ pub enum Switch {
 pub struct ThroughputArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
-    /// MiB per second; 0: no limit.
+    /// MiB per second; 0 is no limit.
     pub mebibytes_per_sec: u64,
 }
 

@@ -1,7 +1,7 @@
-//! `ilion sstable load`: SSTables of this machine come into a table of a running node, over its HTTP port.
+//! `ilion sstable load`: sends SSTables of this machine to a table of a running node, over its HTTP port.
 //!
-//! Each SSTable goes in pieces; the node checks the whole and takes all of it or nothing (`ilion_server::admin`, `/admin/load/..`). So a load
-//! that was interrupted is repeated: what is in the table already comes again, which changes no row.
+//! Each SSTable is sent in pieces; the node checks it and imports it as a whole (`ilion_server::admin`, `/admin/load/..`). So a load that
+//! was interrupted can simply be repeated: sending an SSTable again changes no row.
 
 use std::fmt;
 use std::path::{Component as PathPart, Path, PathBuf};

@@ -109,7 +109,7 @@ pub fn clear(arguments: &ClearSnapshotArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Switches incremental backups, or tells whether they are on.
+/// Switches incremental backups, or prints whether they are on.
 pub fn backup(admin: &AdminArguments, is_on: Option<bool>) -> Result<(), Failure> {
     let on = match is_on {
         Some(true) => "true",

@@ -28,7 +28,7 @@ use crate::snapshots;
 /// Findings of `verify` that are printed.
 const FINDINGS_MAX: usize = 100;
 
-/// Runs the command; without one, tells whether incremental backups are on.
+/// Runs the command; without one, prints whether incremental backups are on.
 pub fn run(arguments: &BackupArguments) -> Result<(), Failure> {
     match &arguments.command {
         None => snapshots::backup(&arguments.admin, None),

@@ -229,7 +229,7 @@ impl Call {
         self.values.get(index).map(String::as_str)
     }
 
-    /// A number at a place. Requires: the verb needs so many values.
+    /// A number at a place. Requires: the verb needs this many values.
     pub fn number<T: std::str::FromStr>(&self, index: usize) -> Result<T, Failure> {
         let text = self.value(index).unwrap_or_default();
         let wrong = |_| Failure::nodetool(format!("can not convert \"{text}\" to a number"));

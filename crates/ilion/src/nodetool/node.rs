@@ -83,7 +83,7 @@ fn in_mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// Prints the version of Cassandra that clients are told.
+/// Prints the version of Cassandra that clients see.
 pub fn version(call: &Call) -> Result<(), Failure> {
     let node: NodeReport = call.get("node", &[])?;
     say(&format!("ReleaseVersion: {}", node.release_version));
