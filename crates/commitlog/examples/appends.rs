@@ -20,7 +20,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Each thread appends so many records and then waits once, as a connection with pipelined requests does.
+/// Each thread appends this many records and then waits once, as a connection with pipelined requests does.
 fn measure(dir: &std::path::Path, mode: Mode, threads: usize, pipelined: usize) -> Result<()> {
     let env = RealEnv::new();
     let options = Options {

@@ -333,7 +333,7 @@ impl CommitLog {
         }
     }
 
-    /// Where sealed segments are archived; `None`: nowhere.
+    /// Where sealed segments are archived; `None` if they are not.
     pub fn archive_dir(&self) -> Option<&Path> {
         self.shared.options.archive_dir.as_deref()
     }

@@ -12,7 +12,7 @@ use crate::{ENVELOPE_BYTES, Error, Position, Result, SegmentId};
 pub struct Options {
     /// The size of a segment file.
     pub segment_bytes: u32,
-    /// The largest record, envelope included; `None`: what fits into a segment. The segment that takes a larger record grows.
+    /// The largest record, envelope included; `None` limits it to what fits into a segment. A segment grows for a larger record.
     pub record_bytes_max: Option<u32>,
     /// When a record counts as durable.
     pub mode: Mode,
@@ -21,10 +21,10 @@ pub struct Options {
     /// The directory where each segment gets a second name (or a copy, on another file system) once it is sealed and synced. It is
     /// not trimmed before that.
     pub archive_dir: Option<PathBuf>,
-    /// Where sealed segments with captured records are kept for consumers of changes; `None`: nowhere.
+    /// Where sealed segments with captured records are kept for consumers of changes; `None` if they are not kept.
     pub capture: Option<Capture>,
     /// Which log this must be (the cluster's or node's id). A directory of another log is
-    /// refused. `None`: the log in the directory is continued, or a new id is made.
+    /// refused. With `None`, the log in the directory is continued, or a new id is made.
     pub log_id: Option<Uuid>,
     /// What the log must have. A start reports what is missing of it.
     pub known: Option<LogStretch>,

@@ -109,7 +109,7 @@ pub enum Output {
         /// Bytes on disk.
         bytes: u64,
     },
-    /// One for each of so many equal parts of the ring.
+    /// One for each of this many equal parts of the ring.
     Shards(u32),
     /// The first has half of the expected size, the next half of the rest, and so on.
     Halves,

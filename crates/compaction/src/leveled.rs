@@ -14,7 +14,7 @@ use crate::{Candidate, Choice, Memory, Output, Situation};
 
 /// Most files of level 0 that are merged at once.
 const LEVEL_0_MAX: usize = 32;
-/// After so many compactions without one into the highest level, one of its files joins a compaction of lower levels.
+/// After this many compactions without one into the highest level, one of its files joins a compaction of lower levels.
 const STARVED_AFTER: u32 = 25;
 /// A level is due if its size is this multiple of its target.
 const SCORE_MAX: f64 = 1.001;

@@ -46,7 +46,7 @@ pub(crate) fn share(first: &DecoratedKey, last: &DecoratedKey) -> f64 {
     }
 }
 
-/// The same for an SSTable with so many partitions: a few may be close together by chance.
+/// The same for an SSTable with this many partitions: a few may be close together by chance.
 pub(crate) fn span(first: &DecoratedKey, last: &DecoratedKey, partitions: u64) -> f64 {
     let share = share(first, last).min(1.0);
     if partitions >= PARTITIONS_FEW && share >= SPAN_MIN {

@@ -28,9 +28,9 @@ const VALUE: &[u8; 34] = b"0123456789012345678901234567890123";
 enum Spread {
     /// Each alone in its partition.
     Narrow,
-    /// So many in each partition, of which an SSTable has a stretch.
+    /// This many rows in each partition; an SSTable has a stretch of them.
     Wide(u64),
-    /// The same, of which an SSTable has every so many.
+    /// The same, but each SSTable has rows from all over the partition: every n-th one.
     Mixed(u64),
 }
 

@@ -46,7 +46,7 @@ pub struct BackupPoint {
     pub covered_micros: i64,
     /// Holds the segments of the stretch.
     pub log_directory: PathBuf,
-    /// Where sealed segments are archived; `None`: nowhere.
+    /// Where sealed segments are archived; `None` if they are not.
     pub archive_directory: Option<PathBuf>,
     /// The statements that create the keyspaces, without those of the system.
     pub keyspaces: Vec<BackupKeyspace>,

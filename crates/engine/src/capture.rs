@@ -32,7 +32,7 @@ impl Shared {
 }
 
 impl Engine {
-    /// How changes are captured; `None`: change data capture is off.
+    /// How changes are captured; `None` if change data capture is off.
     pub fn capture(&self) -> Option<&Capture> {
         self.shared.options.commit_log.capture.as_ref()
     }

@@ -54,7 +54,7 @@ impl Weighter<CounterKey, Entry> for ByBytes {
     }
 }
 
-/// The counter cache, with at most so many bytes.
+/// The counter cache, with at most this many bytes.
 pub struct CounterCache {
     counters: Cache<CounterKey, Entry, ByBytes>,
     epochs: Box<[AtomicU64]>,

@@ -69,7 +69,7 @@ pub(crate) struct FlushPace<'a> {
 }
 
 impl<'a> FlushPace<'a> {
-    /// For a flush that begins to write a memtable of so many bytes.
+    /// For a flush that begins to write a memtable of this many bytes.
     pub(crate) fn begin(
         shared: &'a Shared,
         tables: [&'a Maintenance; 2],

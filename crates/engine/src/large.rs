@@ -72,7 +72,7 @@ impl LargeWatch {
         &self.table
     }
 
-    /// Begins a partition; the SSTable has so many uncompressed bytes.
+    /// Begins a partition; the SSTable has this many uncompressed bytes.
     pub(crate) fn begin_partition(&mut self, head: &PartitionHead, written: u64) {
         if self.limits == LargeLimits::default() {
             return;
@@ -97,7 +97,7 @@ impl LargeWatch {
         (bytes + row.key.len() + PLAIN_OVERHEAD_BYTES) as u64 <= self.bytes_min
     }
 
-    /// Checks a row or marker that was written and took so many bytes.
+    /// Checks a row or marker that was written and took this many bytes.
     #[inline]
     pub(crate) fn unfiltered(&mut self, unfiltered: &Unfiltered, bytes: u64) {
         let is_above = |limit: Option<u64>| limit.is_some_and(|limit| bytes > limit);
@@ -111,7 +111,7 @@ impl LargeWatch {
         }
     }
 
-    /// Checks a row without values that was written and took so many bytes.
+    /// Checks a row without values that was written and took this many bytes.
     #[inline]
     pub(crate) fn entry(&mut self, entry: &EntryRow<'_>, bytes: u64) {
         self.tombstones += u64::from(!entry.deletion.is_live());
@@ -120,7 +120,7 @@ impl LargeWatch {
         }
     }
 
-    /// Ends the partition; the SSTable has so many uncompressed bytes.
+    /// Ends the partition; the SSTable has this many uncompressed bytes.
     pub(crate) fn end_partition(&mut self, written: u64) {
         let Some(key) = self.key.take() else {
             return;

@@ -76,7 +76,7 @@ pub struct EngineOptions {
 pub struct CacheOptions {
     /// Its capacity; 0 is no cache.
     pub bytes_max: u64,
-    /// Time between two savings of its keys; `None`: they are not saved, not even at the end.
+    /// Time between two savings of its keys; `None` never saves them, not even at the end.
     pub save_period: Option<Duration>,
     /// Most keys that are saved.
     pub keys_to_save: usize,
@@ -136,7 +136,7 @@ impl EngineOptions {
 pub struct SnapshotOptions {
     /// Takes a snapshot before TRUNCATE and DROP remove data (`auto_snapshot`).
     pub is_automatic: bool,
-    /// How long automatic snapshots are kept; `None`: until they are cleared (`auto_snapshot_ttl`).
+    /// How long automatic snapshots are kept; `None` keeps them until they are cleared (`auto_snapshot_ttl`).
     pub automatic_ttl_secs: Option<u64>,
     /// Takes a snapshot before each compaction (`snapshot_before_compaction`).
     pub is_before_compaction: bool,

@@ -24,7 +24,7 @@ pub(crate) struct Pacer {
     env: Arc<dyn Env>,
     /// Bytes a second; 0 is no limit.
     limit: AtomicU64,
-    /// The limit is raised by this many thousandths; `u64::MAX`: there is no limit.
+    /// The limit is raised by this many thousandths; `u64::MAX` is no limit.
     raised: AtomicU64,
     state: Mutex<State>,
     stopping: Condvar,

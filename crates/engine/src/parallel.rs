@@ -17,7 +17,7 @@ pub(crate) fn thread_count(options: &EngineOptions) -> usize {
 /// Opens for each thread, at least.
 const OPENS_A_THREAD: usize = 8;
 
-/// Calls `work` for each item, on at most so many threads; the results are in the order of the items.
+/// Calls `work` for each item, on at most this many threads; the results are in the order of the items.
 pub(crate) fn in_parallel<I: Sync, T: Send>(
     threads_max: usize,
     items: &[I],

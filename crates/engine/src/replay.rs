@@ -89,7 +89,7 @@ fn has_data_files(env: &dyn Env, directory: &Path) -> bool {
 pub(crate) struct Replay<'a> {
     shared: &'a Shared,
     applier: &'a Applier<'a>,
-    /// `None`: there are no threads, records are applied at once.
+    /// `None` without threads: records are applied at once.
     sender: Option<Sender<Batch>>,
     /// Records that are not passed to the threads yet.
     batch: Batch,

@@ -32,7 +32,7 @@ pub(crate) struct RowKey {
 /// The head of a partition.
 #[derive(Debug)]
 pub(crate) struct CachedPartition {
-    /// `None`: the partition does not exist.
+    /// `None` if the partition does not exist.
     head: Option<PartitionHead>,
     unfiltereds: Vec<Unfiltered>,
     /// The clustering of the last cached row; `None` if the whole partition is cached.

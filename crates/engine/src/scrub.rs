@@ -112,7 +112,7 @@ impl Engine {
 }
 
 impl Shared {
-    /// Replaces an SSTable by those of a directory, or tells why it stays.
+    /// Replaces an SSTable by those of a directory, or returns why it stays.
     fn replace(
         &self,
         store: &Arc<TableStore>,

@@ -65,7 +65,7 @@ pub struct SnapshotOrder {
     pub tag: String,
     /// The tables.
     pub tables: Vec<TableId>,
-    /// How long it is kept; `None`: until it is cleared.
+    /// How long it is kept; `None` keeps it until it is cleared.
     pub ttl_secs: Option<u64>,
     /// What happens to data that is only in memory.
     pub memtables: SnapshotMemtables,

@@ -26,7 +26,7 @@ use crate::view::View;
 const PARTS_FORESEEN: usize = 4;
 /// Upper limit of the partitions of one SSTable that are shown at once.
 const STRETCH_MAX: usize = 1024;
-/// So many partitions of one SSTable in a row are read by a cursor, which recognises rows that are laid out alike.
+/// This many partitions of one SSTable in a row are read by a cursor, which recognises rows that are laid out alike.
 const CURSOR_FROM: usize = 16;
 /// Partitions that are looked at for the next SSTables to open, after a read has taken [`ROWS_BEFORE_AHEAD`] rows from glances: the
 /// processor then waits for the memory of several SSTables at once.

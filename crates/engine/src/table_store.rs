@@ -286,7 +286,7 @@ impl TableStore {
         self.flush_bytes.load(Ordering::Relaxed)
     }
 
-    /// Counts a flush of so many bytes. Requires: the table's files are held (`maintenance`).
+    /// Counts a flush of this many bytes. Requires: the table's files are held (`maintenance`).
     pub(crate) fn note_flush(&self, bytes: u64) {
         let average = match self.flush_bytes() {
             0 => bytes,

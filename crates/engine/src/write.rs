@@ -40,7 +40,7 @@ thread_local! {
 
 impl Engine {
     /// Applies all mutations as one log record. They are visible when this returns, and durable when the log is durable
-    /// up to the returned position (`None`: none of their tables is logged).
+    /// up to the returned position; `None` if none of their tables is logged.
     ///
     /// # Errors
     /// A table is dropped or virtual, the record is too large, or writes are refused. Then none is applied.

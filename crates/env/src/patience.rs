@@ -1,6 +1,6 @@
 //! The deadline of what a thread does for a request.
 //!
-//! Whoever executes a statement sets a deadline with [`begin`]. The layers below call [`spend`] with units of work: about one
+//! The executor of a statement sets a deadline with [`begin`]. The layers below call [`spend`] with units of work: about one
 //! for a row, more for a chunk of a file. Every few thousand units, [`Patience::ended`] is called. A thread without a
 //! deadline, such as those of flushes and compactions, is never stopped.
 

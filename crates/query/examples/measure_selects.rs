@@ -4,8 +4,8 @@
 //! cargo build --release -p ilion-query --example measure_selects
 //! valgrind --tool=callgrind --toggle-collect='*measured*' target/release/examples/measure_selects ROWS SSTABLES LIMIT READS
 //! ```
-//! Rows have a key of 16 bytes and a value of 100. LIMIT 0 reads rows by key; any other number reads so many rows from a token
-//! on. Every row is in one of the SSTables; with a fifth argument, in so many. A sixth argument is the number of rows per
+//! Rows have a key of 16 bytes and a value of 100. LIMIT 0 reads rows by key; any other number reads this many rows from a token
+//! on. Every row is in one of the SSTables; with a fifth argument, in this many. A sixth argument is the number of rows per
 //! partition. A seventh one selects aggregates of all rows: 0 `count(*)`, 1 `sum(c), max(v)`, 2 `k, count(v), avg(c)` of each
 //! partition; the value is then a blob of 1 to 17 bytes.
 

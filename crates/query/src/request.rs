@@ -80,11 +80,11 @@ pub struct QueryOptions {
     pub in_partitions_max: usize,
     /// Largest number of clustering ranges per partition that the INs of one statement may give.
     pub in_slices_max: usize,
-    /// A page ends after so many bytes, whatever the client asked for; 0 means never.
+    /// A page ends after this many bytes, whatever the client asked for; 0 means never.
     pub page_bytes_max: usize,
-    /// A batch above so many bytes gets a warning; 0 means never.
+    /// A batch above this many bytes gets a warning; 0 means never.
     pub batch_size_warn_bytes: usize,
-    /// A batch above so many bytes is refused; 0 means never.
+    /// A batch above this many bytes is refused; 0 means never.
     pub batch_size_fail_bytes: usize,
     /// Latest expiry second that the file format in use can hold.
     pub expiry_secs_max: u32,

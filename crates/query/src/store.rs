@@ -36,7 +36,7 @@ pub trait Store: Send + Sync {
     fn schema(&self) -> Arc<Schema>;
 
     /// Applies all mutations at once as one log record. They are visible when it returns, and durable when the log is durable
-    /// up to the position (`None`: there is no log).
+    /// up to the position; `None` if there is no log.
     ///
     /// # Errors
     /// Nothing was applied.

@@ -43,22 +43,22 @@ impl Bar {
         Self(bar)
     }
 
-    /// So much more is done.
+    /// Adds to what is done.
     pub fn add(&self, more: u64) {
         self.0.inc(more);
     }
 
-    /// So much is done.
+    /// Sets how much is done.
     pub fn at(&self, done: u64) {
         self.0.set_position(done);
     }
 
-    /// So much is to be done, as is known now.
+    /// Sets how much there is to do, as far as it is known now.
     pub fn of(&self, total: u64) {
         self.0.set_length(total);
     }
 
-    /// Works while another thread looks now and then how far it is. Without a terminal nobody looks.
+    /// Runs `work`; meanwhile another thread calls `look` again and again to update the bar. Without a terminal it is not called.
     pub fn during<T>(&self, pause: Duration, look: impl Fn(&Self) + Send, work: impl FnOnce() -> T) -> T {
         if self.0.is_hidden() {
             return work();
@@ -76,7 +76,7 @@ impl Bar {
     }
 }
 
-/// Works with a bar of operations, of which `done` tells how many are done.
+/// Runs `work` with a bar of operations; `done` returns the number that are done.
 pub(crate) fn while_counting<T>(
     label: &str,
     total: u64,

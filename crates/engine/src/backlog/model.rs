@@ -11,7 +11,7 @@ use ilion_types::Token;
 use super::{DEBT_MAX, SLOWED_FROM, Toll, toll};
 
 const FLUSH_BYTES: u64 = 10 << 20;
-/// A flush is so many writes.
+/// A flush is this many writes.
 const WRITES_A_FLUSH: u64 = 1000;
 const FLUSHES: u64 = 600;
 

@@ -10,7 +10,7 @@ use ilion_rows::{Cursor, DecoratedKey, MergeCursor, PartitionHead, PlainRun, Pla
 pub(super) struct Joined(Arc<[AtomicU64]>);
 
 impl Joined {
-    /// For a compaction of so many inputs.
+    /// For a compaction of this many inputs.
     pub(crate) fn of_inputs(inputs: usize) -> Self {
         Self((0..inputs).map(|_| AtomicU64::new(0)).collect())
     }
@@ -21,7 +21,7 @@ impl Joined {
         }
     }
 
-    /// Pairs of a number of inputs and the count of partitions that so many inputs had; without counts of 0.
+    /// Pairs of a number of inputs and the count of partitions that many inputs had; without counts of 0.
     pub fn counts(&self) -> Vec<(u32, u64)> {
         let counts = (1..).zip(self.0.iter().map(|count| count.load(Relaxed)));
         counts.filter(|(_, count)| *count > 0).collect()

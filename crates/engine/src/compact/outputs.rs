@@ -38,7 +38,7 @@ impl Cut {
         }
     }
 
-    /// True if the partition with that token begins another SSTable; the current one has so many bytes.
+    /// True if the partition with that token begins another SSTable; the current one has this many bytes.
     fn is_before(self, token: &Token, bytes: u64) -> bool {
         match self {
             Self::Never => false,
@@ -48,7 +48,7 @@ impl Cut {
         }
     }
 
-    /// The cut of the SSTable that begins with that partition; the one before it has so many bytes.
+    /// The cut of the SSTable that begins with that partition; the one before it has this many bytes.
     fn next(self, token: &Token, bytes: u64) -> Self {
         match self {
             Self::Shard(shards, _) => Self::Shard(shards, shard_of(token, shards)),
@@ -58,7 +58,7 @@ impl Cut {
     }
 }
 
-/// About how many SSTables the result of inputs with these first and last tokens and so many bytes has.
+/// About how many SSTables the result of inputs with these first and last tokens and this many bytes has.
 pub(crate) fn pieces(output: Output, bytes_in: u64, first: &Token, last: &Token) -> u64 {
     match output {
         Output::Whole | Output::Halves => 1,
@@ -84,7 +84,7 @@ pub(crate) struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    /// Writes to the table under the transaction, from inputs with so many bytes.
+    /// Writes to the table under the transaction, from inputs with this many bytes.
     pub(crate) fn new(
         shared: &'a Shared,
         store: &'a TableStore,

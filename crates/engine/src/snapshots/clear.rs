@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// Which snapshots to remove. All conditions must be met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SnapshotChoice {
-    /// Those with this tag; `None`: with any.
+    /// Those with this tag; `None` selects all tags.
     pub tag: Option<String>,
     /// Those of tables in these keyspaces; empty: in any.
     pub keyspaces: Vec<String>,
@@ -94,7 +94,7 @@ impl Shared {
         if now_millis < self.snapshots.next_expiry_millis.load(Ordering::Relaxed) {
             return;
         }
-        // Whoever holds it may take long.
+        // The current holder may take long.
         let Some(_changing) = self.snapshots.changing.try_lock() else {
             return;
         };

@@ -27,7 +27,7 @@ pub struct SnapshotFacts {
     pub directory: PathBuf,
     /// When it was taken, milliseconds since 1970.
     pub created_millis: i64,
-    /// When it expires; `None`: never.
+    /// When it expires; `None` is never.
     pub expires_millis: Option<i64>,
     /// It was taken for a repair of Cassandra.
     pub is_ephemeral: bool,

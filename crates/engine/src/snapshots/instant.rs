@@ -30,7 +30,7 @@ pub fn parse_instant(text: &str) -> Option<i64> {
     Some(days * MILLIS_PER_DAY + ((hour * 60 + minute) * 60 + second) * 1000 + millis)
 }
 
-/// Three numbers of so many digits.
+/// Three numbers of this many digits.
 fn numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[i64; 3]> {
     let mut parts = text.split(separator);
     let mut numbers = [0; 3];

@@ -11,7 +11,7 @@ pub(super) struct Manifest {
     pub files: Vec<String>,
     /// When it was taken, milliseconds since 1970; `None` in those of old versions.
     pub created_millis: Option<i64>,
-    /// When it is removed; `None`: never.
+    /// When it is removed; `None` is never.
     pub expires_millis: Option<i64>,
     /// It was taken for a repair of Cassandra.
     pub is_ephemeral: bool,
@@ -35,7 +35,7 @@ impl Manifest {
         )
     }
 
-    /// `None` if the text is no manifest.
+    /// `None` if the text is not a manifest.
     pub(super) fn decode(text: &[u8]) -> Option<Self> {
         let value: Value = serde_json::from_slice(text).ok()?;
         let files = value.as_object()?.get("files")?.as_array()?;

@@ -29,7 +29,7 @@ fn components(env: &MemEnv, data: &Path) -> (String, Vec<(String, Vec<u8>)>) {
     (descriptor.base_name(), found)
 }
 
-/// Sends an SSTable in pieces of so many bytes.
+/// Sends an SSTable in pieces of this many bytes.
 fn send(engine: &Engine, table: TableId, env: &MemEnv, data: &Path, piece: usize) -> Result<PathBuf> {
     let (name, components) = components(env, data);
     let sizes: Vec<(&str, u64)> = components

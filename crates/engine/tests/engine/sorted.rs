@@ -176,7 +176,7 @@ impl Pair {
     }
 }
 
-/// Takes plain rows, so many at once.
+/// Takes plain rows, this many at once.
 struct Keys {
     seen: Vec<Vec<u8>>,
     left: usize,

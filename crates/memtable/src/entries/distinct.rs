@@ -2,7 +2,7 @@
 
 /// Registers. The error is about 1.04 divided by the square root of their number: 6 % for one shard, less over several.
 const REGISTERS: usize = 256;
-/// 0.7213 / (1 + 1.079 / REGISTERS), the correction of the mean for so many registers.
+/// 0.7213 / (1 + 1.079 / REGISTERS), the correction of the mean for this many registers.
 const CORRECTION: f64 = 0.7183;
 
 /// For each register, one more than the longest run of leading zeros so far.

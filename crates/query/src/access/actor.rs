@@ -1,4 +1,4 @@
-//! Executes statements about roles and permissions: who does it, and what is asked of all of them.
+//! Executes statements about roles and permissions: the checks that all of them share.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{Error, Executed, LogPosition, Outcome};
 /// Compat: `ClientState.ensureNotAnonymous`.
 const NOT_LOGGED_IN: &str = "You have to be logged in and not anonymous to perform this request";
 
-/// Who executes such a statement, and what with.
+/// The client that executes such a statement, and its tools.
 pub(super) struct Actor<'a> {
     pub access: &'a AccessControl,
     pub schema: &'a Schema,
@@ -87,7 +87,7 @@ impl Actor<'_> {
         )))
     }
 
-    /// Refuses what is about a role that does not exist.
+    /// Refuses a role that does not exist.
     pub fn ensure_role(&self, role: &str) -> Result<(), Error> {
         match self.access.tables.role(role)? {
             Some(_) => Ok(()),

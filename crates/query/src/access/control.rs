@@ -22,7 +22,7 @@ const KEPT_MAX: usize = 10_000;
 /// A role, and the address of its clients if that matters.
 type LoginKey = (String, Option<IpAddr>);
 
-/// Compares statements with what roles may do, and passwords with their hashes.
+/// Checks statements against the rights of roles, and passwords against their hashes.
 pub struct AccessControl {
     pub(super) tables: AuthTables,
     pub(super) options: AccessOptions,
@@ -41,14 +41,14 @@ pub struct AccessControl {
     pub(super) cidr_counts: CidrCounts,
 }
 
-/// What is known of a password without hashing it slowly.
+/// The result of looking for a password among those that were right before.
 enum LookUp {
     WasRight,
     /// The hash of the role, if it has one.
     Hash(Option<String>),
 }
 
-/// How long what was read from `system_auth` is kept.
+/// How long rows of `system_auth` are cached.
 struct Validity {
     rights_nanos: AtomicU64,
     credentials_nanos: AtomicU64,
@@ -125,7 +125,7 @@ impl AccessControl {
         self.options.requires_login()
     }
 
-    /// Logs a client in whose password was right before; `None` if it was not. Quick.
+    /// Logs in a client whose password was right before; `None` if it must be checked. Quick.
     ///
     /// # Errors
     /// The role may not log in, or `system_auth` cannot be read.
@@ -136,8 +136,8 @@ impl AccessControl {
         }
     }
 
-    /// Logs a client in. It takes as long as hashing a password, on purpose, whether the role exists or not; unless this password was right
-    /// before.
+    /// Logs in a client. Unless this password was right before, it takes as long as hashing a password, on purpose and even if the role does
+    /// not exist.
     ///
     /// # Errors
     /// Role and password do not fit, the role may not log in, or `system_auth` cannot be read.
@@ -164,13 +164,13 @@ impl AccessControl {
         }
     }
 
-    /// Looks whether a password was right before; the hash of the role if not.
+    /// Looks for a password among those that were right before; if it is not there, returns the hash of the role.
     fn look_up(&self, role: &str, given: &str) -> Result<LookUp, Error> {
         let was_right = |hash: &String| self.right_passwords.lock().contain(role, hash, given);
         if self.cached_hash(role).as_ref().is_some_and(was_right) {
             return Ok(LookUp::WasRight);
         }
-        // Read anew also if it is cached: only roles that exist are cached, and the time must not tell which these are.
+        // Read even if it is cached: only existing roles are cached, and the time must not reveal which roles exist.
         let hash = self.read_hash(role).map_err(unable)?;
         Ok(match hash.as_ref().is_some_and(was_right) {
             true => LookUp::WasRight,
@@ -347,7 +347,7 @@ impl AccessControl {
         if self.is_current(&known) {
             return Ok(known);
         }
-        // Taken before the tables are read: what changes meanwhile makes these rights invalid.
+        // Loaded before the tables are read, so that a change meanwhile makes these rights invalid.
         let change = self.changes.load(Ordering::Acquire);
         let now = self.now_nanos();
         let mut rights = self.read_rights(&login.role)?;
@@ -396,7 +396,7 @@ impl AccessControl {
         })
     }
 
-    /// Forgets what was read of roles, permissions and hashes, so that it is read again.
+    /// Drops all cached roles, permissions and hashes, so that they are read again.
     pub fn forget(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
         self.hashes.lock().clear();

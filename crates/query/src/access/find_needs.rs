@@ -28,7 +28,7 @@ pub(crate) fn needs_of(plan: &Plan, functions: Vec<Resource>, schema: &Schema) -
             }
         }
         Plan::Truncate(table) => found.on_table(Permission::Modify, &table.keyspace, &table.name),
-        // What nobody may do is refused when it is executed, for this reason and no other.
+        // A change that nobody may make is refused when it is executed, with that reason and not with a missing permission.
         Plan::Schema(change) if schema.permit(change.change()).is_err() => {}
         Plan::Schema(change) => found.change(change.change()),
         // Statements about roles check by themselves; the others need a login only.
@@ -81,7 +81,7 @@ impl NeedFinder<'_> {
         self.add(permission, Resource::Keyspace(keyspace.to_owned()));
     }
 
-    /// A view is read by who may read its base table.
+    /// Reading a view needs the permission on its base table.
     fn read(&mut self, table: &TableSchema) {
         if is_public(table) {
             return;
@@ -108,7 +108,7 @@ impl NeedFinder<'_> {
         Some(view.base_table.clone())
     }
 
-    /// A condition tells what is stored, and so do views, which are changed as well.
+    /// A condition reveals stored values, so it needs SELECT, too. So does a table with views, since these are read and changed.
     fn write(&mut self, table: &TableSchema, is_conditional: bool) {
         self.on_table(Permission::Modify, &table.keyspace, &table.name);
         let keyspace = self.schema.keyspace(&table.keyspace);
@@ -215,8 +215,8 @@ impl NeedFinder<'_> {
         }
     }
 
-    /// Without argument types any function of the name may be meant. What does not exist needs no permission: the statement says so, or does
-    /// nothing.
+    /// Without argument types any function of the name may be meant. A missing function needs no permission: the statement fails or has no
+    /// effect.
     fn drop_function(&mut self, drop: &DropFunction) {
         let meant: Vec<Vec<CqlType>> = match &drop.argument_types {
             Some(types) if !self.has(&drop.keyspace, &drop.name, types) => Vec::new(),

@@ -89,7 +89,7 @@ impl Actor<'_> {
         }
     }
 
-    /// What the role has on exactly this resource.
+    /// The permissions of the role on exactly this resource.
     fn known(&self, role: &str, resource: &Resource) -> Result<Permissions, Error> {
         let name = resource.name();
         let granted = self.access.tables.granted(role)?;

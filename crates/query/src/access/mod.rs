@@ -1,4 +1,4 @@
-//! Who may log in, and who may do what.
+//! Logins and permissions.
 //!
 //! A login: [`AccessControl::log_in`] compares a password with the hash in `system_auth.roles`, or
 //! [`AccessControl::log_in_by_identity`] looks up the identity of a certificate. Either returns the [`Login`] of the role, which its
@@ -10,16 +10,16 @@
 //! | --- | --- |
 //! | `options` | [`AccessOptions`]: authenticator, authorizer, validities |
 //! | `identity` | [`Identity`]: who sends a statement; [`Login`] |
-//! | `rights` | [`Rights`]: what a role may do, at one time |
-//! | `needs` | [`Needs`]: what a statement needs |
+//! | `rights` | [`Rights`]: the permissions of a role at one time |
+//! | `needs` | [`Needs`]: the permissions that a statement needs |
 //! | `control` | [`AccessControl`]: logins and checks |
-//! | `operator` | [`Operation`]: what a role may do at the HTTP port |
+//! | `operator` | [`Operation`]: permissions at the HTTP port |
 //! | `tables` | `system_auth`: the only module that knows its columns |
 //! | `plan` | [`AccessPlan`]: statements about roles and permissions |
 //! | `roles`, `identities`, `grants`, `lists` | CREATE ROLE and its kind; ADD and DROP IDENTITY; GRANT and REVOKE; LIST |
-//! | `watched` | what operators see of it: [`KeptAccess`], [`CidrCounts`] |
+//! | `watched` | facts for operators: [`KeptAccess`], [`CidrCounts`] |
 //! | `resource` | resources of statements |
-//! | `schema` | grants to who created an object, and the end of grants on a dropped one |
+//! | `schema` | grants to the creator of an object, and the end of grants on a dropped one |
 //! | `setup` | the first superuser; a new password on a stopped node |
 //!
 //! Compat: rules, codes and messages are those of Cassandra 5.0 (`org.apache.cassandra.auth`, `ClientState` and the statements).

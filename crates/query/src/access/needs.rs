@@ -1,4 +1,5 @@
-//! [`Needs`]: what a statement needs, to compare with the rights of a role when it is executed. `find_needs` finds them.
+//! [`Needs`]: the permissions that a statement needs. `find_needs` finds them; they are compared with the rights of a role when the
+//! statement is executed.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -17,7 +18,7 @@ pub(crate) enum Need {
     Superuser(&'static str),
 }
 
-/// All needs of a statement; none is met by every client that has logged in.
+/// All needs of a statement. If there are none, a login is enough.
 #[derive(Debug)]
 pub(crate) struct Needs {
     /// Differs between any two values of this process.
@@ -38,12 +39,12 @@ impl Needs {
         }
     }
 
-    /// The needs of a statement that nobody checks.
+    /// The needs of a statement without checks.
     pub fn none() -> Self {
         Self::new(SmallVec::new())
     }
 
-    /// The needs of who reads the changes of a table: values are in them as they are stored.
+    /// The needs for reading the changes of a table, which have the stored values.
     pub fn of_changes(table: &TableSchema) -> Self {
         let resource = Resource::table(&table.keyspace, &table.name);
         let mut list = SmallVec::new();

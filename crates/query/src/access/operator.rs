@@ -1,4 +1,4 @@
-//! What a role may do at the HTTP port, where no statement says what is needed.
+//! Permissions of a role at the HTTP port, where requests are not statements.
 
 use ilion_auth::{Permission, Resource};
 
@@ -10,7 +10,7 @@ use crate::Error;
 pub enum Operation {
     /// To be logged in; statements are then checked as those of any client.
     LogIn,
-    /// To see what the node does: its metrics and reports. It needs SELECT on the keyspace `system_views`, where CQL shows the same.
+    /// To see metrics and reports of the node. It needs SELECT on the keyspace `system_views`, where CQL shows the same data.
     Watch,
     /// To change how the node runs. It needs a superuser.
     Administer,
@@ -43,8 +43,8 @@ impl AccessControl {
         }
     }
 
-    /// A digest that changes when the password of a role is changed; `None` if the role has no password. It is read from the table each
-    /// time: only roles that exist are cached, and the time of a login must not tell which these are.
+    /// A digest that changes when the password of a role is changed; `None` if the role has no password. The table is read each time: only
+    /// existing roles are cached, and the time of a login must not reveal which roles exist.
     ///
     /// # Errors
     /// `system_auth` cannot be read.

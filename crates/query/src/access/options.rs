@@ -61,7 +61,7 @@ pub struct AccessOptions {
     pub cidr_authorizer: CidrAuthorizer,
     /// Whether that holds for superusers, too.
     pub checks_addresses_of_superusers: bool,
-    /// How long what was read of a role is used.
+    /// How long cached rows about a role are used.
     pub roles_validity: Duration,
     /// How long permissions that were read are used.
     pub permissions_validity: Duration,

@@ -1,4 +1,4 @@
-//! What a role may do, as `system_auth` had it at one time.
+//! The permissions of a role, as `system_auth` had them at one time.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,21 +14,21 @@ use crate::Error;
 /// Most statements that are remembered as allowed.
 const PASSED_MAX: usize = 4096;
 
-/// What a role may do.
+/// The permissions of a role.
 #[derive(Debug, Default)]
 pub(super) struct Rights {
-    /// They may be used before this time, of the monotonic clock; 0 if they were never read.
+    /// They are valid up to this time of the monotonic clock; 0 if they were never read.
     pub valid_until_nanos: u64,
-    /// They may be used while this is the number of changes of roles and grants.
+    /// They are valid while this is the number of changes of roles and grants.
     pub change: u64,
-    /// The role and those that it has; empty if it was dropped.
+    /// The role and all roles granted to it; empty if it was dropped.
     pub roles: BTreeMap<String, Role>,
     pub grants: Grants,
-    /// Nothing is checked, so every permission is there.
+    /// Whether nothing is checked, so that it has every permission.
     pub is_open: bool,
-    /// It may use this data center.
+    /// Whether it may use this data center.
     pub has_access_here: bool,
-    /// It may not be used from the address of the login.
+    /// Whether it must not be used from the address of the login.
     pub is_from_elsewhere: bool,
     /// Differs between any two values of this process; 0 if they were never read.
     pub stamp: u64,
@@ -50,7 +50,7 @@ impl Rights {
         }
     }
 
-    /// Whether these needs were checked before and are met. Mostly one role executes a statement, and one comparison tells.
+    /// Whether these needs were checked before and are met. Usually only one role executes a statement, and then one comparison is enough.
     #[inline]
     pub fn meet(&self, needs: &Needs) -> bool {
         needs.met_by.load(Relaxed) == self.stamp || self.passed.read().contains(&needs.id)
@@ -134,8 +134,8 @@ fn keyspace_of(resource: &Resource) -> Option<&str> {
     }
 }
 
-/// What only superusers may do, whatever was granted: to change the tables of the server's own keyspaces. Who may write to
-/// `system_auth` can make a superuser of anybody.
+/// Whether only superusers have this permission, whatever was granted: to change the tables of the server's own keyspaces. Otherwise a
+/// role that may write to `system_auth` could make itself a superuser.
 ///
 /// Compat: `Permission.INVALID_FOR_SYSTEM_KEYSPACES`, which cannot be granted.
 pub(super) fn is_reserved(permission: Permission, resource: &Resource) -> bool {

@@ -111,7 +111,7 @@ impl Actor<'_> {
             ));
         }
         if name == self.name() {
-            // Compat: `IRoleManager.alterableOptions`: of itself a role may change the password only.
+            // Compat: `IRoleManager.alterableOptions`: of its own options a role may change only the password.
             return match options {
                 RoleOptions { login: Some(_), .. } => Err(unauthorized("You aren't allowed to alter LOGIN")),
                 RoleOptions { custom: Some(_), .. } => {
@@ -121,7 +121,7 @@ impl Actor<'_> {
             };
         }
         self.require(Permission::Alter, &Resource::Role(name.to_owned()))?;
-        // Who sets the password of a superuser is one.
+        // Only superusers may set the password of a superuser.
         self.check_superuser(name, "Only superusers can alter a role with superuser status")
     }
 
@@ -210,7 +210,7 @@ impl Actor<'_> {
         Ok(done(self.access.write(changes)?))
     }
 
-    /// Refuses options that cannot be kept.
+    /// Refuses options that cannot be fulfilled.
     ///
     /// Compat: `RoleOptions.validate` with CassandraRoleManager, `DCPermissions.validate`, `CIDRPermissions.validate`.
     fn check_options(&self, options: &RoleOptions) -> Result<(), Error> {

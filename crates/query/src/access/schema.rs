@@ -1,7 +1,7 @@
-//! What schema changes mean for permissions: who creates an object gets all permissions on it, and a dropped one leaves none.
+//! Grants that follow from schema changes: the creator of an object gets all permissions on it; the grants on a dropped object end.
 //!
-//! Compat: `AlterSchemaStatement.createdResources` and `AuthSchemaChangeListener` of Cassandra 5.0. Unlike there, grants on
-//! views end with them, and what a crash left is removed at the next start ([`AccessControl::sweep`]).
+//! Compat: `AlterSchemaStatement.createdResources` and `AuthSchemaChangeListener` of Cassandra 5.0. Unlike there, grants on a view end when
+//! it is dropped, and the next start removes grants that a crash left ([`AccessControl::sweep`]).
 
 use std::collections::BTreeSet;
 
@@ -35,8 +35,7 @@ impl AccessControl {
         self.write(changes)
     }
 
-    /// Whoever creates an object may do everything with it. A role that was dropped meanwhile gets nothing. Requires: the turn
-    /// is held.
+    /// Grants all permissions on new objects to their creator, unless its role was dropped meanwhile. Requires: the turn is held.
     pub(super) fn grant_to_creator(
         &self,
         role: &str,
@@ -51,8 +50,7 @@ impl AccessControl {
         Ok(())
     }
 
-    /// Removes what was granted on objects and roles that do not exist: a crash may come between a DROP and the end of its
-    /// grants.
+    /// Removes grants on objects and roles that do not exist: a crash may come between a DROP and the removal of its grants.
     ///
     /// # Errors
     /// `system_auth` cannot be read or written.

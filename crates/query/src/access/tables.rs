@@ -1,6 +1,6 @@
 //! The tables of `system_auth`. Only this module knows their columns.
 //!
-//! Compat: rows and columns are those of Cassandra 5.0, so that either server goes on with what the other one wrote. All rows
+//! Compat: rows and columns are those of Cassandra 5.0, so that each server can use what the other one wrote. All rows
 //! that one statement writes are one record of the commit log.
 
 use std::net::IpAddr;
@@ -431,7 +431,7 @@ fn texts_of(cell: Cell<'_>) -> Vec<String> {
         .collect()
 }
 
-/// A set of tuples of an address and the length of a prefix. Those that are none are passed over.
+/// Decodes a set of tuples of an address and the length of a prefix. Invalid tuples are skipped.
 fn cidrs_of(cell: Cell<'_>) -> Vec<Cidr> {
     let Some(Some(bytes)) = cell else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What operators see of the access control: what is kept of roles, and how clients were compared with their groups of addresses.
+//! Facts about access control for operators: cached roles, and checks of clients against groups of addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

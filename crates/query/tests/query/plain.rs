@@ -227,7 +227,7 @@ fn rows_of_wide_partitions_are_answered_alike_wherever_they_lie() {
     }
 }
 
-/// Measurements: nearly all rows have the same layout, so many are answered at once.
+/// Measurements: nearly all rows have the same layout, this many are answered at once.
 #[test]
 fn rows_laid_out_alike_are_answered_as_any_other_read_finds_them() {
     let mut disk = EngineDisk::new();

@@ -82,7 +82,7 @@ fn column_row(table: &TableSchema, column: &Column) -> SchemaRow {
 
 /// The row of the mask of a column, if it has one.
 ///
-/// Compat: lists have no null elements, so another list tells which arguments are null.
+/// Compat: lists have no null elements, so another list marks the arguments that are null.
 fn mask_row(table: &TableSchema, column: &Column) -> Option<SchemaRow> {
     let mask = column.mask.as_ref()?;
     let arguments = || mask.arguments.iter();

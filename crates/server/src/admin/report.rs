@@ -83,7 +83,7 @@ pub struct TableReport {
 pub struct InfoReport {
     /// Version of Ilion.
     pub version: String,
-    /// Version of Cassandra that clients are told.
+    /// Version of Cassandra that clients see.
     pub release_version: String,
     /// Id of the process.
     pub pid: u32,

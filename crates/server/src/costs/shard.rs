@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// One execution that looks at so many rows; an error if at none.
+    /// One execution that looks at this many rows; an error if at none.
     fn record(shard: &mut CostShard, id: u64, rows: u64, elapsed_nanos: Option<u64>) {
         let scope = cost::begin();
         cost::add(Count::Rows, rows);

@@ -350,27 +350,27 @@ settings! {
     tombstone_warn_threshold: Limit = "1000";
     /// Tombstones that a read may meet before it is ended; -1: no limit.
     tombstone_failure_threshold: Limit = "100000";
-    /// Warns above so many user keyspaces; -1: never.
+    /// Warns above this many user keyspaces; -1: never.
     keyspaces_warn_threshold: Limit = "-1";
     /// Refuses more user keyspaces; -1: never.
     keyspaces_fail_threshold: Limit = "-1";
-    /// Warns above so many tables of users; -1: never.
+    /// Warns above this many tables of users; -1: never.
     tables_warn_threshold: Limit = "-1";
     /// Refuses more tables of users; -1: never.
     tables_fail_threshold: Limit = "-1";
-    /// Warns above so many columns of a table; -1: never.
+    /// Warns above this many columns of a table; -1: never.
     columns_per_table_warn_threshold: Limit = "-1";
     /// Refuses more columns of a table; -1: never.
     columns_per_table_fail_threshold: Limit = "-1";
-    /// Warns above so many materialized views of a table; -1: never.
+    /// Warns above this many materialized views of a table; -1: never.
     materialized_views_per_table_warn_threshold: Limit = "-1";
     /// Refuses more materialized views of a table; -1: never.
     materialized_views_per_table_fail_threshold: Limit = "-1";
-    /// Warns above so many secondary indexes of a table; -1: never.
+    /// Warns above this many secondary indexes of a table; -1: never.
     secondary_indexes_per_table_warn_threshold: Limit = "-1";
     /// Refuses more secondary indexes of a table; -1: never.
     secondary_indexes_per_table_fail_threshold: Limit = "-1";
-    /// Warns above so many files of a storage-attached index that one query may read; -1: never.
+    /// Warns above this many files of a storage-attached index that one query may read; -1: never.
     sai_sstable_indexes_per_query_warn_threshold: Limit = "32";
     /// Refuses queries that may read more files of a storage-attached index; -1: never.
     sai_sstable_indexes_per_query_fail_threshold: Limit = "-1";
@@ -386,27 +386,27 @@ settings! {
     sai_vector_term_size_warn_threshold: Option<Size> = "auto";
     /// Refuses a vector above this size in a column with a storage-attached index; auto: never.
     sai_vector_term_size_fail_threshold: Option<Size> = "auto";
-    /// Warns above so many fields of a user type; -1: never.
+    /// Warns above this many fields of a user type; -1: never.
     fields_per_udt_warn_threshold: Limit = "-1";
     /// Refuses more fields of a user type; -1: never.
     fields_per_udt_fail_threshold: Limit = "-1";
-    /// Warns above so many dimensions of a vector; -1: never.
+    /// Warns above this many dimensions of a vector; -1: never.
     vector_dimensions_warn_threshold: Limit = "-1";
     /// Refuses more dimensions of a vector; -1: never.
     vector_dimensions_fail_threshold: Limit = "-1";
-    /// Warns above so many rows of a page that a client asks for; -1: never.
+    /// Warns above this many rows of a page that a client asks for; -1: never.
     page_size_warn_threshold: Limit = "-1";
     /// Refuses more rows of a page that a client asks for; -1: never.
     page_size_fail_threshold: Limit = "-1";
-    /// Warns above so many partitions in the IN of a SELECT; -1: never.
+    /// Warns above this many partitions in the IN of a SELECT; -1: never.
     partition_keys_in_select_warn_threshold: Limit = "-1";
     /// Refuses more partitions in the IN of a SELECT; -1: never.
     partition_keys_in_select_fail_threshold: Limit = "-1";
-    /// Warns above so many combinations of the INs of a statement; -1: never.
+    /// Warns above this many combinations of the INs of a statement; -1: never.
     in_select_cartesian_product_warn_threshold: Limit = "-1";
     /// Refuses more combinations of the INs of a statement; -1: never.
     in_select_cartesian_product_fail_threshold: Limit = "-1";
-    /// Warns above so many elements of a collection in one write; -1: never.
+    /// Warns above this many elements of a collection in one write; -1: never.
     items_per_collection_warn_threshold: Limit = "-1";
     /// Refuses more elements of a collection in one write; -1: never.
     items_per_collection_fail_threshold: Limit = "-1";

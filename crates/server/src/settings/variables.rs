@@ -15,7 +15,7 @@ enum Meaning {
     Exporter(&'static str),
     /// `true` switches everything off.
     Disabled,
-    /// Nothing else is possible than this value.
+    /// Only this value is accepted.
     Only(&'static str),
     /// It is for programs of other kinds.
     Foreign(&'static str),
@@ -117,7 +117,7 @@ impl Loaded {
             };
             let place = format!("environment variable {name}");
             let value = text_of(&place, value.clone())?;
-            // As OpenTelemetry says: an empty variable is none.
+            // As in OpenTelemetry, an empty variable counts as missing.
             if !value.is_empty() {
                 self.add_foreign_variable(&place, meaning, &value, ours)?;
             }

@@ -147,7 +147,7 @@ fn a_client_that_leaves_amid_its_answers_is_forgotten() {
     rows_of(next.query("SELECT keyspace where"));
 }
 
-/// Sends 50 requests at once to a server that takes so many per second; returns how many were answered, refused and delayed.
+/// Sends 50 requests at once to a server that takes this many per second; returns how many were answered, refused and delayed.
 fn hurry(per_sec: u32, options: &[(&str, &str)]) -> (usize, usize, String) {
     let setup = start_with(
         |options| options.requests_per_sec_max = NonZeroU32::new(per_sec),

@@ -44,7 +44,7 @@ pub fn begin(
     Ok(admin.post(&path)?["load"].as_str().unwrap().to_owned())
 }
 
-/// Sends one component in pieces of so many bytes.
+/// Sends one component in pieces of this many bytes.
 pub fn send_component(
     admin: &AdminClient,
     load: &str,
@@ -68,7 +68,7 @@ pub fn send_component(
     }
 }
 
-/// Loads an SSTable in pieces of so many bytes; returns its path in the table.
+/// Loads an SSTable in pieces of this many bytes; returns its path in the table.
 pub fn send(
     admin: &AdminClient,
     table: &str,

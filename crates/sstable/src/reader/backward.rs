@@ -14,7 +14,7 @@ use crate::Result;
 use crate::error::Step;
 use crate::row::decode::Head;
 
-/// Number of bytes after which a walk compares a row with the slice. Passing over so many costs about as much as one comparison.
+/// Number of bytes after which a walk compares a row with the slice. Passing over this many costs about as much as one comparison.
 const STRIDE: u64 = 4096;
 
 /// Room that the buffer has for the rows of a first block.

@@ -19,7 +19,7 @@ use crate::error::Step;
 use crate::row::decode::RowFormat;
 use crate::{Result, SSTable, SortedView, Spot};
 
-/// A partition that crosses the end of its chunk is shown if it has at most about so many bytes.
+/// A partition that crosses the end of its chunk is shown if it has at most about this many bytes.
 const CROSSING_BYTES_MAX: usize = 2 << 10;
 
 /// A place in Data.db, and the chunk that has it.

@@ -75,11 +75,6 @@ impl SortedView {
         self.selectors.len() as u64
     }
 
-    /// Number of its SSTables.
-    pub fn source_count(&self) -> usize {
-        self.maps.len()
-    }
-
     /// Memory that it takes.
     pub fn memory_bytes(&self) -> usize {
         self.selectors.len()

@@ -17,7 +17,7 @@ pub(super) struct Share {
 }
 
 impl SortedBudget {
-    /// A budget of so many bytes.
+    /// A budget of this many bytes.
     pub fn new(bytes: u64) -> Self {
         Self {
             left_bytes: AtomicU64::new(bytes),

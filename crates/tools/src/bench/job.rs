@@ -35,7 +35,7 @@ pub trait Job: Send + Sync {
 pub enum Until {
     /// After the operations with these numbers.
     Operations(std::ops::Range<u64>),
-    /// After so many seconds.
+    /// After this many seconds.
     Secs(f64),
 }
 

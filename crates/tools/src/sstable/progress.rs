@@ -35,7 +35,7 @@ impl Progress {
         }
     }
 
-    /// So many bytes are done.
+    /// This many bytes are done.
     pub(super) fn at(&mut self, done_bytes: u64) {
         self.done_bytes = done_bytes;
         if let Some(bar) = &self.bar {

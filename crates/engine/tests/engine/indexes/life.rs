@@ -520,7 +520,7 @@ fn an_index_that_is_dropped_while_it_is_built_is_not_listed_as_built() {
             std::thread::scope(|threads| {
                 let engine = &engine;
                 threads.spawn(move || {
-                    // A build has fewer syncs, or so many: then it is dropped when it is built.
+                    // If the build has fewer syncs than this, the index is dropped after it is built.
                     let _ = told.recv();
                     engine.alter_schema(&drop_index(index.2)).unwrap();
                 });

@@ -292,7 +292,7 @@ fn count(selectors: &[u8], source: usize) -> u64 {
     let mut last = [!source; 8];
     last[..rest.len()].copy_from_slice(rest);
     let mut count = (matches(&last)).count_ones().into();
-    // A byte has room for so many words.
+    // A byte has room for this many words.
     for words in words.chunks(usize::from(u8::MAX)) {
         let sums: u64 = words.iter().map(matches).sum();
         count += sums.to_ne_bytes().iter().map(|sum| u64::from(*sum)).sum::<u64>();

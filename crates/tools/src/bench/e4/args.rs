@@ -32,7 +32,7 @@ pub struct E4Args {
     /// Seconds between the reads directly after the burst and the next ones; 0 leaves these out.
     #[arg(long, default_value_t = 60)]
     pub pause: u64,
-    /// Creates so many SSTables: compaction is off, and the memtable is flushed after each part of the rows.
+    /// Creates this many SSTables: compaction is off, and the memtable is flushed after each part of the rows.
     #[arg(long, value_name = "COUNT", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub sstables: Option<u64>,
     /// Options of the table, as after WITH.
