@@ -29,7 +29,7 @@ use crate::shared::Shared;
 use crate::table_store::{TableIndexes, TableStore};
 use crate::view::Frozen;
 use crate::work::Work;
-use crate::{Error, Result, tablets};
+use crate::{Error, Result, tablet_ends};
 
 impl Shared {
     /// Freezes the table's memtable and writes all frozen ones. Failures go to [`Self::flush_failed`].
@@ -236,7 +236,7 @@ impl Shared {
             (frozen.upto.segment.0, frozen.upto.offset),
         );
         let of_tablets = frozen.tablets_upto.iter();
-        let of_tablets = of_tablets.map(|(tablet, end)| tablets::interval(*tablet, *end));
+        let of_tablets = of_tablets.map(|(tablet, end)| tablet_ends::interval(*tablet, *end));
         let options = WriterOptions {
             partitioner: memtable.table().partitioner(self.options.partitioner),
             estimated_partitions: statistics.partitions as u64,

@@ -56,7 +56,7 @@
 //! | `large` | warnings of large partitions, rows and cells |
 //! | `link` | files under a second name |
 //! | `intervals` | which stretches of the log an SSTable covers |
-//! | `tablets` | records of shared logs, and up to where they are applied |
+//! | `tablets`, `tablet_ends` | records of shared logs, and up to where they are applied |
 //! | `clock`, `timestamps`, `reached` | now, as deletion times have it; timestamps that never step back, and the file that sees to it |
 //! | `virtual_table` | tables that are computed when they are read |
 //! | `capture` | change data capture: which writes are kept for consumers, and what these read |
@@ -134,6 +134,7 @@ mod stripes;
 mod survey;
 mod table_details;
 mod table_store;
+mod tablet_ends;
 mod tablets;
 mod tasks;
 mod timestamps;
@@ -171,6 +172,6 @@ pub use stripes::StripesGuard;
 pub use survey::ReadSurvey;
 pub use table_details::TableDetails;
 pub use table_store::TableStore;
-pub use tablets::TabletPosition;
+pub use tablet_ends::TabletPosition;
 pub use tasks::{CompactionFacts, TaskChoice};
 pub use virtual_table::{VirtualRow, VirtualTable};

@@ -31,7 +31,7 @@ use crate::snapshots::Snapshots;
 use crate::stall::Stall;
 use crate::stripes::Stripes;
 use crate::table_store::TableStore;
-use crate::tablets::Tablets;
+use crate::tablet_ends::Tablets;
 use crate::tasks::Tasks;
 use crate::virtual_table::VirtualTables;
 use crate::work::Background;

@@ -25,7 +25,7 @@ use crate::live_sstable::LiveSSTable;
 use crate::maintenance::Maintenance;
 use crate::memtable_indexes::{EntryTable, MemtableIndexes};
 use crate::sorted::SortedState;
-use crate::tablets::{FirstOfTablets, Tablets};
+use crate::tablet_ends::{FirstOfTablets, Tablets};
 use crate::view::View;
 use crate::{Error, Result};
 

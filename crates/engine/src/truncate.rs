@@ -17,7 +17,7 @@ use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::stall::LogHold;
 use crate::table_store::{Active, TableStore};
-use crate::tablets::is_of_tablet;
+use crate::tablet_ends::is_of_tablet;
 use crate::{Engine, Error, Result};
 
 /// Body of a truncate record: table id, then the base names of its SSTables, each with a line feed. Names in hidden tables have

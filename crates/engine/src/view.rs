@@ -8,7 +8,7 @@ use ilion_memtable::Memtable;
 use crate::live_sstable::LiveSSTable;
 use crate::memtable_indexes::MemtableIndexes;
 use crate::sorted::Sorted;
-use crate::tablets::{FirstOfTablets, TabletEnds};
+use crate::tablet_ends::{FirstOfTablets, TabletEnds};
 
 /// The sources of a table at one moment.
 #[derive(Clone, Default)]

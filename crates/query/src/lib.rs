@@ -13,6 +13,7 @@
 //! | `internal` | Ilion's own statements |
 //! | `access` | logins and permissions; statements about roles |
 //! | `store`, `engine_store` | [`Store`]: the interface to the storage below; [`EngineStore`]: the engine |
+//! | `log_position` | [`LogPosition`]: up to where the log must be durable |
 //! | `context` | the inputs of planning and executing |
 //! | `planned`, `plan` | a text that was planned; a statement ready to be executed |
 //! | `bind` | values in the order of the markers |
@@ -55,6 +56,7 @@ mod explain;
 mod guardrails;
 mod internal;
 mod invalidation;
+mod log_position;
 mod masking;
 mod merge;
 mod partitions;
@@ -87,12 +89,13 @@ pub use consistency_level::Consistency;
 pub use engine_store::EngineStore;
 pub use error::{Error, FailureReason, WriteType};
 pub use guardrails::{DiskUsage, Flag, Fullness, Guardrails, Threshold, ValueLists};
+pub use log_position::LogPosition;
 pub use prepared::Prepared;
 pub use processor::{BatchStatement, QueryProcessor};
 pub use request::{ClientState, ExecuteOptions, QueryOptions, Value, Values};
 pub use result::{ColumnSpec, Executed, Outcome, ResultSet};
 pub use shape::Shape;
-pub use store::{ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};
+pub use store::{ClusterFacts, PartitionGuard, Store, StoreError};
 pub use weight::StatementWeight;
 
 /// The kinds of batches.

@@ -10,14 +10,7 @@ use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
 use ilion_types::Partitioner;
 use uuid::Uuid;
 
-use crate::{Commands, Consistency, Error, FailureReason, WriteType};
-
-/// A position in the commit log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LogPosition {
-    pub segment: u64,
-    pub offset: u32,
-}
+use crate::{Commands, Consistency, Error, FailureReason, LogPosition, WriteType};
 
 /// The facts that DESCRIBE CLUSTER shows.
 #[derive(Clone, Debug, PartialEq)]

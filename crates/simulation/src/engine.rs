@@ -9,6 +9,12 @@ use ilion_codec::{Reader, Writer};
 use ilion_commitlog::{Kind, Position, Record};
 use ilion_histories::Value;
 
+/// Registers that are checked for linearizability.
+pub(crate) const REGISTERS: u64 = 2;
+pub(crate) const COUNTER: u64 = 5;
+/// Cells that batches write.
+pub(crate) const CELLS: [u64; 2] = [10, 11];
+
 /// A command to a tablet, the body of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {

@@ -12,7 +12,7 @@ use ilion_histories::{
 };
 
 use crate::cql::{Machine, begin_cluster};
-use crate::engine::{Command, ToyEngine};
+use crate::engine::{CELLS, COUNTER, Command, REGISTERS, ToyEngine};
 use crate::log::{LogFaults, Side, SimLog};
 use crate::member::{Member, Reply, Request, Tailed};
 use crate::node::{Mutant, Node};
@@ -22,11 +22,6 @@ const CLIENTS: u64 = 4;
 const STEPS: u64 = 1500;
 /// Tablets of a run with real engines.
 const TABLETS: u32 = 4;
-/// Registers that are checked for linearizability.
-pub(crate) const REGISTERS: u64 = 2;
-pub(crate) const COUNTER: u64 = 5;
-/// Cells that batches write.
-pub(crate) const CELLS: [u64; 2] = [10, 11];
 const CONFIGURATIONS_MAX: usize = 50_000;
 
 /// What happened in a run, so that one in which nothing happened is noticed.

@@ -23,10 +23,9 @@ use parking_lot::Mutex;
 
 use super::capture::{CaptureStore, Captured};
 use super::meta::{CLUSTER, Meta};
-use crate::engine::Command;
+use crate::engine::{CELLS, COUNTER, Command, REGISTERS};
 use crate::log::{Answer, Side, SimLog, Ticket};
 use crate::member::{Member, Reply, Request, Tailed};
-use crate::world::{CELLS, COUNTER, REGISTERS};
 
 /// All nodes make the same tables, with the same ids.
 const SCHEMA: [&str; 4] = [
