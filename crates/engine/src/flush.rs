@@ -158,7 +158,7 @@ impl Shared {
         let started_nanos = self.env.monotonic_nanos();
         self.env.create_dir_all(&store.directory)?;
         let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;
-        let descriptor = store.next_descriptor(self.options.sstable_version);
+        let descriptor = store.next_descriptor(&*self.env, self.options.sstable_version);
         let indexes = store.indexes();
         let written = transaction
             .add(&descriptor)

@@ -8,6 +8,7 @@
 //! import keeps them, and that of a later one removes them.
 
 pub(crate) mod fit;
+mod placed;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub enum ImportSource {
     Moved,
     /// They stay as they are.
     Copied,
+    /// They are in the directory of the table itself, and removed with the same transaction.
+    Placed,
 }
 
 /// The result of an import. Paths are those of Data.db.
@@ -61,15 +64,27 @@ impl Engine {
     /// The table does not exist or refuses writes, the directory is one of a table, or the operating system refused.
     /// Then nothing is imported.
     pub fn import(&self, table: TableId, directory: &Path, source: ImportSource) -> Result<ImportReport> {
+        let store = self.importing_store(table)?;
+        if self.tables().iter().any(|store| store.directory() == directory) {
+            return Err(Error::Refused(format!(
+                "{} holds the SSTables of a table of this node; nodetool refresh takes those that were placed there",
+                directory.display()
+            )));
+        }
+        self.import_all(&store, sstables_in(&self.shared, directory)?, source)
+    }
+
+    /// Imports those that pass the checks.
+    fn import_all(
+        &self,
+        store: &Arc<TableStore>,
+        found: Vec<Descriptor>,
+        source: ImportSource,
+    ) -> Result<ImportReport> {
         let shared = &self.shared;
-        shared.check_writable()?;
-        let store = shared
-            .table(table)
-            .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
-        self.check_importable(&store, directory)?;
         let mut report = ImportReport::default();
         let mut sound = Vec::new();
-        for descriptor in sstables_in(shared, directory)? {
+        for descriptor in found {
             match check(shared, &store.schema(), &descriptor)? {
                 Ok(statistics) => sound.push(Sound {
                     descriptor,
@@ -79,14 +94,24 @@ impl Engine {
             }
         }
         if !sound.is_empty() {
-            shared.take(&store, sound, source, &mut report)?;
-            shared.background.send(Work::Compact(store));
+            shared.take(store, sound, source, &mut report)?;
+            shared.background.send(Work::Compact(store.clone()));
             shared.ask_for_token_maps();
         }
         Ok(report)
     }
 
-    pub(crate) fn check_importable(&self, store: &TableStore, directory: &Path) -> Result<()> {
+    /// The store of a table that may take SSTables.
+    pub(crate) fn importing_store(&self, table: TableId) -> Result<Arc<TableStore>> {
+        self.shared.check_writable()?;
+        let store = self.shared.table(table);
+        let store = store.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
+        store.check_usable()?;
+        self.check_importable(&store)?;
+        Ok(store)
+    }
+
+    fn check_importable(&self, store: &TableStore) -> Result<()> {
         let table = store.schema();
         let refuse = |reason: String| Err(Error::Refused(reason));
         if is_system_keyspace(&table.keyspace) {
@@ -106,12 +131,6 @@ impl Engine {
             return refuse(format!(
                 "{}.{} cannot import: {name} would go stale; drop it first and make it again afterwards",
                 table.keyspace, table.name
-            ));
-        }
-        if self.tables().iter().any(|store| store.directory() == directory) {
-            return refuse(format!(
-                "{} holds the SSTables of a table of this node",
-                directory.display()
             ));
         }
         Ok(())
@@ -205,7 +224,14 @@ impl Shared {
                 }
                 Ok(taken)
             });
-        let taken = match linked {
+        let marked = linked.and_then(|taken| {
+            if source == ImportSource::Placed {
+                let mut placed = sound.iter();
+                placed.try_for_each(|file| transaction.remove(&file.descriptor))?;
+            }
+            Ok(taken)
+        });
+        let taken = match marked {
             Ok(taken) => taken,
             Err(error) => {
                 self.abort(transaction);
@@ -220,14 +246,16 @@ impl Shared {
         self.forget_cached_table(table.id);
         drop(importing);
         self.found_debt(store);
-        drop(committed);
         for (file, taken) in sound.iter().zip(&taken) {
             let from = file.descriptor.path(&Component::Data);
             let taken = taken.descriptor();
             tracing::info!(from = %file.descriptor, sstable = %taken, "imported");
-            if source == ImportSource::Moved
-                && let Err(error) = file.descriptor.remove_files(&*self.env)
-            {
+            let removed = match source {
+                ImportSource::Moved => file.descriptor.remove_files(&*self.env),
+                ImportSource::Placed => committed.remove_files(&file.descriptor),
+                ImportSource::Copied => Ok(()),
+            };
+            if let Err(error) = removed {
                 report.left.push((from.clone(), error.to_string()));
             }
             report.imported.push((from, taken.path(&Component::Data)));
@@ -260,7 +288,7 @@ impl Shared {
     ) -> Result<Vec<Descriptor>> {
         let mut taken = Vec::with_capacity(sound.len());
         for file in sound {
-            let descriptor = store.next_descriptor(file.descriptor.version);
+            let descriptor = store.next_descriptor(&*self.env, file.descriptor.version);
             transaction.add(&descriptor)?;
             self.link_sstable(file, &descriptor, source)?;
             taken.push(descriptor);
@@ -285,7 +313,7 @@ impl Shared {
                 continue;
             }
             match source {
-                ImportSource::Moved => link_or_copy(env, &path, &to.path(&component))?,
+                ImportSource::Moved | ImportSource::Placed => link_or_copy(env, &path, &to.path(&component))?,
                 ImportSource::Copied => copy(env, &path, &to.path(&component))?,
             }
         }

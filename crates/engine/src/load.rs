@@ -83,12 +83,8 @@ impl Engine {
     /// The table does not exist or cannot import, the SSTable cannot be read by its name, or the disk has too little space.
     pub fn begin_load(&self, table: TableId, name: &str, components: &[(&str, u64)]) -> Result<Load> {
         let shared = &self.shared;
-        shared.check_writable()?;
-        let store = shared
-            .table(table)
-            .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
+        self.importing_store(table)?;
         let directory = ScratchDirectory::new(shared);
-        self.check_importable(&store, directory.path())?;
         let (descriptor, parts) = parts_of(directory.path(), name, components)?;
         descriptor.version.check_readable()?;
         let bytes = components.iter().map(|(_, bytes)| bytes);

@@ -8,6 +8,7 @@ use ilion_env::cost::Count;
 use ilion_rows::{ClusteringFilter, DecoratedKey, KeyRange};
 use ilion_schema::{TableId, TableSchema};
 use ilion_sstable::{KeyHash, Presence};
+use ilion_types::Token;
 
 use crate::live_sstable::LiveSSTable;
 use crate::read::{PointRead, Prospect};
@@ -64,6 +65,20 @@ impl Engine {
             .filter(may_have)
             .map(|live| live.data_path())
             .collect())
+    }
+
+    /// Tokens of some partitions of a table, evenly spread over each of its SSTables; `count_max` of each at most.
+    ///
+    /// # Errors
+    /// The table is gone, or an SSTable cannot be read.
+    pub fn sample_tokens(&self, table: TableId, count_max: u64) -> Result<Vec<Token>> {
+        let store = self.shared.table(table);
+        let store = store.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
+        let mut tokens = Vec::new();
+        for live in &store.view().sstables {
+            tokens.extend(live.sstable.sample_tokens(count_max)?);
+        }
+        Ok(tokens)
     }
 
     /// The sources of [`Engine::read_partition`]; `None` for virtual tables.

@@ -395,15 +395,16 @@ impl TableStore {
         }
     }
 
-    /// The name of the next SSTable.
-    pub(crate) fn next_descriptor(&self, version: Version) -> Descriptor {
-        let generation = self.last_generation.fetch_add(1, Ordering::Relaxed) + 1;
-        Descriptor::new(
-            self.directory.as_path(),
-            version,
-            SSTableId::Sequence(generation),
-            version.format(),
-        )
+    /// The name of the next SSTable. An operator may have placed files in the directory: their names are passed over.
+    pub(crate) fn next_descriptor(&self, env: &dyn Env, version: Version) -> Descriptor {
+        loop {
+            let generation = self.last_generation.fetch_add(1, Ordering::Relaxed) + 1;
+            let id = SSTableId::Sequence(generation);
+            let descriptor = Descriptor::new(self.directory.as_path(), version, id, version.format());
+            if descriptor.files(env).unwrap_or_default().is_empty() {
+                return descriptor;
+            }
+        }
     }
 
     /// Whether it has indexes. Cheap.

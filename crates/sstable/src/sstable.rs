@@ -4,6 +4,7 @@
 //! Bloom filter and the summary (BIG only) are in memory, and the partition index is read as needed.
 
 mod presence;
+mod sample;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -131,7 +131,9 @@ impl<'a> Outputs<'a> {
         }
         self.close()?;
         self.cut = self.cut.next(token, bytes);
-        let descriptor = self.store.next_descriptor(self.shared.options.sstable_version);
+        let descriptor = self
+            .store
+            .next_descriptor(&*self.shared.env, self.shared.options.sstable_version);
         self.transaction.add(&descriptor)?;
         let (indexes, options) = (&self.indexes, self.options.clone());
         let writer = IndexedWriter::new(self.shared, indexes, &descriptor, &self.table, options)?;

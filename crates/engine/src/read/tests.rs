@@ -117,7 +117,7 @@ impl Case {
 
     fn flush(&mut self, memtable: &Arc<Memtable>) {
         let versions = [Version::NB, Version::OA, Version::DA];
-        let descriptor = self.store.next_descriptor(*self.dice.pick(&versions));
+        let descriptor = self.store.next_descriptor(&*self.env, *self.dice.pick(&versions));
         let options = WriterOptions {
             cell_map: (!self.dice.one_in(3)).then(|| CellMapLimits {
                 row_bytes_min: *self.dice.pick(&[0, 100, 16 << 10]),

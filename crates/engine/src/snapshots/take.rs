@@ -187,7 +187,7 @@ impl Shared {
             None => making.hidden.clone(),
             Some(name) => making.hidden.join(name),
         };
-        let named = store.next_descriptor(self.options.sstable_version);
+        let named = store.next_descriptor(&*self.env, self.options.sstable_version);
         let descriptor = Descriptor::new(directory.as_path(), named.version, named.id, named.format);
         let maintenance = [&store.maintenance; 2];
         let pace = FlushPace::begin(self, maintenance, Haste::Now, rest.memtable.size_bytes());

@@ -12,6 +12,7 @@ mod lifecycle;
 mod loads;
 mod model;
 mod reads;
+mod refresh;
 mod refused;
 mod rewrites;
 mod set_aside;
