@@ -71,6 +71,8 @@ pub struct FrameDecoder {
     limits: Limits,
     /// Set by [`Self::fix_version`]; other versions are refused from then on.
     version: Option<Version>,
+    /// Set by [`Self::set_oldest`]; older versions are refused.
+    oldest: Version,
     compression: Option<Compression>,
     framing: Framing,
     assembly: Assembly,
@@ -102,6 +104,7 @@ impl FrameDecoder {
             role,
             limits,
             version: None,
+            oldest: Version::SUPPORTED[0],
             compression: None,
             framing: Framing::Envelopes,
             assembly: Assembly::default(),
@@ -113,6 +116,11 @@ impl FrameDecoder {
     /// Accepts only this version from now on (after STARTUP).
     pub fn fix_version(&mut self, version: Version) {
         self.version = Some(version);
+    }
+
+    /// Accepts only this version and newer ones from now on.
+    pub fn set_oldest(&mut self, oldest: Version) {
+        self.oldest = oldest;
     }
 
     /// Accepts bodies with this compression from now on (v3 and v4, after STARTUP).
@@ -337,8 +345,14 @@ impl FrameDecoder {
             },
             legacy_version: None,
         };
-        let version = Version::from_number(header.version_number)
-            .ok_or_else(|| refuse(Version::unsupported_message(header.version_number).into()))?;
+        let version =
+            Version::from_number(header.version_number).ok_or_else(|| refuse(unsupported(header).into()))?;
+        if version < self.oldest {
+            // Compat: the words of `ProtocolVersion.decode`; the connection stays open.
+            return Err(refuse(
+                format!("Rejecting Protocol Version {version} < {}.", self.oldest).into(),
+            ));
+        }
         if let Some(fixed) = self.version.filter(|&fixed| fixed != version) {
             return Err(refuse(
                 format!(
@@ -440,6 +454,14 @@ struct Accepted {
     opcode: Opcode,
     /// Bytes of header and body.
     total: usize,
+}
+
+/// The message about a version that is not spoken.
+fn unsupported(header: &RawHeader) -> String {
+    match header.flags.contains(Flags::USE_BETA) {
+        true => Version::unsupported_beta_message(header.version_number),
+        false => Version::unsupported_message(header.version_number),
+    }
 }
 
 /// The length of the body; a negative one counts as above every limit.

@@ -28,6 +28,8 @@ impl Flags {
     pub const CUSTOM_PAYLOAD: Self = Self(0x04);
     /// The body starts with warnings (v4 and later, responses).
     pub const WARNINGS: Self = Self(0x08);
+    /// The client wants a version that is in development.
+    pub const USE_BETA: Self = Self(0x10);
 
     /// True if all bits of `other` are set.
     #[inline]

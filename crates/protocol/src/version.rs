@@ -46,6 +46,16 @@ impl Version {
             Self::SUPPORTED.map(|version| version.to_string()).join(", ")
         )
     }
+
+    /// The same for a client that wants the version in development. Cassandra's sstableloader does, and shows this text to its user
+    /// since it lacks the first two words of the other message. Other drivers find the rest, and take an older version.
+    pub fn unsupported_beta_message(number: u8) -> String {
+        format!(
+            "{number} is an unsupported protocol version; supported versions are ({}). \
+             Instead of sstableloader use `ilion sstable load --host ADDRESS DIR`, which sends SSTables to the admin_port",
+            Self::SUPPORTED.map(|version| version.to_string()).join(", ")
+        )
+    }
 }
 
 impl fmt::Display for Version {

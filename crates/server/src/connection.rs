@@ -23,6 +23,7 @@ use crate::client_memory::Account;
 use crate::handshake;
 use crate::logins::Logins;
 use crate::metrics::ServerMetrics;
+use crate::old_versions::OldVersions;
 use crate::overload::{self, Overload};
 use crate::queues::{Queues, Task};
 use crate::request_rate::RequestRate;
@@ -67,6 +68,7 @@ pub(crate) struct Shared {
     pub queues: Queues,
     pub metrics: Arc<ServerMetrics>,
     pub logins: Arc<Logins>,
+    pub old_versions: Arc<OldVersions>,
     /// `None` without encryption.
     pub encryption: Option<Arc<Encryption>>,
     /// `None` without a limit.
@@ -84,6 +86,7 @@ pub(crate) struct Connection {
     queues: Queues,
     metrics: Arc<ServerMetrics>,
     logins: Arc<Logins>,
+    old_versions: Arc<OldVersions>,
     rate: Option<Arc<RequestRate>>,
     limits: ConnectionLimits,
     /// Requests may be as long as the limits allow; before the login they may not.
@@ -148,6 +151,7 @@ impl Connection {
             queues: shared.queues,
             metrics: shared.metrics,
             logins: shared.logins,
+            old_versions: shared.old_versions,
             rate: shared.rate,
             limits,
             takes_long_requests: false,
@@ -283,6 +287,7 @@ impl Connection {
     /// Decodes requests and queues them, as long as the limits of the session leave room.
     fn decode_all(&mut self) -> Stop {
         let mut work = Vec::new();
+        self.decoder.set_oldest(self.old_versions.oldest());
         let stop = loop {
             if !self.session.has_room() {
                 break Stop::NeedsRoom;

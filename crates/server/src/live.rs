@@ -15,6 +15,7 @@ use crate::layer_options::{compaction_threads, count, large_limits, query_option
 use crate::log_file::set_log_filter;
 use crate::memory::machine_bytes;
 use crate::observers::Observers;
+use crate::old_versions::OldVersions;
 use crate::settings::{LIVE, Loaded, SETTINGS, Settings};
 
 /// The settings of a node while it runs.
@@ -25,6 +26,7 @@ pub struct LiveSettings {
     engine: Weak<Engine>,
     processor: Weak<QueryProcessor>,
     observers: Weak<Observers>,
+    old_versions: Arc<OldVersions>,
 }
 
 /// The effect of a new settings file.
@@ -44,12 +46,14 @@ impl LiveSettings {
         engine: &Arc<Engine>,
         processor: &Arc<QueryProcessor>,
         observers: &Arc<Observers>,
+        old_versions: &Arc<OldVersions>,
     ) -> Self {
         Self {
             current: Mutex::new(Arc::new(settings.clone())),
             engine: Arc::downgrade(engine),
             processor: Arc::downgrade(processor),
             observers: Arc::downgrade(observers),
+            old_versions: old_versions.clone(),
         }
     }
 
@@ -144,6 +148,8 @@ impl LiveSettings {
         let machine = machine_bytes(&**engine.env());
         processor.change_options(&query_options(wanted, machine));
         observers.slow.set_threshold(wanted.slow_query_log_timeout);
+        self.old_versions
+            .allow(wanted.native_transport_allow_older_protocols);
         engine.set_snapshot_links_per_sec(Some(wanted.snapshot_links_per_second).filter(|links| *links > 0));
         engine.set_large_limits(large_limits(wanted));
         if has("compaction_throughput") {

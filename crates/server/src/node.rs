@@ -22,6 +22,7 @@ use crate::layer_options::{engine_options, query_options};
 use crate::live::LiveSettings;
 use crate::memory::machine_bytes;
 use crate::observers::Observers;
+use crate::old_versions::OldVersions;
 use crate::open_error::OpenError;
 use crate::port::ClientPorts;
 use crate::server::{Server, Services, StartError};
@@ -39,6 +40,7 @@ pub struct Node {
     processor: Arc<QueryProcessor>,
     local: Arc<LocalNode>,
     observers: Arc<Observers>,
+    old_versions: Arc<OldVersions>,
     auditor: Arc<Auditor>,
     settings: Arc<LiveSettings>,
     consumers: Consumers,
@@ -106,7 +108,9 @@ impl Node {
             tracing::warn!(%error, "grants on dropped objects cannot be removed");
         }
         let auditor = Arc::new(auditor(&engine, settings)?);
-        let settings = Arc::new(LiveSettings::new(settings, &engine, &processor, &observers));
+        let old_versions = Arc::new(OldVersions::new(settings.native_transport_allow_older_protocols));
+        let settings = LiveSettings::new(settings, &engine, &processor, &observers, &old_versions);
+        let settings = Arc::new(settings);
         system::register_settings(&engine, &settings);
         Ok(Self {
             settings,
@@ -114,6 +118,7 @@ impl Node {
             processor,
             local,
             observers,
+            old_versions,
             auditor,
             consumers: Consumers::default(),
             _tickers: disk_watch.into_iter().chain([rate_updates]).collect(),
@@ -199,6 +204,7 @@ impl Node {
             durability: Arc::new(EngineLog(self.engine.clone())),
             schema_listener: self.local.clone(),
             observers: self.observers.clone(),
+            old_versions: self.old_versions.clone(),
             auditor: self.auditor.clone(),
         };
         let server = Server::start(ports, options, services)?;

@@ -26,6 +26,7 @@ use crate::logins::{LoginCheck, Logins};
 use crate::memory::machine_bytes;
 use crate::metrics::ServerMetrics;
 use crate::observers::Observers;
+use crate::old_versions::OldVersions;
 use crate::options::ServerOptions;
 use crate::port::{ClientPorts, Port, PortError};
 use crate::queues::PoolSizes;
@@ -50,6 +51,8 @@ pub struct Services {
     pub schema_listener: Arc<dyn SchemaListener>,
     /// Costs, slow-query log and traces.
     pub observers: Arc<Observers>,
+    /// Whether clients may use old versions of the protocol.
+    pub old_versions: Arc<OldVersions>,
     /// The audit log.
     pub auditor: Arc<Auditor>,
 }
@@ -175,6 +178,7 @@ impl Server {
                 queues: workers.queues.clone(),
                 metrics: metrics.clone(),
                 logins,
+                old_versions: services.old_versions,
                 encryption: on_main,
                 rate: options
                     .requests_per_sec_max

@@ -1,6 +1,6 @@
 //! Actions on the files and caches of tables: `nodetool flush`, `compact`, `garbagecollect`, `upgradesstables`, `verify`, `rebuild_index`, and the like.
 
-use ilion_server::admin::{NodeReport, ScrubReport, VerifyReport};
+use ilion_server::admin::{ImportReport, NodeReport, ScrubReport, VerifyReport};
 use serde_json::Value;
 
 use super::call::{Call, missing_keyspace};
@@ -154,6 +154,30 @@ pub fn scrub(call: &Call) -> Result<(), Failure> {
     }
     match report.refused() {
         0 => {
+            say(&report.to_string());
+            Ok(())
+        }
+        _ => Err(Failure::NodetoolFailed(report.to_string())),
+    }
+}
+
+/// Adds SSTables that were placed in the directory of a table.
+pub fn refresh(call: &Call) -> Result<(), Failure> {
+    // Compat: the lines of `Refresh`.
+    say("nodetool refresh is deprecated, use nodetool import instead");
+    let [keyspace, table] = &*call.values else {
+        return Err(Failure::nodetool("refresh requires ks and cf args"));
+    };
+    check_keyspace(call, keyspace)?;
+    let parts = [("keyspace", Some(&**keyspace)), ("table", Some(&**table))];
+    let report = call.post("refresh", &parts)?;
+    let report: ImportReport = serde_json::from_value(report).map_err(Failure::of)?;
+    match (report.imported.len(), report.refused.len()) {
+        (0, 0) => {
+            say("No new SSTables were found");
+            Ok(())
+        }
+        (_, 0) => {
             say(&report.to_string());
             Ok(())
         }

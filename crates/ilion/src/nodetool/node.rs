@@ -156,6 +156,16 @@ pub fn disable_binary(call: &Call) -> Result<(), Failure> {
     call.post("binary", &[("on", Some("false"))]).map(drop)
 }
 
+/// Allows v3 and v4 of the protocol.
+pub fn enable_old_versions(call: &Call) -> Result<(), Failure> {
+    call.set(&[("native_transport_allow_older_protocols", "true".to_owned())])
+}
+
+/// Refuses messages of v3 and v4 of the protocol.
+pub fn disable_old_versions(call: &Call) -> Result<(), Failure> {
+    call.set(&[("native_transport_allow_older_protocols", "false".to_owned())])
+}
+
 /// Prints whether incremental backups are on.
 pub fn status_backup(call: &Call) -> Result<(), Failure> {
     let report: BackupReport = call.get("backup", &[])?;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ilion_server::admin::{NodeReport, file_size};
+use ilion_server::admin::{KeySampleReport, NodeReport, file_size};
 
 use super::call::Call;
 use crate::Failure;
@@ -190,6 +190,19 @@ pub fn describe_ring(call: &Call) -> Result<(), Failure> {
         ));
     }
     say(&lines.join("\n"));
+    Ok(())
+}
+
+/// Prints tokens of some partitions.
+pub fn range_keys(call: &Call) -> Result<(), Failure> {
+    let sample: KeySampleReport = call.get("key-sample", &[])?;
+    // Compat: the blank at the end of the first line.
+    let mut text = "RangeKeySample: ".to_owned();
+    for token in sample.tokens {
+        text.push_str("\n\t");
+        text.push_str(&token);
+    }
+    say(&text);
     Ok(())
 }
 

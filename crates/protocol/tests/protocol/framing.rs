@@ -94,6 +94,24 @@ fn unsupported_versions_are_answered_in_the_newest_and_the_connection_goes_on() 
     }
 }
 
+/// The driver of sstableloader 5.0.9 shows its user what lacks the words "Invalid or unsupported protocol version"; the Python driver
+/// takes an older version if it finds "unsupported protocol version".
+#[test]
+fn sstableloader_is_told_what_to_use_instead() {
+    let mut bytes = envelope(Version::V4, 3, Opcode::Startup, b"");
+    (bytes[0], bytes[1]) = (6, 0x10);
+    let error = error_of(&mut server(1000), &mut BytesMut::from(&bytes[..]));
+    assert_eq!(error.recovery, Recovery::Continue);
+    let (version, stream, response) = answer_of(&error);
+    assert_eq!((version, stream), (Version::V5, 3));
+    assert_eq!(response.detail, ErrorDetail::Protocol);
+    assert_eq!(
+        response.message,
+        "6 is an unsupported protocol version; supported versions are (3/v3, 4/v4, 5/v5). \
+         Instead of sstableloader use `ilion sstable load --host ADDRESS DIR`, which sends SSTables to the admin_port"
+    );
+}
+
 #[test]
 fn v1_and_v2_are_refused_with_their_eight_byte_header() {
     for number in [1, 2] {
@@ -127,6 +145,32 @@ fn the_version_is_fixed_after_startup() {
         response.message,
         "Invalid message version. Got 3/v3 but previous messages on this connection had version 4/v4"
     );
+}
+
+/// The words and the version of the answer are those of Cassandra 5.0.9.
+#[test]
+fn versions_before_the_oldest_allowed_one_are_answered_with_an_error() {
+    let mut decoder = server(1000);
+    decoder.set_oldest(Version::V5);
+    let mut bytes = envelope(Version::V4, 1, Opcode::Options, b"");
+    bytes.extend(envelope(Version::V5, 2, Opcode::Options, b""));
+    let mut buffer = BytesMut::from(&bytes[..]);
+    let error = error_of(&mut decoder, &mut buffer);
+    assert_eq!(error.recovery, Recovery::Continue);
+    let (version, stream, response) = answer_of(&error);
+    assert_eq!((version, stream), (Version::V5, 1));
+    assert_eq!(response.detail, ErrorDetail::Protocol);
+    assert_eq!(response.message, "Rejecting Protocol Version 4/v4 < 5/v5.");
+    assert_eq!(decoder.decode(&mut buffer).unwrap().unwrap().stream, 2);
+    // A connection that is open goes on in its version.
+    decoder.fix_version(Version::V3);
+    let mut buffer = BytesMut::from(&envelope(Version::V3, 3, Opcode::Options, b"")[..]);
+    let (version, _, response) = answer_of(&error_of(&mut decoder, &mut buffer));
+    assert_eq!(version, Version::V3);
+    assert_eq!(response.message, "Rejecting Protocol Version 3/v3 < 5/v5.");
+    decoder.set_oldest(Version::V3);
+    let mut buffer = BytesMut::from(&envelope(Version::V3, 4, Opcode::Options, b"")[..]);
+    assert_eq!(decoder.decode(&mut buffer).unwrap().unwrap().stream, 4);
 }
 
 #[test]

@@ -156,6 +156,7 @@ fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
         .route("/admin/audit-log", get(audit_log).post(set_audit_log))
         .route("/admin/data-paths", get(data_paths))
         .route("/admin/sstables", get(sstables_with))
+        .route("/admin/key-sample", get(key_sample))
         .route("/admin/compaction-history", get(compaction_history))
         .route("/admin/thread-pools", get(thread_pools))
         .route("/admin/clients", get(clients))
@@ -179,6 +180,7 @@ fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
         .route("/admin/verify", post(verify))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
+        .route("/admin/refresh", post(refresh))
         .route("/api/spectrogram", get(spectrogram))
         .route("/api/slowest", get(slowest))
         .route("/api/query", post(query))
@@ -347,6 +349,10 @@ async fn data_paths(State(admin): Shared, Query(order): Query<DataPathsOrder>) -
     in_thread(move || Ok(Json(admin.data_paths(&order)?).into_response())).await
 }
 
+async fn key_sample(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.key_sample()?).into_response())).await
+}
+
 async fn sstables_with(State(admin): Shared, Query(order): Query<SSTablesOrder>) -> Response {
     in_thread(move || Ok(Json(admin.sstables_with(&order)?).into_response())).await
 }
@@ -496,6 +502,10 @@ async fn verify(State(admin): Shared, Query(tables): Query<TableChoice>) -> Resp
 
 async fn export(State(admin): Shared, Query(place): Query<TablePlace>) -> Response {
     in_thread(move || Ok(Json(admin.export(&place)?).into_response())).await
+}
+
+async fn refresh(State(admin): Shared, Query(table): Query<TableChoice>) -> Response {
+    in_thread(move || Ok(Json(admin.refresh(&table)?).into_response())).await
 }
 
 async fn import(State(admin): Shared, Query(place): Query<TablePlace>) -> Response {

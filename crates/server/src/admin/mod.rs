@@ -27,6 +27,7 @@
 //! | `GET`, `POST /admin/audit-log` | `?on=true` or `false`, and optional `logger=` and filters: the audit log, until the next start: [`AuditLogOrder`]; JSON: [`AuditLogReport`] |
 //! | `GET /admin/data-paths` | `?tables=`, optional, one `keyspace` or `keyspace.table` per line; JSON: [`DataPathsReport`] |
 //! | `GET /admin/sstables` | `?keyspace=k&table=t&key=x`, and optional `hex=true`; JSON: [`SSTablesReport`] |
+//! | `GET /admin/key-sample` | JSON: [`KeySampleReport`] |
 //! | `GET /admin/compaction-history`, `thread-pools`, `clients`, `concurrency`, `cidr-counts`, `cidr-latencies` | JSON: [`NodeTableReport`] |
 //! | `GET /admin/node` | JSON: [`NodeReport`] |
 //! | `GET /admin/view-built` | `?keyspace=k&table=v`: whether the view is built |
@@ -47,6 +48,7 @@
 //! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503. They, and `GET /admin/binary`, need no token |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
+//! | `POST /admin/refresh` | `?keyspace=k&table=t`: SSTables that were placed in the directory of the table; JSON: [`ImportReport`] |
 //! | `POST /admin/load/..` | SSTables of another machine: see `loads` |
 //!
 //! The dashboard (`crate::dashboard`) is served here, too. Errors are `{"error": ".."}` with status 400 (a wrong request), 500
@@ -65,6 +67,7 @@ mod entry;
 mod error;
 mod handling;
 mod indexes;
+mod key_sample;
 mod layout;
 mod listen;
 mod loads;
@@ -95,6 +98,7 @@ pub use door::{AdminDoor, DoorOptions};
 pub use entry::{Access, AccessError, AskedFor, Caller, LoginOrder, RoleLogins, SessionReport, read_token};
 pub use error::AdminError;
 pub use indexes::{IndexOrder, IndexReport};
+pub use key_sample::KeySampleReport;
 pub use of_engine::EngineAdmin;
 pub use report::{
     CacheReport, ExportReport, ImportReport, ImportedFile, InfoReport, LeftFile, LogLossReport, StatusReport,
@@ -220,6 +224,11 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn sstables_with(&self, order: &SSTablesOrder) -> Result<SSTablesReport, AdminError>;
+    /// Tokens of some partitions.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn key_sample(&self) -> Result<KeySampleReport, AdminError>;
     /// The rows of a table of the node.
     ///
     /// # Errors
@@ -313,6 +322,11 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`]. Files that cannot be imported are no error: the report lists them.
     fn import(&self, place: &TablePlace) -> Result<ImportReport, AdminError>;
+    /// Adds the SSTables to a table that were placed in its directory.
+    ///
+    /// # Errors
+    /// See [`AdminError`]. Files that cannot be added are no error: the report lists them.
+    fn refresh(&self, table: &TableChoice) -> Result<ImportReport, AdminError>;
     /// Announces an SSTable of another machine.
     ///
     /// # Errors

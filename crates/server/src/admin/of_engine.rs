@@ -17,12 +17,12 @@ use super::{
     Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, BackupsOrder, CacheOrder,
     CacheReport, Caller, CidrGroupOrder, CidrGroupsOrder, CidrGroupsReport, ClearOrder, CompactionOrder,
     CompactionReport, DataPathsOrder, DataPathsReport, ExportReport, GarbageOrder, ImportReport,
-    ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, KeysOrder, Latencies, LeftFile,
-    LoadOrder, LoadPiece, LoadReport, LogLossReport, NodeReport, NodeTable, NodeTableReport, RewriteOrder,
-    SSTablesOrder, SSTablesReport, ScrubOrder, ScrubReport, SettingsOrder, SettingsReport, SnapshotOrder,
-    SnapshotsReport, StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport,
-    TableStats, TableStatsReport, ThresholdsOrder, ThresholdsReport, ThroughputOrder, TopPartitionsOrder,
-    TopPartitionsReport, VerifyReport,
+    ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, KeySampleReport, KeysOrder, Latencies,
+    LeftFile, LoadOrder, LoadPiece, LoadReport, LogLossReport, NodeReport, NodeTable, NodeTableReport,
+    RewriteOrder, SSTablesOrder, SSTablesReport, ScrubOrder, ScrubReport, SettingsOrder, SettingsReport,
+    SnapshotOrder, SnapshotsReport, StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace,
+    TableReport, TableStats, TableStatsReport, ThresholdsOrder, ThresholdsReport, ThroughputOrder,
+    TopPartitionsOrder, TopPartitionsReport, VerifyReport,
 };
 use crate::ReloadReport;
 use crate::auditor::Auditor;
@@ -684,6 +684,10 @@ impl Admin for EngineAdmin {
         order.report(self.engine())
     }
 
+    fn key_sample(&self) -> Result<KeySampleReport, AdminError> {
+        KeySampleReport::of(self.engine())
+    }
+
     fn node_table(&self, table: NodeTable) -> Result<NodeTableReport, AdminError> {
         let mut report = NodeTableReport::default();
         let mut order = QueryOrder {
@@ -714,20 +718,17 @@ impl Admin for EngineAdmin {
             ImportedFrom::Moved => ImportSource::Moved,
             ImportedFrom::Copied => ImportSource::Copied,
         };
-        let done = self
-            .engine()
-            .import(table, &place.directory, source)
-            .map_err(failed)?;
-        let left = |files: Vec<(PathBuf, String)>| {
-            let files = files.into_iter();
-            files.map(|(file, reason)| LeftFile { file, reason }).collect()
+        let done = self.engine().import(table, &place.directory, source);
+        Ok(import_report(done.map_err(failed)?))
+    }
+
+    fn refresh(&self, choice: &TableChoice) -> Result<ImportReport, AdminError> {
+        let (Some(keyspace), Some(name)) = (&choice.keyspace, &choice.table) else {
+            return Err(AdminError::Refused("name a keyspace and a table".to_owned()));
         };
-        let imported = done.imported.into_iter();
-        Ok(ImportReport {
-            imported: imported.map(|(from, to)| ImportedFile { from, to }).collect(),
-            refused: left(done.refused),
-            left: left(done.left),
-        })
+        let table = self.table_named(keyspace, name)?;
+        let done = self.engine().refresh(table.id);
+        Ok(import_report(done.map_err(failed)?))
     }
 
     fn begin_load(&self, order: &LoadOrder) -> Result<LoadReport, AdminError> {
@@ -829,6 +830,19 @@ impl Admin for EngineAdmin {
 fn is_of_user(table: &TableFacts) -> bool {
     let keyspace = table.keyspace.as_str();
     keyspace != "system" && !keyspace.starts_with("system_")
+}
+
+fn import_report(done: ilion_engine::ImportReport) -> ImportReport {
+    let left = |files: Vec<(PathBuf, String)>| {
+        let files = files.into_iter();
+        files.map(|(file, reason)| LeftFile { file, reason }).collect()
+    };
+    let imported = done.imported.into_iter();
+    ImportReport {
+        imported: imported.map(|(from, to)| ImportedFile { from, to }).collect(),
+        refused: left(done.refused),
+        left: left(done.left),
+    }
 }
 
 fn report(table: TableFacts) -> TableReport {

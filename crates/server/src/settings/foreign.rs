@@ -222,7 +222,6 @@ pub const FOREIGN: &[Foreign] = &[
             "uuid_sstable_identifiers_enabled",
             "available_processors",
             "native_transport_flush_in_batches_legacy",
-            "native_transport_allow_older_protocols",
             "native_transport_receive_queue_capacity_per_ip",
             "rpc_keepalive",
             "rpc_interface",

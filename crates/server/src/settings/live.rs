@@ -14,6 +14,7 @@ pub const LIVE: &[&str] = &[
     "default_secondary_index",
     "default_secondary_index_enabled",
     "materialized_views_enabled",
+    "native_transport_allow_older_protocols",
     "native_transport_max_page_size",
     "range_request_timeout",
     "read_request_timeout",

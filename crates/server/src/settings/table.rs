@@ -138,6 +138,8 @@ settings! {
     /// The same for the connections of an address. auto: a quarter of it, at least 32MiB.
     native_transport_max_request_data_in_flight_per_ip: Option<Size> = "auto",
         was "native_transport_max_concurrent_requests_in_bytes_per_ip" in "B";
+    /// Whether clients may speak v3 and v4 of the protocol. If not, each message of these versions is answered with an error (0x000A).
+    native_transport_allow_older_protocols: bool = "true";
     /// Whether clients of v5 without THROW_ON_OVERLOAD in STARTUP get 0x1001 at once while memory for requests is short, instead of after 2s.
     native_transport_throw_on_overload: bool = "false";
     /// Whether `native_transport_max_requests_per_second` holds.

@@ -14,8 +14,8 @@ use ilion_query::{
 use ilion_schema::{ChangeKind, EventTarget, SchemaEvent};
 use ilion_server::settings::Settings;
 use ilion_server::{
-    Auditor, ClientPorts, Durability, DurableCallback, LoginCheck, NoListener, NoLog, NoLogins, Server,
-    ServerOptions, Services, Statements,
+    Auditor, ClientPorts, Durability, DurableCallback, LoginCheck, NoListener, NoLog, NoLogins, OldVersions,
+    Server, ServerOptions, Services, Statements,
 };
 use ilion_types::CqlType;
 
@@ -73,6 +73,7 @@ fn start_over(
         schema_listener: Arc::new(NoListener),
         logins,
         observers: Default::default(),
+        old_versions: Arc::new(OldVersions::new(true)),
         auditor: Arc::new(Auditor::new(env.shared(), options.address.ip())),
     };
     let ports = ClientPorts::take(&options).unwrap();

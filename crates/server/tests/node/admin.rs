@@ -2,15 +2,16 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ilion_env::Env;
 use ilion_protocol::{Event, EventKind, Version};
 use ilion_server::admin::{
-    AdminClient, AdminDoor, ClientError, CompactionReport, DoorOptions, EngineAdmin, ExportReport,
-    ImportReport, InfoReport, StatementsReport, StatusReport, TableHistogramsReport, TableStatsReport,
-    TraceProbabilityReport,
+    AdminClient, AdminDoor, ClientError, CompactionReport, DataPathsReport, DoorOptions, EngineAdmin,
+    ExportReport, ImportReport, InfoReport, KeySampleReport, StatementsReport, StatusReport,
+    TableHistogramsReport, TableStatsReport, TraceProbabilityReport,
 };
 use ilion_server::dashboard::{SlowestReport, SpectrogramReport};
 use ilion_server::{Entrance, Port};
@@ -256,6 +257,42 @@ fn a_table_is_exported_emptied_and_imported_again() {
         let error = admin.post(&format!("/admin/import?{query}")).unwrap_err();
         assert_eq!(error.to_string(), format!("the node refused: {message}"));
     }
+}
+
+#[test]
+fn placed_sstables_come_into_a_table_and_the_sample_of_keys_has_them() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    for key in 0..300 {
+        run(
+            &mut client,
+            &format!("INSERT INTO ks.t (k, v) VALUES ({key}, 'x')"),
+        );
+    }
+    let (_door, admin) = open(&setup);
+    let tokens = || admin.get::<KeySampleReport>("/admin/key-sample").unwrap().tokens;
+    assert_eq!(tokens(), Vec::<String>::new());
+    let exported: ExportReport = posted(&admin, "/admin/export?keyspace=ks&table=t&directory=%2Fout");
+    // The first partition, and each 128th behind it.
+    let sampled = tokens();
+    assert_eq!(sampled.len(), 3, "{sampled:?}");
+    run(&mut client, "TRUNCATE ks.t");
+    assert_eq!(tokens(), Vec::<String>::new());
+    let paths: DataPathsReport = admin.get("/admin/data-paths?tables=ks.t").unwrap();
+    let directory = Path::new(&paths.keyspaces["ks"]["t"]);
+    let from = exported.exported[0].parent().unwrap();
+    for file in setup.env.list(from).unwrap() {
+        setup
+            .env
+            .hard_link(&from.join(&file.name), &directory.join(&file.name))
+            .unwrap();
+    }
+    let done: ImportReport = posted(&admin, "/admin/refresh?keyspace=ks&table=t");
+    assert_eq!((done.imported.len(), done.refused.len()), (1, 0));
+    assert_eq!(tokens(), sampled);
+    let error = admin.post("/admin/refresh?keyspace=ks").unwrap_err();
+    assert_eq!(error.to_string(), "the node refused: name a keyspace and a table");
 }
 
 pub fn posted<T: serde::de::DeserializeOwned>(admin: &AdminClient, path: &str) -> T {

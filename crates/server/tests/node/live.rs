@@ -70,6 +70,22 @@ fn an_update_of_a_setting_holds_at_once_for_text_and_prepared_statements() {
 }
 
 #[test]
+fn old_versions_of_the_protocol_are_refused_and_allowed_again() {
+    let setup = start();
+    let (mut old, mut new) = (setup.client(Version::V4), setup.client(Version::V5));
+    let statement = "SELECT key FROM system.local";
+    run(&mut old, statement);
+    run(&mut new, &set("native_transport_allow_older_protocols", "false"));
+    assert_eq!(
+        refusal(&mut old, statement),
+        "Rejecting Protocol Version 4/v4 < 5/v5."
+    );
+    run(&mut new, statement);
+    run(&mut new, &set("native_transport_allow_older_protocols", "true"));
+    run(&mut old, statement);
+}
+
+#[test]
 fn what_cannot_be_changed_is_refused_by_name_and_nothing_is_changed() {
     let setup = start();
     let mut client = setup.client(Version::V5);

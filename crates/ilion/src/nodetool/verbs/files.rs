@@ -133,6 +133,13 @@ pub const FILES: &[Verb] = &[
         "Writes SSTables anew whose compression is not that of their table.",
     ),
     own(
+        "refresh",
+        &[],
+        &["keyspace?", "table?"],
+        files::refresh,
+        "Adds SSTables that were placed in the directory of a table. import is the better way.",
+    ),
+    own(
         "reloadcidrgroupscache",
         &[],
         &[],

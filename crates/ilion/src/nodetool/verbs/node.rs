@@ -51,6 +51,13 @@ pub const NODE: &[Verb] = &[
         "Ends all connections when their requests are answered, and takes no new ones.",
     ),
     own(
+        "disableoldprotocolversions",
+        &[],
+        &[],
+        node::disable_old_versions,
+        "Clients must speak v5 of the protocol.",
+    ),
+    own(
         "drain",
         &[],
         &[],
@@ -70,6 +77,13 @@ pub const NODE: &[Verb] = &[
         &[],
         node::enable_binary,
         "Opens the port of clients again.",
+    ),
+    own(
+        "enableoldprotocolversions",
+        &[],
+        &[],
+        node::enable_old_versions,
+        "Clients may speak v3 and v4 of the protocol.",
     ),
     own(
         "failuredetector",
@@ -133,6 +147,13 @@ pub const NODE: &[Verb] = &[
         &[],
         node::proxy_histograms,
         "Percentiles of the latency of reads, writes and range reads.",
+    ),
+    own(
+        "rangekeysample",
+        &[],
+        &[],
+        ring::range_keys,
+        "Tokens of some partitions, evenly spread over each SSTable.",
     ),
     own(
         "reloadlocalschema",

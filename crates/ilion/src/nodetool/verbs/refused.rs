@@ -16,7 +16,6 @@ pub const REFUSED: &[Verb] = &[
     refused("disablegossip", "there is one node"),
     refused("disablehandoff", "there are no hints, since there is one node"),
     refused("disablehintsfordc", "there are no hints, since there is one node"),
-    refused("disableoldprotocolversions", "v3, v4 and v5 are all served"),
     refused(
         "enablefullquerylog",
         "there is no full query log; the audit log has the category QUERY (enableauditlog)",
@@ -24,7 +23,6 @@ pub const REFUSED: &[Verb] = &[
     refused("enablegossip", "there is one node"),
     refused("enablehandoff", "there are no hints, since there is one node"),
     refused("enablehintsfordc", "there are no hints, since there is one node"),
-    refused("enableoldprotocolversions", "v3, v4 and v5 are all served"),
     refused("gcstats", "there is no garbage collector"),
     refused("getautorepairconfig", "one node has nothing to repair"),
     refused(
@@ -47,12 +45,7 @@ pub const REFUSED: &[Verb] = &[
     refused("join", "there is one node"),
     refused("move", "there is one node"),
     refused("pausehandoff", "there are no hints, since there is one node"),
-    refused(
-        "rangekeysample",
-        "SSTables are found by token maps, of which there is no sample; system.size_estimates has the sizes of ranges",
-    ),
     refused("rebuild", "there is one node"),
-    refused("refresh", "import takes SSTables of another directory"),
     refused("reloadtriggers", "there are no triggers in Java"),
     refused("removenode", "there is one node"),
     refused("repair_admin", "there is one node"),
