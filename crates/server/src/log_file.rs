@@ -8,10 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use ilion_env::{Env, WriteFile};
 use parking_lot::Mutex;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
+use tracing_subscriber::{Layer, Registry, fmt, reload};
 
 use crate::recent_log::Keeper;
 use crate::settings::{LogFilter, LogFormat, LogTarget, Settings};
@@ -22,7 +23,7 @@ const OLD_FILES_MAX: u32 = 4;
 
 /// The parts of this process's log that can be changed while it runs.
 struct RunningLog {
-    filter: reload::Handle<EnvFilter, Registry>,
+    filter: reload::Handle<Targets, Registry>,
     file: Option<Arc<Mutex<LogFile>>>,
 }
 
@@ -34,7 +35,7 @@ static RUNNING: OnceLock<RunningLog> = OnceLock::new();
 /// The filter does not parse, the file cannot be opened, or there is no journal.
 pub fn start_logging(env: &Arc<dyn Env>, settings: &Settings) -> Result<Option<PathBuf>, String> {
     type Boxed = Box<dyn Layer<Filtered> + Send + Sync>;
-    type Filtered = tracing_subscriber::layer::Layered<reload::Layer<EnvFilter, Registry>, Registry>;
+    type Filtered = tracing_subscriber::layer::Layered<reload::Layer<Targets, Registry>, Registry>;
     let (filter, handle) = reload::Layer::new(parse(&settings.log_level)?);
     let mut layers: Vec<Boxed> = vec![Keeper.boxed()];
     let mut file = None;
@@ -68,8 +69,10 @@ pub fn start_logging(env: &Arc<dyn Env>, settings: &Settings) -> Result<Option<P
     Ok(path)
 }
 
-fn parse(filter: &LogFilter) -> Result<EnvFilter, String> {
-    EnvFilter::try_new(&filter.0).map_err(|error| format!("log_level: {error}"))
+fn parse(filter: &LogFilter) -> Result<Targets, String> {
+    filter
+        .targets()
+        .ok_or_else(|| format!("log_level: {} is no filter", filter.0))
 }
 
 /// The layer that writes lines.
@@ -78,7 +81,7 @@ where
     S: tracing::Subscriber + for<'l> tracing_subscriber::registry::LookupSpan<'l>,
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    let layer = fmt::layer().with_ansi(false).with_writer(writer);
+    let layer = fmt::layer().with_writer(writer);
     match format {
         LogFormat::Text => layer.boxed(),
         LogFormat::Json => layer.json().flatten_event(true).boxed(),

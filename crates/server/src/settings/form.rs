@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 
 /// A value that is parsed from text and printed as text.
 pub(super) trait Form: Sized {
@@ -244,6 +244,14 @@ impl Form for Secret {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFilter(pub String);
 
+impl LogFilter {
+    /// Parsed; `None` if it is no filter.
+    pub fn targets(&self) -> Option<Targets> {
+        let parts: Vec<&str> = self.0.split(',').map(str::trim).collect();
+        parts.join(",").parse().ok()
+    }
+}
+
 const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 impl Form for LogFilter {
@@ -254,8 +262,9 @@ impl Form for LogFilter {
                 || part.starts_with("ilion")
                 || LOG_LEVELS.iter().any(|level| level.eq_ignore_ascii_case(part))
         };
-        let is_filter = text.split(',').map(str::trim).all(is_known) && EnvFilter::try_new(text).is_ok();
-        is_filter.then(|| Self(text.to_owned())).ok_or_else(|| {
+        let filter = Self(text.to_owned());
+        let is_filter = text.split(',').map(str::trim).all(is_known) && filter.targets().is_some();
+        is_filter.then_some(filter).ok_or_else(|| {
             let levels = LOG_LEVELS.join(", ");
             format!("a level ({levels}) or a filter like ilion_server=debug,info")
         })
