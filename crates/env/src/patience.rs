@@ -53,6 +53,12 @@ impl Drop for PatienceScope {
     }
 }
 
+/// The deadline of this thread; `None` if it has none.
+pub fn ends_nanos() -> Option<u64> {
+    let ends = LIMIT.with_borrow(|limit| limit.as_ref().map(|limit| limit.ends_nanos));
+    ends.filter(|ends| *ends != u64::MAX)
+}
+
 /// Counts units of work.
 ///
 /// # Errors
@@ -106,10 +112,12 @@ mod tests {
         spend_much().unwrap();
         drop(scope);
         let scope = begin(Arc::new(Until(11)), 10);
+        assert_eq!(ends_nanos(), Some(10));
         assert_eq!(spend(UNITS_BETWEEN), Ok(()));
         assert_eq!(spend(1), Err(Ended("too late")));
         assert_eq!(spend(1), Err(Ended("too late")));
         drop(scope);
+        assert_eq!(ends_nanos(), None);
         spend_much().unwrap();
         spend(u32::MAX).unwrap();
         spend(u32::MAX).unwrap();

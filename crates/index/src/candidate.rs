@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, ReadError, Row};
+use bytes::Bytes;
+use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, KeyBound, ReadError, Row};
 
 /// A row of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,19 @@ impl Place {
             key,
             row: RowPart::Static,
         }
+    }
+
+    /// A place before all those of partitions behind this bound, to start a search at; `None` if every partition is behind it.
+    pub fn first_of(bound: &KeyBound) -> Option<Self> {
+        let key = match bound {
+            KeyBound::Start | KeyBound::End => return None,
+            KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => DecoratedKey {
+                token: token.clone(),
+                key: Bytes::new(),
+            },
+            KeyBound::Before(key) | KeyBound::After(key) => key.clone(),
+        };
+        Some(Self::start_of(key))
     }
 
     /// Orders two places of the same table.

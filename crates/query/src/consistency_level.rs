@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// A consistency level by its code in the protocol. One node has all data, so levels are checked and reported, but there is
-/// nothing to wait for.
+/// A consistency level by its code in the protocol. A single node has all data: it checks and reports levels, and waits for
+/// nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Consistency(pub u16);
 

@@ -182,6 +182,7 @@ impl Store for EngineStore {
         table: &Arc<TableSchema>,
         index: &str,
         predicate: &Predicate,
+        _range: &KeyRange,
     ) -> Result<Box<dyn Candidates>, StoreError> {
         Ok(self.engine.index_search(table, index, predicate)?)
     }

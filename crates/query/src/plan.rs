@@ -16,7 +16,7 @@ use crate::guardrails;
 use crate::protect::{check_change, check_derived, check_truncate};
 use crate::select::SelectPlan;
 use crate::write::ModifyPlan;
-use crate::{ColumnSpec, Error, Executed, Outcome, StatementWeight};
+use crate::{ColumnSpec, Consistency, Error, ExecuteOptions, Executed, Outcome, StatementWeight};
 
 /// A statement ready to be executed.
 #[derive(Debug)]
@@ -87,6 +87,14 @@ impl Plan {
             Self::Modify(modify) => modify.partition_key_markers(),
             Self::Batch(batch) => batch.partition_key_markers(),
             _ => Vec::new(),
+        }
+    }
+
+    /// The consistency level of its reads. What a write decides on is read at the level of conditions.
+    pub fn read_level(&self, options: &ExecuteOptions) -> Consistency {
+        match self {
+            Self::Select(_) | Self::Explain(_) => options.consistency,
+            _ => options.serial_consistency.unwrap_or(Consistency::SERIAL),
         }
     }
 

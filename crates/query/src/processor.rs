@@ -30,8 +30,8 @@ use crate::statement_cache::StatementCache;
 use crate::term::functions::call_budget;
 use crate::views::Views;
 use crate::{
-    BatchKind, ClientState, Error, ExecuteOptions, Executed, Form, Outcome, Prepared, QueryOptions, Shape,
-    Store, Value, Values,
+    BatchKind, ClientState, Consistency, Error, ExecuteOptions, Executed, Form, Outcome, Prepared,
+    QueryOptions, Shape, Store, Value, Values,
 };
 
 /// Unprepared texts whose plans are cached.
@@ -356,8 +356,11 @@ impl QueryProcessor {
         let schema = self.store.schema();
         let current = self.options.load();
         let (warnings, calls) = (RefCell::default(), call_budget(&current.of_all));
+        let level = options.serial_consistency.unwrap_or(Consistency::SERIAL);
+        let leveled = self.store.at_level(level);
         let base = Execution {
             sight,
+            store: leveled.as_deref().unwrap_or(&*self.store),
             ..self.execution(
                 current.of_client(client),
                 &schema,
@@ -553,8 +556,10 @@ impl QueryProcessor {
         let schema = self.store.schema();
         let current = self.options.load();
         let (warnings, calls) = (RefCell::default(), call_budget(&current.of_all));
+        let leveled = self.store.at_level(planned.plan.read_level(options));
         let execution = Execution {
             sight,
+            store: leveled.as_deref().unwrap_or(&*self.store),
             ..self.execution(
                 current.of_client(client),
                 &schema,

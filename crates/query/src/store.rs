@@ -28,6 +28,12 @@ pub trait Store: Send + Sync {
     /// The current schema; cheap.
     fn schema(&self) -> Arc<Schema>;
 
+    /// The same storage for a statement that reads at this consistency level. `None`: reads are the same at every level, as on a
+    /// single node.
+    fn at_level(&self, _level: Consistency) -> Option<Box<dyn Store>> {
+        None
+    }
+
     /// Applies all mutations at once as one log record. They are visible when it returns, and durable when the log is durable
     /// up to the position; `None` if there is no log.
     ///
@@ -142,8 +148,8 @@ pub trait Store: Send + Sync {
     /// The indexes of a table, and whether they are ready.
     fn indexes_of(&self, table: TableId) -> Vec<OpenIndex>;
 
-    /// Candidates for the rows that match, from all sources at one moment. Stale entries that [`Candidates::met`] finds are
-    /// removed when the search is dropped.
+    /// Candidates for the rows that match in a range of partitions, from all sources at one moment; there may be some of other
+    /// partitions, too. Stale entries that [`Candidates::met`] finds are removed when the search is dropped.
     ///
     /// # Errors
     /// The index does not exist, is not built or does not serve the predicate, or a source cannot be read.
@@ -152,6 +158,7 @@ pub trait Store: Send + Sync {
         table: &Arc<TableSchema>,
         index: &str,
         predicate: &Predicate,
+        range: &KeyRange,
     ) -> Result<Box<dyn Candidates>, StoreError>;
 
     /// How many rows [`Store::index_search`] may give.
@@ -212,6 +219,11 @@ impl StoreError {
             Self::Read(ReadError::Aborted(message)) => Error::ReadTimeout {
                 consistency,
                 message: message.to_owned(),
+            },
+            Self::Read(ReadError::Unavailable { required, alive }) => Error::Unavailable {
+                consistency,
+                required: i32::try_from(required).unwrap_or(i32::MAX),
+                alive: i32::try_from(alive).unwrap_or(i32::MAX),
             },
             Self::Read(error) => Error::ReadFailure {
                 consistency,

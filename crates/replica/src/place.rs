@@ -330,6 +330,7 @@ impl Store for PlaceStore {
         _table: &Arc<TableSchema>,
         _index: &str,
         _predicate: &Predicate,
+        _range: &KeyRange,
     ) -> Result<Box<dyn Candidates>, StoreError> {
         Err(outside())
     }

@@ -152,6 +152,26 @@ impl Bound {
         Self::new(self.kind.invert(), self.values.clone())
     }
 
+    /// The same position as the start of a range.
+    #[must_use]
+    pub fn as_start(&self) -> Self {
+        let kind = match self.kind.is_end() {
+            true => self.kind.invert(),
+            false => self.kind.opening_side(),
+        };
+        Self::new(kind, self.values.clone())
+    }
+
+    /// The same position as the end of a range.
+    #[must_use]
+    pub fn as_end(&self) -> Self {
+        let kind = match self.kind.is_start() {
+            true => self.kind.invert(),
+            false => self.kind.closing_side(),
+        };
+        Self::new(kind, self.values.clone())
+    }
+
     /// The start before all rows.
     pub fn bottom() -> Self {
         Self {

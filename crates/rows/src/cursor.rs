@@ -205,4 +205,20 @@ pub enum ReadError {
     /// The read took longer than its timeout or was cancelled.
     #[error("the read was aborted: {0}")]
     Aborted(&'static str),
+    /// Too few replicas can be asked. Retrying may help. Only in clusters.
+    #[error("cannot reach enough replicas: {required} are required, {alive} can be asked")]
+    Unavailable {
+        /// How many replicas must answer.
+        required: u32,
+        /// How many of them can be asked.
+        alive: u32,
+    },
+    /// A replica could not read. Its own log says why. Only in clusters.
+    #[error("node {node} could not read: {message}")]
+    Replica {
+        /// The replica.
+        node: u32,
+        /// What it answered.
+        message: String,
+    },
 }

@@ -117,23 +117,12 @@ impl<C: Cursor> FilterCursor<C> {
         if !self.is_reversed {
             let mut all = VecDeque::new();
             while let Some(unfiltered) = self.next_forward()? {
-                all.push_front(reverse(unfiltered));
+                all.push_front(unfiltered.reversed());
             }
             self.waiting = all;
             self.is_reversed = true;
         }
         Ok(self.waiting.pop_front())
-    }
-}
-
-fn reverse(unfiltered: Unfiltered) -> Unfiltered {
-    match unfiltered {
-        Unfiltered::Marker(marker) => Unfiltered::Marker(Marker {
-            bound: marker.bound,
-            end: marker.start,
-            start: marker.end,
-        }),
-        row => row,
     }
 }
 

@@ -11,6 +11,7 @@
 //! | --- | --- |
 //! | `key` | [`DecoratedKey`]: token and key |
 //! | `clustering` | [`Clustering`], [`Bound`], and their order |
+//! | [`clustering_codec`] | clusterings and bounds as bytes |
 //! | `cell` | [`Cell`], [`DeletionTime`], [`Liveness`] |
 //! | `row` | [`Row`], [`ColumnData`] |
 //! | `unfiltered` | [`Unfiltered`], [`Marker`] |
@@ -42,6 +43,7 @@
 mod alike;
 mod cell;
 mod clustering;
+pub mod clustering_codec;
 pub mod counter;
 mod cursor;
 mod detach;
@@ -88,6 +90,6 @@ pub use range::{KeyBound, KeyRange};
 pub use ranges::{Direction, Markers, RangeList};
 pub use reconcile::{EXPIRED_LIVENESS_TTL, merge_rows};
 pub use row::{Before, ColumnData, ComplexColumn, Data, Row, RowChange};
-pub use slices::{ClusteringFilter, Slice, WantedElements};
+pub use slices::{ClusteringFilter, Slice, WantedElements, slices_after};
 pub use unfiltered::{Marker, Unfiltered};
 pub use vec_cursor::{Partition, VecCursor};

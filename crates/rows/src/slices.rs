@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_schema::ColumnId;
 
-use crate::{Bound, Clustering, ClusteringComparator};
+use crate::{Bound, Clustering, ClusteringComparator, Direction};
 
 /// A range of clusterings, start to end in stored order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,31 @@ impl Slice {
     pub fn is_empty(&self, comparator: &ClusteringComparator) -> bool {
         comparator.compare_bounds(&self.start, &self.end) != Ordering::Less
     }
+}
+
+/// What is left of slices behind a position, in the direction of a read. The position is that of the bound, whatever it faces.
+pub fn slices_after(
+    slices: &[Slice],
+    position: &Bound,
+    direction: Direction,
+    comparator: &ClusteringComparator,
+) -> Vec<Slice> {
+    let bound = match direction {
+        Direction::Forward => position.as_start(),
+        Direction::Reversed => position.as_end(),
+    };
+    let mut slices = slices.to_vec();
+    slices.retain_mut(|slice| {
+        let end = match direction {
+            Direction::Forward => &mut slice.start,
+            Direction::Reversed => &mut slice.end,
+        };
+        if direction.order(comparator.compare_bounds(&bound, end)).is_gt() {
+            *end = bound.clone();
+        }
+        !slice.is_empty(comparator)
+    });
+    slices
 }
 
 /// What a read selects of each partition. Slices are in stored order, whatever the direction of the read.

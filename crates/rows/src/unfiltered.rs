@@ -16,6 +16,19 @@ pub enum Unfiltered {
 }
 
 impl Unfiltered {
+    /// The same in a read of the other direction: sides of markers are swapped.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Marker(marker) => Self::Marker(Marker {
+                bound: marker.bound,
+                end: marker.start,
+                start: marker.end,
+            }),
+            row @ Self::Row(_) => row,
+        }
+    }
+
     /// The newest timestamp of its data and deletions; [`crate::NO_TIMESTAMP`] if there is none.
     pub fn newest_micros(&self) -> i64 {
         match self {

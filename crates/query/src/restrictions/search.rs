@@ -18,7 +18,7 @@ use std::sync::Arc;
 use ilion_engine::OpenIndex;
 use ilion_env::trace;
 use ilion_index::{Candidates, Estimate, Intersection, Predicate as Asked, SecondaryIndex, Union};
-use ilion_rows::ClusteringComparator;
+use ilion_rows::{ClusteringComparator, KeyRange};
 use ilion_schema::{Column, TableSchema};
 
 use super::alternatives::Alternatives;
@@ -263,18 +263,23 @@ impl Lead {
         Ok(*self.estimate.get_or_init(|| estimate))
     }
 
-    fn search(&self, table: &Arc<TableSchema>, execution: &Execution<'_>) -> Result<Search, Error> {
+    fn search(
+        &self,
+        table: &Arc<TableSchema>,
+        range: &KeyRange,
+        execution: &Execution<'_>,
+    ) -> Result<Search, Error> {
         match &self.way {
             Way::Index { open, asked } => {
                 let name = &open.index.definition().schema.name;
                 trace::note(|| format!("Searching index {name}"));
                 execution
                     .store
-                    .index_search(table, name, asked)
+                    .index_search(table, name, asked, range)
                     .map_err(|refused| refused.of_read(execution.options.consistency))
             }
             Way::AnyOf(plans) => {
-                let branches = plans.iter().map(|plan| plan.begin(table, execution));
+                let branches = plans.iter().map(|plan| plan.begin(table, range, execution));
                 Ok(Box::new(Union::of(
                     branches.collect::<Result<_, _>>()?,
                     ClusteringComparator::of(table),
@@ -296,15 +301,20 @@ impl Lead {
 }
 
 impl SearchPlan {
-    /// Starts the search.
+    /// Starts the search in a range of partitions.
     ///
     /// # Errors
     /// A source cannot be read.
-    pub fn begin(&self, table: &Arc<TableSchema>, execution: &Execution<'_>) -> Result<Search, Error> {
+    pub fn begin(
+        &self,
+        table: &Arc<TableSchema>,
+        range: &KeyRange,
+        execution: &Execution<'_>,
+    ) -> Result<Search, Error> {
         if let [only] = self.leads.as_slice() {
-            return only.search(table, execution);
+            return only.search(table, range, execution);
         }
-        let inputs = self.leads.iter().map(|lead| lead.search(table, execution));
+        let inputs = self.leads.iter().map(|lead| lead.search(table, range, execution));
         Ok(Box::new(Intersection::of(
             inputs.collect::<Result<_, _>>()?,
             ClusteringComparator::of(table),

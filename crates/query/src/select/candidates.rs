@@ -6,9 +6,8 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use ilion_index::{Candidate, Candidates, Place, RowPart};
-use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, KeyBound, KeyRange, ReadError, Row, Slice};
+use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, KeyRange, ReadError, Row, Slice};
 
 use super::paging::PagePosition;
 use crate::restrictions::Search;
@@ -60,7 +59,7 @@ impl Groups {
         let (mut done, mut after) = (None, None);
         match resume {
             None => {
-                if let Some(place) = first_place(&range.start) {
+                if let Some(place) = Place::first_of(&range.start) {
                     candidates.seek(&place)?;
                 }
             }
@@ -232,17 +231,4 @@ impl Groups {
             Some((_, after)) => super::segments::slices_after(&self.comparator, &self.slices, false, &after),
         }
     }
-}
-
-/// The place where a range of partitions begins.
-fn first_place(start: &KeyBound) -> Option<Place> {
-    let of_token = |token: &ilion_types::Token| DecoratedKey {
-        token: token.clone(),
-        key: Bytes::new(),
-    };
-    Some(Place::start_of(match start {
-        KeyBound::Start | KeyBound::End => return None,
-        KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => of_token(token),
-        KeyBound::Before(key) | KeyBound::After(key) => key.clone(),
-    }))
 }

@@ -135,7 +135,7 @@ impl<'e> Scan<'e> {
             start = Some((position, key));
         }
         let groups = Groups::begin(
-            search.begin(self.plan.table, self.execution)?,
+            search.begin(self.plan.table, &range, self.execution)?,
             ClusteringComparator::of(self.plan.table),
             self.clusterings.slices.clone(),
             range,

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ilion_rows::{
-    Bound, BoundKind, Clustering, ClusteringComparator, ClusteringFilter, DecoratedKey, KeyBound, KeyRange,
-    Slice,
+    Bound, BoundKind, Clustering, ClusteringComparator, ClusteringFilter, DecoratedKey, Direction, KeyBound,
+    KeyRange, Slice,
 };
 use ilion_schema::{ColumnId, TableSchema};
 
@@ -123,22 +123,10 @@ pub(super) fn slices_after(
     is_reversed: bool,
     last: &Clustering,
 ) -> Vec<Slice> {
-    let kind = if is_reversed {
-        BoundKind::ExclEnd
-    } else {
-        BoundKind::ExclStart
+    let (kind, direction) = match is_reversed {
+        true => (BoundKind::ExclEnd, Direction::Reversed),
+        false => (BoundKind::ExclStart, Direction::Forward),
     };
-    let bound = Bound::new(kind, last.values().clone());
-    let mut slices = slices.to_vec();
-    slices.retain_mut(|slice| {
-        if is_reversed {
-            if comparator.compare_bounds(&bound, &slice.end).is_lt() {
-                slice.end = bound.clone();
-            }
-        } else if comparator.compare_bounds(&bound, &slice.start).is_gt() {
-            slice.start = bound.clone();
-        }
-        !slice.is_empty(comparator)
-    });
-    slices
+    let position = Bound::new(kind, last.values().clone());
+    ilion_rows::slices_after(slices, &position, direction, comparator)
 }

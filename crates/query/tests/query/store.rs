@@ -137,7 +137,7 @@ impl Store for TestStore {
         fn cluster() -> ClusterFacts;
         fn index_classes() -> IndexClasses;
         fn index_search(
-            table: &Arc<TableSchema>, index: &str, predicate: &Predicate
+            table: &Arc<TableSchema>, index: &str, predicate: &Predicate, range: &KeyRange
         ) -> Result<Box<dyn Candidates>, StoreError>;
         fn index_estimate(
             table: &Arc<TableSchema>, index: &str, predicate: &Predicate

@@ -8,10 +8,11 @@ use ilion_schema::{Column, ColumnId, ColumnKind, TableSchema};
 use ilion_types::Partitioner;
 
 use super::{Base, cell, head, row};
+use crate::clustering_codec::{decode_bound, decode_bytes, decode_counted};
 use crate::{
     Bound, BoundKind, Cell, Clustering, ClusteringComparator, ColumnData, ComplexColumn, Data, DecoratedKey,
     DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL, PartitionUpdate, RangeTombstone, Row,
-    Values, paths,
+    paths,
 };
 
 /// A name of the mutation's list, resolved in the current table.
@@ -52,7 +53,7 @@ impl<'m> Decoder<'m> {
             base,
             comparator: ClusteringComparator::of(table),
         };
-        let key = DecoratedKey::new(partitioner, decoder.bytes(input)?);
+        let key = DecoratedKey::new(partitioner, decode_bytes(record, input)?);
         if input.uvint()? != decoder.comparator.len() as u64 {
             return Err(input.error("as many clustering columns as the table has, before this"));
         }
@@ -136,7 +137,7 @@ impl<'m> Decoder<'m> {
         if flags & !row::KNOWN != 0 {
             return Err(input.error("known row flags before this"));
         }
-        let mut row = Row::empty(Clustering::new(self.values(clusterings, input)?));
+        let mut row = Row::empty(Clustering::new(decode_counted(self.record, clusterings, input)?));
         if flags & row::LIVENESS != 0 {
             row.liveness = self.liveness(input)?;
         }
@@ -192,7 +193,7 @@ impl<'m> Decoder<'m> {
         let count = input.uvint_len()?;
         let mut cells: Vec<(Bytes, Cell)> = Vec::with_capacity(input.capacity_for(count, 2));
         for _ in 0..count {
-            let path = self.bytes(input)?;
+            let path = decode_bytes(self.record, input)?;
             let cell = self.cell(input)?;
             if let (Some((last, _)), Some(column)) = (cells.last(), column)
                 && !is_ascending(column, last, &path)
@@ -213,7 +214,7 @@ impl<'m> Decoder<'m> {
         let (timestamp_micros, ttl_secs, local_deletion_secs) = self.times(flags, input)?;
         let value = match flags & cell::VALUE {
             0 => Bytes::new(),
-            _ => self.bytes(input)?,
+            _ => decode_bytes(self.record, input)?,
         };
         Ok(Cell {
             timestamp_micros,
@@ -286,39 +287,11 @@ impl<'m> Decoder<'m> {
     }
 
     fn bound(&self, fits: fn(BoundKind) -> bool, input: &mut Reader<'_>) -> Result<Bound, Error> {
-        let kind = BoundKind::from_ordinal(input.u8()?)
-            .filter(|kind| fits(*kind))
-            .ok_or_else(|| input.error("the kind of an end of a range before this"))?;
-        let count = input.uvint_len()?;
-        if count > self.comparator.len() {
-            return Err(input.error("at most the table's clustering columns before this"));
+        let bound = decode_bound(self.record, self.comparator.len(), input)?;
+        match fits(bound.kind) {
+            true => Ok(bound),
+            false => Err(input.error("the kind of an end of a range before this")),
         }
-        Ok(Bound::new(kind, self.values(count, input)?))
-    }
-
-    fn values(&self, count: usize, input: &mut Reader<'_>) -> Result<Values, Error> {
-        (0..count)
-            .map(|_| match input.uvint()?.checked_sub(1) {
-                None => Ok(None),
-                Some(size) => {
-                    let size = usize::try_from(size).unwrap_or(usize::MAX);
-                    self.slice(size, input).map(Some)
-                }
-            })
-            .collect()
-    }
-
-    #[inline]
-    fn bytes(&self, input: &mut Reader<'_>) -> Result<Bytes, Error> {
-        let size = input.uvint_len()?;
-        self.slice(size, input)
-    }
-
-    #[inline]
-    fn slice(&self, size: usize, input: &mut Reader<'_>) -> Result<Bytes, Error> {
-        let at = input.offset();
-        input.skip(size)?;
-        Ok(self.record.slice(at..at + size))
     }
 }
 

@@ -1,15 +1,15 @@
 //! Encodes mutations. Allocates only when the output grows.
 
-use bytes::Bytes;
 use ilion_codec::Writer;
 use ilion_schema::{ColumnId, TableSchema};
 use ilion_types::Token;
 use smallvec::SmallVec;
 
 use super::{Base, VERSION, cell, head, row};
+use crate::clustering_codec::{encode_bound, encode_value};
 use crate::{
-    Bound, Cell, Data, DeletionTime, Liveness, Mutation, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL,
-    PartitionUpdate, RangeTombstone, Row, Values,
+    Cell, Data, DeletionTime, Liveness, Mutation, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL, PartitionUpdate,
+    RangeTombstone, Row,
 };
 
 /// Appends `mutation` to `out`.
@@ -288,26 +288,5 @@ impl Encoder<'_> {
         encode_bound(&range.start, out);
         encode_bound(&range.end, out);
         self.deletion(&range.deletion, out);
-    }
-}
-
-fn encode_bound(bound: &Bound, out: &mut Writer) {
-    out.u8(bound.kind as u8);
-    encode_values(&bound.values, out);
-}
-
-fn encode_values(values: &Values, out: &mut Writer) {
-    out.uvint(values.len() as u64);
-    values.iter().for_each(|value| encode_value(value, out));
-}
-
-#[inline]
-fn encode_value(value: &Option<Bytes>, out: &mut Writer) {
-    match value {
-        None => out.uvint(0),
-        Some(value) => {
-            out.uvint(value.len() as u64 + 1);
-            out.bytes(value);
-        }
     }
 }

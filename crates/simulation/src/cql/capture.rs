@@ -255,8 +255,9 @@ impl Store for CaptureStore {
         table: &Arc<TableSchema>,
         index: &str,
         predicate: &Predicate,
+        range: &KeyRange,
     ) -> Result<Box<dyn Candidates>, StoreError> {
-        self.inner.index_search(table, index, predicate)
+        self.inner.index_search(table, index, predicate, range)
     }
 
     fn index_estimate(
