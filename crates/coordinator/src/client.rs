@@ -1,0 +1,21 @@
+//! [`ReplicaClient`]: how a coordinator reaches other nodes.
+
+use ilion_cluster::Node;
+
+use crate::answer::{Answer, ReplicaError};
+use crate::command::ReadCommand;
+
+/// The way to other nodes.
+pub trait ReplicaClient: Send + Sync {
+    /// Sends a command. Does not wait for the answer.
+    fn send(&self, node: Node, command: ReadCommand) -> Box<dyn Pending>;
+}
+
+/// An answer that is on its way. Dropping it cancels the read, if the replica can still be told.
+pub trait Pending: Send {
+    /// Waits for the answer until a time of this node's monotonic clock.
+    ///
+    /// # Errors
+    /// There is no answer: see [`ReplicaError`].
+    fn wait(self: Box<Self>, deadline_nanos: u64) -> Result<Answer, ReplicaError>;
+}

@@ -1,0 +1,93 @@
+//! [`Membership`]: what a node knows of its cluster, and [`Topology`]: the ring at one moment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ilion_cluster::{ClusterState, Location, Node, Router, Strategy, Tablets};
+
+/// The ring of one state of the cluster, made anew when the state changes.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    router: Router,
+    tablets: Tablets,
+    locations: BTreeMap<Node, Location>,
+    ring_version: u64,
+    schema_epoch: u64,
+}
+
+impl Topology {
+    /// The ring that reads follow at this state.
+    pub fn of(state: &ClusterState) -> Self {
+        let locations = state
+            .members
+            .iter()
+            .map(|(node, member)| (*node, member.location.clone()));
+        Self {
+            router: Router::new(state),
+            tablets: state.tablets,
+            locations: locations.collect(),
+            ring_version: state.ring_version,
+            schema_epoch: state.schema.epoch,
+        }
+    }
+
+    pub(crate) fn versions(&self) -> Versions {
+        Versions {
+            ring: self.ring_version,
+            schema: self.schema_epoch,
+        }
+    }
+
+    /// How the ring is cut.
+    pub fn tablets(&self) -> Tablets {
+        self.tablets
+    }
+
+    /// How often the ring changed.
+    pub fn ring_version(&self) -> u64 {
+        self.ring_version
+    }
+
+    /// Number of schema changes.
+    pub fn schema_epoch(&self) -> u64 {
+        self.schema_epoch
+    }
+
+    /// Where a member stands.
+    pub fn location(&self, node: Node) -> Option<&Location> {
+        self.locations.get(&node)
+    }
+
+    /// The replicas of a tablet, the primary one first. `None` if the keyspace is unknown, or if each node has its own data of it.
+    pub fn replicas(&self, keyspace: &str, tablet: u32) -> Option<&[Node]> {
+        self.router.replicas(keyspace, self.tablets.end(tablet))
+    }
+
+    /// How a keyspace is replicated; `None` if it is unknown.
+    pub fn strategy(&self, keyspace: &str) -> Option<&Strategy> {
+        self.router.strategy(keyspace)
+    }
+}
+
+/// Which ring and schema a decision was made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Versions {
+    ring: u64,
+    schema: u64,
+}
+
+/// What a node knows of its cluster. Any thread may call it; all of it is cheap.
+pub trait Membership: Send + Sync {
+    /// This node.
+    fn node(&self) -> Node;
+
+    /// The ring as of the records of the meta log that this node has applied.
+    fn topology(&self) -> Arc<Topology>;
+
+    /// Whether a member is thought to answer. Advisory: a wrong answer costs time, or an error, never a wrong row.
+    fn is_alive(&self, node: Node) -> bool;
+
+    /// Whether this node may answer reads of a tablet that it is a replica of: it has copied the tablet, its apply has not
+    /// halted, and it is not too far behind the log.
+    fn is_ready(&self, tablet: u32) -> bool;
+}

@@ -1,0 +1,303 @@
+//! [`ClusterStore`]: a cluster as the storage of a coordinator's query layer.
+
+use std::sync::Arc;
+
+use ilion_engine::{CounterCache, OpenIndex, ReadSurvey};
+use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
+use ilion_query::{ClusterFacts, Commands, Consistency, LogPosition, PartitionGuard, Store, StoreError};
+use ilion_rows::counter::CounterId;
+use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
+use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
+use ilion_types::Partitioner;
+use uuid::Uuid;
+
+use crate::candidates::ClusterCandidates;
+use crate::client::ReplicaClient;
+use crate::cursor::ClusterCursor;
+use crate::fan_out::estimate;
+use crate::level::Level;
+use crate::nearest::ClusterRanked;
+use crate::open::Span;
+use crate::reads::{ReadOptions, Reads, Shared};
+use crate::route::Failures;
+use crate::serve::ReplicaReader;
+use crate::tablets::tablet_of;
+use crate::target::Target;
+use crate::writes::Writes;
+
+/// The storage of a node of a cluster, which has a part of the data, or none.
+pub struct ClusterStore {
+    reads: Reads,
+    writes: Arc<dyn Writes>,
+}
+
+impl ClusterStore {
+    /// A store that reads at ONE until it is asked for another level. `replica` is this node itself.
+    pub fn new(
+        replica: ReplicaReader,
+        client: Arc<dyn ReplicaClient>,
+        writes: Arc<dyn Writes>,
+        options: ReadOptions,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            replica,
+            client,
+            options,
+        });
+        let level = Level::of(Consistency::ONE);
+        Self {
+            reads: Reads { shared, level },
+            writes,
+        }
+    }
+
+    fn local(&self) -> &dyn Store {
+        self.reads.shared.local()
+    }
+
+    /// Whether the data of a table is spread over nodes.
+    fn is_spread(&self, table: &TableSchema) -> Result<bool, StoreError> {
+        Ok(self.reads.shared.spread(table)?.is_some())
+    }
+
+    fn is_spread_id(&self, table: TableId) -> Result<bool, StoreError> {
+        let schema = self.schema();
+        schema
+            .table_by_id(table)
+            .map_or(Ok(false), |table| self.is_spread(table))
+    }
+
+    /// True if all of these mutations change tables that each node has for itself.
+    fn are_local(&self, mutations: &[Mutation]) -> Result<bool, StoreError> {
+        let mut spread = 0;
+        for mutation in mutations {
+            spread += usize::from(self.is_spread(&mutation.table)?);
+        }
+        match spread {
+            0 => Ok(true),
+            all if all == mutations.len() => Ok(false),
+            _ => Err(StoreError::Invalid(
+                "one write cannot change tables of the node and tables of the cluster".to_owned(),
+            )),
+        }
+    }
+
+    /// True if this node is the nearest replica of a partition.
+    fn is_nearest(&self, table: &TableSchema, key: &DecoratedKey) -> Result<bool, ReadError> {
+        let node = self.reads.choose(table, &Failures::new(), |chooser| {
+            let tablet = tablet_of(key, chooser.topology.tablets());
+            tablet.map(|tablet| chooser.nearest(tablet)).transpose()
+        })?;
+        Ok(node.is_none_or(|node| self.reads.is_here(node)))
+    }
+
+    fn cursor(&self, table: &Arc<TableSchema>, span: Span, filter: &ClusteringFilter) -> Box<dyn Cursor> {
+        let target = Target::of(table, filter);
+        Box::new(ClusterCursor::new(self.reads.clone(), target, span))
+    }
+}
+
+impl Store for ClusterStore {
+    fn schema(&self) -> Arc<Schema> {
+        self.local().schema()
+    }
+
+    fn at_level(&self, level: Consistency) -> Option<Box<dyn Store>> {
+        Some(Box::new(Self {
+            reads: Reads {
+                shared: self.reads.shared.clone(),
+                level: Level::of(level),
+            },
+            writes: self.writes.clone(),
+        }))
+    }
+
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        match self.are_local(&mutations)? {
+            true => self.local().apply(mutations),
+            false => self.writes.apply(mutations),
+        }
+    }
+
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        match self.are_local(&mutations)? {
+            true => self.local().apply_decided(mutations),
+            false => self.writes.apply_decided(mutations),
+        }
+    }
+
+    fn read_partition(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>, StoreError> {
+        let Some(topology) = self.reads.shared.spread(table)? else {
+            return self.local().read_partition(table, key, filter);
+        };
+        if !self.is_nearest(table, key)? {
+            return Ok(self.cursor(table, Span::Partition(key.clone()), filter));
+        }
+        if let Some(tablet) = tablet_of(key, topology.tablets()) {
+            self.reads.wait_here(table, tablet..tablet + 1)?;
+        }
+        self.local().read_partition(table, key, filter)
+    }
+
+    fn read_range(
+        &self,
+        table: &Arc<TableSchema>,
+        range: &KeyRange,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>, StoreError> {
+        match self.is_spread(table)? {
+            true => Ok(self.cursor(table, Span::Range(range.clone()), filter)),
+            false => self.local().read_range(table, range, filter),
+        }
+    }
+
+    fn truncate(&self, table: TableId) -> Result<(), StoreError> {
+        match self.is_spread_id(table)? {
+            true => self.writes.truncate(table),
+            false => self.local().truncate(table),
+        }
+    }
+
+    fn is_clearable(&self, table: TableId) -> bool {
+        self.local().is_clearable(table)
+    }
+
+    fn is_settable(&self, table: TableId) -> bool {
+        self.local().is_settable(table)
+    }
+
+    fn set_virtual(&self, mutation: &Mutation) -> Result<(), StoreError> {
+        self.local().set_virtual(mutation)
+    }
+
+    fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
+        if let SchemaChange::CreateView(_) = change {
+            return Err(StoreError::Invalid(
+                "Materialized views are not supported in a cluster yet".to_owned(),
+            ));
+        }
+        self.writes.alter_schema(change)
+    }
+
+    fn lock_partitions(&self, partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_> {
+        let mut tables = partitions.iter().map(|(table, _)| *table);
+        match tables.all(|table| !self.is_spread_id(table).unwrap_or(true)) {
+            true => self.local().lock_partitions(partitions),
+            false => self.writes.lock_partitions(partitions),
+        }
+    }
+
+    fn commands(&self) -> Option<&dyn Commands> {
+        self.writes.commands()
+    }
+
+    fn partitioner(&self) -> Partitioner {
+        self.local().partitioner()
+    }
+
+    fn now_micros(&self) -> i64 {
+        self.writes.now_micros()
+    }
+
+    fn unique_micros(&self) -> i64 {
+        self.writes.unique_micros()
+    }
+
+    fn monotonic_nanos(&self) -> u64 {
+        self.writes.monotonic_nanos()
+    }
+
+    fn time_uuid(&self) -> Uuid {
+        self.writes.time_uuid()
+    }
+
+    fn random_uuid(&self) -> Uuid {
+        self.writes.random_uuid()
+    }
+
+    fn counter_id(&self) -> CounterId {
+        self.writes.counter_id()
+    }
+
+    fn counter_cache(&self) -> Option<&CounterCache> {
+        None
+    }
+
+    fn survey_partition(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Option<ReadSurvey> {
+        let is_here = !self.is_spread(table).ok()? || self.is_nearest(table, key).ok()?;
+        is_here.then(|| self.local().survey_partition(table, key, filter))?
+    }
+
+    fn survey_range(&self, table: &Arc<TableSchema>, range: &KeyRange) -> Option<ReadSurvey> {
+        let is_here = !self.is_spread(table).ok()? || {
+            let parts = self.reads.parts(table, range, &Failures::new()).ok()?;
+            parts.iter().all(|part| self.reads.is_here(part.node))
+        };
+        is_here.then(|| self.local().survey_range(table, range))?
+    }
+
+    fn cluster(&self) -> ClusterFacts {
+        self.local().cluster()
+    }
+
+    fn index_classes(&self) -> IndexClasses {
+        self.local().index_classes()
+    }
+
+    fn indexes_of(&self, table: TableId) -> Vec<OpenIndex> {
+        self.local().indexes_of(table)
+    }
+
+    fn index_search(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        predicate: &Predicate,
+        range: &KeyRange,
+    ) -> Result<Box<dyn Candidates>, StoreError> {
+        if !self.is_spread(table)? {
+            return self.local().index_search(table, index, predicate, range);
+        }
+        let candidates = ClusterCandidates::new(self.reads.clone(), table, index, predicate, range);
+        Ok(Box::new(candidates))
+    }
+
+    fn index_estimate(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        predicate: &Predicate,
+    ) -> Result<Estimate, StoreError> {
+        match self.is_spread(table)? {
+            true => Ok(estimate(&self.reads, table, index, predicate)?),
+            false => self.local().index_estimate(table, index, predicate),
+        }
+    }
+
+    fn index_nearest(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        vector: &[f32],
+    ) -> Result<Box<dyn Ranked>, StoreError> {
+        match self.is_spread(table)? {
+            true => Ok(Box::new(ClusterRanked::begin(
+                self.reads.clone(),
+                table,
+                index,
+                vector,
+            )?)),
+            false => self.local().index_nearest(table, index, vector),
+        }
+    }
+}
