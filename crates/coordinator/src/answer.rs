@@ -20,6 +20,9 @@ use crate::fields::{
     Input, decode_estimate, decode_place, encode_estimate, encode_list, encode_option, encode_place,
 };
 
+/// Compat: what Cassandra says if no replica has answered.
+pub(crate) const TIMED_OUT: &str = "Operation timed out - received only 0 responses.";
+
 /// What a replica found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {

@@ -12,7 +12,7 @@ use ilion_rows::{KeyRange, ReadError};
 use ilion_schema::{TableId, TableSchema, is_system_keyspace};
 use ilion_types::Partitioner;
 
-use crate::answer::{Answer, ReplicaError};
+use crate::answer::{Answer, ReplicaError, TIMED_OUT};
 use crate::barriers::BarrierError;
 use crate::client::{Pending, ReplicaClient};
 use crate::command::{PageSize, Read, ReadCommand};
@@ -20,9 +20,6 @@ use crate::level::Level;
 use crate::membership::{Membership, Topology, Versions};
 use crate::route::{Chooser, Failures, Part};
 use crate::serve::ReplicaReader;
-
-/// Compat: what Cassandra says if no replica has answered.
-pub(crate) const TIMED_OUT: &str = "Operation timed out - received only 0 responses.";
 
 /// How a coordinator asks replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

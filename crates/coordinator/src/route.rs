@@ -7,7 +7,7 @@ use ilion_cluster::{Node, Strategy, needs};
 use ilion_protocol::Consistency;
 use ilion_rows::{KeyRange, ReadError};
 
-use crate::answer::ReplicaError;
+use crate::answer::{ReplicaError, TIMED_OUT};
 use crate::level::{Level, Reach};
 use crate::membership::{Membership, Topology, Versions};
 use crate::tablets::{end_of, tablets_of};
@@ -150,7 +150,7 @@ impl Chooser<'_> {
             return ReadError::Replica { node, message };
         }
         if failed(|error| *error == ReplicaError::TimedOut).is_some() {
-            return ReadError::Aborted(crate::reads::TIMED_OUT);
+            return ReadError::Aborted(TIMED_OUT);
         }
         self.unavailable(tablet)
     }

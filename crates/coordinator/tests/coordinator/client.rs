@@ -144,9 +144,12 @@ impl Pending for Garbled {
     }
 }
 
+/// What happens at the next command.
+pub type Change = Box<dyn FnOnce() + Send>;
+
 /// At its first command, the ring changes, and the node that is asked refuses.
 pub struct Surprised {
-    pub change: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+    pub change: Arc<Mutex<Option<Change>>>,
     pub client: InProcess,
 }
 

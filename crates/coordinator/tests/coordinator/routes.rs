@@ -10,7 +10,7 @@ use ilion_rows::{ClusteringFilter, DecoratedKey, KeyRange};
 use ilion_types::Partitioner;
 use parking_lot::Mutex;
 
-use crate::client::{Asked, Surprised, Watching};
+use crate::client::{Asked, Change, Surprised, Watching};
 use crate::world::{How, World, run};
 
 struct Watched {
@@ -366,7 +366,7 @@ fn a_replica_that_refuses_since_the_ring_changed_is_asked_again() {
     for (text, to) in [("SELECT * FROM ks.t", 3), ("SELECT count(*) FROM ks.t", 2)] {
         let cluster = world.cluster.clone();
         let moves = move || cluster.move_slices(vec![(moved, to)]);
-        *change.lock() = Some(Box::new(moves) as Box<dyn FnOnce() + Send>);
+        *change.lock() = Some(Box::new(moves) as Change);
         let expected = run(&world.single, text, &How::default());
         let answered = run(&world.coordinators[0], text, &How::default());
         assert_eq!(answered, expected, "{text}");
