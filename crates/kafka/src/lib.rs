@@ -1,0 +1,33 @@
+//! The only access to Kafka brokers: records into a topic, acknowledged by all in-sync replicas, in order.
+//!
+//! [`Topic::open`] connects and asks for the partitions of the topic. [`Topic::send`] takes records by partition, and returns when the
+//! brokers have all of them. It sends one request at a time for each partition, so records of a partition never overtake each other,
+//! and tries again after every failure that may pass: a broker that is down, an election, too few replicas. A request that is not
+//! answered in time counts as one of these (the watchdog): its connection is given up, and another one is opened. So records may
+//! arrive twice, but none is left out. Failures that do not pass are an [`Error`], which says who must act.
+//!
+//! The client library is rskafka; docs/dependencies.md has the figures. It has no timeouts of requests: all time limits are here.
+//! Tokio and the library are behind `topic` and `connection`; callers block.
+//!
+//! | module | |
+//! | --- | --- |
+//! | `options` | [`Options`]: addresses, [`Security`], time limits; [`parse_url`] |
+//! | `certificates` | whom a connection with TLS trusts |
+//! | `partitioner` | [`partition_of`]: the partition of a key, as Java's producer chooses it |
+//! | `record` | [`Record`]; records cut into requests |
+//! | `connection` | a client, its timeouts, what its errors mean |
+//! | `topic` | [`Topic`]: what is retried, and when it is given up |
+
+mod certificates;
+mod connection;
+mod error;
+mod options;
+mod partitioner;
+mod record;
+mod topic;
+
+pub use error::Error;
+pub use options::{Credentials, Mechanism, Options, Security, Url, parse_url};
+pub use partitioner::partition_of;
+pub use record::Record;
+pub use topic::{Missing, Topic};
