@@ -91,6 +91,38 @@ pub fn print_json(change: &Change, out: &mut String) -> Result<(), String> {
     Ok(())
 }
 
+/// Appends the partition key of a change as an object of its columns. Returns false, and appends `null`, for a change of all partitions.
+///
+/// # Errors
+/// A value is none of its column's type: text for people.
+pub fn print_key(change: &Change, out: &mut String) -> Result<bool, String> {
+    let Some(key) = &change.key else {
+        out.push_str("null");
+        return Ok(false);
+    };
+    for (index, (column, part)) in key_columns(&change.table, key)?.into_iter().enumerate() {
+        out.push(if index == 0 { '{' } else { ',' });
+        string(&column.name, out);
+        out.push(':');
+        optional(&column.ty, Some(part), out)?;
+    }
+    out.push('}');
+    Ok(true)
+}
+
+/// The columns of a partition key with their values.
+pub(crate) fn key_columns<'a>(
+    table: &'a TableSchema,
+    key: &'a DecoratedKey,
+) -> Result<Vec<(&'a Column, &'a [u8])>, String> {
+    let columns = table.partition_key();
+    let parts = match columns.len() {
+        1 => vec![&key.key[..]],
+        _ => decode_composite(&key.key).map_err(|error| error.to_string())?,
+    };
+    Ok(columns.zip(parts).collect())
+}
+
 /// The fields of `after`.
 struct Fields<'a> {
     table: &'a TableSchema,
@@ -109,12 +141,7 @@ impl Fields<'_> {
     }
 
     fn key(&mut self, key: &DecoratedKey) -> Result<(), String> {
-        let columns = self.table.partition_key();
-        let parts = match columns.len() {
-            1 => vec![&key.key[..]],
-            _ => decode_composite(&key.key).map_err(|error| error.to_string())?,
-        };
-        for (column, part) in columns.zip(parts) {
+        for (column, part) in key_columns(self.table, key)? {
             self.key_column(column, Some(part))?;
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! Change data capture: from records of the commit log to changes of tables, and to the envelope that consumers read.
 //!
 //! The log hands out captured records ([`ilion_commitlog::Changes`]). [`changes_of`] decodes one and returns its changes of one
-//! table, in an order in which each may be applied by itself; [`print_json`] prints a change in Debezium's envelope for Cassandra.
+//! table, in an order in which each may be applied by itself; [`print_json`] prints a change in Debezium's envelope for
+//! Cassandra, and [`print_key`] its partition key.
 //!
 //! | module | what lives there |
 //! | --- | --- |
@@ -16,5 +17,5 @@ mod json;
 mod place;
 
 pub use change::{Change, Changed, Error, changes_of};
-pub use json::print_json;
+pub use json::{print_json, print_key};
 pub use place::{Place, parse_position};

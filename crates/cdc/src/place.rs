@@ -1,4 +1,4 @@
-//! Where a consumer begins to read: `earliest`, `latest`, or a position `segment:offset`.
+//! Where a consumer begins to read: `earliest`, `latest`, `stored`, or a position `segment:offset`.
 
 use std::str::FromStr;
 
@@ -11,6 +11,8 @@ pub enum Place {
     Earliest,
     /// Behind the newest change.
     Latest,
+    /// Where the named consumer stopped; with the oldest change if it has not begun.
+    Stored,
     /// With the first change at or behind the position.
     At(Position),
 }
@@ -22,8 +24,9 @@ impl FromStr for Place {
         match text {
             "earliest" => Ok(Self::Earliest),
             "latest" => Ok(Self::Latest),
+            "stored" => Ok(Self::Stored),
             _ => parse_position(text).map(Self::At).ok_or_else(|| {
-                format!("{text:?} is no place in the stream: expected earliest, latest, or a position such as 1732445829123:48")
+                format!("{text:?} is no place in the stream: expected earliest, latest, stored, or a position such as 1732445829123:48")
             }),
         }
     }

@@ -7,7 +7,8 @@
 //!
 //! The space for captured segments has a limit. Then either captured writes are refused (a segment is judged when it becomes the
 //! active one: there is room for it, or it takes no captured record until there is), or the oldest segments are removed. The file
-//! `dropped` in the directory names the newest of those, so that a consumer that was behind learns that it missed changes.
+//! `dropped` in the directory names the newest of those, and of those that were released when all consumers had read them, so that a
+//! consumer that was behind learns that it missed changes.
 
 use std::sync::atomic::Ordering;
 
@@ -65,6 +66,34 @@ impl Shared {
             .filter(|id| *id < state.synced.segment)
     }
 
+    /// Removes the segments in the directory below that number. Returns how many they were, and their bytes.
+    pub(crate) fn release_captured(&self, before: SegmentId) -> crate::Result<(u64, u64)> {
+        let Some(capture) = &self.options.capture else {
+            return Err(Error::refused("change data capture is off".to_owned()));
+        };
+        let _keeping = self.capturing.keeping.lock();
+        let mut gone = sizes(&*self.env, &capture.dir)?;
+        gone.retain(|(id, _)| *id < before);
+        if let Some((last, _)) = gone.last() {
+            self.note_removed(capture, *last)?;
+        }
+        for (id, _) in &gone {
+            self.env
+                .remove_file_if_any(&segment::path_of(&capture.dir, *id))?;
+        }
+        self.look_at_space(capture)?;
+        let bytes = gone.iter().map(|(_, size)| size).sum();
+        Ok((gone.len() as u64, bytes))
+    }
+
+    /// Writes down that changes are missing. It comes before the removal: a crash in between must not hide that.
+    fn note_removed(&self, capture: &Capture, last: SegmentId) -> Result<(), ilion_env::Error> {
+        let known = dropped_upto(&*self.env, &capture.dir)?;
+        let note = format!("{}\n", known.unwrap_or_default().max(last));
+        self.env
+            .write_atomically(&capture.dir.join(DROPPED), note.as_bytes())
+    }
+
     /// Counts the segments in the directory, and drops the oldest if that is the policy. Requires: `keeping` is held.
     fn look_at_space(&self, capture: &Capture) -> Result<(), ilion_env::Error> {
         let mut sizes = sizes(&*self.env, &capture.dir)?;
@@ -72,11 +101,7 @@ impl Shared {
         if capture.when_full == WhenFull::DropOldest {
             let last = last_to_drop(&sizes, capture.bytes_max);
             if let Some(last) = last {
-                // First the note: a crash in between must not hide that changes are missing.
-                let known = dropped_upto(&*self.env, &capture.dir)?;
-                let note = format!("{}\n", known.unwrap_or_default().max(last));
-                self.env
-                    .write_atomically(&capture.dir.join(DROPPED), note.as_bytes())?;
+                self.note_removed(capture, last)?;
             }
             for (id, size) in sizes.drain(..).take_while(|(id, _)| Some(*id) <= last) {
                 self.env.remove_file_if_any(&segment::path_of(&capture.dir, id))?;

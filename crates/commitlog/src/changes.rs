@@ -140,8 +140,8 @@ fn start_of(segment: SegmentId) -> Position {
 fn check_not_dropped(env: &dyn Env, dir: &Path, from: Position) -> Result<()> {
     match dropped_upto(env, dir)? {
         Some(dropped) if from > Position::START && from.segment <= dropped => Err(Error::refused(format!(
-            "changes from {from} on were dropped, up to segment {dropped}, since cdc_total_space was used up; go on with the \
-             earliest"
+            "changes from {from} on were removed, up to segment {dropped}: cdc_total_space was used up, or they were released; \
+             go on with the earliest"
         ))),
         _ => Ok(()),
     }

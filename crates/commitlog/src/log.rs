@@ -284,6 +284,15 @@ impl CommitLog {
         self.shared.admit_captured()
     }
 
+    /// Removes captured segments below that number, which all consumers have read. Returns how many were kept for them, and their
+    /// bytes.
+    ///
+    /// # Errors
+    /// The log captures no records, or a file cannot be removed.
+    pub fn release_captured(&self, before: SegmentId) -> Result<(u64, u64)> {
+        self.shared.release_captured(before)
+    }
+
     /// Counts of captured segments; `None` if the log captures no records.
     pub fn capture_stats(&self) -> Option<CaptureStats> {
         self.shared.capture_stats()

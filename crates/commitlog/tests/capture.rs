@@ -192,7 +192,7 @@ fn the_oldest_changes_are_dropped_and_a_consumer_is_told() {
     assert!(numbers.len() > 10 && numbers.is_sorted());
     assert_eq!(numbers.last(), Some(&99));
     let told = log.changes(first).err().unwrap().to_string();
-    assert!(told.contains("were dropped"), "{told}");
+    assert!(told.contains("were removed"), "{told}");
 }
 
 #[test]
@@ -215,4 +215,30 @@ fn a_damaged_segment_is_an_error_with_file_and_offset() {
         other => panic!("{other:?}"),
     }
     assert!(changes.next().is_none());
+}
+
+#[test]
+fn released_segments_make_room_and_who_was_behind_is_told() {
+    let env = MemEnv::new(6);
+    let log = open(&env, 3, WhenFull::Block);
+    let mut accepted = 0;
+    while try_append(&log, accepted, true).is_ok() {
+        accepted += 1;
+    }
+    let all = read(&log, Position::START);
+    let behind = all[0].1;
+    let last = all[all.len() - 1].1;
+    let (segments, bytes) = log.release_captured(last.segment).unwrap();
+    assert!(
+        segments >= 1 && bytes >= segments * u64::from(SEGMENT_BYTES),
+        "{segments}, {bytes}"
+    );
+    log.admit_captured().unwrap();
+    let Err(refused) = log.changes(behind) else {
+        panic!("changes behind {behind} are gone")
+    };
+    assert!(refused.to_string().contains("or they were released"), "{refused}");
+    let left = read(&log, Position::START);
+    assert!(left.iter().all(|(_, next)| next.segment >= last.segment));
+    assert_eq!(log.release_captured(last.segment).unwrap(), (0, 0));
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ilion_commitlog::{Capture, CaptureStats, Changes, Error as LogError, Position};
+use ilion_commitlog::{Capture, CaptureStats, Changes, Error as LogError, Position, SegmentId};
 
 use crate::shared::Shared;
 use crate::{Engine, Error, Result};
@@ -68,6 +68,14 @@ impl Engine {
     pub fn wait_for_changes(&self, beyond: Position, at_most: Duration) -> Result<()> {
         self.shared.log()?.wait_for_changes(beyond, at_most);
         Ok(())
+    }
+
+    /// Removes captured segments below that number; see [`ilion_commitlog::CommitLog::release_captured`].
+    ///
+    /// # Errors
+    /// Change data capture is off, or a file cannot be removed.
+    pub fn release_changes(&self, before: SegmentId) -> Result<(u64, u64)> {
+        Ok(self.shared.log()?.release_captured(before)?)
     }
 
     /// Counts of captured segments; `None` if change data capture is off.

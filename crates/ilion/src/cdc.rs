@@ -26,6 +26,7 @@ pub fn tail(arguments: &CdcTailArguments) -> Result<(), Failure> {
         table: table.to_owned(),
         from: arguments.from.clone(),
         once: arguments.once || arguments.data.is_some(),
+        ..ChangesOrder::default()
     };
     let mut lines = Lines::default();
     match &arguments.data {

@@ -199,6 +199,96 @@ pub struct ServeArguments {
 pub enum CdcCommand {
     /// Prints the changes of a table, one line each, and waits for further ones.
     Tail(Box<CdcTailArguments>),
+    /// Sends the changes of tables into topics of Kafka: at least once, each partition in order.
+    Sink(Box<CdcSinkArguments>),
+    /// Lists named consumers of changes: how far they are, and how far behind.
+    Consumers(AdminArguments),
+    /// Removes segments of the commit log whose changes all named consumers have processed.
+    Release(CdcReleaseArguments),
+    /// Forgets a named consumer: its position is lost, and segments are no longer kept for it.
+    Forget(CdcForgetArguments),
+}
+
+/// Arguments of `cdc release`.
+#[derive(Args)]
+pub struct CdcReleaseArguments {
+    /// Removes segments before this position, whatever consumers have processed.
+    #[arg(long, value_name = "POSITION")]
+    pub before: Option<String>,
+    #[command(flatten)]
+    pub admin: AdminArguments,
+}
+
+/// Arguments of `cdc forget`.
+#[derive(Args)]
+pub struct CdcForgetArguments {
+    /// The consumer.
+    #[arg(value_name = "CONSUMER")]
+    pub consumer: String,
+    #[command(flatten)]
+    pub admin: AdminArguments,
+}
+
+/// Logins at brokers of Kafka.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum SaslMechanism {
+    /// PLAIN.
+    Plain,
+    /// SCRAM-SHA-256.
+    #[value(name = "scram-sha-256")]
+    ScramSha256,
+    /// SCRAM-SHA-512.
+    #[value(name = "scram-sha-512")]
+    ScramSha512,
+}
+
+/// Arguments of `cdc sink`.
+#[derive(Args)]
+pub struct CdcSinkArguments {
+    /// Brokers, and what the names of topics begin with: the topic of a table is PREFIX.KEYSPACE.TABLE.
+    #[arg(value_name = "kafka://HOST:PORT,HOST:PORT/PREFIX")]
+    pub url: String,
+    /// The tables, as KEYSPACE.TABLE.
+    #[arg(value_name = "KEYSPACE.TABLE", required = true)]
+    pub tables: Vec<String>,
+    /// The name under which the node keeps how far this sink is [default: PREFIX].
+    #[arg(long, value_name = "NAME")]
+    pub consumer: Option<String>,
+    /// Begins anew there: earliest, latest, or a position [default: where the consumer stopped, or the earliest].
+    #[arg(long, value_name = "PLACE")]
+    pub from: Option<String>,
+    /// Ends with the last change that was acknowledged when it began.
+    #[arg(long)]
+    pub once: bool,
+    /// Removes segments of the commit log as soon as all named consumers have processed them.
+    #[arg(long)]
+    pub release: bool,
+    /// Creates topics that do not exist, with the replication factor that the brokers have by default.
+    #[arg(long)]
+    pub create_topics: bool,
+    /// With --create-topics: so many partitions [default: that of the brokers].
+    #[arg(long, value_name = "N", requires = "create_topics", value_parser = clap::value_parser!(u32).range(1..))]
+    pub partitions: Option<u32>,
+    /// A broker that does not answer a request for so long is asked again over another connection.
+    #[arg(long, value_name = "MS", default_value_t = 15_000, value_parser = clap::value_parser!(u64).range(100..))]
+    pub request_timeout_ms: u64,
+    /// Encrypts connections to the brokers, and trusts whom the system trusts.
+    #[arg(long)]
+    pub tls: bool,
+    /// Encrypts connections to the brokers: PEM file with the certificates of who issued theirs.
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+    /// Logs in to the brokers as this user.
+    #[arg(long, value_name = "USER", requires = "sasl_password_file")]
+    pub sasl_username: Option<String>,
+    /// A file with its password.
+    #[arg(long, value_name = "FILE", requires = "sasl_username")]
+    pub sasl_password_file: Option<PathBuf>,
+    /// How the password is shown. PLAIN needs encrypted connections to be safe.
+    #[arg(long, value_enum, value_name = "MECHANISM", default_value = "plain")]
+    pub sasl: SaslMechanism,
+    #[command(flatten)]
+    pub admin: AdminArguments,
 }
 
 /// How a change is printed.

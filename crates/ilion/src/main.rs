@@ -9,12 +9,14 @@ mod backup;
 mod bar;
 mod bench;
 mod cdc;
+mod cdc_consumers;
 mod cli;
 mod compactions;
 mod indexes;
 mod load;
 mod nodetool;
 mod serve;
+mod sink;
 mod snapshots;
 mod statements;
 mod tables;
@@ -82,7 +84,13 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Index(command) => indexes::run(&command),
         Command::TopPartitions(arguments) => statements::top_partitions(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
-        Command::Cdc(CdcCommand::Tail(arguments)) => cdc::tail(&arguments),
+        Command::Cdc(command) => match command {
+            CdcCommand::Tail(arguments) => cdc::tail(&arguments),
+            CdcCommand::Sink(arguments) => sink::run(&arguments),
+            CdcCommand::Consumers(arguments) => cdc_consumers::list(&arguments),
+            CdcCommand::Release(arguments) => cdc_consumers::release(&arguments),
+            CdcCommand::Forget(arguments) => cdc_consumers::forget(&arguments),
+        },
         Command::AuditLog(arguments) => audit_log::run(&arguments),
         Command::CompactionHistory(arguments) => tables::compaction_history(&arguments),
         Command::ThreadPools(arguments) => tables::thread_pools(&arguments),

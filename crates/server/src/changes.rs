@@ -1,4 +1,11 @@
-//! A consumer of a table's changes: reads captured records of the commit log and prints them as lines of JSON.
+//! A consumer of a table's changes: reads captured records of the commit log and prints them as lines.
+//!
+//! ```text
+//! json:   a change is its envelope
+//! keyed:  a change is `RESUME TAB LOGGED_MS TAB KEY TAB ENVELOPE`; KEY is the partition key as an object, `null` for TRUNCATE
+//!         `{"at": POSITION, "logged_ms": ..}`: everything before it was printed; so consumers of a quiet table go forward
+//! both:   the last line is `{"end": POSITION}` or `{"error": TEXT}`
+//! ```
 //!
 //! A stream may begin and go on while the table is written and altered. Before each part it checks again that its client may read
 //! the table, and that the table is still the same.
@@ -6,33 +13,58 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_cdc::{Place, changes_of, print_json};
+use ilion_cdc::{Change, Place, changes_of, print_json, print_key};
 use ilion_commitlog::{Changes, Position};
 use ilion_engine::Engine;
 use ilion_query::{AccessControl, Identity};
-use ilion_schema::TableId;
+use ilion_schema::{TableId, TableSchema};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::consumers::{CONSUMERS_MAX, Consumer};
+use crate::named_consumers::{Entry, Progress};
 use crate::node::Node;
 
 /// A part ends with the record that reaches this number of bytes.
 const PART_BYTES: usize = 64 << 10;
 /// A part ends after this number of records, even if none of them is of the table.
 const PART_RECORDS: usize = 10_000;
+/// The answer of a node that captures no changes.
+pub(crate) const IS_OFF: &str = "change data capture is off on this node: set cdc_enabled: true";
+/// After so many parts without a line, a consumer that keeps positions gets one: it sees that the node is there.
+const SILENT_PARTS_MAX: u32 = 20;
 /// How long a part waits for changes.
 const WAIT: Duration = Duration::from_millis(500);
 
+/// How changes are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangesFormat {
+    /// The envelope as JSON.
+    #[default]
+    Json,
+    /// The same, behind the position and the key.
+    Keyed,
+}
+
 /// Which changes a consumer reads.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ChangesOrder {
     /// Keyspace of the table.
     pub keyspace: String,
     /// The table.
     pub table: String,
-    /// Where the stream begins: earliest, latest, or a position.
+    /// Where the stream begins: earliest, latest, stored, or a position.
     pub from: String,
+    /// Its name, if the node keeps how far it is.
+    #[serde(default)]
+    pub consumer: Option<String>,
+    /// The named consumer begins anew here, whatever it has processed.
+    #[serde(default)]
+    pub begins: bool,
+    /// How changes are printed.
+    #[serde(default)]
+    pub format: ChangesFormat,
     /// Whether the stream ends with the last change that was acknowledged when it began.
     #[serde(default)]
     pub once: bool,
@@ -45,6 +77,11 @@ pub struct ChangeStream {
     identity: Identity,
     table: TableId,
     changes: Changes,
+    format: ChangesFormat,
+    /// The consumer was told that it may go on there.
+    told: Position,
+    /// So many parts in a row had no line.
+    silent_parts: u32,
     /// Where it ends; `None` follows the log without end.
     end: Option<Position>,
     has_ended: bool,
@@ -60,37 +97,56 @@ impl ChangeStream {
     pub fn open(node: &Node, order: &ChangesOrder, identity: Identity) -> Result<Self, String> {
         let engine = node.engine().clone();
         let access = node.processor().access().clone();
-        let schema = engine.schema();
         let (keyspace, name) = (&order.keyspace, &order.table);
-        let table = schema.table(keyspace, name);
-        let table = table.ok_or_else(|| format!("table {keyspace}.{name} does not exist"))?;
-        let checked = access.check_changes(&identity, table);
-        checked.map_err(|error| error.to_string())?;
-        if engine.capture().is_none() {
-            return Err("change data capture is off on this node: set cdc_enabled: true".to_owned());
-        }
+        let table = readable_table(node, keyspace, name, &identity)?;
         if !table.options.cdc {
             return Err(format!(
                 "changes of {keyspace}.{name} are not captured: ALTER TABLE {keyspace}.{name} WITH cdc = true"
             ));
         }
+        let consumers = node.named_consumers().ok_or(IS_OFF)?;
+        let named = order.consumer.as_ref().map(|consumer| Entry {
+            consumer: consumer.clone(),
+            keyspace: keyspace.clone(),
+            table: name.clone(),
+        });
         let text = |error: ilion_engine::Error| error.to_string();
         if order.once {
             engine.sync_changes().map_err(text)?;
         }
         let end = engine.end_of_changes().map_err(text)?;
-        let from = match order.from.parse()? {
-            Place::Earliest => Position::START,
-            Place::Latest => end,
-            Place::At(position) => position,
+        let now_micros = engine.env().now_micros();
+        let mut logged_micros = now_micros;
+        let from = match (order.from.parse()?, &named) {
+            (Place::Earliest, _) => Position::START,
+            (Place::Latest, _) => end,
+            (Place::At(position), _) => position,
+            (Place::Stored, Some(entry)) => {
+                let progress = consumers.progress(entry)?;
+                logged_micros = progress.map_or(now_micros, |progress| progress.logged_micros);
+                progress.map_or(Position::START, |progress| progress.position)
+            }
+            (Place::Stored, None) => return Err("only a named consumer has a stored position".to_owned()),
         };
         let changes = engine.changes(from).map_err(text)?;
-        let consumer = node.consumers().add(engine.env().now_micros());
+        // A consumer that only connects again may be ahead of what it has processed.
+        let is_registered = order.begins || order.from == "stored";
+        if let Some(entry) = named.as_ref().filter(|_| is_registered) {
+            let progress = Progress {
+                position: from,
+                logged_micros,
+            };
+            consumers.begin(entry.clone(), progress)?;
+        }
+        let consumer = node.consumers().add(named, now_micros);
         let too_many = || format!("{CONSUMERS_MAX} consumers of changes read already, and no more may");
         Ok(Self {
             identity,
             table: table.id,
             changes,
+            format: order.format,
+            told: from,
+            silent_parts: 0,
             end: order.once.then_some(end),
             has_ended: false,
             consumer: consumer.ok_or_else(too_many)?,
@@ -129,28 +185,76 @@ impl ChangeStream {
         checked.map_err(|error| error.to_string())?;
         for _ in 0..PART_RECORDS {
             if self.end.is_some_and(|end| self.changes.position() >= end) {
+                self.tell_position(self.changes.position(), part);
                 return Ok(true);
             }
             let Some(next) = self.changes.next() else {
                 self.consumer.caught_up();
+                self.tell_position(self.changes.position(), part);
                 return Ok(self.end.is_some());
             };
             let (position, record, behind) = next.map_err(|error| error.to_string())?;
-            self.consumer.reads(record.time_micros);
             if self.end.is_some_and(|end| position >= end) {
+                self.tell_position(position, part);
                 return Ok(true);
             }
+            self.consumer.reads(record.time_micros);
             let changes = changes_of(table, position, &record, behind);
             for change in changes.map_err(|error| error.to_string())? {
-                let printed = print_json(&change, part);
-                printed
+                print(self.format, &change, part)
                     .map_err(|problem| format!("the record at {position} has a wrong value: {problem}"))?;
-                part.push('\n');
+                self.told = change.resume;
             }
             if part.len() >= PART_BYTES {
                 break;
             }
         }
+        self.tell_position(self.changes.position(), part);
         Ok(false)
     }
+
+    /// Tells a consumer that keeps positions how far it is, unless its last change said so.
+    fn tell_position(&mut self, position: Position, part: &mut String) {
+        self.silent_parts = if part.is_empty() { self.silent_parts + 1 } else { 0 };
+        let has_news = position != self.told || self.silent_parts >= SILENT_PARTS_MAX;
+        if self.format == ChangesFormat::Json || !has_news {
+            return;
+        }
+        self.silent_parts = 0;
+        self.told = position;
+        let logged_millis = self.consumer.logged_micros().div_euclid(1000);
+        part.push_str(&json!({ "at": position.to_string(), "logged_ms": logged_millis }).to_string());
+        part.push('\n');
+    }
+}
+
+/// The table, if the client may read its changes; the error is a text for the client.
+pub(crate) fn readable_table(
+    node: &Node,
+    keyspace: &str,
+    name: &str,
+    identity: &Identity,
+) -> Result<Arc<TableSchema>, String> {
+    let schema = node.engine().schema();
+    let table = schema.table(keyspace, name);
+    let table = table.ok_or_else(|| format!("table {keyspace}.{name} does not exist"))?;
+    let checked = node.processor().access().check_changes(identity, table);
+    checked.map_err(|error| error.to_string())?;
+    if node.engine().capture().is_none() {
+        return Err(IS_OFF.to_owned());
+    }
+    Ok(Arc::clone(table))
+}
+
+/// Prints a change as one line.
+fn print(format: ChangesFormat, change: &Change, part: &mut String) -> Result<(), String> {
+    if format == ChangesFormat::Keyed {
+        let logged_millis = change.logged_micros.div_euclid(1000);
+        part.push_str(&format!("{}\t{logged_millis}\t", change.resume));
+        print_key(change, part)?;
+        part.push('\t');
+    }
+    print_json(change, part)?;
+    part.push('\n');
+    Ok(())
 }

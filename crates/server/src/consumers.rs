@@ -5,12 +5,16 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::named_consumers::Entry;
+
 /// Consumers at a time: each holds a thread.
 pub(crate) const CONSUMERS_MAX: usize = 16;
 
 /// The progress of a consumer.
 #[derive(Debug, Default)]
 pub(crate) struct Consumer {
+    /// Its name, keyspace and table, if it has a name.
+    pub named: Option<Entry>,
     /// When the last record that it read was logged.
     logged_micros: AtomicI64,
     /// 1 if there are further records to read.
@@ -27,6 +31,11 @@ impl Consumer {
     /// Notes that it has read all records.
     pub fn caught_up(&self) {
         self.is_behind.store(0, Ordering::Relaxed);
+    }
+
+    /// When the last record that it read was logged.
+    pub fn logged_micros(&self) -> i64 {
+        self.logged_micros.load(Ordering::Relaxed)
     }
 
     /// The age of the last record that it read; 0 if it has read all.
@@ -50,11 +59,12 @@ impl Consumers {
         all.iter().filter_map(std::sync::Weak::upgrade).collect()
     }
 
-    pub fn add(&self, now_micros: i64) -> Option<Arc<Consumer>> {
+    pub fn add(&self, named: Option<Entry>, now_micros: i64) -> Option<Arc<Consumer>> {
         if self.list().len() >= CONSUMERS_MAX {
             return None;
         }
         let consumer = Arc::new(Consumer {
+            named,
             logged_micros: AtomicI64::new(now_micros),
             is_behind: AtomicU64::new(0),
         });

@@ -34,6 +34,7 @@
 //! | `disk_watch`, `ticker` | usage of the data disk; a thread that repeats an action |
 //! | `layer_options`, `budgets`, `guardrails` | the options of the layers below, from the settings |
 //! | `consumers` | the consumers that read changes now |
+//! | `named_consumers` | the progress of named consumers of changes, in a file |
 //! | `changes` | [`ChangeStream`]: the changes of a table, for a consumer |
 //! | `live` | [`LiveSettings`]: the settings that hold now, and changing them |
 //! | [`settings`] | the settings: file, environment, command line |
@@ -82,6 +83,7 @@ mod login_turns;
 mod logins;
 mod memory;
 mod metrics;
+mod named_consumers;
 mod node;
 mod observers;
 mod old_versions;
@@ -114,7 +116,7 @@ mod workers;
 
 pub use auditor::Auditor;
 pub use certificate::CertificateLogins;
-pub use changes::{ChangeStream, ChangesOrder};
+pub use changes::{ChangeStream, ChangesFormat, ChangesOrder};
 pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};
 pub use counted::Counted;

@@ -21,6 +21,7 @@ use crate::durability::{Durability, DurableCallback};
 use crate::layer_options::{engine_options, query_options};
 use crate::live::LiveSettings;
 use crate::memory::machine_bytes;
+use crate::named_consumers::NamedConsumers;
 use crate::observers::Observers;
 use crate::old_versions::OldVersions;
 use crate::open_error::OpenError;
@@ -44,6 +45,7 @@ pub struct Node {
     auditor: Arc<Auditor>,
     settings: Arc<LiveSettings>,
     consumers: Consumers,
+    named_consumers: Option<NamedConsumers>,
     /// Threads that end with the node.
     _tickers: Arc<[Ticker]>,
 }
@@ -121,6 +123,8 @@ impl Node {
             tracing::warn!(%error, "grants on dropped objects cannot be removed");
         }
         let auditor = Arc::new(auditor(&engine, settings)?);
+        let capture = engine.capture();
+        let named_consumers = capture.map(|capture| NamedConsumers::open(engine.env(), &capture.dir));
         let old_versions = Arc::new(OldVersions::new(settings.native_transport_allow_older_protocols));
         let settings = LiveSettings::new(settings, &engine, &processor, &observers, &old_versions);
         let settings = Arc::new(settings);
@@ -134,6 +138,7 @@ impl Node {
             old_versions,
             auditor,
             consumers: Consumers::default(),
+            named_consumers,
             _tickers: disk_watch.into_iter().chain([rate_updates]).collect(),
         })
     }
@@ -141,6 +146,11 @@ impl Node {
     /// The consumers that read changes now.
     pub(crate) fn consumers(&self) -> &Consumers {
         &self.consumers
+    }
+
+    /// How far named consumers of changes are; `None`: change data capture is off.
+    pub(crate) fn named_consumers(&self) -> Option<&NamedConsumers> {
+        self.named_consumers.as_ref()
     }
 
     /// The engine.

@@ -3,12 +3,22 @@
 use std::fmt;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
 
+use super::consumers_report::{self, ConsumerReport};
 use super::engine_metrics::{encode_counter, encode_gauge};
 use crate::node::Node;
 
 pub(super) struct ChangeMetrics(pub Node);
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ConsumerLabels {
+    consumer: String,
+    keyspace: String,
+    table: String,
+}
 
 impl fmt::Debug for ChangeMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,6 +77,25 @@ impl Collector for ChangeMetrics {
         ];
         for (name, help, value) in gauges {
             encode_gauge(&mut encoder, name, help, value)?;
+        }
+        let help = "Age of the last change that a named consumer has processed, by consumer, keyspace and table; 0 if it has processed all";
+        let name = "cdc_named_consumer_lag_milliseconds";
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        // A file of consumers that cannot be read is in the log of the node.
+        for report in consumers_report::report(&self.0).unwrap_or_default().consumers {
+            let gauge = ConstGauge::new(i64::try_from(report.lag_millis).unwrap_or(i64::MAX));
+            let ConsumerReport {
+                consumer,
+                keyspace,
+                table,
+                ..
+            } = report;
+            let labels = ConsumerLabels {
+                consumer,
+                keyspace,
+                table,
+            };
+            gauge.encode(family.encode_family(&labels)?)?;
         }
         Ok(())
     }

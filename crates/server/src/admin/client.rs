@@ -60,6 +60,8 @@ pub struct AdminClient {
     authorization: Option<String>,
     /// `None`: requests are not encrypted.
     encryption: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    /// An answer that pauses for longer has failed; `None`: there is no limit.
+    silence_max: Option<Duration>,
 }
 
 /// A connection: plain or encrypted.
@@ -74,6 +76,7 @@ impl AdminClient {
             address,
             authorization: None,
             encryption: None,
+            silence_max: None,
         }
     }
 
@@ -95,6 +98,13 @@ impl AdminClient {
             authorization,
             ..self
         }
+    }
+
+    /// Gives a node up that sends no byte for so long.
+    #[must_use]
+    pub fn with_silence_max(self, silence_max: Duration) -> Self {
+        let silence_max = Some(silence_max);
+        Self { silence_max, ..self }
     }
 
     /// Encrypts requests. The node's certificate must be for this name or address, and issued by one of the certificates in `issuers` (PEM).
@@ -249,6 +259,7 @@ impl AdminClient {
     /// Sends a request; returns the connection, from which the answer can be read.
     fn send(&self, method: &str, path: &str, body: &[u8]) -> io::Result<Box<dyn Stream>> {
         let tcp = TcpStream::connect_timeout(&self.address, Duration::from_secs(5))?;
+        tcp.set_read_timeout(self.silence_max)?;
         let mut stream: Box<dyn Stream> = match &self.encryption {
             None => Box::new(tcp),
             Some((config, name)) => {

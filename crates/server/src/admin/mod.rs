@@ -44,7 +44,11 @@
 //! | `POST /admin/stop-node` | the node stops as on SIGTERM; answered before |
 //! | `POST /admin/scrub` | `?keyspace=k&table=t&without_snapshot=true&skips_corrupted=true`, all optional; JSON: [`ScrubReport`] |
 //! | `POST /admin/verify` | `?keyspace=k&table=t`, both optional; JSON: [`VerifyReport`] |
-//! | `GET /admin/changes` | `?keyspace=k&table=t&from=earliest&once=true`: changes of the table, lines of JSON: [`ChangesOrder`] |
+//! | `GET /admin/changes` | `?keyspace=k&table=t&from=earliest&once=true&consumer=c&format=keyed`, the last three optional: changes of the table, a line each: [`ChangesOrder`] |
+//! | `POST /admin/changes/commit` | `?consumer=c&keyspace=k&table=t&position=p&logged_ms=n`: the consumer has processed what is before: [`CommitOrder`] |
+//! | `GET /admin/changes/consumers` | how far named consumers are; JSON: [`ConsumersReport`] |
+//! | `POST /admin/changes/release` | `?before=p`, optional: segments that they have processed are removed; JSON: [`ReleaseReport`] |
+//! | `POST /admin/changes/forget` | `?consumer=c`: the consumer is forgotten |
 //! | `GET /healthz`, `/readyz` | 200 while the process answers; while it serves clients and takes writes, else 503. They, and `GET /admin/binary`, need no token |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
@@ -61,6 +65,7 @@ mod changes;
 mod cidr_groups;
 mod client;
 mod compaction;
+mod consumers_report;
 mod door;
 mod engine_metrics;
 mod entry;
@@ -93,6 +98,9 @@ pub use client::{AdminClient, ClientError};
 pub use compaction::{
     AutoCompactionOrder, CompactionOrder, CompactionReport, PendingCompactions, RunningCompaction, StopOrder,
     ThroughputOrder,
+};
+pub use consumers_report::{
+    CommitOrder, ConsumerReport, ConsumersReport, ForgetOrder, ReleaseOrder, ReleaseReport,
 };
 pub use door::{AdminDoor, DoorOptions};
 pub use entry::{Access, AccessError, AskedFor, Caller, LoginOrder, RoleLogins, SessionReport, read_token};
@@ -391,6 +399,26 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn changes(&self, order: &ChangesOrder, caller: &Caller) -> Result<ChangeStream, AdminError>;
+    /// This caller has processed changes of a table.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn commit_changes(&self, order: &CommitOrder, caller: &Caller) -> Result<(), AdminError>;
+    /// How far named consumers of changes are.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn change_consumers(&self) -> Result<ConsumersReport, AdminError>;
+    /// Removes segments with changes that all named consumers have processed.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn release_changes(&self, order: &ReleaseOrder) -> Result<ReleaseReport, AdminError>;
+    /// Forgets a consumer of changes; returns how many tables it read.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn forget_consumer(&self, order: &ForgetOrder) -> Result<usize, AdminError>;
 }
 
 /// Names a cache, or all.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::audit_log::AuditMetrics;
 use super::change_metrics::ChangeMetrics;
+use super::consumers_report;
 use super::engine_metrics::EngineMetrics;
 use super::handling::failed;
 use super::loads::Loads;
@@ -15,14 +16,15 @@ use super::process_metrics::{DiskMetrics, ProcessMetrics, register_build};
 use super::table_metrics::TableMetrics;
 use super::{
     Admin, AdminError, AuditLogOrder, AuditLogReport, AutoCompactionOrder, BackupsOrder, CacheOrder,
-    CacheReport, Caller, CidrGroupOrder, CidrGroupsOrder, CidrGroupsReport, ClearOrder, CompactionOrder,
-    CompactionReport, DataPathsOrder, DataPathsReport, ExportReport, GarbageOrder, ImportReport,
-    ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, KeySampleReport, KeysOrder, Latencies,
-    LeftFile, LoadOrder, LoadPiece, LoadReport, LogLossReport, NodeReport, NodeTable, NodeTableReport,
-    RewriteOrder, SSTablesOrder, SSTablesReport, ScrubOrder, ScrubReport, SettingsOrder, SettingsReport,
-    SnapshotOrder, SnapshotsReport, StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace,
-    TableReport, TableStats, TableStatsReport, ThresholdsOrder, ThresholdsReport, ThroughputOrder,
-    TopPartitionsOrder, TopPartitionsReport, VerifyReport,
+    CacheReport, Caller, CidrGroupOrder, CidrGroupsOrder, CidrGroupsReport, ClearOrder, CommitOrder,
+    CompactionOrder, CompactionReport, ConsumersReport, DataPathsOrder, DataPathsReport, ExportReport,
+    ForgetOrder, GarbageOrder, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport,
+    KeySampleReport, KeysOrder, Latencies, LeftFile, LoadOrder, LoadPiece, LoadReport, LogLossReport,
+    NodeReport, NodeTable, NodeTableReport, ReleaseOrder, ReleaseReport, RewriteOrder, SSTablesOrder,
+    SSTablesReport, ScrubOrder, ScrubReport, SettingsOrder, SettingsReport, SnapshotOrder, SnapshotsReport,
+    StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats,
+    TableStatsReport, ThresholdsOrder, ThresholdsReport, ThroughputOrder, TopPartitionsOrder,
+    TopPartitionsReport, VerifyReport,
 };
 use crate::ReloadReport;
 use crate::auditor::Auditor;
@@ -42,6 +44,7 @@ use ilion_engine::{
     CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableDetails, TableFacts,
 };
 use ilion_env::Env;
+use ilion_query::Identity;
 use ilion_schema::{TableId, TableSchema};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
@@ -762,9 +765,23 @@ impl Admin for EngineAdmin {
     }
 
     fn changes(&self, order: &ChangesOrder, caller: &Caller) -> Result<ChangeStream, AdminError> {
-        let without_role = || AdminError::Refused("reading changes needs a login".to_owned());
-        let identity = caller.identity().ok_or_else(without_role)?;
-        ChangeStream::open(&self.node, order, identity).map_err(AdminError::Refused)
+        ChangeStream::open(&self.node, order, reader(caller)?).map_err(AdminError::Refused)
+    }
+
+    fn commit_changes(&self, order: &CommitOrder, caller: &Caller) -> Result<(), AdminError> {
+        consumers_report::commit(&self.node, order, &reader(caller)?)
+    }
+
+    fn change_consumers(&self) -> Result<ConsumersReport, AdminError> {
+        consumers_report::report(&self.node)
+    }
+
+    fn release_changes(&self, order: &ReleaseOrder) -> Result<ReleaseReport, AdminError> {
+        consumers_report::release(&self.node, order)
+    }
+
+    fn forget_consumer(&self, order: &ForgetOrder) -> Result<usize, AdminError> {
+        consumers_report::forget(&self.node, order)
     }
 
     fn statements(&self) -> StatementsReport {
@@ -825,6 +842,12 @@ impl Admin for EngineAdmin {
             Err(error) => format!("# {error}\n"),
         }
     }
+}
+
+/// Who reads changes.
+fn reader(caller: &Caller) -> Result<Identity, AdminError> {
+    let identity = caller.identity();
+    identity.ok_or_else(|| AdminError::Refused("reading changes needs a login".to_owned()))
 }
 
 fn is_of_user(table: &TableFacts) -> bool {

@@ -21,9 +21,9 @@ use crate::{Setup, audit, certificates, run, start_with, tls};
 const TOKEN: &str = "a-token-of-programs";
 
 /// A node with its HTTP port.
-struct Node {
+pub(super) struct Node {
     door: AdminDoor,
-    setup: Setup,
+    pub(super) setup: Setup,
 }
 
 /// An answer: status, head and body.
@@ -54,7 +54,7 @@ impl Answer {
 }
 
 impl Node {
-    fn open(setup: Setup) -> Self {
+    pub(super) fn open(setup: Setup) -> Self {
         let admin = EngineAdmin::new(&setup.node, &setup.server, &setup.settings);
         let port = Port::take(Entrance::Administration, ([127, 0, 0, 1], 0).into()).unwrap();
         let env: Arc<dyn Env> = setup.env.clone();
@@ -120,7 +120,7 @@ impl Node {
         )
     }
 
-    fn client(&self, (role, password): (&str, &str)) -> AdminClient {
+    pub(super) fn client(&self, (role, password): (&str, &str)) -> AdminClient {
         AdminClient::new(self.door.address()).with_login(role, password)
     }
 }
@@ -609,7 +609,7 @@ fn a_role_of_cql_may_be_used_here_only_with_its_password() {
     assert_eq!(node.log_in(("readers", "x")).status, 401);
 }
 
-fn start_capturing(adjust: impl FnOnce(&mut Settings)) -> Setup {
+pub(super) fn start_capturing(adjust: impl FnOnce(&mut Settings)) -> Setup {
     let setup = start_with(Arc::new(MemEnv::new(1)), |settings| {
         with_logins(settings);
         settings.cdc_enabled = true;

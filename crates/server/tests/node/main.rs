@@ -17,6 +17,7 @@ mod admin;
 mod audit;
 mod caches;
 mod certificates;
+mod changes;
 mod costs;
 mod entry;
 mod functions;

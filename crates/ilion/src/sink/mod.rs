@@ -1,0 +1,151 @@
+//! `ilion cdc sink`: the changes of tables into topics of Kafka, at least once, each partition in order.
+//!
+//! Each table has two threads. `reading` asks the node for changes, beginning where the node knows that this consumer stopped, and
+//! collects them in a [`round`]. `sending` takes the round as soon as the one before it was acknowledged by the brokers, sends it, and
+//! tells the node how far it is. So two rounds are in memory, and a slow broker slows the reader. Everything before a position that
+//! the node was told is in the topic, whoever is killed.
+//!
+//! | module | |
+//! | --- | --- |
+//! | `line` | a line of the node: a change with its key, or a position |
+//! | `round` | changes on their way, by partition of the topic |
+//! | `handover` | the round between the two threads |
+//! | `reading` | from the node; goes on after a broken connection |
+//! | `sending` | into the topic; commits positions |
+
+mod handover;
+mod line;
+mod reading;
+mod round;
+mod sending;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use ilion_env::{Env, RealEnv};
+use ilion_kafka::{Credentials, Mechanism, Missing, Options, Security, Topic, parse_url};
+
+use crate::Failure;
+use crate::ask::client;
+use crate::cli::{CdcSinkArguments, SaslMechanism};
+use handover::Handover;
+use reading::Reading;
+use sending::Sending;
+
+/// Largest file with a password or certificates.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// A table, and whose changes of it.
+#[derive(Clone, Debug)]
+struct Source {
+    consumer: String,
+    keyspace: String,
+    table: String,
+}
+
+/// Sends changes until all are sent (`--once`), or something fails that does not pass.
+pub fn run(arguments: &CdcSinkArguments) -> Result<(), Failure> {
+    let usage = |error: ilion_kafka::Error| Failure::Usage(error.to_string());
+    let url = parse_url(&arguments.url).map_err(usage)?;
+    let env: Arc<dyn Env> = RealEnv::new();
+    let options = Arc::new(Options {
+        brokers: url.brokers,
+        security: security(&*env, arguments)?,
+        request_timeout: Duration::from_millis(arguments.request_timeout_ms),
+    });
+    let missing = match arguments.create_topics {
+        true => Missing::Create(arguments.partitions),
+        false => Missing::Refuse,
+    };
+    let client = client(&arguments.admin)?.with_silence_max(reading::SILENCE_MAX);
+    // All topics are found before the first change is sent.
+    let mut tables = Vec::new();
+    for name in &arguments.tables {
+        let (keyspace, table) = name
+            .split_once('.')
+            .ok_or_else(|| Failure::Usage(format!("{name} names no table: expected KEYSPACE.TABLE")))?;
+        let source = Source {
+            consumer: arguments.consumer.clone().unwrap_or_else(|| url.prefix.clone()),
+            keyspace: keyspace.to_owned(),
+            table: table.to_owned(),
+        };
+        let topic = format!("{}.{keyspace}.{table}", url.prefix);
+        tables.push((
+            source,
+            Topic::open(&options, &topic, missing).map_err(Failure::of)?,
+        ));
+    }
+    let (ended, outcomes) = mpsc::channel();
+    let count = tables.len();
+    for (source, topic) in tables {
+        tell(&format!(
+            "{}.{} goes to topic {} ({} partitions) as consumer {}",
+            source.keyspace,
+            source.table,
+            topic.name(),
+            topic.partitions(),
+            source.consumer
+        ));
+        let handover = Arc::new(Handover::new(topic.partitions()));
+        let reading = Reading {
+            client: client.clone(),
+            source: source.clone(),
+            from: arguments.from.clone(),
+            is_once: arguments.once,
+        };
+        let sending = Sending {
+            client: client.clone(),
+            env: Arc::clone(&env),
+            source,
+            topic,
+            releases: arguments.release,
+        };
+        let (of_reader, ended) = (Arc::clone(&handover), ended.clone());
+        spawn("ilion-sink-read", move || {
+            of_reader.close(reading.run(&of_reader))
+        })?;
+        spawn("ilion-sink-send", move || {
+            // The receiver is gone if another table failed.
+            let _ = ended.send(sending.run(&handover));
+        })?;
+    }
+    // The first failure ends the process, and with it the other threads.
+    outcomes.iter().take(count).collect()
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(run);
+    spawned.map(drop).map_err(Failure::of)
+}
+
+fn security(env: &dyn Env, arguments: &CdcSinkArguments) -> Result<Security, Failure> {
+    let read = |path: &Path| env.read_all(path, FILE_BYTES_MAX).map_err(Failure::of);
+    let credentials = match (&arguments.sasl_username, &arguments.sasl_password_file) {
+        (Some(username), Some(path)) => Some(Credentials {
+            mechanism: match arguments.sasl {
+                SaslMechanism::Plain => Mechanism::Plain,
+                SaslMechanism::ScramSha256 => Mechanism::ScramSha256,
+                SaslMechanism::ScramSha512 => Mechanism::ScramSha512,
+            },
+            username: username.clone(),
+            password: String::from_utf8_lossy(&read(path)?)
+                .trim_end_matches(['\r', '\n'])
+                .to_owned(),
+        }),
+        _ => None,
+    };
+    Ok(Security {
+        is_encrypted: arguments.tls || arguments.tls_ca.is_some(),
+        issuers: arguments.tls_ca.as_deref().map(read).transpose()?,
+        credentials,
+    })
+}
+
+/// Tells the operator something while the sink goes on.
+fn tell(text: &str) {
+    // The sink does not end because no one reads.
+    let _ = writeln!(std::io::stderr(), "ilion: {text}");
+}

@@ -1,0 +1,134 @@
+//! Changes on their way to a topic, by partition.
+
+use ilion_kafka::{Record, partition_of};
+
+use super::line::Place;
+
+/// A round that has so many bytes takes no more.
+const BYTES_MAX: usize = 1 << 20;
+
+/// Changes that are sent together. Those of one key are in one partition, in their order.
+#[derive(Debug)]
+pub struct Round {
+    partitions: Vec<Vec<Record>>,
+    bytes: usize,
+    /// Where the consumer is once all are sent; `None`: it is where it was.
+    place: Option<Place>,
+}
+
+impl Round {
+    /// An empty round for a topic with so many partitions.
+    pub fn new(partitions: usize) -> Self {
+        Self {
+            partitions: vec![Vec::new(); partitions],
+            bytes: 0,
+            place: None,
+        }
+    }
+
+    /// Adds a change. One without a key is for all partitions.
+    pub fn add(&mut self, place: Place, key: Option<&str>, envelope: &str) {
+        let record = Record {
+            key: key.map(|key| key.as_bytes().to_vec()),
+            value: envelope.as_bytes().to_vec(),
+            headers: Vec::new(),
+            created_millis: place.logged_millis,
+        };
+        match &record.key {
+            Some(key) => {
+                let partition = partition_of(key, self.partitions.len());
+                self.bytes += record.size_bytes();
+                self.partitions[partition].push(record);
+            }
+            None => {
+                for partition in &mut self.partitions {
+                    self.bytes += record.size_bytes();
+                    partition.push(record.clone());
+                }
+            }
+        }
+        self.place = Some(place);
+    }
+
+    /// The consumer is further, without a change.
+    pub fn advance(&mut self, place: Place) {
+        self.place = Some(place);
+    }
+
+    /// Whether it says something.
+    pub fn is_empty(&self) -> bool {
+        self.place.is_none()
+    }
+
+    /// Whether it takes no more.
+    pub fn is_full(&self) -> bool {
+        self.bytes >= BYTES_MAX
+    }
+
+    /// Takes everything out.
+    pub fn take(&mut self) -> (Vec<(usize, Vec<Record>)>, Option<Place>) {
+        let partitions = self.partitions.len();
+        let taken = std::mem::replace(self, Self::new(partitions));
+        (taken.partitions.into_iter().enumerate().collect(), taken.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(position: &str) -> Place {
+        Place {
+            position: position.to_owned(),
+            logged_millis: 1,
+        }
+    }
+
+    fn values(round: &mut Round) -> Vec<Vec<String>> {
+        let text = |record: &Record| String::from_utf8(record.value.clone()).unwrap();
+        let (partitions, _) = round.take();
+        partitions
+            .iter()
+            .map(|(_, records)| records.iter().map(text).collect())
+            .collect()
+    }
+
+    #[test]
+    fn changes_of_a_key_stay_together_in_order_and_a_truncation_is_everywhere() {
+        let mut round = Round::new(3);
+        // The keys are in partitions 1, 2 and 1.
+        for (number, key) in [
+            (1, Some("{\"k\":1}")),
+            (2, Some("{\"k\":2}")),
+            (3, Some("{\"k\":1}")),
+            (4, None),
+            (5, Some("{\"k\":1}")),
+        ] {
+            round.add(place("7:1"), key, &number.to_string());
+        }
+        let mut partitions = values(&mut round);
+        partitions.sort();
+        assert_eq!(partitions, [vec!["1", "3", "4", "5"], vec!["2", "4"], vec!["4"]]);
+    }
+
+    #[test]
+    fn a_round_ends_where_its_last_change_or_position_says() {
+        let mut round = Round::new(1);
+        assert!(round.is_empty());
+        round.add(place("7:1"), Some("1"), "x");
+        round.advance(place("7:9"));
+        assert_eq!(round.take().1, Some(place("7:9")));
+        assert!(round.is_empty());
+    }
+
+    #[test]
+    fn a_round_is_bounded() {
+        let mut round = Round::new(2);
+        let mut added = 0;
+        while !round.is_full() {
+            round.add(place("7:1"), Some("1"), &"x".repeat(1000));
+            added += 1;
+        }
+        assert!(added <= 1 + BYTES_MAX / 1000, "{added}");
+    }
+}

@@ -1,0 +1,122 @@
+//! Rounds into the topic, and positions to the node.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ilion_env::Env;
+use ilion_kafka::Topic;
+use ilion_server::admin::{AdminClient, ClientError};
+
+use super::handover::{Handover, Taken};
+use super::line::Place;
+use super::{Source, tell};
+use crate::Failure;
+use crate::ask::path;
+
+/// Time between two commits of a busy table: a sink that is killed sends what came since then again.
+const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
+/// Time between two lines about the same trouble.
+const TELL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Sends the changes of a table.
+pub struct Sending {
+    /// Of the node.
+    pub client: AdminClient,
+    /// The clock.
+    pub env: Arc<dyn Env>,
+    /// The table.
+    pub source: Source,
+    /// Where they go.
+    pub topic: Topic,
+    /// Segments that all consumers have processed are removed.
+    pub releases: bool,
+}
+
+/// How far the sink is.
+#[derive(Default)]
+struct Progress {
+    sent: Option<Place>,
+    committed: Option<Place>,
+    committed_nanos: u64,
+}
+
+impl Sending {
+    /// Sends until the reader ends, or something fails that does not pass.
+    pub fn run(mut self, handover: &Handover) -> Result<(), Failure> {
+        let outcome = self.send_all(handover);
+        handover.abandon();
+        outcome
+    }
+
+    fn send_all(&mut self, handover: &Handover) -> Result<(), Failure> {
+        let mut progress = Progress::default();
+        let mut last_told: Option<(String, u64)> = None;
+        loop {
+            match handover.take(COMMIT_INTERVAL) {
+                Taken::Round(records, place) => {
+                    let env = Arc::clone(&self.env);
+                    let sent = self.topic.send(records, &mut |problem| {
+                        let now_nanos = env.monotonic_nanos();
+                        let is_known = last_told.as_ref().is_some_and(|(told, at_nanos)| {
+                            told == problem && !has_passed(TELL_INTERVAL, *at_nanos, now_nanos)
+                        });
+                        if !is_known {
+                            tell(problem);
+                            last_told = Some((problem.to_owned(), now_nanos));
+                        }
+                    });
+                    sent.map_err(Failure::of)?;
+                    progress.sent = place;
+                    if has_passed(
+                        COMMIT_INTERVAL,
+                        progress.committed_nanos,
+                        self.env.monotonic_nanos(),
+                    ) {
+                        self.commit(&mut progress)?;
+                    }
+                }
+                Taken::Quiet => self.commit(&mut progress)?,
+                Taken::End(outcome) => {
+                    self.commit(&mut progress)?;
+                    return outcome;
+                }
+            }
+        }
+    }
+
+    /// Tells the node how far the topic is. A node that does not answer is told later.
+    fn commit(&self, progress: &mut Progress) -> Result<(), Failure> {
+        let Some(place) = progress
+            .sent
+            .clone()
+            .filter(|_| progress.sent != progress.committed)
+        else {
+            return Ok(());
+        };
+        progress.committed_nanos = self.env.monotonic_nanos();
+        let logged_millis = place.logged_millis.to_string();
+        let parts = [
+            ("consumer", Some(self.source.consumer.as_str())),
+            ("keyspace", Some(self.source.keyspace.as_str())),
+            ("table", Some(self.source.table.as_str())),
+            ("position", Some(place.position.as_str())),
+            ("logged_ms", Some(logged_millis.as_str())),
+        ];
+        match self.client.post(&path("changes/commit", &parts)) {
+            Ok(_) => progress.committed = Some(place),
+            Err(ClientError::Unreachable { .. } | ClientError::Failed(_)) => return Ok(()),
+            Err(error) => return Err(Failure::of(error)),
+        }
+        if self.releases {
+            match self.client.post(&path("changes/release", &[])) {
+                Ok(_) | Err(ClientError::Unreachable { .. }) => {}
+                Err(error) => tell(&format!("segments of changes cannot be released: {error}")),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has_passed(interval: Duration, since_nanos: u64, now_nanos: u64) -> bool {
+    u128::from(now_nanos.saturating_sub(since_nanos)) >= interval.as_nanos()
+}
