@@ -55,6 +55,8 @@ pub trait Env: Send + Sync + 'static {
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
     /// Space that an ordinary user may still write on the path's file system.
     fn free_space_bytes(&self, path: &Path) -> Result<u64>;
+    /// Size of the path's file system.
+    fn total_space_bytes(&self, path: &Path) -> Result<u64>;
 
     /// Keeps bytes in files of this directory's file system, if there is one, instead of in memory.
     fn scratch(&self, _directory: &Path) -> Scratch {

@@ -193,6 +193,10 @@ impl Env for FaultEnv {
         self.inner.free_space_bytes(path)
     }
 
+    fn total_space_bytes(&self, path: &Path) -> Result<u64> {
+        self.inner.total_space_bytes(path)
+    }
+
     fn scratch(&self, directory: &Path) -> Scratch {
         let rules = Arc::clone(&self.rules);
         let ask = move |operation, path: &Path| match rules.effect(operation, path) {

@@ -307,6 +307,10 @@ impl Env for MemEnv {
         Ok(self.shared.capacity_bytes.load(Relaxed).saturating_sub(used))
     }
 
+    fn total_space_bytes(&self, _path: &Path) -> Result<u64> {
+        Ok(self.shared.capacity_bytes.load(Relaxed))
+    }
+
     fn now_micros(&self) -> i64 {
         let now_micros = self.shared.clock_micros.fetch_add(1, Relaxed);
         now_micros.saturating_add(self.shared.steps_micros.load(Relaxed))

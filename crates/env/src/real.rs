@@ -219,6 +219,12 @@ impl Env for RealEnv {
         Ok(found.f_bavail.saturating_mul(found.f_frsize))
     }
 
+    fn total_space_bytes(&self, path: &Path) -> Result<u64> {
+        let found =
+            rustix::fs::statvfs(path).map_err(|errno| Error::new("read the size of", path, errno.into()))?;
+        Ok(found.f_blocks.saturating_mul(found.f_frsize))
+    }
+
     fn scratch(&self, directory: &Path) -> Scratch {
         Scratch::in_directory(directory)
     }

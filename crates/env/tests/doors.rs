@@ -145,6 +145,7 @@ fn clocks_move_and_ids_are_unique() {
         assert_eq!(env.random_uuid().get_version_num(), 4);
         assert!(env.monotonic_nanos() <= env.monotonic_nanos());
         assert!(env.free_space_bytes(dir).unwrap() > 0);
+        assert!(env.total_space_bytes(dir).unwrap() >= env.free_space_bytes(dir).unwrap());
     });
 }
 

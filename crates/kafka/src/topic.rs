@@ -129,7 +129,8 @@ impl Topic {
             if count(&pending) < left {
                 pause = PAUSE_MIN;
             }
-            self.runtime.block_on(sleep(pause));
+            // The timer is made inside of the runtime.
+            self.runtime.block_on(async { sleep(pause).await });
             pause = (2 * pause).min(PAUSE_MAX);
         }
         Ok(())

@@ -14,8 +14,11 @@ use crate::budgets::Budgets;
 use crate::guardrails::guardrails;
 use crate::memory::machine_bytes;
 use crate::settings::{
-    self, CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, StorageCompatibility,
+    self, CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, Size, StorageCompatibility,
 };
+
+/// Most bytes of captured segments, unless a setting says otherwise.
+const CAPTURE_BYTES_MAX: u64 = 4 << 30;
 
 fn access_options(settings: &Settings) -> AccessOptions {
     AccessOptions {
@@ -87,6 +90,31 @@ pub(crate) fn query_options(settings: &Settings, machine_bytes: u64) -> QueryOpt
     }
 }
 
+/// Compat: `DatabaseDescriptor` of Cassandra 5 takes an eighth of the volume for changes, at most 4 GiB, if the setting has no value or is 0.
+fn capture_bytes(env: &dyn Env, settings: &Settings) -> u64 {
+    if let Some(Size(bytes @ 1..)) = settings.cdc_total_space {
+        return bytes;
+    }
+    let path = settings.cdc_raw_path();
+    // The first start makes the directory later.
+    let existing = path.ancestors().find(|path| env.exists(path));
+    let existing = existing.unwrap_or(Path::new("."));
+    match env.total_space_bytes(existing) {
+        Ok(bytes) if bytes / 8 < CAPTURE_BYTES_MAX => {
+            tracing::info!(
+                bytes = bytes / 8,
+                "cdc_total_space is an eighth of the file system"
+            );
+            bytes / 8
+        }
+        Ok(_) => CAPTURE_BYTES_MAX,
+        Err(error) => {
+            tracing::warn!(%error, "cdc_total_space is 4 GiB");
+            CAPTURE_BYTES_MAX
+        }
+    }
+}
+
 fn compactors_auto() -> usize {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     (processors / 2).clamp(2, 8)
@@ -127,7 +155,7 @@ pub(crate) fn engine_options(env: &dyn Env, settings: &Settings) -> Result<Engin
             archive_dir: settings.commitlog_archive_directory.clone(),
             capture: settings.cdc_enabled.then(|| Capture {
                 dir: settings.cdc_raw_path(),
-                bytes_max: settings.cdc_total_space.0,
+                bytes_max: capture_bytes(env, settings),
                 when_full: match settings.cdc_block_writes {
                     true => WhenFull::Block,
                     false => WhenFull::DropOldest,
@@ -228,4 +256,34 @@ fn log_mode(settings: &Settings) -> Mode {
 
 fn bytes(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_env::MemEnv;
+
+    use super::*;
+
+    #[test]
+    fn an_eighth_of_the_disk_is_for_changes_and_at_most_four_gibibytes() {
+        let env = MemEnv::new(1);
+        for (disk, setting, bytes) in [
+            (1 << 30, None, 128 << 20),
+            (1 << 30, Some(Size(0)), 128 << 20),
+            (1 << 30, Some(Size(5)), 5),
+            (32 << 30, None, 4 << 30),
+            (1 << 40, None, 4 << 30),
+        ] {
+            env.set_capacity_bytes(disk);
+            let settings = Settings {
+                cdc_total_space: setting,
+                ..Settings::default()
+            };
+            assert_eq!(
+                capture_bytes(&*env.shared(), &settings),
+                bytes,
+                "{disk} {setting:?}"
+            );
+        }
+    }
 }

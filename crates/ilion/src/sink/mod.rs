@@ -12,14 +12,16 @@
 //! | `handover` | the round between the two threads |
 //! | `reading` | from the node; goes on after a broken connection |
 //! | `sending` | into the topic; commits positions |
+//! | `source` | the table and the consumer; what is told |
 
 mod handover;
 mod line;
 mod reading;
 mod round;
 mod sending;
+mod source;
 
-use std::io::Write as _;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -34,17 +36,10 @@ use crate::cli::{CdcSinkArguments, SaslMechanism};
 use handover::Handover;
 use reading::Reading;
 use sending::Sending;
+use source::{Source, tell};
 
 /// Largest file with a password or certificates.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-
-/// A table, and whose changes of it.
-#[derive(Clone, Debug)]
-struct Source {
-    consumer: String,
-    keyspace: String,
-    table: String,
-}
 
 /// Sends changes until all are sent (`--once`), or something fails that does not pass.
 pub fn run(arguments: &CdcSinkArguments) -> Result<(), Failure> {
@@ -105,15 +100,25 @@ pub fn run(arguments: &CdcSinkArguments) -> Result<(), Failure> {
         };
         let (of_reader, ended) = (Arc::clone(&handover), ended.clone());
         spawn("ilion-sink-read", move || {
-            of_reader.close(reading.run(&of_reader))
+            of_reader.close(survive(|| reading.run(&of_reader)));
         })?;
         spawn("ilion-sink-send", move || {
             // The receiver is gone if another table failed.
-            let _ = ended.send(sending.run(&handover));
+            let _ = ended.send(survive(|| sending.run(&handover)));
         })?;
     }
     // The first failure ends the process, and with it the other threads.
     outcomes.iter().take(count).collect()
+}
+
+/// A thread that meets a bug ends the sink: the other one would wait for it.
+fn survive(run: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(run));
+    outcome.unwrap_or_else(|_| {
+        Err(Failure::Failed(
+            "the sink met a bug; the lines above have it".to_owned(),
+        ))
+    })
 }
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
@@ -142,10 +147,4 @@ fn security(env: &dyn Env, arguments: &CdcSinkArguments) -> Result<Security, Fai
         issuers: arguments.tls_ca.as_deref().map(read).transpose()?,
         credentials,
     })
-}
-
-/// Tells the operator something while the sink goes on.
-fn tell(text: &str) {
-    // The sink does not end because no one reads.
-    let _ = writeln!(std::io::stderr(), "ilion: {text}");
 }

@@ -6,7 +6,7 @@ use ilion_server::admin::{AdminClient, ClientError};
 
 use super::handover::Handover;
 use super::line::{Line, parse};
-use super::{Source, tell};
+use super::source::{Source, tell};
 use crate::Failure;
 use crate::ask::path;
 

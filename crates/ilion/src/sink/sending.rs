@@ -9,7 +9,7 @@ use ilion_server::admin::{AdminClient, ClientError};
 
 use super::handover::{Handover, Taken};
 use super::line::Place;
-use super::{Source, tell};
+use super::source::{Source, tell};
 use crate::Failure;
 use crate::ask::path;
 

@@ -259,8 +259,8 @@ settings! {
     cdc_enabled: bool = "false";
     /// Directory where segments of the commit log with such writes are kept until a consumer removes them. auto: `cdc_raw` in `directory`.
     cdc_raw_directory: Option<PathBuf> = "auto";
-    /// Most bytes of segments with such writes.
-    cdc_total_space: Size = "4GiB", was "cdc_total_space_in_mb" in "MiB";
+    /// Most bytes of segments with such writes. auto, or 0: 4GiB, or an eighth of the file system if that is less.
+    cdc_total_space: Option<Size> = "auto", was "cdc_total_space_in_mb" in "MiB";
     /// Time between two looks at what consumers removed, while these bytes are used up.
     cdc_free_space_check_interval: Duration = "250ms", was "cdc_free_space_check_interval_ms" in "ms";
     /// What happens when they are used up: writes to these tables are refused until a consumer removes segments (true), or the oldest segments are removed (false).

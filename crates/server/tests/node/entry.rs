@@ -666,7 +666,7 @@ fn who_may_select_a_table_and_sees_its_values_may_read_its_changes() {
 
 #[test]
 fn a_write_is_refused_while_the_space_for_changes_is_used_up() {
-    let setup = start_capturing(|settings| settings.cdc_total_space = Size(1024));
+    let setup = start_capturing(|settings| settings.cdc_total_space = Some(Size(1024)));
     let mut root = setup.log_in(ROOT);
     for statement in ["INSERT INTO ks.c (k, v) VALUES (1, 'x')", "TRUNCATE ks.c"] {
         let refused = error_of(root.query(statement));
