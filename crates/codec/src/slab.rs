@@ -24,37 +24,37 @@ pub trait Append {
     fn uvint(&mut self, value: u64);
 
     /// One byte.
-    #[inline(always)]
+    #[inline]
     fn u8(&mut self, value: u8) {
         self.array([value]);
     }
 
     /// Two bytes.
-    #[inline(always)]
+    #[inline]
     fn u16(&mut self, value: u16) {
         self.array(value.to_be_bytes());
     }
 
     /// Four bytes.
-    #[inline(always)]
+    #[inline]
     fn u32(&mut self, value: u32) {
         self.array(value.to_be_bytes());
     }
 
     /// Eight bytes.
-    #[inline(always)]
+    #[inline]
     fn u64(&mut self, value: u64) {
         self.array(value.to_be_bytes());
     }
 
     /// Eight bytes, signed.
-    #[inline(always)]
+    #[inline]
     fn i64(&mut self, value: i64) {
         self.array(value.to_be_bytes());
     }
 
     /// A signed (zigzag) vint.
-    #[inline(always)]
+    #[inline]
     fn svint(&mut self, value: i64) {
         self.uvint(zigzag_encode(value));
     }
@@ -64,7 +64,7 @@ pub trait Append {
     /// # Panics
     /// If there are more than 65535 bytes: the caller checks the limit and reports it to the user.
     #[expect(clippy::expect_used, reason = "callers check the 64 KiB limit of keys")]
-    #[inline(always)]
+    #[inline]
     fn bytes16(&mut self, bytes: &[u8]) {
         let len = u16::try_from(bytes.len()).expect("at most 65535 bytes");
         self.u16(len);
@@ -72,7 +72,7 @@ pub trait Append {
     }
 
     /// Unsigned vint length, then bytes.
-    #[inline(always)]
+    #[inline]
     fn bytes_vint(&mut self, bytes: &[u8]) {
         self.uvint(bytes.len() as u64);
         self.bytes(bytes);
@@ -80,22 +80,22 @@ pub trait Append {
 }
 
 impl Append for Writer {
-    #[inline(always)]
+    #[inline]
     fn array<const N: usize>(&mut self, bytes: [u8; N]) {
         self.bytes(&bytes);
     }
 
-    #[inline(always)]
+    #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
         self.bytes(bytes);
     }
 
-    #[inline(always)]
+    #[inline]
     fn uvint(&mut self, value: u64) {
         self.uvint(value);
     }
 
-    #[inline(always)]
+    #[inline]
     fn u8(&mut self, value: u8) {
         self.u8(value);
     }
@@ -118,13 +118,13 @@ impl Slab {
     }
 
     /// Number of bytes appended.
-    #[inline(always)]
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// True if no bytes were appended.
-    #[inline(always)]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -148,13 +148,13 @@ impl Slab {
     }
 
     /// Reserves up to nine bytes, to be written later.
-    #[inline(always)]
+    #[inline]
     pub fn room(&mut self, len: usize) {
         self.overlapping([0; 9], len.min(9));
     }
 
     /// Lets `fill` append at most `most` bytes, and returns its result.
-    #[inline(always)]
+    #[inline]
     pub fn fill<T>(&mut self, most: usize, fill: impl FnOnce(&mut Filling<'_>) -> T) -> T {
         if self.bytes.len() - self.len < most + SPARE_BYTES {
             self.grow(most + SPARE_BYTES);
@@ -168,7 +168,7 @@ impl Slab {
     }
 
     /// The free memory, to be filled without growing; then call [`Slab::keep`].
-    #[inline(always)]
+    #[inline]
     pub fn spare(&mut self) -> Room<'_> {
         Room {
             room: &mut self.bytes[self.len..],
@@ -176,7 +176,7 @@ impl Slab {
     }
 
     /// Appends what was written to [`Slab::spare`]; `left` is the number of bytes that were not used.
-    #[inline(always)]
+    #[inline]
     pub fn keep(&mut self, left: usize) {
         debug_assert!(
             left <= self.bytes.len() - self.len,
@@ -190,7 +190,7 @@ impl Slab {
     ///
     /// # Panics
     /// If the reserved bytes are not there.
-    #[inline(always)]
+    #[inline]
     pub fn uvint_at(&mut self, at: usize, reserved: usize, value: u64) -> usize {
         let room = self.bytes.get_mut(at..);
         let room = room.and_then(|room| room.split_at_mut_checked(reserved));
@@ -211,7 +211,7 @@ impl Slab {
     }
 
     /// Appends the first `len` bytes of an array. Copies the whole array if there is space.
-    #[inline(always)]
+    #[inline]
     fn overlapping<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
         let room = self.bytes.get_mut(self.len..);
         match room.and_then(|room| room.first_chunk_mut::<N>()) {
@@ -248,7 +248,7 @@ pub struct Filling<'s> {
 impl<'s> Filling<'s> {
     /// Writes bytes at the current position, without moving it.
     #[expect(clippy::expect_used, reason = "as a slice that is too short")]
-    #[inline(always)]
+    #[inline]
     fn put<const N: usize>(&mut self, bytes: [u8; N]) {
         *self
             .room
@@ -257,7 +257,7 @@ impl<'s> Filling<'s> {
     }
 
     /// Takes the next `len` bytes of the space.
-    #[inline(always)]
+    #[inline]
     fn take(&mut self, len: usize) -> &'s mut [u8] {
         let (taken, rest) = std::mem::take(&mut self.room).split_at_mut(len);
         self.room = rest;
@@ -267,13 +267,13 @@ impl<'s> Filling<'s> {
 
 /// Panics if the reserved space is too small.
 impl Append for Filling<'_> {
-    #[inline(always)]
+    #[inline]
     fn array<const N: usize>(&mut self, bytes: [u8; N]) {
         self.put(bytes);
         self.take(N);
     }
 
-    #[inline(always)]
+    #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
         copy(bytes, self.take(bytes.len()));
     }
@@ -307,7 +307,7 @@ impl Append for Slab {
         self.len = end;
     }
 
-    #[inline(always)]
+    #[inline]
     fn uvint(&mut self, value: u64) {
         match only_byte(value) {
             Some(byte) => self.u8(byte),
@@ -328,26 +328,26 @@ pub struct Room<'s> {
 
 impl<'s> Room<'s> {
     /// Number of free bytes.
-    #[inline(always)]
+    #[inline]
     pub fn left(&self) -> usize {
         self.room.len()
     }
 
     /// Skips `len` bytes.
-    #[inline(always)]
+    #[inline]
     pub fn skip(self, len: usize) -> Option<Self> {
         self.gap(len).map(|(_, room)| room)
     }
 
     /// Skips `len` bytes for a vint; also returns these.
-    #[inline(always)]
+    #[inline]
     pub fn gap(self, len: usize) -> Option<(Gap<'s>, Self)> {
         let (gap, room) = self.room.split_at_mut_checked(len)?;
         Some((Gap(gap), Self { room }))
     }
 
     /// A fixed number of bytes.
-    #[inline(always)]
+    #[inline]
     pub fn array<const N: usize>(self, bytes: [u8; N]) -> Option<Self> {
         let (first, room) = self.room.split_first_chunk_mut()?;
         *first = bytes;
@@ -355,13 +355,13 @@ impl<'s> Room<'s> {
     }
 
     /// Bytes without a length.
-    #[inline(always)]
+    #[inline]
     pub fn bytes(self, bytes: &[u8]) -> Option<Self> {
         self.headed([], bytes)
     }
 
     /// A fixed number of bytes and then more bytes, with one check for both.
-    #[inline(always)]
+    #[inline]
     pub fn headed<const N: usize>(self, head: [u8; N], bytes: &[u8]) -> Option<Self> {
         let (both, room) = self.room.split_at_mut_checked(N.checked_add(bytes.len())?)?;
         let (first, rest) = both.split_first_chunk_mut()?;
@@ -391,7 +391,7 @@ pub struct Gap<'s>(&'s mut [u8]);
 impl Gap<'_> {
     /// Writes an unsigned vint of one or two bytes. False, and nothing is written, if it has another length or does not fill
     /// the space: then call [`Slab::uvint_at`].
-    #[inline(always)]
+    #[inline]
     pub fn uvint(self, value: u64) -> bool {
         let [.., high, low] = value.to_be_bytes();
         match self.0 {
@@ -410,7 +410,7 @@ impl Gap<'_> {
 }
 
 /// Copies bytes to space of the same length. Short ones in two moves that overlap: that is faster than a call.
-#[inline(always)]
+#[inline]
 fn copy(bytes: &[u8], room: &mut [u8]) {
     match bytes.len() {
         65.. => room.copy_from_slice(bytes),
@@ -423,7 +423,7 @@ fn copy(bytes: &[u8], room: &mut [u8]) {
 }
 
 /// Copies the first `N` and the last `N` bytes. Requires: there are `N` to `2 * N` bytes.
-#[inline(always)]
+#[inline]
 fn ends<const N: usize>(bytes: &[u8], room: &mut [u8]) {
     if let (Some(room), Some(first)) = (room.first_chunk_mut::<N>(), bytes.first_chunk()) {
         *room = *first;

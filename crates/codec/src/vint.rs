@@ -44,7 +44,7 @@ pub(crate) fn write_unsigned(out: &mut Vec<u8>, value: u64) {
 }
 
 /// The encoding of a value that fits one byte.
-#[inline(always)]
+#[inline]
 pub(crate) fn only_byte(value: u64) -> Option<u8> {
     let [.., low] = value.to_be_bytes();
     (value < 0x80).then_some(low)

@@ -106,7 +106,7 @@ impl<'v> Addends<'v> for One<'v> {
         1
     }
 
-    #[inline(always)]
+    #[inline]
     fn each(&self, mut add: impl FnMut(&'v [u8])) {
         add(self.0);
     }
@@ -313,7 +313,7 @@ fn signed(count: usize) -> i64 {
 }
 
 /// A signed integer of 1, 2, 4 or 8 bytes.
-#[inline(always)]
+#[inline]
 fn integer(bytes: &[u8]) -> i64 {
     if let Ok(bytes) = bytes.try_into() {
         return i64::from_be_bytes(bytes);

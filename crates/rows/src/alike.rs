@@ -33,7 +33,7 @@ pub struct RowLayout {
 
 impl RowLayout {
     /// The bytes of `row` in a range of its layout, cut to the end of the row.
-    #[inline(always)]
+    #[inline]
     pub fn part<'b>(row: &'b [u8], place: &Range<usize>) -> &'b [u8] {
         &row[place.start..place.end.min(row.len())]
     }
@@ -58,7 +58,7 @@ pub struct LaidTimestamp {
 
 impl LaidTimestamp {
     /// The timestamp of a row.
-    #[inline(always)]
+    #[inline]
     fn of(&self, row: &[u8]) -> i64 {
         let bytes = row[..self.end].last_chunk().copied().unwrap_or_default();
         let delta = u64::from_be_bytes(bytes) & self.mask;
@@ -268,7 +268,7 @@ pub struct RowsBytes<'b> {
 }
 
 /// Iterates in blocks of eight, so that a `fold` costs almost nothing per number.
-#[inline(always)]
+#[inline]
 fn by_eights(numbers: &[u32]) -> impl Iterator<Item = &u32> {
     let (eights, rest) = numbers.as_chunks::<8>();
     eights.iter().flatten().chain(rest)

@@ -83,7 +83,7 @@ impl MetadataCollector {
     }
 
     /// Adds a row's liveness. Requires: it is not missing.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn liveness(&mut self, liveness: &Liveness) {
         self.timestamps.add(liveness.timestamp_micros);
         self.ttls.add(liveness.ttl_secs);

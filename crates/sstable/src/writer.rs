@@ -108,7 +108,7 @@ impl Keys {
     }
 
     /// Copies the key of a partition that starts.
-    #[inline(always)]
+    #[inline]
     fn begin(&mut self, token: &Token, key: &[u8]) {
         let copy = &mut self.at_hand;
         match (&mut copy.token, token) {
@@ -120,14 +120,14 @@ impl Keys {
     }
 
     /// Makes the current key the previous one.
-    #[inline(always)]
+    #[inline]
     fn end(&mut self) {
         std::mem::swap(&mut self.before, &mut self.at_hand);
     }
 }
 
 impl KeyCopy {
-    #[inline(always)]
+    #[inline]
     fn is_before(&self, token: &Token, key: &[u8]) -> bool {
         match (&self.token, token) {
             (Token::Murmur3(mine), Token::Murmur3(hash)) if mine != hash => mine < hash,

@@ -161,7 +161,7 @@ impl PartitionReader {
 
     /// Skips the rest of this partition and starts the next one; `None` at the end of the data. Requires:
     /// [`PartitionReader::reads_all`].
-    #[inline(always)]
+    #[inline]
     pub(super) fn begin_following(&mut self) -> Step<Option<Started>> {
         self.leave()?;
         if self.unfiltereds.stream.is_at_end() {
@@ -172,7 +172,7 @@ impl PartitionReader {
 
     /// The same for an ordinary partition whose start is in the window; returns its key. Otherwise `None`, and nothing has
     /// changed.
-    #[inline(always)]
+    #[inline]
     pub(super) fn begin_following_at_hand(&mut self) -> Option<Bytes> {
         if !self.wants_all {
             return None;

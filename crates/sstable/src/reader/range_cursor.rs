@@ -87,7 +87,7 @@ impl RangeCursor {
     }
 
     /// The key of the next partition, if it is an ordinary one whose start is in the window: the usual case in a scan.
-    #[inline(always)]
+    #[inline]
     fn begin_at_hand(&mut self) -> Option<DecoratedKey> {
         match &mut self.progress {
             Progress::Within(walk) if walk.index.is_none() => {

@@ -67,7 +67,7 @@ impl Unfiltereds {
     }
 
     /// Reads the rest of the unfiltered of `head`; `None` for a row whose columns were all dropped.
-    #[inline(always)]
+    #[inline]
     pub(super) fn finish(&mut self, head: Head) -> Step<Option<Unfiltered>> {
         match head {
             Head::Marker(marker) => Ok(Some(Unfiltered::Marker(marker))),
@@ -112,7 +112,7 @@ impl Unfiltereds {
     }
 
     /// Reads the deletion and the static row that follow a key.
-    #[inline(always)]
+    #[inline]
     pub(super) fn partition_head(&mut self) -> Step<(DeletionTime, Option<Row>)> {
         let deletion = self.format.times.partition_deletion(&mut self.stream)?;
         if !self.format.has_statics() {
@@ -136,7 +136,7 @@ impl Unfiltereds {
 
     /// Starts a partition that is in the window, is not deleted, and has no static row: moves past its head and returns the
     /// key.
-    #[inline(always)]
+    #[inline]
     pub(super) fn begin_at_hand(&mut self, offset: usize) -> Option<Bytes> {
         let (window, _) = self.stream.window();
         let (len, rest) = window.get(offset..)?.split_first_chunk()?;

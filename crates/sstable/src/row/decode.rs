@@ -175,7 +175,7 @@ impl RowFormat {
         self.body(input, head, &self.regulars, wanted)
     }
 
-    #[inline(always)]
+    #[inline]
     fn body(
         &self,
         input: &mut DataStream,

@@ -267,7 +267,7 @@ impl RowEncoder {
     }
 
     /// Writes the size into the reserved space; the next row reserves the same length.
-    #[inline(always)]
+    #[inline]
     fn put_size(&mut self, at: usize, size: u64, out: &mut Slab) {
         self.size_len = out.uvint_at(at, self.size_len, size);
     }
@@ -335,7 +335,7 @@ pub(crate) enum RowKind {
 }
 
 /// Appends the start of a partition, before its static row.
-#[inline(always)]
+#[inline]
 pub(crate) fn encode_partition_start(
     version: Version,
     key: &[u8],

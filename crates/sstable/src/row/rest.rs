@@ -35,19 +35,19 @@ pub(crate) fn key_at_hand(bytes: &[u8]) -> Option<&[u8]> {
 
 impl<'w> Rest<'w> {
     /// The bytes up to the start of `later`. Requires: `later` is a suffix of this slice.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn before(self, later: Self) -> &'w [u8] {
         &self.0[..self.0.len() - later.0.len()]
     }
 
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn u8(&mut self) -> Option<u8> {
         let (byte, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*byte)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn take(&mut self, len: usize) -> Option<&'w [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
@@ -62,7 +62,7 @@ impl<'w> Rest<'w> {
     }
 
     /// Skips an unsigned vint, whose length its first byte determines.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn skip_uvint(&mut self) -> Option<()> {
         let more = self.u8()?.leading_ones();
         self.take(more as usize).map(drop)
@@ -75,7 +75,7 @@ impl<'w> Rest<'w> {
     }
 
     /// A value; it is preceded by its length if `fixed_len` is `None`.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn value(&mut self, fixed_len: Option<usize>) -> Option<&'w [u8]> {
         match fixed_len {
             Some(len) => self.take(len),
@@ -84,7 +84,7 @@ impl<'w> Rest<'w> {
     }
 
     /// The key of a partition that starts here.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn key(&mut self) -> Option<&'w [u8]> {
         let len = self.take(2)?.first_chunk()?;
         self.take(usize::from(u16::from_be_bytes(*len)))

@@ -21,7 +21,7 @@ pub(crate) trait ByteSource {
     fn array<const N: usize>(&mut self) -> Step<[u8; N]>;
 
     /// An unsigned vint that is the length of what follows.
-    #[inline(always)]
+    #[inline]
     fn len(&mut self) -> Step<usize> {
         let len = self.uvint()?;
         usize::try_from(len).map_err(|_| self.corrupt("a length within the file"))
@@ -56,7 +56,7 @@ pub(in crate::row) trait BodySource: ByteSource {
     fn remaining(&self) -> u64;
 
     /// Takes the next value.
-    #[inline(always)]
+    #[inline]
     fn take_value(&mut self, len: usize) -> Step<Bytes> {
         self.take(len)
     }
@@ -203,26 +203,26 @@ impl<'f> Stretch<'f> {
     }
 
     /// The rest of the range.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn rest(&self) -> Rest<'f> {
         self.rest
     }
 
     /// The same range with `rest` as its rest.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn going_on(&self, rest: Rest<'f>) -> Self {
         Self { rest, ..*self }
     }
 
     /// The `len` bytes before `left`, the rest after them.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn slice_before(&self, left: Rest<'_>, len: usize) -> Bytes {
         let end = self.end - left.0.len();
         self.window.slice(end - len..end)
     }
 
     /// The rest of the stream's window.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn at_hand(stream: &'f DataStream) -> Self {
         let (window, offset) = stream.window();
         Self {
@@ -235,7 +235,7 @@ impl<'f> Stretch<'f> {
     }
 
     /// The next `len` bytes as a range of their own; `None` if there are fewer.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn next_stretch(&mut self, len: usize) -> Option<Self> {
         let next = Rest(self.rest.take(len)?);
         Some(Self {
@@ -246,20 +246,20 @@ impl<'f> Stretch<'f> {
     }
 
     /// Offset of the position in the window.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn offset(&self) -> usize {
         self.end - self.rest.0.len()
     }
 
     /// Moves to where `rest` is the rest.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn go_to(&mut self, rest: Rest<'f>) {
         self.rest = rest;
     }
 }
 
 impl ByteSource for Stretch<'_> {
-    #[inline(always)]
+    #[inline]
     fn u8(&mut self) -> Step<u8> {
         match self.rest.u8() {
             Some(byte) => Ok(byte),
@@ -267,7 +267,7 @@ impl ByteSource for Stretch<'_> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn uvint(&mut self) -> Step<u64> {
         match self.rest.uvint() {
             Some(value) => Ok(value),
@@ -275,7 +275,7 @@ impl ByteSource for Stretch<'_> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn take(&mut self, len: usize) -> Step<Bytes> {
         match self.rest.take(len) {
             Some(_) => Ok(self.slice_before(self.rest, len)),
@@ -300,7 +300,7 @@ impl ByteSource for Stretch<'_> {
 }
 
 impl BodySource for Stretch<'_> {
-    #[inline(always)]
+    #[inline]
     fn remaining(&self) -> u64 {
         self.rest.0.len() as u64
     }

@@ -49,7 +49,7 @@ impl SSTableWriter {
     }
 
     /// Appends a row if it has the usual form.
-    #[inline(always)]
+    #[inline]
     fn add_usual(&mut self, unfiltered: &Unfiltered) -> Result<bool> {
         let position = self.position();
         let (Unfiltered::Row(row), Some(open)) = (unfiltered, &mut self.open) else {
@@ -147,7 +147,7 @@ impl SSTableWriter {
     }
 
     /// Offset of the next row in its partition, and its distance to the previous one.
-    #[inline(always)]
+    #[inline]
     fn next_start(&self) -> Result<(u64, u64)> {
         let Some(open) = &self.open else {
             return Err(self.refuse("a row comes before its partition"));
@@ -157,7 +157,7 @@ impl SSTableWriter {
     }
 
     /// Records a row that was appended whole and starts at `start`; `clustering` is the range of its clustering in the buffer.
-    #[inline(always)]
+    #[inline]
     fn note_small_row(
         &mut self,
         values: &[Option<&[u8]>],
@@ -178,7 +178,7 @@ impl SSTableWriter {
     }
 
     /// Appends the rest of a row or marker. Large values are written to Data.db without a copy.
-    #[inline(always)]
+    #[inline]
     fn append_body(&mut self) -> Result<()> {
         match self.encoder.body().is_empty() {
             true => Ok(()),

@@ -40,7 +40,7 @@ impl SortedIndexWriter {
     }
 
     /// `clustering` is that of the unfiltered, as stored in Data.db.
-    #[inline(always)]
+    #[inline]
     pub(super) fn add_unfiltered(&mut self, written: Written<'_>, clustering: &[u8], start: u64, end: u64) {
         let prefix = match written {
             Written::Row(_) | Written::Shown(_) => Prefix::Row(clustering),

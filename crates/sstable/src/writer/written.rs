@@ -14,7 +14,7 @@ pub(super) enum Written<'a> {
 }
 
 impl<'a> From<&'a Unfiltered> for Written<'a> {
-    #[inline(always)]
+    #[inline]
     fn from(unfiltered: &'a Unfiltered) -> Self {
         match unfiltered {
             Unfiltered::Row(row) => Self::Row(row.clustering.values()),
@@ -25,7 +25,7 @@ impl<'a> From<&'a Unfiltered> for Written<'a> {
 
 impl Written<'_> {
     /// The kind of a marker's bound.
-    #[inline(always)]
+    #[inline]
     pub(super) fn kind(self) -> Option<BoundKind> {
         match self {
             Self::Row(_) | Self::Shown(_) => None,

@@ -136,7 +136,7 @@ impl<'b> Addends<'b> for Laid<'_, 'b> {
         self.rows.count()
     }
 
-    #[inline(always)]
+    #[inline]
     fn each(&self, add: impl FnMut(&'b [u8])) {
         self.rows.values(self.place, add);
     }
@@ -153,7 +153,7 @@ impl<'b> Addends<'b> for Same<'b> {
         self.count
     }
 
-    #[inline(always)]
+    #[inline]
     fn each(&self, mut add: impl FnMut(&'b [u8])) {
         (0..self.count).for_each(|_| add(self.value));
     }

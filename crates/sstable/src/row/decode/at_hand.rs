@@ -69,7 +69,7 @@ impl RowFormat {
     }
 
     /// The bytes behind a row; `None` if this is not the start of a regular row, or the row is not whole.
-    #[inline(always)]
+    #[inline]
     fn behind_row<'w>(&self, mut rest: Rest<'w>) -> Option<Rest<'w>> {
         if rest.u8()? & (END_OF_PARTITION | IS_MARKER | HAS_EXTENSION) != 0 {
             return None;
@@ -150,7 +150,7 @@ impl RowFormat {
     }
 }
 
-#[inline(always)]
+#[inline]
 fn inserted(clustering: Clustering, row_micros: i64, columns: Vec<ColumnData>) -> Row {
     Row {
         clustering,

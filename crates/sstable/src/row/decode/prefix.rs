@@ -64,7 +64,7 @@ impl ClusteringFormat {
     }
 
     /// Skips the values of a row's clustering in memory. `None` if they are incomplete or damaged.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn skip_at_hand(&self, rest: &mut Rest<'_>) -> Option<()> {
         match (self.whole_len, rest.0) {
             (Some(len), [0, ..]) => rest.take(1 + len).map(drop),
@@ -74,7 +74,7 @@ impl ClusteringFormat {
 
     /// Decodes the values of a row's clustering from bytes in memory: passes each value, and the bytes behind it, to `each`.
     /// `None` if they are incomplete or damaged.
-    #[inline(always)]
+    #[inline]
     pub(in crate::row) fn values_at_hand<'w>(
         &self,
         rest: &mut Rest<'w>,

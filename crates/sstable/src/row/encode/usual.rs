@@ -18,7 +18,7 @@ use crate::row::format::values::FixedLen;
 impl RowEncoder {
     /// Appends a row. Returns the range of its clustering values in `out`; `None`, without any change, if the row does not have
     /// the usual form, or `out` would have to grow.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn encode_usual(
         &mut self,
         row: &Row,
@@ -44,7 +44,7 @@ impl RowEncoder {
     }
 
     /// The same for a plain row that was written at `micros`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn encode_usual_seen(
         &mut self,
         row: &PlainRow<'_>,
@@ -135,7 +135,7 @@ struct Ended {
 
 impl Begun<'_> {
     /// The row is complete; `room` is the space behind it.
-    #[inline(always)]
+    #[inline]
     fn end(self, room: Room<'_>) -> Ended {
         let left = room.left();
         let size = self.left_behind_size - left;
@@ -177,7 +177,7 @@ trait RowCell {
 }
 
 impl RowCell for ColumnData {
-    #[inline(always)]
+    #[inline]
     fn is_usual(&self, column: ColumnId, micros: i64) -> bool {
         match &self.data {
             Data::Simple(cell) => {
@@ -190,7 +190,7 @@ impl RowCell for ColumnData {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn value(&self) -> &[u8] {
         match &self.data {
             Data::Simple(cell) => &cell.value,
@@ -201,12 +201,12 @@ impl RowCell for ColumnData {
 
 /// A cell of a plain row that was written at one time.
 impl RowCell for (ColumnId, &[u8]) {
-    #[inline(always)]
+    #[inline]
     fn is_usual(&self, column: ColumnId, _: i64) -> bool {
         self.0 == column
     }
 
-    #[inline(always)]
+    #[inline]
     fn value(&self) -> &[u8] {
         self.1
     }

@@ -38,7 +38,7 @@ impl Subset {
     }
 
     /// The columns of `column_count` (below 64) whose bits are not set; `None` if other bits are set.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn of_missing(missing: u64, column_count: usize) -> Option<Self> {
         let all = (1_u64 << column_count) - 1;
         (missing & !all == 0).then_some(Self::Bits(all & !missing))

@@ -59,7 +59,7 @@ struct Size {
 impl Size {
     /// The length of a row that fits, if its size and the length of its last value agree. All bytes that this needs are among
     /// those that are compared.
-    #[inline(always)]
+    #[inline]
     fn row_len<const BLOCKS: usize>(&self, row: &[[u8; BLOCK_BYTES]; BLOCKS]) -> Option<u32> {
         let row = row.as_flattened();
         // Two bounds that are always true: they cost nothing, and remove the bounds checks.
@@ -126,7 +126,7 @@ impl Pattern {
 }
 
 /// Number of rows that fit; each has its own length, and its end is stored in `ends`.
-#[inline(always)]
+#[inline]
 fn count_while_fit<const BLOCKS: usize>(
     bytes: &[u8],
     ends: &mut [u32],
@@ -151,7 +151,7 @@ fn count_while_fit<const BLOCKS: usize>(
     count - usize::from(at as usize > bytes.len())
 }
 
-#[inline(always)]
+#[inline]
 fn fits<const BLOCKS: usize>(row: &[[u8; BLOCK_BYTES]; BLOCKS], blocks: &[MaskedBlock; BLOCKS]) -> bool {
     let mut differing = [0; BLOCK_BYTES / 8];
     for (bytes, block) in row.iter().zip(blocks) {
@@ -230,7 +230,7 @@ impl Patterns {
 
     /// Records a row that was read one by one. Rows of the same length may be the first of many; so may rows of different
     /// lengths in a partition, if only their last value differs in length.
-    #[inline(always)]
+    #[inline]
     pub(super) fn note(&mut self, row: &[u8], format: &RowFormat, has_key: bool) {
         let is_even = self.last_len == row.len();
         let is_possible = is_even || (self.last_len > 0 && !has_key);
