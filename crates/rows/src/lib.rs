@@ -28,6 +28,7 @@
 //! | `plain_luck` | [`PlainLuck`]: when to look for plain rows |
 //! | `range` | [`KeyRange`]: the partitions that a read selects |
 //! | `slices` | the clusterings that a read selects |
+//! | `direction` | [`Direction`]: in which order a read meets rows |
 //! | `ranges` | [`RangeList`]: deleted ranges in normal form and their markers |
 //! | `reconcile` | which of two cells, livenesses or rows wins |
 //! | `merge` | [`MergeCursor`]: many sources as one |
@@ -47,6 +48,7 @@ pub mod clustering_codec;
 pub mod counter;
 mod cursor;
 mod detach;
+mod direction;
 mod entry;
 mod filter_cursor;
 mod garbage;
@@ -75,6 +77,7 @@ pub use alike::{AlikeRows, LaidTimestamp, RowLayout, RowsBytes};
 pub use cell::{Cell, CellRef, DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 pub use cursor::{Cursor, PartitionHead, ReadError};
+pub use direction::Direction;
 pub use entry::{Entry, EntryPlace, EntryRow};
 pub use filter_cursor::FilterCursor;
 pub use garbage::{GarbageSkip, Granularity, Shadows};
@@ -87,7 +90,7 @@ pub use plain_luck::PlainLuck;
 pub use plain_visitor::{PlainRun, PlainVisitor};
 pub use purge::{CompactionPurge, PurgeLaw, PurgeableBelow, ReadCounts, ReadLaw, ReadPurge, TombstoneLimits};
 pub use range::{KeyBound, KeyRange};
-pub use ranges::{Direction, Markers, RangeList};
+pub use ranges::{Markers, RangeList};
 pub use reconcile::{EXPIRED_LIVENESS_TTL, merge_rows};
 pub use row::{Before, ColumnData, ComplexColumn, Data, Row, RowChange};
 pub use slices::{ClusteringFilter, Slice, WantedElements, slices_after};

@@ -7,7 +7,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::{
-    Bound, BoundKind, Clustering, ClusteringComparator, DeletionTime, Marker, RangeTombstone, Slice,
+    Bound, BoundKind, Clustering, ClusteringComparator, DeletionTime, Direction, Marker, RangeTombstone,
+    Slice,
 };
 
 /// Deleted ranges of one partition. Where inserted ranges overlap, the newest deletion wins.
@@ -150,32 +151,6 @@ impl<'c> Pieces<'c> {
             position = known.end.invert();
         }
         self.push(position, range.end, range.deletion);
-    }
-}
-
-/// The direction of a read inside partitions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// In stored order.
-    Forward,
-    /// From the last to the first.
-    Reversed,
-}
-
-impl Direction {
-    /// The direction of a read.
-    pub fn of(reversed: bool) -> Self {
-        if reversed { Self::Reversed } else { Self::Forward }
-    }
-
-    /// `stored` as met in this direction.
-    #[inline]
-    #[must_use]
-    pub fn order(self, stored: Ordering) -> Ordering {
-        match self {
-            Self::Forward => stored,
-            Self::Reversed => stored.reverse(),
-        }
     }
 }
 

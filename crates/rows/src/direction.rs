@@ -1,0 +1,29 @@
+//! [`Direction`]: in which order a read meets the rows of a partition.
+
+use std::cmp::Ordering;
+
+/// The direction of a read inside partitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// In stored order.
+    Forward,
+    /// From the last to the first.
+    Reversed,
+}
+
+impl Direction {
+    /// The direction of a read.
+    pub fn of(reversed: bool) -> Self {
+        if reversed { Self::Reversed } else { Self::Forward }
+    }
+
+    /// `stored` as met in this direction.
+    #[inline]
+    #[must_use]
+    pub fn order(self, stored: Ordering) -> Ordering {
+        match self {
+            Self::Forward => stored,
+            Self::Reversed => stored.reverse(),
+        }
+    }
+}
