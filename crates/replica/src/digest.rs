@@ -12,7 +12,7 @@ pub const BLOCK: u64 = 1024;
 /// The digest of a whole block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockDigest {
-    /// The block: its first offset divided by [`BLOCK`].
+    /// The block: its first offset divided by 1024.
     pub block: u64,
     /// Equal on all replicas.
     pub digest: [u8; 16],
