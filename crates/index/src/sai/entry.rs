@@ -308,7 +308,10 @@ impl Layout {
 
     /// The entry of a term at a place, for comparisons.
     pub(super) fn at(&self, term: &[u8], place: &Place) -> KeptEntry {
+        let only = Clustering::default();
         let row = match &place.row {
+            // The start of a partition. Without clustering columns there is no static row, and nothing may be passed over.
+            RowPart::Static if !self.has_clusterings() => Some(&only),
             RowPart::Static => None,
             RowPart::Row(clustering) => Some(clustering),
         };

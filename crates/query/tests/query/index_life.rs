@@ -88,3 +88,29 @@ fn what_is_prepared_has_to_be_prepared_again_when_an_index_comes_or_goes() {
     let prepared = prepare(&client).unwrap();
     assert_eq!(execute(&mut client, &prepared), Ok(1));
 }
+
+/// The start of a partition is before its only row, also where no row can be before it.
+#[test]
+fn two_indexes_of_a_table_without_clustering_columns_find_what_both_have() {
+    let mut client = Client::new();
+    client.query("CREATE TABLE u (k int PRIMARY KEY, a int, b text)");
+    client.query("CREATE INDEX ON u (a) USING 'sai'");
+    client.query("CREATE INDEX ON u (b) USING 'sai'");
+    let rows: Vec<(i32, i32, i32)> = (0..60).map(|k| (k, k % 10, k % 7)).collect();
+    for (k, a, b) in &rows {
+        client.query(&format!("INSERT INTO u (k, a, b) VALUES ({k}, {a}, 'b{b}')"));
+    }
+    for least in [0, 5, 9] {
+        for wanted in 0..7 {
+            let found = client.query(&format!("SELECT k FROM u WHERE a >= {least} AND b = 'b{wanted}'"));
+            let count = rows
+                .iter()
+                .filter(|(_, a, b)| *a >= least && *b == wanted)
+                .count();
+            assert!(
+                found.ends_with(&format!("({count} rows)\n")),
+                "a >= {least}, b{wanted}: {count} rows are wanted\n{found}"
+            );
+        }
+    }
+}
