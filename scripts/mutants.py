@@ -43,11 +43,13 @@ MUTANTS = [
     ("a schema is adopted before everything is saved", NODE, "replica.take();", "();"),
     ("a schema is adopted before the fences", NODE, "if self.blocked.len() < self.tablets.count() as usize {",
      "if self.blocked.len() > self.tablets.count() as usize {"),
-    ("a record that is sent again gets a new number", NODE, "                    pending.ticket = self.send(&pending.record, pending.origin, logs);",
+    ("a record that is sent again gets a new number", NODE, "                    pending.ticket = self.send(&pending.record, pending.schema_epoch, pending.origin, logs);",
      "                    pending.origin = self.next_origin(pending.record.tablet);\n"
-     "                    pending.ticket = self.send(&pending.record, pending.origin, logs);"),
+     "                    pending.ticket = self.send(&pending.record, pending.schema_epoch, pending.origin, logs);"),
     ("reads do not wait for their barrier", NODE, "_ if !self.has_applied(tablet, position) => return None,",
      "Request::Change(_) if !self.has_applied(tablet, position) => return None,"),
+    ("a command that is sent again names the newest schema", NODE, "self.send(&pending.record, pending.schema_epoch, pending.origin, logs)",
+     "self.send(&pending.record, self.process.replica.schema_epoch(), pending.origin, logs)"),
 ]
 
 

@@ -1,5 +1,6 @@
 //! Runs seeds for as long as asked: `cargo run --release -p ilion-simulation -- simulate --minutes 10 [--from SEED] [--toys]`.
 
+use std::panic::catch_unwind;
 use std::process::ExitCode;
 
 use ilion_env::{Env as _, RealEnv};
@@ -51,9 +52,13 @@ fn main() -> ExitCode {
     let secs = || (env.monotonic_nanos() - begun_nanos) / 1_000_000_000;
     let (mut seed, mut answered, mut unknown) = (wanted.from, 0, 0);
     while secs() < 60 * wanted.minutes {
-        let ran = match wanted.are_toys {
+        let ran = catch_unwind(|| match wanted.are_toys {
             true => run(seed, None),
             false => run_cql(seed),
+        });
+        let Ok(ran) = ran else {
+            eprintln!("SEED={seed} panicked");
+            return ExitCode::FAILURE;
         };
         match ran {
             Ok(ran) => {

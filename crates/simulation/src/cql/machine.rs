@@ -40,6 +40,8 @@ const TABLES: [&str; 3] = ["registers", "counters", "cells"];
 struct Pending {
     request: Request,
     record: Captured,
+    /// The schema that the record was made with, however often it is sent.
+    schema_epoch: u64,
     origin: Origin,
     ticket: Ticket,
     sends_left: u32,
@@ -356,11 +358,11 @@ impl Machine {
         self.tablets.count()
     }
 
-    fn send(&self, record: &Captured, origin: Origin, logs: &mut [SimLog]) -> Ticket {
-        if record.tablet == self.meta_log() {
-            return self.send_alteration(record, origin, logs);
+    fn send(&self, record: &Captured, schema_epoch: u64, origin: Origin, logs: &mut [SimLog]) -> Ticket {
+        match record.tablet == self.meta_log() {
+            true => self.send_alteration(record, origin, logs),
+            false => self.send_with(record, schema_epoch, origin, logs),
         }
-        self.send_with(record, self.process.replica.schema_epoch(), origin, logs)
     }
 
     fn send_with(&self, record: &Captured, schema_epoch: u64, origin: Origin, logs: &mut [SimLog]) -> Ticket {
@@ -656,6 +658,7 @@ impl Member for Machine {
         if self.meta.incarnation().is_none() {
             return Some(Reply::Refused);
         }
+        let schema_epoch = self.process.replica.schema_epoch();
         let (record, origin, ticket) = match request {
             Request::Alter(kind) => match self.alter(kind, logs) {
                 Some(sent) => sent,
@@ -664,13 +667,14 @@ impl Member for Machine {
             _ => {
                 let record = self.record_of(request);
                 let origin = self.next_origin(record.tablet);
-                let ticket = self.send(&record, origin, logs);
+                let ticket = self.send(&record, schema_epoch, origin, logs);
                 (record, origin, ticket)
             }
         };
         let pending = Pending {
             request,
             record,
+            schema_epoch,
             origin,
             ticket,
             sends_left: 2,
@@ -688,7 +692,7 @@ impl Member for Machine {
                 Some(Answer::Unknown) if pending.sends_left == 0 => return Some(Reply::Unknown),
                 Some(Answer::Unknown) => {
                     pending.sends_left -= 1;
-                    pending.ticket = self.send(&pending.record, pending.origin, logs);
+                    pending.ticket = self.send(&pending.record, pending.schema_epoch, pending.origin, logs);
                 }
                 None => {}
             }
