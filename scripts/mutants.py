@@ -48,8 +48,6 @@ MUTANTS = [
      "                    pending.ticket = self.send(&pending.record, pending.schema_epoch, pending.origin, logs);"),
     ("reads do not wait for their barrier", NODE, "_ if !self.has_applied(tablet, position) => return None,",
      "Request::Change(_) if !self.has_applied(tablet, position) => return None,"),
-    ("a command that is sent again names the newest schema", NODE, "self.send(&pending.record, pending.schema_epoch, pending.origin, logs)",
-     "self.send(&pending.record, self.process.replica.schema_epoch(), pending.origin, logs)"),
 ]
 
 
