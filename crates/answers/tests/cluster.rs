@@ -1,4 +1,4 @@
-//! A cluster answers the scripts of `tests/cql` as a single node does: three nodes in one process, one of which serves.
+//! Three nodes in one process answer the scripts of `tests/cql` as a single node does. Clients talk to one of the nodes.
 
 #![allow(
     clippy::unwrap_used,
@@ -102,7 +102,7 @@ fn replay(factor: u32) {
     assert!(count > 3000, "{count} statements are compared");
 }
 
-/// Scripts of which each statement needs a materialized view.
+/// Whether every statement of a script needs a materialized view.
 fn is_about_views(path: &Path) -> bool {
     path.file_stem()
         .is_some_and(|name| name == "views" || name == "views_empty")

@@ -31,7 +31,7 @@ pub struct Deleted {
 /// Removes these backups, and whatever no backup needs. With `is_forced`, marks of running backups are removed.
 ///
 /// # Errors
-/// Nothing is removed if a backup does not exist, if another process is adding or removing backups, or if a manifest cannot be read. If
+/// A backup does not exist, another process adds or removes backups, or a manifest cannot be read: then all backups stay as they are. If
 /// the destination fails in the middle, a part is removed; call it again for the rest.
 pub fn delete(env: &Arc<dyn Env>, place: &dyn Place, names: &[String], is_forced: bool) -> Result<Deleted> {
     let catalogue = Catalogue::open(place)?;

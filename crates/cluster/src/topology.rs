@@ -343,7 +343,8 @@ impl ClusterState {
         effects
     }
 
-    /// Forgets the positions of nodes for tablets of which they are no longer a replica: if they become one again, they make a new copy.
+    /// Forgets up to where a node has flushed a tablet if the node is not a replica of the tablet any more. If it becomes one again, it copies
+    /// the tablet anew.
     fn forget_positions(&mut self) {
         let replicas = self.all_replicas(Moment::Now);
         let is_replica =

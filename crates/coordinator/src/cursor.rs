@@ -1,7 +1,7 @@
 //! [`ClusterCursor`]: partitions of all nodes in token order, as one cursor.
 //!
-//! The range is cut into parts, each of which one replica answers. Parts are read one after the other, and planned when they are
-//! reached: so a read asks no more of them than it needs. Each part that is read to its end doubles the number of parts that are
+//! The cursor cuts the range into parts, and asks one replica for each part. It reads the parts one after the other and plans a part
+//! when it gets there, so a read asks for no more parts than it needs. Each part that is read to its end doubles the number of parts that are
 //! asked at the same time, since parts that give little are many.
 //!
 //! If a replica does not answer, what it has not delivered is planned again without it, also in the middle of a partition.
@@ -19,7 +19,7 @@ use crate::route::{Failures, Part};
 use crate::stream::{Broken, RemoteStream};
 use crate::target::Target;
 
-/// Most tablets of the first part with a barrier, each of which costs a no-op in the log.
+/// The first part of a read with barriers has at most this many tablets, since each barrier costs a record in the log.
 const BARRIERS_FIRST: u32 = 4;
 const BARRIERS_MAX: u32 = 64;
 

@@ -14,7 +14,7 @@
 //! estimate  := rows: uvint, files: uvint
 //! ```
 //! `values` and bounds of clusterings are those of `rows::clustering_codec`. Tokens of keys are computed by the reader: clusters use
-//! Murmur3. Nothing is allocated for a count before so many bytes are there.
+//! Murmur3. A count that is larger than the bytes left is refused before memory is allocated for it.
 
 use bytes::Bytes;
 use ilion_codec::{Error, Reader, Writer};
@@ -50,7 +50,7 @@ impl<'m> Input<'m> {
         u32::try_from(number).map_err(|_| self.reader.error("a number of 32 bits before this"))
     }
 
-    /// A list of elements, each of which has a byte or more.
+    /// A list. Each element takes at least one byte.
     pub fn list<T>(
         &mut self,
         mut element: impl FnMut(&mut Self) -> Result<T, Error>,
