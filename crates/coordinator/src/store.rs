@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use ilion_engine::{CounterCache, OpenIndex, ReadSurvey};
-use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
-use ilion_query::{ClusterFacts, Commands, Consistency, LogPosition, PartitionGuard, Store, StoreError};
-use ilion_rows::counter::CounterId;
+use ilion_engine::{CounterCache, ReadSurvey};
+use ilion_index::{Candidates, Estimate, Predicate, Ranked};
+use ilion_query::{Commands, Consistency, LogPosition, PartitionGuard, Store, StoreError};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
-use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
-use ilion_types::Partitioner;
-use uuid::Uuid;
+use ilion_schema::{Applied, SchemaChange, TableId, TableSchema};
 
 use crate::candidates::ClusterCandidates;
 use crate::client::ReplicaClient;
@@ -98,10 +95,6 @@ impl ClusterStore {
 }
 
 impl Store for ClusterStore {
-    fn schema(&self) -> Arc<Schema> {
-        self.local().schema()
-    }
-
     fn at_level(&self, level: Consistency) -> Option<Box<dyn Store>> {
         Some(Box::new(Self {
             reads: Reads {
@@ -163,18 +156,6 @@ impl Store for ClusterStore {
         }
     }
 
-    fn is_clearable(&self, table: TableId) -> bool {
-        self.local().is_clearable(table)
-    }
-
-    fn is_settable(&self, table: TableId) -> bool {
-        self.local().is_settable(table)
-    }
-
-    fn set_virtual(&self, mutation: &Mutation) -> Result<(), StoreError> {
-        self.local().set_virtual(mutation)
-    }
-
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
         if let SchemaChange::CreateView(_) = change {
             return Err(StoreError::Invalid(
@@ -194,34 +175,6 @@ impl Store for ClusterStore {
 
     fn commands(&self) -> Option<&dyn Commands> {
         self.writes.commands()
-    }
-
-    fn partitioner(&self) -> Partitioner {
-        self.local().partitioner()
-    }
-
-    fn now_micros(&self) -> i64 {
-        self.writes.now_micros()
-    }
-
-    fn unique_micros(&self) -> i64 {
-        self.writes.unique_micros()
-    }
-
-    fn monotonic_nanos(&self) -> u64 {
-        self.writes.monotonic_nanos()
-    }
-
-    fn time_uuid(&self) -> Uuid {
-        self.writes.time_uuid()
-    }
-
-    fn random_uuid(&self) -> Uuid {
-        self.writes.random_uuid()
-    }
-
-    fn counter_id(&self) -> CounterId {
-        self.writes.counter_id()
     }
 
     fn counter_cache(&self) -> Option<&CounterCache> {
@@ -244,18 +197,6 @@ impl Store for ClusterStore {
             parts.iter().all(|part| self.reads.is_here(part.node))
         };
         is_here.then(|| self.local().survey_range(table, range))?
-    }
-
-    fn cluster(&self) -> ClusterFacts {
-        self.local().cluster()
-    }
-
-    fn index_classes(&self) -> IndexClasses {
-        self.local().index_classes()
-    }
-
-    fn indexes_of(&self, table: TableId) -> Vec<OpenIndex> {
-        self.local().indexes_of(table)
     }
 
     fn index_search(
@@ -300,4 +241,7 @@ impl Store for ClusterStore {
             false => self.local().index_nearest(table, index, vector),
         }
     }
+
+    ilion_query::store_methods!(forward [local()]: schema is_clearable is_settable set_virtual partitioner cluster index_classes indexes_of);
+    ilion_query::store_methods!(forward [writes]: now_micros unique_micros monotonic_nanos time_uuid random_uuid counter_id);
 }

@@ -17,7 +17,7 @@ use ilion_rows::{
 use ilion_schema::rows::SCHEMA_TABLES;
 use ilion_schema::{
     Applied, ColumnId, RowChange, Schema, SchemaChange, SchemaFault, SchemaRow, TableId, TableKind,
-    TableSchema, encode_keyspace, schema_column_named,
+    TableSchema, encode_keyspace, schema_column_named, whole_milli,
 };
 
 use crate::affected::Affected;
@@ -207,12 +207,9 @@ impl Shared {
         Ok((schema.with_column_ids_of(&self.schema.load()), faults))
     }
 
-    /// A new timestamp at the end of its millisecond. Drop times are stored in milliseconds; rounded down, one would keep data that
-    /// was written just before the drop.
+    /// A new timestamp at the end of its millisecond.
     fn whole_milli(&self) -> i64 {
-        let unique_micros = self.env.unique_micros();
-        let rest = (1000 - unique_micros.rem_euclid(1000)) % 1000;
-        let micros = unique_micros.saturating_add(rest);
+        let micros = whole_milli(self.env.unique_micros());
         self.env.raise_unique_micros(micros);
         micros
     }

@@ -14,6 +14,7 @@
 //! | `access` | logins and permissions; statements about roles |
 //! | `store`, `engine_store` | [`Store`]: the interface to the storage below; [`EngineStore`]: the engine |
 //! | `log_position` | [`LogPosition`]: up to where the log must be durable |
+//! | `store_methods` | [`store_methods!`]: methods of a store that another one has |
 //! | `context` | the inputs of planning and executing |
 //! | `planned`, `plan` | a text that was planned; a statement ready to be executed |
 //! | `bind` | values in the order of the markers |
@@ -73,6 +74,7 @@ mod select;
 mod shape;
 mod statement_cache;
 mod store;
+mod store_methods;
 mod term;
 mod type_name;
 mod views;
@@ -96,6 +98,8 @@ pub use request::{ClientState, ExecuteOptions, QueryOptions, Value, Values};
 pub use result::{ColumnSpec, Executed, Outcome, ResultSet};
 pub use shape::Shape;
 pub use store::{ClusterFacts, PartitionGuard, Store, StoreError};
+#[doc(hidden)]
+pub use store_methods::types as store_types;
 pub use weight::StatementWeight;
 
 /// The kinds of batches.

@@ -8,18 +8,15 @@ use std::sync::Arc;
 
 use ilion_cluster::Tablets;
 use ilion_codec::md5;
-use ilion_engine::{CounterCache, Engine, OpenIndex, ReadSurvey, TabletPosition};
-use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
+use ilion_engine::{CounterCache, Engine, ReadSurvey, TabletPosition};
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, PartitionGuard, Store, StoreError};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{
     ClusteringFilter, Cursor, Decoded, DecoratedKey, KeyRange, Mutation, VecCursor, decode_mutation,
     encode_mutation,
 };
-use ilion_schema::{
-    Applied, Schema, SchemaChange, TableAlteration, TableId, TableSchema, is_system_keyspace,
-};
-use ilion_types::{Partitioner, Token, time_uuid_from_ticks, time_uuid_ticks};
+use ilion_schema::{Applied, SchemaChange, TableAlteration, TableId, TableSchema, is_system_keyspace};
+use ilion_types::{time_uuid_from_ticks, time_uuid_ticks};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -137,10 +134,7 @@ impl PlaceStore {
 
     /// The tablet that has a partition of any table.
     pub(crate) fn tablet_of(&self, key: &DecoratedKey) -> Option<u32> {
-        match key.token {
-            Token::Murmur3(token) => Some(self.tablets.of(token)),
-            _ => None,
-        }
+        key.token.murmur3().map(|token| self.tablets.of(token))
     }
 
     fn is_here(&self, key: &DecoratedKey) -> bool {
@@ -191,10 +185,6 @@ fn outside() -> StoreError {
 }
 
 impl Store for PlaceStore {
-    fn schema(&self) -> Arc<Schema> {
-        self.inner.schema()
-    }
-
     fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
         self.write(mutations)
     }
@@ -215,29 +205,12 @@ impl Store for PlaceStore {
         }
     }
 
-    fn read_range(
-        &self,
-        _table: &Arc<TableSchema>,
-        _range: &KeyRange,
-        _filter: &ClusteringFilter,
-    ) -> Result<Box<dyn Cursor>, StoreError> {
-        Err(outside())
-    }
-
-    fn truncate(&self, _table: TableId) -> Result<(), StoreError> {
-        Err(outside())
-    }
-
     fn is_clearable(&self, _table: TableId) -> bool {
         false
     }
 
     fn is_settable(&self, _table: TableId) -> bool {
         false
-    }
-
-    fn set_virtual(&self, _mutation: &Mutation) -> Result<(), StoreError> {
-        Err(outside())
     }
 
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
@@ -263,10 +236,6 @@ impl Store for PlaceStore {
     fn lock_partitions(&self, _partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_> {
         // Records of a tablet are applied one at a time.
         Box::new(())
-    }
-
-    fn partitioner(&self) -> Partitioner {
-        self.inner.partitioner()
     }
 
     fn now_micros(&self) -> i64 {
@@ -313,45 +282,8 @@ impl Store for PlaceStore {
         None
     }
 
-    fn cluster(&self) -> ClusterFacts {
-        self.inner.cluster()
-    }
-
-    fn index_classes(&self) -> IndexClasses {
-        self.inner.index_classes()
-    }
-
-    fn indexes_of(&self, table: TableId) -> Vec<OpenIndex> {
-        self.inner.indexes_of(table)
-    }
-
-    fn index_search(
-        &self,
-        _table: &Arc<TableSchema>,
-        _index: &str,
-        _predicate: &Predicate,
-        _range: &KeyRange,
-    ) -> Result<Box<dyn Candidates>, StoreError> {
-        Err(outside())
-    }
-
-    fn index_estimate(
-        &self,
-        _table: &Arc<TableSchema>,
-        _index: &str,
-        _predicate: &Predicate,
-    ) -> Result<Estimate, StoreError> {
-        Err(outside())
-    }
-
-    fn index_nearest(
-        &self,
-        _table: &Arc<TableSchema>,
-        _index: &str,
-        _vector: &[f32],
-    ) -> Result<Box<dyn Ranked>, StoreError> {
-        Err(outside())
-    }
+    ilion_query::store_methods!(forward [inner]: schema partitioner cluster index_classes indexes_of);
+    ilion_query::store_methods!(refuse [outside()]: read_range truncate set_virtual index_search index_estimate index_nearest);
 }
 
 #[cfg(test)]

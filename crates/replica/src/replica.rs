@@ -11,7 +11,7 @@ use ilion_query::{
     Values,
 };
 use ilion_rows::{Decoded, Mutation, MutationReader};
-use ilion_schema::{TableId, TableSchema};
+use ilion_schema::{TableId, TableSchema, whole_milli};
 use uuid::Uuid;
 
 use crate::BlockDigest;
@@ -431,12 +431,6 @@ fn hold_purge(engine: &Engine, saved: &Saved) {
     let log_secs = oldest_micros.map(|micros| micros.div_euclid(1_000_000).max(0));
     let log_secs = log_secs.and_then(|secs| u32::try_from(secs).ok());
     engine.hold_purge(log_secs.unwrap_or(u32::MAX));
-}
-
-/// The end of a millisecond: times at which columns are dropped are stored in milliseconds.
-fn whole_milli(micros: i64) -> i64 {
-    let rest = (1000 - micros.rem_euclid(1000)) % 1000;
-    micros.saturating_add(rest)
 }
 
 /// Whether an error is one of the command, the same on all replicas, and not one of this node.

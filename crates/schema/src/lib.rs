@@ -64,5 +64,5 @@ pub use rows::{RowChange, SchemaFault, SchemaRow, encode_keyspace};
 pub use system::schema_column_named;
 pub use table::{
     ClusteringOrder, Column, ColumnId, ColumnKind, DroppedColumn, TableBuilder, TableId, TableKind,
-    TableSchema,
+    TableSchema, whole_milli,
 };

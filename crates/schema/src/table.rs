@@ -88,6 +88,13 @@ impl Column {
     }
 }
 
+/// The end of the millisecond of a time, for [`DroppedColumn::dropped_micros`]. Drop times are stored in milliseconds; rounded down, one
+/// would keep data that was written just before the drop.
+pub fn whole_milli(micros: i64) -> i64 {
+    let rest = (1000 - micros.rem_euclid(1000)) % 1000;
+    micros.saturating_add(rest)
+}
+
 /// A column that was dropped: its old cells in files are skipped up to `dropped_micros`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedColumn {

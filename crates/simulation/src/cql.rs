@@ -5,6 +5,7 @@
 mod capture;
 mod machine;
 mod meta;
+mod shown;
 
 pub use machine::Machine;
 pub(crate) use meta::begin_cluster;

@@ -215,13 +215,9 @@ impl<M: Member> World<M> {
                         "deleted: nobody has the records before {first}"
                     )));
                 };
-                let (mut nodes, at) = (std::mem::take(&mut self.nodes), node);
-                let (low, high) = nodes.split_at_mut(at.max(source));
-                match at < source {
-                    true => low[at].copy_from(&high[0]),
-                    false => high[0].copy_from(&low[source]),
+                if let Ok([behind, source]) = self.nodes.get_disjoint_mut([node, source]) {
+                    behind.copy_from(source);
                 }
-                self.nodes = nodes;
                 Ok(true)
             }
         }

@@ -21,7 +21,7 @@ struct Trace {
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-fn stepped(random: &mut Seeded) -> EngineOptions {
+pub fn stepped(random: &mut Seeded) -> EngineOptions {
     EngineOptions {
         is_stepped: true,
         ..options(random)

@@ -11,8 +11,9 @@ use ilion_env::{CrashRule, Env as _, Seeded};
 use ilion_rows::{Cell, ClusteringFilter, Cursor as _, Data, Liveness, Unfiltered};
 use ilion_schema::TableId;
 
-use crate::model::{options, strategy};
-use crate::support::{Store, decorated, new_store, open, put};
+use crate::model::strategy;
+use crate::stepped::stepped;
+use crate::support::{Store, decorated, new_store, open, put, small_options};
 
 const TABLES: [&str; 3] = ["t", "u", "v"];
 const TABLETS: u32 = 3;
@@ -102,11 +103,15 @@ fn check(seed: u64, store: &Store, logs: &[Log]) {
     }
 }
 
-fn stepped(random: &mut Seeded) -> EngineOptions {
-    EngineOptions {
-        is_stepped: true,
-        ..options(random)
-    }
+/// A store without threads.
+fn calm_store() -> Store {
+    new_store(
+        1,
+        EngineOptions {
+            is_stepped: true,
+            ..small_options()
+        },
+    )
 }
 
 fn flush_one(random: &mut Seeded, store: &Store) {
@@ -191,13 +196,7 @@ fn each_record_of_a_shared_log_is_applied_once_whatever_is_lost_and_read_again()
 
 #[test]
 fn a_drained_engine_needs_no_record_again() {
-    let store = new_store(
-        1,
-        EngineOptions {
-            is_stepped: true,
-            ..crate::support::small_options()
-        },
-    );
+    let store = calm_store();
     let table = store.table();
     let position = TabletPosition {
         tablet: 5,
@@ -257,13 +256,7 @@ fn stored_value(store: &Store) -> Bytes {
 
 #[test]
 fn compactions_keep_what_a_record_that_is_read_again_would_find() {
-    let store = new_store(
-        1,
-        EngineOptions {
-            is_stepped: true,
-            ..crate::support::small_options()
-        },
-    );
+    let store = calm_store();
     let now_secs = u32::try_from(store.env.now_secs()).unwrap();
     let mut mutation = put(&store.table(), "k", 1, "v", 1);
     mutation.update.rows[0].liveness = Liveness::expiring(1, 10, now_secs + 10);

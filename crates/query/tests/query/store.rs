@@ -3,14 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ilion_engine::{CounterCache, Engine, OpenIndex, ReadSurvey};
+use ilion_engine::{Engine, OpenIndex};
 use ilion_env::MemEnv;
-use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
-use ilion_query::{ClusterFacts, EngineStore, LogPosition, PartitionGuard, Store, StoreError};
-use ilion_rows::counter::CounterId;
-use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
-use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
-use ilion_types::{Partitioner, Uuid};
+use ilion_query::{ClusterFacts, EngineStore, Store, StoreError};
+use ilion_schema::{Applied, SchemaChange, TableId};
+use ilion_types::Uuid;
 use parking_lot::Mutex;
 
 use crate::clock::Clock;
@@ -63,15 +60,6 @@ impl TestStore {
     }
 }
 
-/// Methods of [`Store`] as the engine has them.
-macro_rules! as_in_the_engine {
-    ($(fn $name:ident($($argument:ident: $ty:ty),*) -> $result:ty;)*) => {
-        $(fn $name(&self, $($argument: $ty),*) -> $result {
-            self.engine.$name($($argument),*)
-        })*
-    };
-}
-
 impl Store for TestStore {
     /// The engine takes timestamps of its own; they must be after all earlier writes and before later ones.
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
@@ -112,40 +100,7 @@ impl Store for TestStore {
         indexes
     }
 
-    as_in_the_engine! {
-        fn schema() -> Arc<Schema>;
-        fn apply(mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError>;
-        fn apply_decided(mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError>;
-        fn read_partition(
-            table: &Arc<TableSchema>, key: &DecoratedKey, filter: &ClusteringFilter
-        ) -> Result<Box<dyn Cursor>, StoreError>;
-        fn read_range(
-            table: &Arc<TableSchema>, range: &KeyRange, filter: &ClusteringFilter
-        ) -> Result<Box<dyn Cursor>, StoreError>;
-        fn truncate(table: TableId) -> Result<(), StoreError>;
-        fn is_clearable(table: TableId) -> bool;
-        fn is_settable(table: TableId) -> bool;
-        fn set_virtual(mutation: &Mutation) -> Result<(), StoreError>;
-        fn lock_partitions(partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_>;
-        fn partitioner() -> Partitioner;
-        fn counter_id() -> CounterId;
-        fn counter_cache() -> Option<&CounterCache>;
-        fn survey_partition(
-            table: &Arc<TableSchema>, key: &DecoratedKey, filter: &ClusteringFilter
-        ) -> Option<ReadSurvey>;
-        fn survey_range(table: &Arc<TableSchema>, range: &KeyRange) -> Option<ReadSurvey>;
-        fn cluster() -> ClusterFacts;
-        fn index_classes() -> IndexClasses;
-        fn index_search(
-            table: &Arc<TableSchema>, index: &str, predicate: &Predicate, range: &KeyRange
-        ) -> Result<Box<dyn Candidates>, StoreError>;
-        fn index_estimate(
-            table: &Arc<TableSchema>, index: &str, predicate: &Predicate
-        ) -> Result<Estimate, StoreError>;
-        fn index_nearest(
-            table: &Arc<TableSchema>, index: &str, vector: &[f32]
-        ) -> Result<Box<dyn Ranked>, StoreError>;
-    }
+    ilion_query::store_methods!(forward [engine]: schema apply apply_decided read_partition read_range truncate is_clearable is_settable set_virtual lock_partitions partitioner counter_id counter_cache survey_partition survey_range cluster index_classes index_search index_estimate index_nearest);
 }
 
 /// The cluster of DESCRIBE CLUSTER in tests.

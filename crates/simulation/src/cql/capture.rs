@@ -8,18 +8,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ilion_cluster::Tablets;
 use ilion_commitlog::Kind;
-use ilion_engine::{CounterCache, Engine, OpenIndex, ReadSurvey};
-use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
+use ilion_engine::Engine;
 use ilion_query::{
     ClusterFacts, Command, Commands, EngineStore, Error, Executed, LogPosition, Outcome, PartitionGuard,
     Reason, Store, StoreError,
 };
-use ilion_rows::counter::CounterId;
-use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, encode_mutation};
-use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
-use ilion_types::{Partitioner, Token};
+use ilion_rows::{DecoratedKey, Mutation, encode_mutation};
+use ilion_schema::{Applied, SchemaChange, TableId};
+use ilion_types::Token;
 use parking_lot::Mutex;
-use uuid::Uuid;
 
 /// A record to send.
 #[derive(Clone, Debug)]
@@ -72,10 +69,7 @@ impl CaptureStore {
     }
 
     pub fn tablet_of_token(&self, token: &Token) -> u32 {
-        match token {
-            Token::Murmur3(token) => self.tablets.of(*token),
-            _ => 0,
-        }
+        token.murmur3().map_or(0, |token| self.tablets.of(token))
     }
 
     fn tablet_of(&self, key: &DecoratedKey) -> u32 {
@@ -129,10 +123,6 @@ impl Commands for CaptureStore {
 }
 
 impl Store for CaptureStore {
-    fn schema(&self) -> Arc<Schema> {
-        self.inner.schema()
-    }
-
     fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
         self.capture(&mutations);
         Ok(None)
@@ -140,40 +130,6 @@ impl Store for CaptureStore {
 
     fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
         self.apply(mutations)
-    }
-
-    fn read_partition(
-        &self,
-        table: &Arc<TableSchema>,
-        key: &DecoratedKey,
-        filter: &ClusteringFilter,
-    ) -> Result<Box<dyn Cursor>, StoreError> {
-        self.inner.read_partition(table, key, filter)
-    }
-
-    fn read_range(
-        &self,
-        table: &Arc<TableSchema>,
-        range: &KeyRange,
-        filter: &ClusteringFilter,
-    ) -> Result<Box<dyn Cursor>, StoreError> {
-        self.inner.read_range(table, range, filter)
-    }
-
-    fn truncate(&self, table: TableId) -> Result<(), StoreError> {
-        self.inner.truncate(table)
-    }
-
-    fn is_clearable(&self, table: TableId) -> bool {
-        self.inner.is_clearable(table)
-    }
-
-    fn is_settable(&self, table: TableId) -> bool {
-        self.inner.is_settable(table)
-    }
-
-    fn set_virtual(&self, mutation: &Mutation) -> Result<(), StoreError> {
-        self.inner.set_virtual(mutation)
     }
 
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
@@ -193,88 +149,5 @@ impl Store for CaptureStore {
         Some(self)
     }
 
-    fn partitioner(&self) -> Partitioner {
-        self.inner.partitioner()
-    }
-
-    fn now_micros(&self) -> i64 {
-        self.inner.now_micros()
-    }
-
-    fn unique_micros(&self) -> i64 {
-        self.inner.unique_micros()
-    }
-
-    fn monotonic_nanos(&self) -> u64 {
-        self.inner.monotonic_nanos()
-    }
-
-    fn time_uuid(&self) -> Uuid {
-        self.inner.time_uuid()
-    }
-
-    fn random_uuid(&self) -> Uuid {
-        self.inner.random_uuid()
-    }
-
-    fn counter_id(&self) -> CounterId {
-        self.inner.counter_id()
-    }
-
-    fn counter_cache(&self) -> Option<&CounterCache> {
-        self.inner.counter_cache()
-    }
-
-    fn survey_partition(
-        &self,
-        table: &Arc<TableSchema>,
-        key: &DecoratedKey,
-        filter: &ClusteringFilter,
-    ) -> Option<ReadSurvey> {
-        self.inner.survey_partition(table, key, filter)
-    }
-
-    fn survey_range(&self, table: &Arc<TableSchema>, range: &KeyRange) -> Option<ReadSurvey> {
-        self.inner.survey_range(table, range)
-    }
-
-    fn cluster(&self) -> ClusterFacts {
-        self.inner.cluster()
-    }
-
-    fn index_classes(&self) -> IndexClasses {
-        self.inner.index_classes()
-    }
-
-    fn indexes_of(&self, table: TableId) -> Vec<OpenIndex> {
-        self.inner.indexes_of(table)
-    }
-
-    fn index_search(
-        &self,
-        table: &Arc<TableSchema>,
-        index: &str,
-        predicate: &Predicate,
-        range: &KeyRange,
-    ) -> Result<Box<dyn Candidates>, StoreError> {
-        self.inner.index_search(table, index, predicate, range)
-    }
-
-    fn index_estimate(
-        &self,
-        table: &Arc<TableSchema>,
-        index: &str,
-        predicate: &Predicate,
-    ) -> Result<Estimate, StoreError> {
-        self.inner.index_estimate(table, index, predicate)
-    }
-
-    fn index_nearest(
-        &self,
-        table: &Arc<TableSchema>,
-        index: &str,
-        vector: &[f32],
-    ) -> Result<Box<dyn Ranked>, StoreError> {
-        self.inner.index_nearest(table, index, vector)
-    }
+    ilion_query::store_methods!(forward [inner]: schema read_partition read_range truncate is_clearable is_settable set_virtual partitioner now_micros unique_micros monotonic_nanos time_uuid random_uuid counter_id counter_cache survey_partition survey_range cluster index_classes indexes_of index_search index_estimate index_nearest);
 }

@@ -14,15 +14,14 @@ use ilion_env::{CrashRule, MemEnv, Seeded};
 use ilion_histories::{Value as Register, Violation};
 use ilion_query::{
     ClientState, Consistency, Error, ExecuteOptions, Executed, Form, Outcome, QueryOptions, QueryProcessor,
-    ResultSet, Store, Value, Values,
+    Store, Value, Values,
 };
 use ilion_replica::{Applied, NotApplied, Replica, ReplicaOptions};
-use ilion_rows::{ClusteringFilter, Data, DecoratedKey, Row, Unfiltered};
-use ilion_schema::TableSchema;
 use parking_lot::Mutex;
 
 use super::capture::{CaptureStore, Captured};
 use super::meta::{CLUSTER, Meta};
+use super::shown::{cells, number, raw, schema_text};
 use crate::engine::{CELLS, COUNTER, Command, REGISTERS};
 use crate::log::{Answer, Side, SimLog, Ticket};
 use crate::member::{Member, Reply, Request, Tailed};
@@ -161,63 +160,6 @@ impl Process {
         self.store
             .tablet_of_token(&self.replica.engine().partitioner().token(&key.to_be_bytes()))
     }
-}
-
-/// The values of all rows, row after row.
-fn cells(rows: &ResultSet) -> Vec<Option<Vec<u8>>> {
-    let bytes = rows.cells.clone().into_vec();
-    let mut reader = ilion_codec::Reader::new(&bytes);
-    let mut cells = Vec::new();
-    while !reader.is_empty() {
-        match reader.bytes32_or_null() {
-            Ok(value) => cells.push(value.map(<[u8]>::to_vec)),
-            Err(error) => panic!("an answer does not decode: {error}"),
-        }
-    }
-    cells
-}
-
-/// A partition with its timestamps and tombstones, as it is stored.
-fn raw(engine: &Engine, table: &Arc<TableSchema>, key: i64) -> String {
-    let key = Bytes::copy_from_slice(&key.to_be_bytes());
-    let key = DecoratedKey::new(engine.partitioner(), key);
-    let read = || -> Result<String, Box<dyn std::error::Error>> {
-        let mut cursor = engine.read_partition(table, &key, &ClusteringFilter::all())?;
-        let mut text = String::new();
-        if let Some(head) = cursor.next_partition()? {
-            text = format!("{:?} {:?}", head.deletion, head.static_row);
-            while let Some(unfiltered) = cursor.next_unfiltered()? {
-                match unfiltered {
-                    Unfiltered::Row(row) => text.push_str(&raw_row(&row, table)),
-                    Unfiltered::Marker(marker) => text.push_str(&format!(" {marker:?}")),
-                }
-            }
-        }
-        Ok(text)
-    };
-    read().unwrap_or_else(|error| panic!("a node reads what it has: {error}"))
-}
-
-/// Each process gives columns numbers of its own, so they are shown by name.
-fn raw_row(row: &Row, table: &TableSchema) -> String {
-    let Row {
-        clustering,
-        liveness,
-        deletion,
-        columns,
-    } = row;
-    let columns: BTreeMap<String, &Data> = columns
-        .iter()
-        .map(|column| {
-            let name = table.column(column.column).map(|column| column.name.to_string());
-            (name.unwrap_or_default(), &column.data)
-        })
-        .collect();
-    format!(" {clustering:?} {liveness:?} {deletion:?} {columns:?}")
-}
-
-fn number(bytes: &[u8]) -> i64 {
-    bytes.try_into().map_or(0, i64::from_be_bytes)
 }
 
 fn signed(value: u64) -> i64 {
@@ -586,34 +528,6 @@ impl Machine {
         }
     }
 
-    /// The tables, their ids and columns, and what was dropped when.
-    fn schema_text(&self) -> String {
-        let schema = self.process.replica.engine().schema();
-        let mut text = String::new();
-        for table in schema
-            .keyspace("ks")
-            .iter()
-            .flat_map(|keyspace| keyspace.tables.values())
-        {
-            let mut columns: Vec<String> = table
-                .every_column()
-                .iter()
-                .map(|column| format!("{} {:?}", column.name, column.ty))
-                .collect();
-            columns.sort();
-            let dropped: Vec<(&String, i64)> = table
-                .dropped
-                .iter()
-                .map(|(name, dropped)| (name, dropped.dropped_micros))
-                .collect();
-            text.push_str(&format!(
-                "{} {} {columns:?} dropped {dropped:?}; ",
-                table.name, table.id
-            ));
-        }
-        text
-    }
-
     /// Whether a table has records on disk that the replica reads again.
     fn is_replaying(&self, tablet: u32) -> bool {
         let (replica, engine) = (&self.process.replica, self.process.replica.engine());
@@ -718,7 +632,10 @@ impl Member for Machine {
             let is_moving = self.go_on_with_schema(logs)?;
             let epoch = self.process.replica.schema_epoch();
             return Ok(match has_read || is_moving {
-                true if epoch > adopted => Tailed::Applied(Position::new(epoch, 0), self.schema_text()),
+                true if epoch > adopted => Tailed::Applied(
+                    Position::new(epoch, 0),
+                    schema_text(&self.process.replica.engine().schema()),
+                ),
                 true => Tailed::Passed,
                 false => Tailed::Nothing,
             });
