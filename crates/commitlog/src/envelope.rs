@@ -137,6 +137,14 @@ impl<'a> Envelope<'a> {
         head
     }
 
+    /// The whole payload, for a log that is not of segments.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut payload = Vec::with_capacity(ENVELOPE_BYTES + self.body.len());
+        payload.extend(self.encode_head());
+        payload.extend(self.body);
+        payload
+    }
+
     /// Reads a payload whose checksum holds; the error says what a reader of this version expects.
     pub(crate) fn decode(payload: &'a [u8]) -> Result<Self, &'static str> {
         let (head, body) = payload
@@ -185,6 +193,33 @@ impl<'a> Envelope<'a> {
 }
 
 impl Record {
+    /// Reads a payload whose checksum holds ([`Envelope::encode`]).
+    ///
+    /// # Errors
+    /// What a reader of this version expects.
+    pub fn decode(payload: &Bytes) -> Result<Self, &'static str> {
+        let envelope = Envelope::decode(payload)?;
+        let body = payload.slice_ref(envelope.body);
+        let Envelope {
+            kind,
+            tablet,
+            schema_epoch,
+            origin,
+            time_micros,
+            is_captured,
+            ..
+        } = envelope;
+        Ok(Self {
+            kind,
+            tablet,
+            schema_epoch,
+            origin,
+            time_micros,
+            is_captured,
+            body,
+        })
+    }
+
     /// The record as it is appended.
     pub fn envelope(&self) -> Envelope<'_> {
         let Self {

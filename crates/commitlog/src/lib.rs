@@ -29,6 +29,7 @@
 //! | `segment_records` | the records of one segment, one at a time |
 //! | `tail` | reading what was written while it grows |
 //! | `door` | [`Log`]: the interface of a log |
+//! | `shared` | [`SharedLogs`]: the interface of the logs of a cluster |
 //! | `options`, `error`, `position` | how a log behaves; why it refuses; where a record is |
 //!
 //! Durability rules: a segment is synced before any record of the next one counts as synced, so what is
@@ -55,6 +56,7 @@ mod replay;
 mod segment;
 mod segment_file;
 mod segment_records;
+mod shared;
 mod state;
 mod sync;
 mod tail;
@@ -70,5 +72,6 @@ pub use log::{CommitLog, Stats};
 pub use options::{Capture, Damage, LogStretch, Mode, Options, WhenFull};
 pub use position::{Position, SegmentId};
 pub use replay::{Hole, Judge, Missing, Receiver, ReplayReport, read_segments};
+pub use shared::{AppendCallback, AppendError, Delivered, SharedLogs, SharedTail, TailError};
 pub use state::Callback;
 pub use tail::Tail;
