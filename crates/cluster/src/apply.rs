@@ -216,7 +216,9 @@ pub fn apply(state: Option<&ClusterState>, entry: &Entry) -> Result<Applied, Hal
         let last = state.position;
         return Err(Halt::OutOfOrder { position, last });
     }
-    if entry.record.cluster != state.cluster {
+    // Two nodes that found an empty log may both have created a cluster, each with an id of its own: the first one counts.
+    let is_late_creation = matches!(entry.record.change, Change::Create { .. });
+    if entry.record.cluster != state.cluster && !is_late_creation {
         let (expected, found) = (state.cluster, entry.record.cluster);
         return Err(Halt::OtherCluster {
             position,

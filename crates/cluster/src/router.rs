@@ -21,6 +21,14 @@ struct Routes {
 }
 
 impl Router {
+    /// The router of a cluster without keyspaces.
+    pub fn empty() -> Self {
+        Self {
+            tablets: Tablets::ONE,
+            keyspaces: BTreeMap::new(),
+        }
+    }
+
     /// The router for reads at this state.
     pub fn new(state: &ClusterState) -> Self {
         let ring = state.ring(Moment::Now);

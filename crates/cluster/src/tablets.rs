@@ -21,6 +21,9 @@ pub struct Tablets {
 }
 
 impl Tablets {
+    /// The whole ring as one slice.
+    pub const ONE: Self = Self { count: 1 };
+
     /// Divides the ring into `count` slices; `None` unless there are 1 to [`TABLETS_MAX`].
     pub fn new(count: u32) -> Option<Self> {
         (1..=TABLETS_MAX).contains(&count).then_some(Self { count })

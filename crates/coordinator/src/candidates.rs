@@ -86,7 +86,7 @@ impl ClusterCandidates {
         let Some(range) = self.rest.take() else {
             return Ok(None);
         };
-        let tablets_max = match self.reads.level.has_barrier {
+        let tablets_max = match self.reads.has_barrier(&self.table) {
             true => BARRIERS_MAX,
             false => u32::MAX,
         };

@@ -60,7 +60,7 @@ pub(crate) struct ClusterCursor {
 
 impl ClusterCursor {
     pub fn new(reads: Reads, target: Target, span: Span) -> Self {
-        let tablets_max = match reads.level.has_barrier {
+        let tablets_max = match reads.has_barrier(&target.table) {
             true => BARRIERS_FIRST,
             false => u32::MAX,
         };
@@ -83,7 +83,7 @@ impl ClusterCursor {
             let (stream, rest) = self.plan(span, None, self.tablets_max)?;
             self.streams.extend(stream);
             self.rest = rest;
-            if self.reads.level.has_barrier {
+            if self.tablets_max != u32::MAX {
                 self.tablets_max = self.tablets_max.saturating_mul(2).min(BARRIERS_MAX);
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_cluster::Node;
+use parking_lot::RwLock;
 
 use crate::answer::{Answer, ReplicaError, decode_answer};
 use crate::client::{Pending, ReplicaClient};
@@ -14,22 +15,32 @@ use crate::serve::ReplicaReader;
 /// The replicas of a process. A read is done when its answer is waited for, on that thread.
 #[derive(Clone, Default)]
 pub struct InProcess {
-    replicas: Arc<BTreeMap<Node, Arc<ReplicaReader>>>,
+    replicas: Arc<RwLock<BTreeMap<Node, Arc<ReplicaReader>>>>,
 }
 
 impl InProcess {
     /// The way to these replicas.
     pub fn new(replicas: BTreeMap<Node, Arc<ReplicaReader>>) -> Self {
         Self {
-            replicas: Arc::new(replicas),
+            replicas: Arc::new(RwLock::new(replicas)),
         }
+    }
+
+    /// Adds a replica, or replaces it.
+    pub fn add(&self, node: Node, replica: ReplicaReader) {
+        self.replicas.write().insert(node, Arc::new(replica));
+    }
+
+    /// Takes a replica away: it is not reached any more.
+    pub fn remove(&self, node: Node) {
+        self.replicas.write().remove(&node);
     }
 }
 
 impl ReplicaClient for InProcess {
     fn send(&self, node: Node, command: ReadCommand) -> Box<dyn Pending> {
         Box::new(Asked {
-            replica: self.replicas.get(&node).cloned(),
+            replica: self.replicas.read().get(&node).cloned(),
             command: command.encode().into(),
         })
     }

@@ -12,8 +12,9 @@ pub(crate) struct Level {
     pub consistency: Consistency,
     /// Who may answer.
     pub reach: Reach,
-    /// Whether the replica first applies every write that was acknowledged before.
-    pub has_barrier: bool,
+    /// The number of replicas that Cassandra would read, at levels whose reads go to the nearest replica without a barrier; `None`: reads
+    /// always have one.
+    nearest: Option<u32>,
 }
 
 /// Which replicas may answer.
@@ -41,19 +42,24 @@ impl Level {
             NODE_LOCAL => Reach::Node,
             _ => Reach::Everywhere,
         };
-        let nearest = [
-            Consistency::ANY,
-            Consistency::ONE,
-            TWO,
-            THREE,
-            Consistency::LOCAL_ONE,
-            NODE_LOCAL,
-        ];
+        let nearest = match consistency {
+            Consistency::ANY | Consistency::ONE | Consistency::LOCAL_ONE | NODE_LOCAL => Some(1),
+            TWO => Some(2),
+            THREE => Some(3),
+            _ => None,
+        };
         Self {
             consistency,
             reach,
-            has_barrier: !nearest.contains(&consistency),
+            nearest,
         }
+    }
+
+    /// Whether the replica first applies every write that was acknowledged before. `factor` is the number of replicas.
+    ///
+    /// Compat: a read at ONE of a keyspace with one replica sees every write, and so does any read of all replicas.
+    pub fn has_barrier(&self, factor: u32) -> bool {
+        self.nearest.is_none_or(|nearest| nearest >= factor)
     }
 }
 
@@ -64,10 +70,16 @@ mod tests {
     #[test]
     fn quorum_and_its_like_have_a_barrier_and_local_levels_stay_in_their_data_center() {
         let with_barrier: Vec<u16> = (0..12)
-            .filter(|number| Level::of(Consistency(*number)).has_barrier)
+            .filter(|number| Level::of(Consistency(*number)).has_barrier(4))
             .collect();
         // QUORUM, ALL, LOCAL_QUORUM, EACH_QUORUM, SERIAL, LOCAL_SERIAL.
         assert_eq!(with_barrier, [4, 5, 6, 7, 8, 9]);
+        let of_one: Vec<u16> = (0..12)
+            .filter(|number| Level::of(Consistency(*number)).has_barrier(1))
+            .collect();
+        assert_eq!(of_one, (0..12).collect::<Vec<u16>>());
+        let of_two = |level| Level::of(Consistency(level)).has_barrier(2);
+        assert_eq!([1, 2, 3].map(of_two), [false, true, true]);
         let local: Vec<u16> = (0..12)
             .filter(|number| Level::of(Consistency(*number)).reach == Reach::DataCenter)
             .collect();

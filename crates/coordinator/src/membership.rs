@@ -31,6 +31,26 @@ impl Topology {
         }
     }
 
+    /// The ring before the first record: nobody has anything.
+    pub fn empty() -> Self {
+        Self {
+            router: Router::empty(),
+            tablets: Tablets::ONE,
+            locations: BTreeMap::new(),
+            ring_version: 0,
+            schema_epoch: 0,
+        }
+    }
+
+    /// The ring at this state, of a node that has adopted no newer schema than that of this epoch.
+    pub fn at_epoch(state: &ClusterState, adopted: u64) -> Self {
+        let all = Self::of(state);
+        Self {
+            schema_epoch: all.schema_epoch.min(adopted),
+            ..all
+        }
+    }
+
     pub(crate) fn versions(&self) -> Versions {
         Versions {
             ring: self.ring_version,

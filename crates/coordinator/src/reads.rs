@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_cluster::Node;
+use ilion_cluster::{Node, Strategy};
 use ilion_engine::TabletPosition;
 use ilion_env::patience;
 use ilion_query::{Store, StoreError};
@@ -164,13 +164,20 @@ impl Reads {
         node == self.shared.membership().node()
     }
 
+    /// Whether reads of a table at the level have barriers.
+    pub fn has_barrier(&self, table: &TableSchema) -> bool {
+        let topology = self.shared.membership().topology();
+        let factor = topology.strategy(&table.keyspace).map_or(1, Strategy::factor);
+        self.level.has_barrier(factor)
+    }
+
     /// The records that a replica must have applied before it answers; none if the level has no barrier.
     pub fn barrier(
         &self,
         table: &TableSchema,
         tablets: Range<u32>,
     ) -> Result<Vec<TabletPosition>, ReadError> {
-        if !self.level.has_barrier {
+        if !self.has_barrier(table) {
             return Ok(Vec::new());
         }
         let tablets: Vec<u32> = tablets.collect();

@@ -44,7 +44,8 @@ impl Engine {
     /// Requires: records of a tablet are applied one at a time, in the order of the log, and each again after an error.
     ///
     /// # Errors
-    /// [`Error::Stalled`]: memory is used up for now. Any other: this node cannot apply the record.
+    /// [`Error::Stalled`]: memory is used up for now. [`Error::Refused`]: the tables or their indexes cannot hold the mutations, on no
+    /// replica that has this schema. Any other: this node cannot apply the record.
     pub fn apply_at(&self, position: TabletPosition, mutations: &[Mutation]) -> Result<()> {
         if position.tablet >= TABLETS_MAX {
             let tablet = position.tablet;
@@ -66,6 +67,15 @@ impl Engine {
         }
         shared.tablets.reach(position.tablet, position.offset + 1);
         Ok(())
+    }
+
+    /// Checks mutations of tables of a cluster before they are logged: what passes here is applied by [`Self::apply_at`], unless the schema
+    /// changes before.
+    ///
+    /// # Errors
+    /// [`Error::Refused`]: the tables or their indexes cannot hold them. Any other: this node takes no writes now.
+    pub fn check_loggable(&self, mutations: &[Mutation]) -> Result<()> {
+        self.shared.stores_to_write(mutations).map(drop)
     }
 
     /// True if a table had a record on disk when this process began. False for a table that does not exist.

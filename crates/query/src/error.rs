@@ -5,10 +5,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Consistency;
 
 /// Why a statement failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Error {
     /// 0x0000: a bug. Report it.
     ServerError(String),
@@ -108,7 +110,7 @@ pub enum Error {
 }
 
 /// The kind of a failed write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WriteType {
     /// One partition.
     Simple,
@@ -136,7 +138,7 @@ impl WriteType {
 }
 
 /// Why a replica failed (`RequestFailureReason`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u16)]
 pub enum FailureReason {
     /// Any other cause.

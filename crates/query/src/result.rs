@@ -1,5 +1,6 @@
 //! The answer to a statement.
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use ilion_codec::Rope;
@@ -9,7 +10,7 @@ use ilion_types::CqlType;
 use crate::{LogPosition, Shape};
 
 /// A column of a result, or a bind marker.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnSpec {
     /// Keyspace of the table.
     pub keyspace: Arc<str>,

@@ -18,13 +18,16 @@
 //! | `replica` | [`Replica`] |
 //! | `place` | storage at a place in a log |
 //! | `saved` | what is saved beside the tables |
+//! | `fenced` | [`FencedChange`]: changes of the schema, TRUNCATE |
 //! | `digest` | [`BlockDigest`]: replicas that differ are noticed |
 
 mod digest;
+mod fenced;
 mod place;
 mod replica;
 mod saved;
 
 pub use digest::BlockDigest;
+pub use fenced::FencedChange;
 pub use replica::{AdoptError, Applied, NotApplied, Replica, ReplicaOptions};
 pub use saved::SaveError;

@@ -76,8 +76,8 @@ pub(crate) struct PlaceStore {
     tablets: Tablets,
     cluster: Uuid,
     place: Mutex<Option<Place>>,
-    /// While the schema changes: ids of new tables are derived from the seed, and columns are dropped at the time.
-    altering: Mutex<Option<(Uuid, i64)>>,
+    /// While the schema changes: columns are dropped at this time.
+    altering: Mutex<Option<i64>>,
     /// Why the engine refused a write of the command.
     failure: Mutex<Option<ilion_engine::Error>>,
 }
@@ -117,11 +117,16 @@ impl PlaceStore {
     }
 
     /// Changes the schema.
-    pub(crate) fn altering<T>(&self, seed: Uuid, time_micros: i64, alter: impl FnOnce() -> T) -> T {
-        *self.altering.lock() = Some((seed, time_micros));
+    pub(crate) fn altering<T>(&self, time_micros: i64, alter: impl FnOnce() -> T) -> T {
+        *self.altering.lock() = Some(time_micros);
         let altered = alter();
         *self.altering.lock() = None;
         altered
+    }
+
+    /// Removes all data of a table.
+    pub(crate) fn empty(&self, table: TableId) -> Result<(), StoreError> {
+        self.inner.truncate(table)
     }
 
     fn with<T>(&self, use_place: impl FnOnce(&mut Place) -> T) -> Option<T> {
@@ -157,6 +162,10 @@ impl PlaceStore {
             as_logged(mutation);
         }
         self.engine().apply_at(position, &mutations).map_err(|error| {
+            if let ilion_engine::Error::Refused(reason) = error {
+                // No replica can hold it: its client is to blame.
+                return StoreError::Invalid(reason);
+            }
             let message = error.to_string();
             *self.failure.lock() = Some(error);
             StoreError::WriteRefused(message)
@@ -214,21 +223,16 @@ impl Store for PlaceStore {
     }
 
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
-        let Some((seed, time_micros)) = *self.altering.lock() else {
+        let Some(time_micros) = *self.altering.lock() else {
             return Err(outside());
         };
         let mut change = change.clone();
-        match &mut change {
-            SchemaChange::CreateTable(create) => {
-                create.id.get_or_insert(TableId(seed));
-            }
-            SchemaChange::AlterTable {
-                alteration: TableAlteration::DropColumns { timestamp_micros, .. },
-                ..
-            } => {
-                timestamp_micros.get_or_insert(time_micros);
-            }
-            _ => {}
+        if let SchemaChange::AlterTable {
+            alteration: TableAlteration::DropColumns { timestamp_micros, .. },
+            ..
+        } = &mut change
+        {
+            timestamp_micros.get_or_insert(time_micros);
         }
         self.inner.alter_schema(&change)
     }

@@ -8,16 +8,16 @@ use ilion_commitlog::{Kind, Record};
 use ilion_engine::{Engine, TabletPosition};
 use ilion_query::{
     BatchStatement, ClientState, Command, Error, Executed, Form, Guardrails, QueryOptions, QueryProcessor,
-    Values,
+    Store, StoreError, Values,
 };
 use ilion_rows::{Decoded, Mutation, MutationReader};
 use ilion_schema::{TableId, TableSchema, whole_milli};
 use uuid::Uuid;
 
-use crate::BlockDigest;
 use crate::digest::Rolling;
 use crate::place::{Place, PlaceStore};
 use crate::saved::{self, SaveError, Saved, SavedTablet};
+use crate::{BlockDigest, FencedChange};
 
 /// What a replica must know of its cluster.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,8 @@ pub struct ReplicaOptions {
 pub enum Applied {
     /// It was applied.
     Done,
-    /// Its command was executed, with this outcome: an answer, or the error of its client.
+    /// Its command was executed, with this outcome: an answer, or the error of its client. Mutations have an outcome if they are refused: a
+    /// new index cannot hold them.
     Executed(Result<Executed, Error>),
     /// Its command was executed before a crash. The outcome is not known any more.
     Forgotten,
@@ -60,7 +61,7 @@ pub enum NotApplied {
 pub enum AdoptError {
     /// The change does not fit to the schema here, or the node cannot carry it out.
     #[error("the change of the schema cannot be carried out: {0}")]
-    Refused(Error),
+    Refused(StoreError),
     /// It cannot be saved.
     #[error(transparent)]
     Save(#[from] SaveError),
@@ -160,24 +161,24 @@ impl Replica {
         self.schema_epoch
     }
 
-    /// Adopts the next schema. `change` is the statement that makes it, `time_micros` the time of its record in the meta log. What
-    /// tablets execute afterwards is later: else a column that was dropped and added again would not show it.
+    /// Adopts the next schema, or empties a table. `time_micros` is the time of the record in the meta log. What tablets execute
+    /// afterwards is later: else a column that was dropped and added again would not show it.
     ///
     /// Requires: everything that was applied is saved ([`Self::save`] after [`Self::take`]), so that no record is applied again with
     /// a schema that came later; and the next record of each tablet needs this schema ([`NotApplied::Schema`]).
     ///
     /// # Errors
     /// This node cannot adopt the schema, or cannot save that it did. It can be tried again.
-    pub fn adopt(&mut self, change: &Command, time_micros: i64) -> Result<(), AdoptError> {
+    pub fn adopt(&mut self, change: &FencedChange, time_micros: i64) -> Result<(), AdoptError> {
         let time_micros = whole_milli(time_micros);
         let was_adopting = std::mem::replace(&mut self.is_adopting, true);
         let saved = self.all();
         self.write_saved(saved)?;
-        match self.store.altering(change.seed, time_micros, || self.run(change)) {
-            Ok(_) => {}
-            // A crash came after the change, and before this was saved. The statement was checked before it was logged, so that is the
+        match self.make(change, time_micros) {
+            Ok(()) => {}
+            // A crash came after the change, and before this was saved. The change was checked before it was logged, so that is the
             // only reason why it fails.
-            Err(error) if was_adopting && is_of_client(&error) => {}
+            Err(StoreError::Schema(_) | StoreError::Invalid(_)) if was_adopting => {}
             Err(error) => return Err(AdoptError::Refused(error)),
         }
         self.schema_epoch += 1;
@@ -187,6 +188,19 @@ impl Replica {
         }
         let saved = self.all();
         Ok(self.write_saved(saved)?)
+    }
+
+    fn make(&self, change: &FencedChange, time_micros: i64) -> Result<(), StoreError> {
+        match change {
+            FencedChange::Schema(change) => {
+                let altered = self
+                    .store
+                    .altering(time_micros, || self.store.alter_schema(change));
+                altered.map(drop)
+            }
+            FencedChange::Truncate(table) if self.engine().schema().table_by_id(*table).is_none() => Ok(()),
+            FencedChange::Truncate(table) => self.store.empty(*table),
+        }
     }
 
     /// Applies the next record of a tablet. `time_micros` is the log's.
@@ -250,7 +264,15 @@ impl Replica {
             Kind::Noop => self.write(position, &[]).map(|()| Applied::Done),
             Kind::Mutation | Kind::Batch => {
                 let mutations = self.mutations(position, record)?;
-                self.write(position, &mutations).map(|()| Applied::Done)
+                match self.engine().apply_at(position, &mutations) {
+                    Ok(()) => Ok(Applied::Done),
+                    // The coordinator checked it against an older schema: it did not know of a new index.
+                    Err(ilion_engine::Error::Refused(reason)) => {
+                        self.write(position, &[])?;
+                        Ok(Applied::Executed(Err(Error::Invalid(reason))))
+                    }
+                    Err(error) => Err(refusal(error)),
+                }
             }
             Kind::Cas | Kind::Counter if is_old => {
                 self.write(position, &[])?;

@@ -5,6 +5,7 @@
 //!
 //! Compat: `ColumnMask` of Cassandra 5.0.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use ilion_types::{CqlType, UserType, quote_name};
 use crate::FunctionSchema;
 
 /// The mask of a column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ColumnMask {
     /// The keyspace of the function: `system`, or that of the table.
     pub keyspace: String,
@@ -25,7 +27,8 @@ pub struct ColumnMask {
 }
 
 /// An argument of a mask's function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MaskArgument {
     /// The type that the function declares.
     pub ty: CqlType,

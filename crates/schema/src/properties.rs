@@ -2,12 +2,13 @@
 //!
 //! Not here: which properties exist and what they mean (`options`, `replication`).
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use crate::error::{Error, syntax};
 
 /// The value of a property. A number, boolean or word is its text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PropertyValue {
     /// `'text'`, `0.1`, `true`.
     Text(String),
@@ -33,7 +34,7 @@ impl<const N: usize> From<[(&str, &str); N]> for PropertyValue {
 }
 
 /// The properties, by lower-case name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Properties(pub BTreeMap<String, PropertyValue>);
 
 impl<'a, V: Into<PropertyValue>> FromIterator<(&'a str, V)> for Properties {

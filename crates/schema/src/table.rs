@@ -6,6 +6,7 @@
 //! Invariant: `statics` and `regulars` are in Cassandra's storage order (simple columns by name bytes, then
 //! multi-cell columns by name bytes; `org.apache.cassandra.db.Columns`).
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use uuid::Uuid;
 use crate::{ColumnMask, TableOptions};
 
 /// The id of a table; the suffix of its directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TableId(pub Uuid);
 
 impl std::fmt::Display for TableId {
@@ -42,7 +43,7 @@ pub enum ColumnKind {
 }
 
 /// Direction of a clustering column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ClusteringOrder {
     /// Ascending by the type's order.
     Asc,

@@ -68,7 +68,7 @@ impl Node {
         settings: &Settings,
         index_classes: IndexClasses,
     ) -> Result<Self, OpenError> {
-        Self::open_over(env, settings, index_classes, |engine| engine)
+        Self::open_over(env, settings, index_classes, |_, store| Ok(store))
     }
 
     /// As [`Self::open_with_indexes`], with the query layer over a storage that `over` makes of the engine's. For clusters.
@@ -79,7 +79,7 @@ impl Node {
         env: Arc<dyn Env>,
         settings: &Settings,
         index_classes: IndexClasses,
-        over: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
+        over: impl FnOnce(&Arc<Engine>, Arc<dyn Store>) -> Result<Arc<dyn Store>, OpenError>,
     ) -> Result<Self, OpenError> {
         check_access(settings)?;
         check_audit_logger(settings).map_err(OpenError::Settings)?;
@@ -107,7 +107,7 @@ impl Node {
         let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), local.cluster()));
         let query_options = query_options(settings, machine_bytes(&**engine.env()));
         let disk_watch = watch_disk(&engine, settings, query_options.disk_usage.clone())?;
-        let processor = Arc::new(QueryProcessor::new(over(store.clone()), query_options));
+        let processor = Arc::new(QueryProcessor::new(over(&engine, store.clone())?, query_options));
         system::register(&engine, settings);
         let observers = Arc::new(observers(&engine, store, settings)?);
         let rates = Arc::<RecentRates>::default();

@@ -4,13 +4,15 @@
 //! true` as well, so that equality is structural. Tuples and vectors are always frozen and need no flag. Clustering direction
 //! is not part of the type (see `schema`).
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The package of Cassandra's classes of types.
 pub(crate) const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 
 /// A CQL type.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum CqlType {
     /// 7-bit text.
     Ascii,
@@ -99,7 +101,8 @@ pub enum CqlType {
 }
 
 /// A user type (`CREATE TYPE`). Fields are in declaration order.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct UserType {
     /// Its keyspace.
     pub keyspace: String,

@@ -1,11 +1,13 @@
 //! The content of a statement: [`SchemaChange`] and its parts. No rule is checked here.
 
 use ilion_types::CqlType;
+use serde::{Deserialize, Serialize};
 
 use crate::{ClusteringOrder, ColumnMask, Properties, TableId};
 
 /// A statement that changes the schema. Types are resolved by the caller (see [`crate::Keyspace::parse_type`]).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum SchemaChange {
     /// `CREATE KEYSPACE`
     CreateKeyspace {
@@ -127,7 +129,8 @@ pub enum SchemaChange {
 }
 
 /// `CREATE TABLE`
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CreateTable {
     /// Its keyspace.
     pub keyspace: String,
@@ -152,7 +155,8 @@ pub struct CreateTable {
 }
 
 /// A column of CREATE TABLE or ALTER TABLE ADD.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NewColumn {
     /// Its name.
     pub name: String,
@@ -165,7 +169,8 @@ pub struct NewColumn {
 }
 
 /// `CREATE TABLE name LIKE source`
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CopyTable {
     /// Keyspace of the new table.
     pub keyspace: String,
@@ -184,7 +189,8 @@ pub struct CopyTable {
 }
 
 /// The kinds of ALTER TABLE.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum TableAlteration {
     /// `ADD`
     AddColumns {
@@ -227,7 +233,8 @@ pub enum TableAlteration {
 }
 
 /// The kinds of ALTER TYPE.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum TypeAlteration {
     /// `ADD`
     AddField {
@@ -250,7 +257,8 @@ pub enum TypeAlteration {
 }
 
 /// `DROP` of a table, type, index or view.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DropObject {
     /// Its keyspace.
     pub keyspace: String,
@@ -261,7 +269,8 @@ pub struct DropObject {
 }
 
 /// `CREATE [CUSTOM] INDEX`
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CreateIndex {
     /// Its keyspace.
     pub keyspace: String,
@@ -282,7 +291,8 @@ pub struct CreateIndex {
 }
 
 /// The target of an index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct IndexTarget {
     /// The column.
     pub column: String,
@@ -291,7 +301,7 @@ pub struct IndexTarget {
 }
 
 /// The parts of a column that can be indexed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IndexPart {
     /// The value; for an unfrozen collection, its values.
     Simple,
@@ -306,7 +316,8 @@ pub enum IndexPart {
 }
 
 /// `CREATE MATERIALIZED VIEW`
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CreateView {
     /// Its keyspace.
     pub keyspace: String,
@@ -339,7 +350,8 @@ pub struct CreateView {
 }
 
 /// `CREATE FUNCTION`
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CreateFunction {
     /// Its keyspace.
     pub keyspace: String,
@@ -362,7 +374,8 @@ pub struct CreateFunction {
 }
 
 /// `CREATE AGGREGATE`
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CreateAggregate {
     /// Its keyspace.
     pub keyspace: String,
@@ -385,7 +398,8 @@ pub struct CreateAggregate {
 }
 
 /// `DROP FUNCTION` or `DROP AGGREGATE`
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DropFunction {
     /// Its keyspace.
     pub keyspace: String,

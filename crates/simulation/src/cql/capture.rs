@@ -31,8 +31,8 @@ pub(super) struct CaptureStore {
     inner: EngineStore,
     tablets: Tablets,
     captured: Mutex<Vec<Captured>>,
-    /// A change of the schema was checked.
-    is_altering: AtomicBool,
+    /// A change of the schema that is possible.
+    altering: Mutex<Option<SchemaChange>>,
     /// Changes of the schema are made here, since there is no cluster yet.
     is_alone: AtomicBool,
 }
@@ -48,7 +48,7 @@ impl CaptureStore {
             inner: EngineStore::new(engine, facts),
             tablets,
             captured: Mutex::default(),
-            is_altering: AtomicBool::new(false),
+            altering: Mutex::default(),
             is_alone: AtomicBool::new(true),
         }
     }
@@ -63,9 +63,9 @@ impl CaptureStore {
         self.is_alone.store(false, Relaxed);
     }
 
-    /// Whether a change of the schema was found possible since the last call.
-    pub fn take_alteration(&self) -> bool {
-        self.is_altering.swap(false, Relaxed)
+    /// A change of the schema that was found possible since the last call.
+    pub fn take_alteration(&self) -> Option<SchemaChange> {
+        self.altering.lock().take()
     }
 
     pub fn tablet_of_token(&self, token: &Token) -> u32 {
@@ -137,7 +137,11 @@ impl Store for CaptureStore {
             return self.inner.alter_schema(change);
         }
         let applied = self.schema().apply(change, self.now_micros())?;
-        self.is_altering.store(!applied.diffs.is_empty(), Relaxed);
+        let mut change = change.clone();
+        if let SchemaChange::CreateTable(create) = &mut change {
+            create.id.get_or_insert(TableId(self.time_uuid()));
+        }
+        *self.altering.lock() = (!applied.diffs.is_empty()).then_some(change);
         Ok(None)
     }
 

@@ -13,10 +13,9 @@ use ilion_engine::{Engine, EngineOptions, TabletPosition};
 use ilion_env::{CrashRule, MemEnv, Seeded};
 use ilion_histories::{Value as Register, Violation};
 use ilion_query::{
-    ClientState, Consistency, Error, ExecuteOptions, Executed, Form, Outcome, QueryOptions, QueryProcessor,
-    Store, Value, Values,
+    ClientState, Error, ExecuteOptions, Executed, Outcome, QueryOptions, QueryProcessor, Value, Values,
 };
-use ilion_replica::{Applied, NotApplied, Replica, ReplicaOptions};
+use ilion_replica::{Applied, FencedChange, NotApplied, Replica, ReplicaOptions};
 use parking_lot::Mutex;
 
 use super::capture::{CaptureStore, Captured};
@@ -338,21 +337,8 @@ impl Machine {
             2 => "CREATE TABLE ks.other (k bigint PRIMARY KEY, v bigint)".to_owned(),
             _ => "DROP TABLE ks.other".to_owned(),
         };
-        let checked = self.process.query(&text, &[]);
-        let is_change = self.process.store.take_alteration();
-        if checked.is_err() || !is_change {
-            return None;
-        }
-        let change = ilion_query::Command {
-            form: Form::Statement,
-            statements: vec![(text, Vec::new())],
-            keyspace: None,
-            consistency: Consistency::ONE,
-            serial_consistency: None,
-            timestamp_micros: self.process.store.unique_micros(),
-            now_secs: None,
-            seed: self.process.store.time_uuid(),
-        };
+        self.process.query(&text, &[]).ok()?;
+        let change = FencedChange::Schema(self.process.store.take_alteration()?);
         let log = self.meta_log();
         let origin = self.next_origin(log);
         let record = Captured {
@@ -398,7 +384,7 @@ impl Machine {
             }
             Err(error) => return Err(Violation(format!("save: {error}"))),
         }
-        let change = ilion_query::Command::decode(&next.change);
+        let change = FencedChange::decode(&next.change);
         let change = change.map_err(|error| Violation(format!("schema {epoch}: {error}")))?;
         self.endanger(3);
         let adopted = self.process.replica.adopt(&change, next.time_micros);

@@ -1,0 +1,157 @@
+//! Barriers: no-ops in the logs, shared by the reads that wait at the same time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use crossbeam_channel::{Receiver, Sender as Channel, bounded, unbounded};
+use ilion_commitlog::{AppendError, Kind};
+use ilion_coordinator::{BarrierError, Barriers};
+use ilion_engine::TabletPosition;
+use parking_lot::Mutex;
+
+use crate::progress::NotHere;
+use crate::sender::Unsent;
+use crate::shared::Shared;
+
+type Raised = Result<u64, BarrierError>;
+
+/// The no-op of a tablet that is on its way, and the reads that came after it was sent: they need the next one.
+#[derive(Default)]
+struct Flight {
+    waiting: Vec<Channel<Raised>>,
+    next: Vec<Channel<Raised>>,
+}
+
+/// The barriers of a node.
+pub(crate) struct LogBarriers {
+    shared: Arc<Shared>,
+    flights: Arc<Mutex<BTreeMap<u32, Flight>>>,
+}
+
+impl LogBarriers {
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            flights: Arc::default(),
+        }
+    }
+
+    /// The offset of a no-op that is sent after this call.
+    fn raise_one(&self, tablet: u32, ends_nanos: u64) -> Receiver<Raised> {
+        let (sender, receiver) = bounded(1);
+        {
+            let mut flights = self.flights.lock();
+            if let Some(flight) = flights.get_mut(&tablet) {
+                flight.next.push(sender);
+                return receiver;
+            }
+            let flight = Flight {
+                waiting: vec![sender],
+                next: Vec::new(),
+            };
+            flights.insert(tablet, flight);
+        }
+        send(&self.shared, &self.flights, tablet, ends_nanos);
+        receiver
+    }
+}
+
+/// Sends the no-op of a flight, and the next one when it is back.
+fn send(shared: &Arc<Shared>, flights: &Arc<Mutex<BTreeMap<u32, Flight>>>, tablet: u32, ends_nanos: u64) {
+    let schema_epoch = shared.know(|known| {
+        known
+            .topology
+            .as_ref()
+            .map_or(0, |topology| topology.schema_epoch())
+    });
+    let unsent = Unsent {
+        log: tablet,
+        kind: Kind::Noop,
+        schema_epoch,
+        body: Bytes::new(),
+        ends_nanos,
+    };
+    let (of_done, of_flights) = (shared.clone(), flights.clone());
+    let done = move |sent: Result<u64, AppendError>| land(&of_done, &of_flights, tablet, sent);
+    if let Err(error) = shared.sender.send(unsent, |_| {}, Box::new(done)) {
+        land(shared, flights, tablet, Err(error));
+    }
+}
+
+fn land(
+    shared: &Arc<Shared>,
+    flights: &Arc<Mutex<BTreeMap<u32, Flight>>>,
+    tablet: u32,
+    sent: Result<u64, AppendError>,
+) {
+    let raised = sent.map_err(|error| match error {
+        AppendError::Refused(reason) => BarrierError::Unavailable(reason),
+        AppendError::Unknown(_) => BarrierError::TimedOut,
+    });
+    let (landed, has_next) = {
+        let mut flights = flights.lock();
+        let Some(flight) = flights.get_mut(&tablet) else {
+            return;
+        };
+        let next = std::mem::take(&mut flight.next);
+        let has_next = !next.is_empty();
+        let landed = std::mem::replace(&mut flight.waiting, next);
+        if !has_next {
+            flights.remove(&tablet);
+        }
+        (landed, has_next)
+    };
+    for waiting in landed {
+        drop(waiting.send(raised.clone()));
+    }
+    if has_next {
+        let ends_nanos = shared.now_nanos() + crate::shared::nanos(shared.options.write_timeout);
+        send(shared, flights, tablet, ends_nanos);
+    }
+}
+
+impl Barriers for LogBarriers {
+    fn raise(&self, tablets: &[u32], deadline_nanos: u64) -> Result<Vec<TabletPosition>, BarrierError> {
+        let raised: Vec<(u32, Receiver<Raised>)> = tablets
+            .iter()
+            .map(|tablet| (*tablet, self.raise_one(*tablet, deadline_nanos)))
+            .collect();
+        let position = |(tablet, receiver): (u32, Receiver<Raised>)| {
+            let left = deadline_nanos.saturating_sub(self.shared.now_nanos());
+            let offset = receiver
+                .recv_timeout(std::time::Duration::from_nanos(left))
+                .map_err(|_| BarrierError::TimedOut)??;
+            Ok(TabletPosition { tablet, offset })
+        };
+        raised.into_iter().map(position).collect()
+    }
+
+    fn wait_applied(&self, reached: &[TabletPosition], deadline_nanos: u64) -> Result<(), BarrierError> {
+        let (sender, receiver) = unbounded();
+        for position in reached {
+            let sender = sender.clone();
+            let callback = Box::new(move |applied: Result<(), NotHere>| drop(sender.send(applied)));
+            let progress = &self.shared.progress;
+            if progress
+                .on_applied(position.tablet, position.offset, callback)
+                .is_some()
+            {
+                let tablet = position.tablet;
+                return Err(BarrierError::Unavailable(format!(
+                    "this node does not follow tablet {tablet}"
+                )));
+            }
+        }
+        for _ in reached {
+            let left = deadline_nanos.saturating_sub(self.shared.now_nanos());
+            let applied = receiver.recv_timeout(std::time::Duration::from_nanos(left));
+            match applied.map_err(|_| BarrierError::TimedOut)? {
+                // It is in its place all the same.
+                Ok(()) | Err(NotHere::Refused(_)) => {}
+                Err(NotHere::Halted(reason)) => return Err(BarrierError::Unavailable(reason)),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,576 @@
+//! [`Follower`]: the thread that reads the logs of a node and applies them.
+//!
+//! It is the only one that changes the engine's tables of the cluster. In turns it reads records, applies them, and does the work that is
+//! due: changes of the schema, saving, signs of life. Nothing here decides what a record means: that is in `meta` and `ilion_replica`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use bytes::Bytes;
+use ilion_cluster::{Change, META_TABLET, Moment, Node, Phase, Record};
+use ilion_commitlog::{Delivered, Kind, SharedTail, TailError};
+use ilion_coordinator::Topology;
+use ilion_engine::{Engine, TabletPosition};
+use ilion_query::StoreError;
+use ilion_replica::{AdoptError, Applied, FencedChange, NotApplied, Replica, ReplicaOptions};
+use uuid::Uuid;
+
+use crate::entering;
+use crate::meta::{Meta, Unadopted};
+use crate::progress::NotHere;
+use crate::sender::Unsent;
+use crate::shared::{Shared, nanos};
+
+/// Waits for records, when nothing else is to be done and when something is.
+const IDLE: Duration = Duration::from_millis(20);
+const BUSY: Duration = Duration::from_millis(1);
+/// A request that had no effect is sent again after so long.
+const AGAIN: Duration = Duration::from_secs(2);
+/// The node that asked for a change of the schema fences the logs at once, the others after so long.
+const FENCE_AFTER: Duration = Duration::from_millis(500);
+
+/// What depends on the ring: if it is as before, the same tablets are followed.
+type Placement = (u64, Option<u64>, u64, u64);
+
+/// See the module.
+pub(crate) struct Follower {
+    shared: Arc<Shared>,
+    tail: Box<dyn SharedTail>,
+    meta: Meta,
+    session: Uuid,
+    replica: Option<Replica>,
+    engine: Arc<Engine>,
+    followed: BTreeSet<u32>,
+    placement: Option<Placement>,
+    /// Tablets whose next record needs the next schema.
+    blocked: BTreeSet<u32>,
+    /// What is saved before the next schema is adopted was taken.
+    is_taken_for_schema: bool,
+    /// When something was done last, by what it is.
+    done_nanos: BTreeMap<Due, u64>,
+    /// Bytes that were applied since the last saving was begun.
+    unsaved_bytes: u64,
+    is_saving: bool,
+}
+
+/// What is done now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Enter,
+    Heartbeat,
+    Ready,
+    Fence(u64),
+    Adopt,
+    Save,
+}
+
+impl Follower {
+    /// Requires: no other follower of this engine.
+    pub fn new(shared: Arc<Shared>, engine: Arc<Engine>, session: Uuid) -> Result<Self, TailError> {
+        let tail = shared.sender.logs().tail(&[(META_TABLET, 0)])?;
+        Ok(Self {
+            meta: Meta::new(shared.options.host, session),
+            shared,
+            tail,
+            session,
+            replica: None,
+            engine,
+            followed: BTreeSet::new(),
+            placement: None,
+            blocked: BTreeSet::new(),
+            is_taken_for_schema: false,
+            done_nanos: BTreeMap::new(),
+            unsaved_bytes: 0,
+            is_saving: false,
+        })
+    }
+
+    /// Follows the logs until the node stops, or must not go on.
+    pub fn run(mut self) {
+        while !self.shared.is_stopping.load(Relaxed) {
+            if let Err(reason) = self.turn() {
+                tracing::error!(%reason, "this node does not follow the cluster any more");
+                for tablet in &self.followed {
+                    self.shared.progress.halt(*tablet, &reason);
+                }
+                self.shared.learn(|known| known.halted = Some(reason));
+                return;
+            }
+        }
+        self.save_before_stop();
+    }
+
+    /// Reads some records, and does what is due.
+    fn turn(&mut self) -> Result<(), String> {
+        let is_busy = !self.meta.unadopted.is_empty() || self.is_saving;
+        let wait = if is_busy { BUSY } else { IDLE };
+        match self.tail.next(wait) {
+            Ok(records) => {
+                for delivered in records {
+                    match delivered.log {
+                        META_TABLET => self.read_meta(&delivered)?,
+                        _ => self.apply(delivered),
+                    }
+                }
+            }
+            Err(TailError::Unreachable(reason)) => {
+                tracing::warn!(%reason, "the logs cannot be read; this is tried again");
+            }
+            Err(error) => self.lose(&error)?,
+        }
+        self.work()
+    }
+
+    /// A log cannot be read any more.
+    fn lose(&mut self, error: &TailError) -> Result<(), String> {
+        match error {
+            TailError::Deleted { log, .. } | TailError::Unreadable { log, .. } if *log != META_TABLET => {
+                tracing::error!(tablet = log, %error, "a tablet is not followed any more");
+                self.shared.progress.halt(*log, &error.to_string());
+                self.blocked.remove(log);
+                Ok(())
+            }
+            _ => Err(error.to_string()),
+        }
+    }
+
+    fn read_meta(&mut self, delivered: &Delivered) -> Result<(), String> {
+        if delivered.offset < self.meta.next_offset() {
+            return Ok(());
+        }
+        let (was, adopted) = (self.meta.incarnation, self.adopted());
+        let read = self.meta.read(delivered.offset, &delivered.record, adopted);
+        read.map_err(|halt| halt.to_string())?;
+        if let (None, Some(node), Some(incarnation)) = (was, self.meta.node, self.meta.incarnation) {
+            self.begin(node, incarnation)?;
+        }
+        self.follow_ring();
+        self.publish();
+        Ok(())
+    }
+
+    /// This process is in the meta log: it may send, and applies records.
+    fn begin(&mut self, node: Node, incarnation: u32) -> Result<(), String> {
+        let Some(state) = &self.meta.state else {
+            return Ok(());
+        };
+        let options = ReplicaOptions {
+            cluster: state.cluster,
+            tablets: state.tablets,
+        };
+        let replica = Replica::open(self.engine.clone(), options).map_err(|error| error.to_string())?;
+        let adopted = replica.schema_epoch();
+        self.meta.unadopted.retain(|change| change.epoch > adopted);
+        self.replica = Some(replica);
+        self.shared.sender.begin(node, incarnation);
+        tracing::info!(node, incarnation, cluster = %options.cluster, "this node is in the cluster's log");
+        Ok(())
+    }
+
+    fn adopted(&self) -> u64 {
+        self.replica.as_ref().map_or(0, Replica::schema_epoch)
+    }
+
+    /// Follows the tablets that this node is, or will be, a replica of.
+    fn follow_ring(&mut self) {
+        let (Some(state), Some(node), Some(replica)) = (&self.meta.state, self.meta.node, &self.replica)
+        else {
+            return;
+        };
+        let transition = state.transition.as_ref();
+        let placement = (
+            state.ring_version,
+            transition.map(|transition| transition.number),
+            state.schema.epoch,
+            state.schema.placement_epoch,
+        );
+        if self.placement == Some(placement) {
+            return;
+        }
+        self.placement = Some(placement);
+        let all = [Moment::Now, Moment::Afterwards].map(|moment| state.all_replicas(moment));
+        let is_own = |(_, nodes): &(&u32, &BTreeSet<Node>)| nodes.contains(&node);
+        let wanted: BTreeSet<u32> = all
+            .iter()
+            .flat_map(|replicas| replicas.iter().filter(is_own))
+            .map(|(tablet, _)| *tablet)
+            .collect();
+        let new: Vec<(u32, u64)> = wanted
+            .difference(&self.followed)
+            .map(|tablet| (*tablet, replica.end(*tablet)))
+            .collect();
+        for tablet in self.followed.difference(&wanted) {
+            self.tail.leave(*tablet);
+            self.shared.progress.leave(*tablet);
+            self.blocked.remove(tablet);
+        }
+        for (tablet, end) in &new {
+            self.shared.progress.begin(*tablet, *end);
+            self.tail.follow(*tablet, *end);
+        }
+        self.followed = wanted;
+        for (tablet, _) in new {
+            self.catch_up(tablet);
+        }
+    }
+
+    /// Notes when this node has applied what the log of a tablet has now.
+    fn catch_up(&self, tablet: u32) {
+        let shared = self.shared.clone();
+        let unsent = self.fence(tablet);
+        let done = move |sent: Result<u64, _>| {
+            // If it is lost, a later one will do: see `work`.
+            if let Ok(offset) = sent {
+                let caught_up = shared.clone();
+                let callback = Box::new(move |applied: Result<(), NotHere>| {
+                    if applied.is_ok() {
+                        caught_up.progress.is_caught_up(tablet);
+                    }
+                });
+                shared.progress.on_applied(tablet, offset, callback);
+            }
+        };
+        if let Err(error) = self.shared.sender.send(unsent, |_| {}, Box::new(done)) {
+            tracing::warn!(tablet, %error, "the end of a log is asked for again");
+        }
+    }
+
+    /// A record without a change that needs the newest schema.
+    fn fence(&self, tablet: u32) -> Unsent {
+        Unsent {
+            log: tablet,
+            kind: Kind::Noop,
+            schema_epoch: self.meta.schema_epoch(),
+            body: Bytes::new(),
+            ends_nanos: self.shared.now_nanos() + nanos(AGAIN),
+        }
+    }
+
+    fn publish(&self) {
+        let adopted = self.adopted();
+        let state = self.meta.state.clone().map(Arc::new);
+        let topology = state
+            .as_ref()
+            .map(|state| Arc::new(Topology::at_epoch(state, adopted)));
+        let asked = self.meta.asked.clone();
+        let node = self.meta.node.filter(|node| self.is_complete(*node));
+        self.shared.learn(|known| {
+            known.state = state;
+            known.topology = topology;
+            known.adopted = adopted;
+            known.asked = asked;
+            known.node = known.node.or(node);
+        });
+    }
+
+    /// Whether this node has all of its data, and the newest schema.
+    fn is_complete(&self, node: Node) -> bool {
+        let Some(state) = &self.meta.state else {
+            return false;
+        };
+        let is_joining = state
+            .members
+            .get(&node)
+            .is_none_or(|member| member.phase == Phase::Joining);
+        let is_ready = |tablet: &u32| self.shared.progress.is_ready(*tablet);
+        !is_joining && self.meta.unadopted.is_empty() && self.followed.iter().all(is_ready)
+    }
+
+    fn apply(&mut self, delivered: Delivered) {
+        let Delivered { log, offset, record } = delivered;
+        let Some(replica) = &mut self.replica else {
+            return;
+        };
+        // What was on its way when the log was left, or begun anew.
+        let is_read = self.followed.contains(&log) && !self.blocked.contains(&log);
+        if !is_read || replica.halted(log).is_some() || offset < replica.end(log) {
+            return;
+        }
+        let position = TabletPosition { tablet: log, offset };
+        loop {
+            match replica.apply(position, record.time_micros, &record) {
+                Ok(applied) => {
+                    self.unsaved_bytes += record.body.len() as u64;
+                    let origin = (Some(record.origin.node), Some(record.origin.incarnation));
+                    if let Applied::Executed(outcome) = applied
+                        && origin == (self.meta.node, self.meta.incarnation)
+                    {
+                        let waiting = self.shared.commands.lock().remove(&(log, record.origin.seq));
+                        match (waiting, outcome) {
+                            (Some(waiting), outcome) => drop(waiting.send(outcome)),
+                            (None, Err(error)) => self.shared.progress.refuse(log, offset, error.to_string()),
+                            (None, Ok(_)) => {}
+                        }
+                    }
+                    return self.shared.progress.reach(log, offset + 1);
+                }
+                Err(NotApplied::Schema(_)) => {
+                    self.blocked.insert(log);
+                    return self.tail.leave(log);
+                }
+                Err(NotApplied::Halted(reason)) => {
+                    self.tail.leave(log);
+                    return self.shared.progress.halt(log, &reason);
+                }
+                Err(NotApplied::Later(reason)) => {
+                    if self.shared.is_stopping.load(Relaxed) {
+                        return;
+                    }
+                    tracing::debug!(tablet = log, offset, %reason, "a record is applied later");
+                    std::thread::sleep(BUSY);
+                }
+            }
+        }
+    }
+
+    /// Does what is due.
+    fn work(&mut self) -> Result<(), String> {
+        if self.meta.incarnation.is_none() {
+            // Others are heard out first: the log may have members already.
+            if self.is_due(Due::Enter, AGAIN)
+                && let Some((origin, record)) =
+                    entering::request(&self.meta, self.session, &self.shared.options)
+            {
+                entering::ask(self.shared.sender.logs(), origin, &record);
+            }
+            return Ok(());
+        }
+        if let Some(next) = self.meta.unadopted.front().cloned() {
+            self.go_on_with_schema(&next)?;
+        }
+        self.save();
+        self.say_ready();
+        if self.is_due(Due::Heartbeat, self.shared.options.heartbeat) {
+            self.beat();
+            // Fences that were lost.
+            let unready = self.followed.iter().copied();
+            let unready: Vec<u32> = unready
+                .filter(|tablet| !self.shared.progress.is_ready(*tablet))
+                .collect();
+            if self.is_due(Due::Fence(0), AGAIN) {
+                unready.into_iter().for_each(|tablet| self.catch_up(tablet));
+            }
+            self.publish();
+        }
+        if self.shared.know(|known| known.node.is_none()) {
+            self.publish();
+        }
+        Ok(())
+    }
+
+    /// True if something was not done for so long; notes that it is done now. The first time counts from the first call.
+    fn is_due(&mut self, due: Due, after: Duration) -> bool {
+        let now = self.shared.now_nanos();
+        let first = match due {
+            Due::Enter => now.saturating_sub(nanos(after) - nanos(IDLE) * 4),
+            _ => now,
+        };
+        let last = self.done_nanos.entry(due).or_insert(first);
+        let is_due = now.saturating_sub(*last) >= nanos(after);
+        if is_due {
+            *last = now;
+        }
+        is_due
+    }
+
+    fn tell(&self, change: Change) {
+        let Some(state) = &self.meta.state else {
+            return;
+        };
+        let record = Record {
+            cluster: state.cluster,
+            change,
+        };
+        let unsent = Unsent {
+            log: META_TABLET,
+            kind: Kind::Schema,
+            schema_epoch: 0,
+            body: record.encode().into(),
+            ends_nanos: self.shared.now_nanos() + nanos(AGAIN),
+        };
+        // What is lost is said again.
+        let sent = self.shared.sender.send(unsent, |_| {}, Box::new(|_| {}));
+        if let Err(error) = sent {
+            tracing::warn!(%error, "the meta log is told later");
+        }
+    }
+
+    fn beat(&self) {
+        let schema_epoch = self.adopted();
+        self.tell(Change::Heartbeat { schema_epoch });
+    }
+
+    /// Says that this node has the data that it gains by a change of the ring.
+    fn say_ready(&mut self) {
+        let (Some(state), Some(node)) = (&self.meta.state, self.meta.node) else {
+            return;
+        };
+        let Some(transition) = &state.transition else {
+            return;
+        };
+        if transition.ready.contains(&node) || !self.meta.unadopted.is_empty() {
+            return;
+        }
+        let gains = state.gains();
+        let is_joining = state
+            .members
+            .get(&node)
+            .is_some_and(|member| member.phase == Phase::Joining);
+        let gained = gains.get(&node);
+        if gained.is_none() && !is_joining {
+            return;
+        }
+        let mut tablets = gained.into_iter().flatten();
+        if !tablets.all(|(tablet, _)| self.shared.progress.is_ready(*tablet)) {
+            return;
+        }
+        let ready = Change::Ready {
+            transition: transition.number,
+            schema_epoch: self.meta.schema_epoch(),
+        };
+        let is_first = !self.done_nanos.contains_key(&Due::Ready);
+        if self.is_due(Due::Ready, AGAIN) || is_first {
+            self.tell(ready);
+        }
+    }
+
+    /// Goes on with the next change of the schema: waits until every log has come to it, saves, and adopts it.
+    fn go_on_with_schema(&mut self, next: &Unadopted) -> Result<(), String> {
+        let is_blocked = |tablet: &u32| self.blocked.contains(tablet) || self.is_halted(*tablet);
+        if !self.followed.iter().all(is_blocked) {
+            self.fence_logs(next);
+            return Ok(());
+        }
+        let Some(replica) = &mut self.replica else {
+            return Ok(());
+        };
+        if !std::mem::replace(&mut self.is_taken_for_schema, true) {
+            replica.take();
+        }
+        let (epoch, again) = (next.epoch, !self.done_nanos.contains_key(&Due::Adopt));
+        match replica.save() {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(error) => {
+                if again || self.is_due(Due::Adopt, AGAIN) {
+                    tracing::warn!(epoch, %error, "a change of the schema is tried again");
+                }
+                return Ok(());
+            }
+        }
+        let change = FencedChange::decode(&next.change).map_err(|error| {
+            format!("the change to schema {epoch} is not understood ({error}): upgrade this node, and start it again")
+        })?;
+        match replica.adopt(&change, next.time_micros) {
+            Ok(()) => {}
+            Err(AdoptError::Refused(error @ (StoreError::Schema(_) | StoreError::Invalid(_)))) => {
+                return Err(format!(
+                    "the change to schema {epoch} does not fit to what this node has: {error}"
+                ));
+            }
+            Err(error) => {
+                if again || self.is_due(Due::Adopt, AGAIN) {
+                    tracing::warn!(epoch, %error, "a change of the schema is tried again");
+                }
+                return Ok(());
+            }
+        }
+        self.done_nanos.remove(&Due::Adopt);
+        self.meta.unadopted.pop_front();
+        self.is_taken_for_schema = false;
+        self.is_saving = false;
+        for tablet in std::mem::take(&mut self.blocked) {
+            if let Some(replica) = &self.replica {
+                self.tail.follow(tablet, replica.end(tablet));
+            }
+        }
+        if self.meta.unadopted.is_empty() {
+            self.beat();
+        }
+        self.publish();
+        Ok(())
+    }
+
+    fn is_halted(&self, tablet: u32) -> bool {
+        self.replica
+            .as_ref()
+            .is_some_and(|replica| replica.halted(tablet).is_some())
+            || self.shared.progress.is_halted(tablet)
+    }
+
+    /// Sees to it that every log has a record that needs the next schema.
+    fn fence_logs(&mut self, next: &Unadopted) {
+        let is_first = !self.done_nanos.contains_key(&Due::Fence(next.epoch));
+        let is_late = self.is_due(Due::Fence(next.epoch), FENCE_AFTER);
+        let tablets: Vec<u32> = match next.is_own && is_first {
+            // For the other nodes as well.
+            true => (0..self.tablet_count())
+                .filter(|tablet| self.has_replicas(*tablet))
+                .collect(),
+            false if is_late => self.followed.difference(&self.blocked).copied().collect(),
+            false => return,
+        };
+        for tablet in tablets {
+            let unsent = self.fence(tablet);
+            if let Err(error) = self.shared.sender.send(unsent, |_| {}, Box::new(|_| {})) {
+                tracing::warn!(tablet, %error, "a fence is sent again");
+            }
+        }
+    }
+
+    fn tablet_count(&self) -> u32 {
+        let state = self.meta.state.as_ref();
+        state.map_or(0, |state| state.tablets.count())
+    }
+
+    fn has_replicas(&self, tablet: u32) -> bool {
+        let state = self.meta.state.as_ref();
+        self.followed.contains(&tablet)
+            || state.is_some_and(|state| {
+                let replicas = state.all_replicas(Moment::Now);
+                replicas.get(&tablet).is_some_and(|nodes| !nodes.is_empty())
+            })
+    }
+
+    /// Saves what was applied, now and then.
+    fn save(&mut self) {
+        let is_long_ago = self.is_due(Due::Save, self.shared.options.save_interval);
+        let is_much = self.unsaved_bytes >= self.shared.options.save_bytes;
+        let Some(replica) = &mut self.replica else {
+            return;
+        };
+        // The change of a schema saves, too.
+        if self.is_taken_for_schema {
+            return;
+        }
+        if !self.is_saving && (is_long_ago && self.unsaved_bytes > 0 || is_much) {
+            self.unsaved_bytes = 0;
+            self.is_saving = true;
+            replica.take();
+        }
+        if self.is_saving {
+            match replica.save() {
+                Ok(is_saved) => self.is_saving = !is_saved,
+                Err(error) => {
+                    tracing::warn!(%error, "how far this node is cannot be saved; this is tried again")
+                }
+            }
+        }
+    }
+
+    /// A start after a clean stop has little to apply again.
+    fn save_before_stop(&mut self) {
+        let ends = self.shared.now_nanos() + nanos(Duration::from_secs(10));
+        if let Some(replica) = &mut self.replica {
+            replica.take();
+            while let Ok(false) = replica.save() {
+                if self.shared.now_nanos() >= ends {
+                    return;
+                }
+                std::thread::sleep(BUSY);
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! [`MemLogs`]: the logs of a cluster in the memory of one process, for tests of several nodes. They last as long as they are referenced.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ilion_commitlog::{
+    AppendCallback, AppendError, Capabilities, Delivered, ENVELOPE_BYTES, Envelope, Record, SharedLogs,
+    SharedTail, TailError,
+};
+use ilion_env::Env;
+use parking_lot::{Condvar, Mutex};
+
+const RECORD_BYTES_MAX: u32 = 16 << 20;
+/// Records of a log in one delivery.
+const DELIVERED_MAX: usize = 256;
+
+#[derive(Default)]
+struct Log {
+    /// The offset of the first record that is not deleted.
+    start: u64,
+    records: Vec<Record>,
+}
+
+#[derive(Default)]
+struct Logs {
+    logs: Mutex<BTreeMap<u32, Log>>,
+    appended: Condvar,
+    /// The time of the last record.
+    last_micros: Mutex<i64>,
+}
+
+/// See the module.
+#[derive(Clone)]
+pub struct MemLogs {
+    env: Arc<dyn Env>,
+    logs: Arc<Logs>,
+}
+
+impl MemLogs {
+    /// Empty logs, whose records get their times from this clock.
+    pub fn new(env: Arc<dyn Env>) -> Self {
+        Self {
+            env,
+            logs: Arc::default(),
+        }
+    }
+}
+
+impl SharedLogs for MemLogs {
+    fn append(&self, envelope: &Envelope<'_>, done: AppendCallback) {
+        if envelope.body.len() + ENVELOPE_BYTES > RECORD_BYTES_MAX as usize {
+            return done(Err(AppendError::Refused("the record is too large".to_owned())));
+        }
+        let offset = {
+            let mut logs = self.logs.logs.lock();
+            let mut last_micros = self.logs.last_micros.lock();
+            *last_micros = self.env.now_micros().max(*last_micros);
+            let log = logs.entry(envelope.tablet).or_default();
+            log.records.push(Record {
+                time_micros: *last_micros,
+                ..envelope.to_record()
+            });
+            log.start + log.records.len() as u64 - 1
+        };
+        self.logs.appended.notify_all();
+        done(Ok(offset));
+    }
+
+    fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {
+        Ok(Box::new(MemTail {
+            logs: self.logs.clone(),
+            next: from.iter().copied().collect(),
+        }))
+    }
+
+    fn delete_below(&self, log: u32, offset: u64) -> Result<(), TailError> {
+        let mut logs = self.logs.logs.lock();
+        let log = logs.entry(log).or_default();
+        let count = offset.saturating_sub(log.start).min(log.records.len() as u64);
+        log.records.drain(..count as usize);
+        log.start += count;
+        Ok(())
+    }
+
+    fn caps(&self) -> Capabilities {
+        Capabilities {
+            record_bytes_max: RECORD_BYTES_MAX,
+            is_shared: true,
+            survives_power_loss: false,
+        }
+    }
+}
+
+struct MemTail {
+    logs: Arc<Logs>,
+    next: BTreeMap<u32, u64>,
+}
+
+impl MemTail {
+    fn take(&mut self, logs: &BTreeMap<u32, Log>) -> Result<Vec<Delivered>, TailError> {
+        let mut delivered = Vec::new();
+        for (number, next) in &mut self.next {
+            let (Some(log), number) = (logs.get(number), *number) else {
+                continue;
+            };
+            if *next < log.start {
+                let start = log.start;
+                self.next.remove(&number);
+                return Err(TailError::Deleted { log: number, start });
+            }
+            let at = (*next - log.start) as usize;
+            let records = log.records.get(at..).unwrap_or_default();
+            for record in records.iter().take(DELIVERED_MAX) {
+                delivered.push(Delivered {
+                    log: number,
+                    offset: *next,
+                    record: record.clone(),
+                });
+                *next += 1;
+            }
+        }
+        Ok(delivered)
+    }
+}
+
+impl SharedTail for MemTail {
+    fn next(&mut self, wait: Duration) -> Result<Vec<Delivered>, TailError> {
+        let shared = self.logs.clone();
+        let mut logs = shared.logs.lock();
+        let delivered = self.take(&logs)?;
+        if !delivered.is_empty() {
+            return Ok(delivered);
+        }
+        shared.appended.wait_for(&mut logs, wait);
+        self.take(&logs)
+    }
+
+    fn follow(&mut self, log: u32, from: u64) {
+        self.next.insert(log, from);
+    }
+
+    fn leave(&mut self, log: u32) {
+        self.next.remove(&log);
+    }
+}

@@ -1,0 +1,173 @@
+//! [`Member`]: a node of a cluster, and what the layers above it need of it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bytes::Bytes;
+use ilion_cluster::{ClusterState, Node};
+use ilion_commitlog::{SharedLogs, TailError};
+use ilion_coordinator::{ClusterStore, Membership, ReadOptions, ReplicaClient, ReplicaReader, Topology};
+use ilion_engine::Engine;
+use ilion_query::Store;
+use parking_lot::Mutex;
+
+use crate::barriers::LogBarriers;
+use crate::follower::Follower;
+use crate::forward::CommandClient;
+use crate::options::MemberOptions;
+use crate::sender::Sender;
+use crate::shared::{Shared, nanos};
+use crate::writes::LogWrites;
+
+/// Why a node does not become a member.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The logs cannot be read.
+    #[error("the logs of the cluster cannot be read: {0}")]
+    Logs(#[from] TailError),
+    /// No thread can be started.
+    #[error("no thread to follow the logs: {0}")]
+    Thread(#[from] std::io::Error),
+    /// It must not, or cannot.
+    #[error("{0}")]
+    Refused(String),
+    /// It takes longer.
+    #[error(
+        "this node is not a complete member of the cluster after {0:?}: it goes on when it is started again; the log says what it waits for"
+    )]
+    TooSlow(Duration),
+}
+
+/// A node of a cluster. It follows the logs until it is dropped.
+pub struct Member {
+    shared: Arc<Shared>,
+    membership: Arc<LogMembership>,
+    barriers: Arc<LogBarriers>,
+    writes: Arc<LogWrites>,
+    follower: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Member {
+    /// Takes part in the cluster: begins to follow the logs. `local` is the storage of the engine.
+    ///
+    /// # Errors
+    /// See [`JoinError`].
+    pub fn start(
+        engine: &Arc<Engine>,
+        local: Arc<dyn Store>,
+        logs: Arc<dyn SharedLogs>,
+        commands: Arc<dyn CommandClient>,
+        options: MemberOptions,
+    ) -> Result<Self, JoinError> {
+        let sender = Arc::new(Sender::new(engine.env().clone(), logs));
+        let session = local.random_uuid();
+        let shared = Arc::new(Shared::new(engine.clone(), options, local, sender));
+        let follower = Follower::new(shared.clone(), engine.clone(), session)?;
+        let thread = std::thread::Builder::new()
+            .name("ilion-follower".to_owned())
+            .spawn(move || follower.run())?;
+        Ok(Self {
+            membership: Arc::new(LogMembership {
+                shared: shared.clone(),
+            }),
+            barriers: Arc::new(LogBarriers::new(shared.clone())),
+            writes: Arc::new(LogWrites {
+                shared: shared.clone(),
+                client: commands,
+            }),
+            shared,
+            follower: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Waits until this node is a member with all of its data.
+    ///
+    /// # Errors
+    /// See [`JoinError`].
+    pub fn wait_joined(&self, at_most: Duration) -> Result<Node, JoinError> {
+        let ends = self.shared.now_nanos().saturating_add(nanos(at_most));
+        let joined = self.shared.wait_until(ends, |known| match &known.halted {
+            Some(reason) => Some(Err(JoinError::Refused(reason.clone()))),
+            None => known.node.map(Ok),
+        });
+        joined.unwrap_or(Err(JoinError::TooSlow(at_most)))
+    }
+
+    /// The cluster, as of the records that this node has read. `None`: it has read none.
+    pub fn state(&self) -> Option<Arc<ClusterState>> {
+        self.shared.know(|known| known.state.clone())
+    }
+
+    /// Why this node does not follow the cluster any more.
+    pub fn halted(&self) -> Option<String> {
+        self.shared.know(|known| known.halted.clone())
+    }
+
+    /// This node as a replica, for reads of other nodes.
+    pub fn reader(&self) -> ReplicaReader {
+        ReplicaReader {
+            store: self.shared.local.clone(),
+            membership: self.membership.clone(),
+            barriers: self.barriers.clone(),
+        }
+    }
+
+    /// Executes a command that another node has sent with [`CommandClient`], and returns the bytes of the answer.
+    pub fn execute_for(&self, request: &Bytes) -> Vec<u8> {
+        self.writes.execute_for(request)
+    }
+
+    /// The cluster as the storage of this node's query layer. Requires: this node has joined.
+    pub fn store(&self, client: Arc<dyn ReplicaClient>, options: ReadOptions) -> ClusterStore {
+        ClusterStore::new(self.reader(), client, self.writes.clone(), options)
+    }
+
+    /// Stops following the logs, and saves how far it is.
+    pub fn stop(&self) {
+        self.shared.is_stopping.store(true, Relaxed);
+        if let Some(thread) = self.follower.lock().take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that follows the logs ended with a panic");
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What this node knows of its cluster, for reads.
+struct LogMembership {
+    shared: Arc<Shared>,
+}
+
+impl Membership for LogMembership {
+    fn node(&self) -> Node {
+        self.shared.know(|known| known.node.unwrap_or_default())
+    }
+
+    fn topology(&self) -> Arc<Topology> {
+        let known = self.shared.know(|known| known.topology.clone());
+        known.unwrap_or_else(|| Arc::new(Topology::empty()))
+    }
+
+    fn is_alive(&self, node: Node) -> bool {
+        let silence = i64::try_from(self.shared.options.silence_max.as_micros()).unwrap_or(i64::MAX);
+        self.shared.know(|known| {
+            let state = known.state.as_ref();
+            state.is_some_and(|state| {
+                let member = state.members.get(&node);
+                known.node == Some(node) || member.is_some_and(|member| !state.is_silent(member, silence))
+            })
+        })
+    }
+
+    fn is_ready(&self, tablet: u32) -> bool {
+        self.shared.progress.is_ready(tablet)
+    }
+}

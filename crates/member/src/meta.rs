@@ -1,0 +1,153 @@
+//! [`Meta`]: what a node knows from the meta log. Pure: it reads records, and does nothing.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use ilion_cluster::{ClusterState, Effect, Entry, Halt, Node, Refusal, apply};
+use ilion_commitlog::{Position, Record};
+use uuid::Uuid;
+
+/// A change that this node has read of and not adopted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unadopted {
+    /// The epoch of the schema after it.
+    pub epoch: u64,
+    /// When it was logged.
+    pub time_micros: i64,
+    /// The change, as [`ilion_replica::FencedChange`] encodes it.
+    pub change: Bytes,
+    /// This process asked for it.
+    pub is_own: bool,
+}
+
+/// What became of a change of the schema that this process asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// It makes this epoch.
+    Changes(u64),
+    /// It changes nothing.
+    Refused(Refusal),
+}
+
+/// See the module.
+pub(crate) struct Meta {
+    host: Uuid,
+    session: Uuid,
+    pub state: Option<ClusterState>,
+    /// This node, once the log says so.
+    pub node: Option<Node>,
+    /// The incarnation of this process, once its start is in the log.
+    pub incarnation: Option<u32>,
+    /// In their order.
+    pub unadopted: VecDeque<Unadopted>,
+    /// By the number of the record.
+    pub asked: BTreeMap<u64, Asked>,
+}
+
+/// Why a node stops following the meta log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MetaHalt {
+    #[error(transparent)]
+    Halt(#[from] Halt),
+    #[error(
+        "another process with the host id {0} has joined or started: two nodes have the same data directory, or a copy of it; stop one of \
+         them, and remove the copy"
+    )]
+    Superseded(Uuid),
+    #[error(
+        "this node is not a member of the cluster any more: remove its data directory before it joins again"
+    )]
+    Left,
+}
+
+/// A place in the meta log in the form of the state. The first offset of a log is 0, and no record is at the start.
+pub(crate) fn position_of(offset: u64) -> Position {
+    Position::new(offset, 1)
+}
+
+impl Meta {
+    pub fn new(host: Uuid, session: Uuid) -> Self {
+        Self {
+            host,
+            session,
+            state: None,
+            node: None,
+            incarnation: None,
+            unadopted: VecDeque::new(),
+            asked: BTreeMap::new(),
+        }
+    }
+
+    /// The schema of the cluster.
+    pub fn schema_epoch(&self) -> u64 {
+        self.state.as_ref().map_or(0, |state| state.schema.epoch)
+    }
+
+    /// The offset of the next record.
+    pub fn next_offset(&self) -> u64 {
+        self.state
+            .as_ref()
+            .map_or(0, |state| state.position.segment.0 + 1)
+    }
+
+    /// Reads the next record. `adopted` is the schema that this node has.
+    pub fn read(&mut self, offset: u64, record: &Record, adopted: u64) -> Result<(), MetaHalt> {
+        let origin = record.origin;
+        let entry = Entry::decode(position_of(offset), record.time_micros, origin, &record.body)?;
+        let (state, effects) = apply(self.state.as_ref(), &entry)?;
+        let time_micros = state.time_micros;
+        self.state = Some(state);
+        let is_own = self.node == Some(origin.node) && self.incarnation == Some(origin.incarnation);
+        for effect in effects {
+            match effect {
+                Effect::Joined { node, host, session } if host == self.host => {
+                    self.begin(node, session, 1)?;
+                }
+                Effect::Started {
+                    node,
+                    session,
+                    incarnation,
+                } if self.is_own_host(node) => self.begin(node, session, incarnation)?,
+                Effect::Left { node } if self.node == Some(node) => return Err(MetaHalt::Left),
+                Effect::SchemaChanged { epoch, body } => {
+                    if is_own {
+                        self.asked.insert(origin.seq, Asked::Changes(epoch));
+                    }
+                    if epoch > adopted {
+                        self.unadopted.push_back(Unadopted {
+                            epoch,
+                            time_micros,
+                            change: body,
+                            is_own,
+                        });
+                    }
+                }
+                Effect::Refused { refusal } if is_own => {
+                    self.asked.insert(origin.seq, Asked::Refused(refusal));
+                }
+                _ => {}
+            }
+        }
+        // Whoever asked has read it long before.
+        while self.asked.len() > 1024 {
+            self.asked.pop_first();
+        }
+        Ok(())
+    }
+
+    fn is_own_host(&self, node: Node) -> bool {
+        let member = self.state.as_ref().and_then(|state| state.members.get(&node));
+        member.is_some_and(|member| member.host == self.host)
+    }
+
+    /// A process with this host id has begun. Earlier ones of this node are passed over when the log is read again.
+    fn begin(&mut self, node: Node, session: Uuid, incarnation: u32) -> Result<(), MetaHalt> {
+        if session == self.session {
+            self.node = Some(node);
+            self.incarnation = Some(incarnation);
+        } else if self.incarnation.is_some() {
+            return Err(MetaHalt::Superseded(self.host));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,63 @@
+//! [`MemberOptions`]: who a node is, and how long it waits.
+
+use std::time::Duration;
+
+use ilion_cluster::{Endpoint, Location};
+use uuid::Uuid;
+
+/// A node as a member of a cluster.
+#[derive(Clone, Debug)]
+pub struct MemberOptions {
+    /// Its id, for as long as its data directory lives.
+    pub host: Uuid,
+    /// Where it listens.
+    pub endpoint: Endpoint,
+    /// Its data center and rack.
+    pub location: Location,
+    /// The cluster that is made if the meta log is empty. `None`: wait for another node to make it.
+    pub create: Option<NewCluster>,
+    /// The number of slices of the ring that a node takes when it joins. `None`: as many as each of the others has then.
+    pub slices: Option<u32>,
+    /// A write that is not acknowledged for so long has timed out.
+    pub write_timeout: Duration,
+    /// A change of the schema waits so long for the other nodes.
+    pub schema_timeout: Duration,
+    /// How often the log is told that this node is alive.
+    pub heartbeat: Duration,
+    /// A node that was silent for so long, by the time of the log, is thought to be down.
+    pub silence_max: Duration,
+    /// What was applied is saved after so long, and after [`Self::save_bytes`].
+    pub save_interval: Duration,
+    /// Bytes of records that are applied between two savings.
+    pub save_bytes: u64,
+}
+
+/// What is decided once for a cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct NewCluster {
+    /// Its id.
+    pub cluster: Uuid,
+    /// How many slices its ring has, for ever.
+    pub tablets: u32,
+    /// How long the logs keep what a silent node lacks.
+    pub down_max: Duration,
+}
+
+impl MemberOptions {
+    /// The usual times.
+    pub fn new(host: Uuid, endpoint: Endpoint, location: Location) -> Self {
+        Self {
+            host,
+            endpoint,
+            location,
+            create: None,
+            slices: None,
+            write_timeout: Duration::from_secs(2),
+            schema_timeout: Duration::from_secs(10),
+            heartbeat: Duration::from_secs(1),
+            silence_max: Duration::from_secs(5),
+            save_interval: Duration::from_secs(600),
+            save_bytes: 256 << 20,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! [`Shared`]: what the thread that follows the logs shares with those that serve clients.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crossbeam_channel::Sender as Channel;
+use ilion_cluster::{ClusterState, Moment, Node};
+use ilion_coordinator::Topology;
+use ilion_engine::Engine;
+use ilion_env::Env;
+use ilion_query::{Error, Executed, Store};
+use parking_lot::{Condvar, Mutex};
+
+use crate::meta::Asked;
+use crate::options::MemberOptions;
+use crate::progress::Progress;
+use crate::sender::Sender;
+
+/// What a command of this process gave.
+pub(crate) type Outcome = Result<Executed, Error>;
+
+/// What this node knows of its cluster.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// As of the records of the meta log that were read.
+    pub state: Option<Arc<ClusterState>>,
+    /// The ring, with the schema that this node has adopted.
+    pub topology: Option<Arc<Topology>>,
+    /// This node, once it is a member with all of its data.
+    pub node: Option<Node>,
+    /// The schema that this node has adopted.
+    pub adopted: u64,
+    /// Changes of the schema that this process asked for, by the numbers of their records.
+    pub asked: BTreeMap<u64, Asked>,
+    /// Why this node does not follow the cluster any more.
+    pub halted: Option<String>,
+}
+
+/// See the module.
+pub(crate) struct Shared {
+    pub env: Arc<dyn Env>,
+    pub options: MemberOptions,
+    pub engine: Arc<Engine>,
+    /// The storage of the engine.
+    pub local: Arc<dyn Store>,
+    pub sender: Arc<Sender>,
+    pub progress: Progress,
+    /// Commands of this process that are on their way, by tablet and number.
+    pub commands: Mutex<BTreeMap<(u32, u64), Channel<Outcome>>>,
+    known: Mutex<Known>,
+    learned: Condvar,
+    pub is_stopping: AtomicBool,
+}
+
+impl Shared {
+    pub fn new(
+        engine: Arc<Engine>,
+        options: MemberOptions,
+        local: Arc<dyn Store>,
+        sender: Arc<Sender>,
+    ) -> Self {
+        Self {
+            env: engine.env().clone(),
+            engine,
+            options,
+            local,
+            sender,
+            progress: Progress::default(),
+            commands: Mutex::default(),
+            known: Mutex::default(),
+            learned: Condvar::new(),
+            is_stopping: AtomicBool::new(false),
+        }
+    }
+
+    pub fn now_nanos(&self) -> u64 {
+        self.env.monotonic_nanos()
+    }
+
+    /// The deadline of this thread, or one after `timeout`.
+    pub fn ends_nanos(&self, timeout: Duration) -> u64 {
+        ilion_env::patience::ends_nanos().unwrap_or_else(|| self.now_nanos().saturating_add(nanos(timeout)))
+    }
+
+    /// The nodes that apply a tablet, whatever keyspace they have of it; those that are thought to be up come first.
+    pub fn replicas_of(&self, tablet: u32) -> Vec<Node> {
+        let silence = i64::try_from(self.options.silence_max.as_micros()).unwrap_or(i64::MAX);
+        self.know(|known| {
+            let Some(state) = &known.state else {
+                return Vec::new();
+            };
+            let replicas = state
+                .all_replicas(Moment::Now)
+                .remove(&tablet)
+                .unwrap_or_default();
+            let is_silent = |node: &Node| {
+                let member = state.members.get(node);
+                member.is_none_or(|member| state.is_silent(member, silence))
+            };
+            let mut replicas: Vec<Node> = replicas.into_iter().collect();
+            replicas.sort_by_key(is_silent);
+            replicas
+        })
+    }
+
+    pub fn know<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
+        look(&self.known.lock())
+    }
+
+    /// Changes what is known, and wakes those that wait for it.
+    pub fn learn(&self, change: impl FnOnce(&mut Known)) {
+        change(&mut self.known.lock());
+        self.learned.notify_all();
+    }
+
+    /// Waits until something is known. `None`: the time is over.
+    pub fn wait_until<T>(&self, ends_nanos: u64, mut look: impl FnMut(&Known) -> Option<T>) -> Option<T> {
+        let mut known = self.known.lock();
+        loop {
+            if let Some(found) = look(&known) {
+                return Some(found);
+            }
+            let left = ends_nanos.saturating_sub(self.now_nanos());
+            if left == 0 {
+                return None;
+            }
+            self.learned.wait_for(&mut known, Duration::from_nanos(left));
+        }
+    }
+}
+
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,509 @@
+//! The write path of a member: mutations and commands become records, and are answered when they are acknowledged and applied here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use crossbeam_channel::{Receiver, Sender as Channel, bounded};
+use ilion_cluster::{Change, META_TABLET, Record, Refusal, SchemaRecord, Strategy};
+use ilion_commitlog::{AppendError, ENVELOPE_BYTES, Kind};
+use ilion_coordinator::{Topology, Writes};
+use ilion_query::{Command, Commands, Error, Executed, LogPosition, PartitionGuard, Reason, StoreError};
+use ilion_replica::FencedChange;
+use ilion_rows::counter::CounterId;
+use ilion_rows::{DecoratedKey, Mutation, encode_mutation};
+use ilion_schema::{Applied, Diff, Schema, SchemaChange, TableId, is_system_keyspace};
+use uuid::Uuid;
+
+use crate::forward::{self, Answered, CommandClient, Handed, NotHanded};
+use crate::meta::Asked;
+use crate::progress::NotHere;
+use crate::sender::Unsent;
+use crate::shared::{Known, Outcome, Shared};
+
+/// How often a change of the schema is checked again, since another one came first.
+const SCHEMA_TRIES: u32 = 20;
+
+/// The write path of a node.
+pub(crate) struct LogWrites {
+    pub shared: Arc<Shared>,
+    pub client: Arc<dyn CommandClient>,
+}
+
+/// What became of a part of a write.
+type Part = Result<(), StoreError>;
+
+impl LogWrites {
+    fn topology(&self) -> Result<Arc<Topology>, StoreError> {
+        let known = self.shared.know(|known| match &known.halted {
+            Some(reason) => Err(StoreError::WriteRefused(reason.clone())),
+            None => Ok(known.topology.clone()),
+        })?;
+        known.ok_or_else(|| StoreError::WriteRefused("this node has not joined the cluster yet".to_owned()))
+    }
+
+    /// Sends a record; `parts` gets what became of it once it is acknowledged, and applied here if this node is a replica.
+    fn send(&self, unsent: Unsent, parts: Channel<Part>) {
+        let (shared, log) = (self.shared.clone(), unsent.log);
+        let of_refused = parts.clone();
+        let done = move |sent: Result<u64, AppendError>| match sent {
+            Err(error) => drop(parts.send(Err(of_append(error)))),
+            Ok(offset) => {
+                let callback = move |applied: Result<(), NotHere>| {
+                    let part = match applied {
+                        Err(NotHere::Refused(reason)) => Err(StoreError::Invalid(reason)),
+                        // It is in the log, so other replicas apply it.
+                        Ok(()) | Err(NotHere::Halted(_)) => Ok(()),
+                    };
+                    drop(parts.send(part));
+                };
+                if let Some(callback) = shared.progress.on_applied(log, offset, Box::new(callback)) {
+                    callback(Ok(()));
+                }
+            }
+        };
+        if let Err(error) = self.shared.sender.send(unsent, |_| {}, Box::new(done)) {
+            drop(of_refused.send(Err(of_append(error))));
+        }
+    }
+
+    fn write(&self, mutations: &[Mutation]) -> Result<Option<LogPosition>, StoreError> {
+        let topology = self.topology()?;
+        self.shared.engine.check_loggable(mutations)?;
+        let schema_epoch = topology.schema_epoch();
+        let ends_nanos = self.shared.ends_nanos(self.shared.options.write_timeout);
+        let mut bodies: BTreeMap<u32, (Vec<u8>, u32)> = BTreeMap::new();
+        for mutation in mutations {
+            let tablet = tablet_of(&mutation.key, &topology)?;
+            let (body, count) = bodies.entry(tablet).or_default();
+            encode_mutation(mutation, body);
+            *count += 1;
+        }
+        for (body, _) in bodies.values() {
+            self.check_size(body.len())?;
+        }
+        let (sender, receiver) = bounded(bodies.len());
+        let count = bodies.len();
+        for (log, (body, mutations)) in bodies {
+            let kind = if mutations > 1 {
+                Kind::Batch
+            } else {
+                Kind::Mutation
+            };
+            let body = Bytes::from(body);
+            let unsent = Unsent {
+                log,
+                kind,
+                schema_epoch,
+                body,
+                ends_nanos,
+            };
+            self.send(unsent, sender.clone());
+        }
+        self.wait(&receiver, count, ends_nanos)?;
+        Ok(None)
+    }
+
+    /// Waits for all parts of a write.
+    fn wait(&self, parts: &Receiver<Part>, count: usize, ends_nanos: u64) -> Result<(), StoreError> {
+        for _ in 0..count {
+            match parts.recv_timeout(self.left(ends_nanos)) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return Err(error),
+                Err(_) => {
+                    return Err(of_append(AppendError::Unknown(
+                        "no acknowledgement in time".to_owned(),
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn left(&self, ends_nanos: u64) -> std::time::Duration {
+        std::time::Duration::from_nanos(ends_nanos.saturating_sub(self.shared.now_nanos()))
+    }
+
+    fn check_size(&self, body_bytes: usize) -> Result<(), StoreError> {
+        let (bytes, most) = (
+            body_bytes + ENVELOPE_BYTES,
+            self.shared.sender.logs().caps().record_bytes_max,
+        );
+        match u32::try_from(bytes).is_ok_and(|bytes| bytes <= most) {
+            true => Ok(()),
+            false => Err(StoreError::Invalid(format!(
+                "A write of {bytes} bytes to partitions of one tablet is too large: the log takes at most {most}"
+            ))),
+        }
+    }
+
+    /// Makes a change at one place of all logs: checks it against the newest schema, logs it, and waits until the nodes that are up have
+    /// adopted it. `check` returns `None` if there is nothing to change.
+    fn change<T>(
+        &self,
+        check: impl Fn(&Schema) -> Result<Option<(FencedChange, T)>, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let ends_nanos = self.shared.now_nanos() + crate::shared::nanos(self.shared.options.schema_timeout);
+        for _ in 0..SCHEMA_TRIES {
+            let is_newest = |known: &Known| {
+                let epoch = known.state.as_ref().map_or(0, |state| state.schema.epoch);
+                (known.adopted == epoch || known.halted.is_some()).then_some(epoch)
+            };
+            let newest = self.shared.wait_until(ends_nanos, is_newest);
+            let Some(checked_at) = newest else {
+                return Err(StoreError::WriteRefused(
+                    "this node waits for an earlier change of the schema; try again".to_owned(),
+                ));
+            };
+            self.topology()?;
+            let schema = self.shared.local.schema();
+            let Some((change, made)) = check(&schema)? else {
+                return Ok(None);
+            };
+            let keyspaces = match &change {
+                FencedChange::Schema(change) => replication_of(&schema, change, self.now_micros())?,
+                FencedChange::Truncate(_) => Vec::new(),
+            };
+            let record = SchemaRecord {
+                checked_at,
+                keyspaces,
+                body: change.encode().into(),
+            };
+            match self.log_change(record, ends_nanos)? {
+                Asked::Changes(epoch) => {
+                    self.wait_for_schema(epoch, ends_nanos)?;
+                    return Ok(Some(made));
+                }
+                Asked::Refused(Refusal::SchemaMoved { .. }) => {}
+                Asked::Refused(refusal) => return Err(StoreError::Invalid(refusal.to_string())),
+            }
+        }
+        Err(StoreError::WriteRefused(
+            "other changes of the schema always came first; try again".to_owned(),
+        ))
+    }
+
+    /// Logs a change, and waits until this node has read what became of it.
+    fn log_change(&self, record: SchemaRecord, ends_nanos: u64) -> Result<Asked, StoreError> {
+        let cluster = self
+            .shared
+            .know(|known| known.state.as_ref().map(|state| state.cluster))
+            .unwrap_or_default();
+        let record = Record {
+            cluster,
+            change: Change::Schema(record),
+        };
+        let unsent = Unsent {
+            log: META_TABLET,
+            kind: Kind::Schema,
+            schema_epoch: 0,
+            body: record.encode().into(),
+            ends_nanos,
+        };
+        self.check_size(unsent.body.len())?;
+        let (mut seq, (sender, sent)) = (0, bounded(1));
+        let done = move |result: Result<u64, AppendError>| drop(sender.send(result));
+        let numbered = |origin: ilion_commitlog::Origin| seq = origin.seq;
+        let refused = self.shared.sender.send(unsent, numbered, Box::new(done));
+        refused.map_err(of_append)?;
+        // What is not known yet shows when the log is read.
+        if let Ok(Err(error @ AppendError::Refused(_))) = sent.recv_timeout(self.left(ends_nanos)) {
+            return Err(of_append(error));
+        }
+        let found = self.shared.wait_until(ends_nanos, |known| match &known.halted {
+            Some(reason) => Some(Err(StoreError::WriteRefused(reason.clone()))),
+            None => known.asked.get(&seq).cloned().map(Ok),
+        });
+        found.unwrap_or_else(|| {
+            Err(of_append(AppendError::Unknown(
+                "the change may still be made".to_owned(),
+            )))
+        })
+    }
+
+    /// Waits until all nodes that are up have a schema. Those that are too slow get it later.
+    fn wait_for_schema(&self, epoch: u64, ends_nanos: u64) -> Result<(), StoreError> {
+        let silence = i64::try_from(self.shared.options.silence_max.as_micros()).unwrap_or(i64::MAX);
+        let here = self.shared.wait_until(ends_nanos, |known| match &known.halted {
+            Some(reason) => Some(Err(StoreError::WriteRefused(reason.clone()))),
+            None => (known.adopted >= epoch).then_some(Ok(())),
+        });
+        match here {
+            Some(result) => result?,
+            None => {
+                return Err(of_append(AppendError::Unknown(
+                    "the change is logged, and made when this node has applied what comes before it"
+                        .to_owned(),
+                )));
+            }
+        }
+        let everywhere = self.shared.wait_until(ends_nanos, |known| {
+            let state = known.state.as_ref()?;
+            state.behind_schema(epoch, silence).next().is_none().then_some(())
+        });
+        if everywhere.is_none() {
+            tracing::warn!(
+                epoch,
+                "some nodes have not adopted a change of the schema in time"
+            );
+        }
+        Ok(())
+    }
+
+    /// Executes a command at its place in the log of one tablet.
+    fn execute_at(&self, unsent: Unsent) -> Result<Executed, Error> {
+        let (log, ends_nanos) = (unsent.log, unsent.ends_nanos);
+        let (sender, outcome): (Channel<Outcome>, _) = bounded(1);
+        let (failed, failure) = bounded(1);
+        let mut key = None;
+        let numbered = |origin: ilion_commitlog::Origin| {
+            key = Some((log, origin.seq));
+            self.shared.commands.lock().insert((log, origin.seq), sender);
+        };
+        let done = move |sent: Result<u64, AppendError>| {
+            if let Err(error) = sent {
+                drop(failed.send(error));
+            }
+        };
+        let sent = self.shared.sender.send(unsent, numbered, Box::new(done));
+        let answered = match sent {
+            Err(error) => Err(error),
+            Ok(()) => crossbeam_channel::select! {
+                recv(outcome) -> outcome => outcome.map_err(|_| AppendError::Unknown("the node stops".to_owned())),
+                recv(failure) -> error => match error {
+                    Ok(error) => Err(error),
+                    // It is acknowledged: the outcome comes when it is applied here.
+                    Err(_) => outcome
+                        .recv_timeout(self.left(ends_nanos))
+                        .map_err(|_| AppendError::Unknown("no outcome in time".to_owned())),
+                },
+                default(self.left(ends_nanos)) => Err(AppendError::Unknown("no acknowledgement in time".to_owned())),
+            },
+        };
+        if let Some(key) = key {
+            self.shared.commands.lock().remove(&key);
+        }
+        answered.unwrap_or_else(|error| Err(Error::Overloaded(of_append(error).to_string())))
+    }
+}
+
+impl LogWrites {
+    /// Has a replica of the tablet execute a command, since this node is none. The replica sends the record, so it is told of the outcome.
+    fn hand_over(&self, unsent: Unsent, topology: &Topology) -> Result<Executed, Error> {
+        let log = unsent.log;
+        let own = self.shared.know(|known| known.node);
+        let mut reason = "no replica of the partition is there".to_owned();
+        for node in self.shared.replicas_of(log) {
+            if Some(node) == own {
+                continue;
+            }
+            let ends_nanos = unsent.ends_nanos;
+            let handed = Handed {
+                tablet: log,
+                is_counter: unsent.kind == Kind::Counter,
+                schema_epoch: topology.schema_epoch(),
+                left_micros: self.left(ends_nanos).as_micros().try_into().unwrap_or(u64::MAX),
+                body: unsent.body.clone(),
+            };
+            match self.client.execute(node, handed.encode().into(), ends_nanos) {
+                Ok(answer) => match forward::decode_answer(&answer) {
+                    Ok(Answered::Executed(outcome)) => return outcome,
+                    Ok(Answered::NotHere(why)) => reason = why,
+                    Err(error) => return Err(Error::Overloaded(format!("node {node} answered {error}"))),
+                },
+                Err(NotHanded::Before(why)) => reason = why,
+                Err(NotHanded::Unknown(why)) => return Err(Error::Overloaded(why)),
+            }
+        }
+        Err(Error::Overloaded(reason))
+    }
+
+    /// Executes a command for another node. Returns the bytes of its answer.
+    pub fn execute_for(&self, request: &Bytes) -> Vec<u8> {
+        let handed = match Handed::decode(request) {
+            Ok(handed) => handed,
+            Err(error) => {
+                let reason = format!("a command that this node does not know {error}");
+                return Answered::NotHere(reason).encode();
+            }
+        };
+        if !self.shared.progress.is_ready(handed.tablet) {
+            return Answered::NotHere("the node is no replica of the tablet, or not ready".to_owned())
+                .encode();
+        }
+        let unsent = Unsent {
+            log: handed.tablet,
+            kind: if handed.is_counter {
+                Kind::Counter
+            } else {
+                Kind::Cas
+            },
+            schema_epoch: handed.schema_epoch,
+            body: handed.body,
+            ends_nanos: self
+                .shared
+                .now_nanos()
+                .saturating_add(handed.left_micros.saturating_mul(1000)),
+        };
+        Answered::Executed(self.execute_at(unsent)).encode()
+    }
+}
+
+impl Writes for LogWrites {
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        self.write(&mutations)
+    }
+
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        self.write(&mutations)
+    }
+
+    fn truncate(&self, table: TableId) -> Result<(), StoreError> {
+        let check = |schema: &Schema| match schema.table_by_id(table) {
+            Some(_) => Ok(Some((FencedChange::Truncate(table), ()))),
+            None => Err(StoreError::Invalid(format!("table {table} does not exist"))),
+        };
+        self.change(check).map(drop)
+    }
+
+    fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
+        let change = self.with_ids(change);
+        let check = |schema: &Schema| {
+            let applied = schema.apply(&change, self.now_micros())?;
+            let is_change = !applied.diffs.is_empty();
+            Ok(is_change.then(|| (FencedChange::Schema(change.clone()), applied)))
+        };
+        self.change(check)
+    }
+
+    fn lock_partitions(&self, _partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_> {
+        // What reads before it writes is a command.
+        Box::new(())
+    }
+
+    fn commands(&self) -> Option<&dyn Commands> {
+        Some(self)
+    }
+
+    fn now_micros(&self) -> i64 {
+        self.shared.local.now_micros()
+    }
+
+    fn unique_micros(&self) -> i64 {
+        self.shared.local.unique_micros()
+    }
+
+    fn monotonic_nanos(&self) -> u64 {
+        self.shared.local.monotonic_nanos()
+    }
+
+    fn time_uuid(&self) -> Uuid {
+        self.shared.local.time_uuid()
+    }
+
+    fn random_uuid(&self) -> Uuid {
+        self.shared.local.random_uuid()
+    }
+
+    fn counter_id(&self) -> CounterId {
+        self.shared.local.counter_id()
+    }
+}
+
+impl Commands for LogWrites {
+    fn execute(
+        &self,
+        command: &Command,
+        reason: Reason,
+        partitions: &[DecoratedKey],
+    ) -> Result<Executed, Error> {
+        let of_statement = |error: StoreError| Error::Overloaded(error.to_string());
+        let topology = self.topology().map_err(of_statement)?;
+        let tablets: BTreeSet<u32> = partitions
+            .iter()
+            .map(|key| tablet_of(key, &topology))
+            .collect::<Result<_, _>>()
+            .map_err(of_statement)?;
+        let kind = match reason {
+            Reason::Decides => Kind::Cas,
+            Reason::Counts => Kind::Counter,
+        };
+        let body = Bytes::from(command.encode());
+        self.check_size(body.len())
+            .map_err(|error| Error::Invalid(error.to_string()))?;
+        let ends_nanos = self.shared.ends_nanos(self.shared.options.write_timeout);
+        let mut executed = None;
+        // Those of counters may be in several tablets: each executes its part.
+        for log in tablets {
+            let unsent = Unsent {
+                log,
+                kind,
+                schema_epoch: topology.schema_epoch(),
+                body: body.clone(),
+                ends_nanos,
+            };
+            executed = Some(match self.shared.progress.is_ready(log) {
+                true => self.execute_at(unsent)?,
+                false => self.hand_over(unsent, &topology)?,
+            });
+        }
+        executed.ok_or_else(|| Error::Invalid("a statement of no partition".to_owned()))
+    }
+}
+
+impl LogWrites {
+    /// The change with what its replicas must not choose themselves.
+    fn with_ids(&self, change: &SchemaChange) -> SchemaChange {
+        let mut change = change.clone();
+        let new = || TableId(self.shared.local.time_uuid());
+        match &mut change {
+            SchemaChange::CreateTable(create) => {
+                create.id.get_or_insert_with(new);
+            }
+            SchemaChange::CopyTable(copy) => {
+                copy.id.get_or_insert_with(new);
+            }
+            _ => {}
+        }
+        change
+    }
+}
+
+/// The keyspaces whose replication a change sets, with the new one; `None` if it drops the keyspace.
+fn replication_of(
+    schema: &Schema,
+    change: &SchemaChange,
+    now_micros: i64,
+) -> Result<Vec<(String, Option<Strategy>)>, StoreError> {
+    let applied = schema.apply(change, now_micros)?;
+    let mut names = BTreeSet::new();
+    for diff in &applied.diffs {
+        if let Diff::Keyspace(transition) = diff {
+            names.insert(transition.object().name.clone());
+        }
+    }
+    let names = names.into_iter().filter(|name| !is_system_keyspace(name));
+    names
+        .map(|name| {
+            let strategy = applied
+                .schema
+                .keyspace(&name)
+                .map(|keyspace| Strategy::of(&keyspace.replication));
+            let strategy = strategy
+                .transpose()
+                .map_err(|error| StoreError::Invalid(error.to_string()))?;
+            Ok((name, strategy))
+        })
+        .collect()
+}
+
+fn tablet_of(key: &DecoratedKey, topology: &Topology) -> Result<u32, StoreError> {
+    let token = key.token.murmur3();
+    let token = token
+        .ok_or_else(|| StoreError::Internal("a table of another partitioner is not in a ring".to_owned()))?;
+    Ok(topology.tablets().of(token))
+}
+
+fn of_append(error: AppendError) -> StoreError {
+    StoreError::WriteRefused(error.to_string())
+}
