@@ -36,6 +36,6 @@ mod slices;
 mod writes;
 
 pub use forward::{CommandClient, NotHanded};
-pub use mem_logs::MemLogs;
+pub use mem_logs::{LogFaults, MemLogs};
 pub use member::{JoinError, Member};
 pub use options::{MemberOptions, NewCluster};

@@ -8,7 +8,7 @@ use ilion_commitlog::{
     AppendCallback, AppendError, Capabilities, Delivered, ENVELOPE_BYTES, Envelope, Record, SharedLogs,
     SharedTail, TailError,
 };
-use ilion_env::Env;
+use ilion_env::{Env, Seeded};
 use parking_lot::{Condvar, Mutex};
 
 const RECORD_BYTES_MAX: u32 = 16 << 20;
@@ -28,6 +28,27 @@ struct Logs {
     appended: Condvar,
     /// The time of the last record.
     last_micros: Mutex<i64>,
+    faults: Mutex<Option<(LogFaults, Seeded)>>,
+}
+
+/// What goes wrong: so many of 1,000 records.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogFaults {
+    /// The record is not appended, and nobody says so.
+    pub lost_request: u64,
+    /// The record is appended, and nobody says so.
+    pub lost_answer: u64,
+    /// The record is appended twice.
+    pub duplicate: u64,
+}
+
+/// The fate of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Appended,
+    RequestLost,
+    AnswerLost,
+    Doubled,
 }
 
 /// See the module.
@@ -45,6 +66,31 @@ impl MemLogs {
             logs: Arc::default(),
         }
     }
+
+    /// From now on, things go wrong.
+    pub fn go_wrong(&self, faults: LogFaults, seed: u64) {
+        *self.logs.faults.lock() = Some((faults, Seeded::new(seed)));
+    }
+
+    /// From now on, nothing goes wrong.
+    pub fn go_right(&self) {
+        *self.logs.faults.lock() = None;
+    }
+
+    fn fate(&self) -> Fate {
+        let mut faults = self.logs.faults.lock();
+        let Some((faults, random)) = &mut *faults else {
+            return Fate::Appended;
+        };
+        let dice = random.below(1000);
+        let [lost, unanswered, doubled] = [faults.lost_request, faults.lost_answer, faults.duplicate];
+        match dice {
+            _ if dice < lost => Fate::RequestLost,
+            _ if dice < lost + unanswered => Fate::AnswerLost,
+            _ if dice < lost + unanswered + doubled => Fate::Doubled,
+            _ => Fate::Appended,
+        }
+    }
 }
 
 impl SharedLogs for MemLogs {
@@ -52,19 +98,32 @@ impl SharedLogs for MemLogs {
         if envelope.body.len() + ENVELOPE_BYTES > RECORD_BYTES_MAX as usize {
             return done(Err(AppendError::Refused("the record is too large".to_owned())));
         }
+        let fate = self.fate();
+        let unknown =
+            |done: AppendCallback| done(Err(AppendError::Unknown("it was lost on its way".to_owned())));
+        if fate == Fate::RequestLost {
+            return unknown(done);
+        }
         let offset = {
             let mut logs = self.logs.logs.lock();
             let mut last_micros = self.logs.last_micros.lock();
             *last_micros = self.env.now_micros().max(*last_micros);
             let log = logs.entry(envelope.tablet).or_default();
-            log.records.push(Record {
+            let record = Record {
                 time_micros: *last_micros,
                 ..envelope.to_record()
-            });
+            };
+            if fate == Fate::Doubled {
+                log.records.push(record.clone());
+            }
+            log.records.push(record);
             log.start + log.records.len() as u64 - 1
         };
         self.logs.appended.notify_all();
-        done(Ok(offset));
+        match fate {
+            Fate::AnswerLost => unknown(done),
+            _ => done(Ok(offset)),
+        }
     }
 
     fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {

@@ -1,0 +1,327 @@
+//! Clients write and read at the same time, while members lose their power, acknowledgements get lost, and the schema changes. Then the
+//! laws are checked.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+use ilion_env::{CrashRule, Seeded};
+use ilion_histories::{
+    Action, Add, CounterRead, Operation, Outcome, Read, Verdict, Write, check_counter, check_fresh,
+    check_registers,
+};
+use ilion_member::LogFaults;
+use ilion_query::{Consistency, Error};
+
+use crate::world::{Running, World, run};
+
+const CLIENTS: u32 = 5;
+/// Most requests of a client; it stops earlier when all crashes are over.
+const REQUESTS_MAX: u32 = 2000;
+/// Requests of all clients between two crashes.
+const REQUESTS_BETWEEN: u64 = 150;
+const MEMBERS: usize = 3;
+const CRASHES: u32 = 5;
+const COUNTER: i64 = 1;
+
+#[derive(Default)]
+struct History {
+    operations: Vec<Operation>,
+    adds: Vec<Add>,
+    counter_reads: Vec<CounterRead>,
+    writes: Vec<Write>,
+    reads: Vec<Read>,
+    answered: u32,
+}
+
+struct Chaos {
+    world: World,
+    /// Counts events: a clock that all clients share.
+    time: AtomicU64,
+    next_value: AtomicU64,
+    history: Mutex<History>,
+    is_over: AtomicBool,
+}
+
+/// An error that leaves open what became of the request, or says that nothing did.
+fn is_passing(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Overloaded(_)
+            | Error::WriteFailure { .. }
+            | Error::WriteTimeout { .. }
+            | Error::CasWriteUnknown { .. }
+            | Error::ReadTimeout { .. }
+            | Error::ReadFailure { .. }
+            | Error::Unavailable { .. }
+    )
+}
+
+impl Chaos {
+    fn now(&self) -> u64 {
+        self.time.fetch_add(1, SeqCst)
+    }
+
+    fn value(&self) -> u64 {
+        self.next_value.fetch_add(1, SeqCst)
+    }
+
+    fn someone(&self, random: &mut Seeded) -> std::sync::Arc<Running> {
+        loop {
+            if let Some(running) = self.world.at(random.below(MEMBERS as u64) as usize) {
+                return running;
+            }
+            thread::yield_now();
+        }
+    }
+
+    fn client(&self, number: u32) {
+        let mut random = Seeded::new(u64::from(number) + 77);
+        for _ in 0..REQUESTS_MAX {
+            if self.is_over.load(SeqCst) {
+                return;
+            }
+            // Else all requests would be between two crashes.
+            thread::sleep(Duration::from_millis(2));
+            let node = self.someone(&mut random);
+            let key = random.below(3);
+            match random.below(8) {
+                0 | 1 => self.set(&node, number, key, random.one_in(2)),
+                2 | 3 => self.look(&node, number, key),
+                4 => self.add(&node, random.below(9) as i64 + 1),
+                5 => self.count(&node),
+                6 => self.write(&node, key),
+                _ => self.read(&node, number, key),
+            }
+        }
+    }
+
+    fn asked<T>(&self, answer: Result<T, Error>) -> Option<(u64, T)> {
+        let returned = self.now();
+        match answer {
+            Ok(answer) => {
+                self.history.lock().unwrap().answered += 1;
+                Some((returned, answer))
+            }
+            Err(error) if is_passing(&error) => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// A conditional write: one that always applies, or one that compares.
+    fn set(&self, node: &Running, client: u32, key: u64, compares: bool) {
+        let value = self.value();
+        let (called, signed) = (self.now(), key.cast_signed());
+        let text = match compares {
+            true => "UPDATE ks.registers SET v = ? WHERE k = ? IF v = null",
+            false => "UPDATE ks.registers SET v = ? WHERE k = ? IF v != -1",
+        };
+        let answer = run(
+            &node.processor,
+            text,
+            &[value.cast_signed(), signed],
+            Consistency::QUORUM,
+        );
+        let action = match compares {
+            true => Action::CompareAndSet(None, value),
+            false => Action::Write(value),
+        };
+        let outcome = self.asked(answer).map_or(Outcome::Unknown, |(returned, rows)| {
+            let row = &rows[0];
+            let is_applied = row[0] == Some(1);
+            let found = (!is_applied).then(|| row.last().copied().flatten().map(i64::cast_unsigned));
+            Outcome::Done { returned, found }
+        });
+        self.history.lock().unwrap().operations.push(Operation {
+            client,
+            key,
+            called,
+            action,
+            outcome,
+        });
+    }
+
+    fn look(&self, node: &Running, client: u32, key: u64) {
+        let called = self.now();
+        let text = "SELECT v FROM ks.registers WHERE k = ?";
+        let answer = run(&node.processor, text, &[key.cast_signed()], Consistency::SERIAL);
+        let outcome = self
+            .asked(answer)
+            .map_or(Outcome::Unknown, |(returned, rows)| Outcome::Done {
+                returned,
+                found: Some(rows.first().and_then(|row| row[0]).map(i64::cast_unsigned)),
+            });
+        self.history.lock().unwrap().operations.push(Operation {
+            client,
+            key,
+            called,
+            action: Action::Read,
+            outcome,
+        });
+    }
+
+    fn add(&self, node: &Running, amount: i64) {
+        let called = self.now();
+        let text = "UPDATE ks.counters SET n = n + ? WHERE k = ?";
+        let answer = run(&node.processor, text, &[amount, COUNTER], Consistency::ONE);
+        let acknowledged = self.asked(answer).map(|(returned, _)| returned);
+        self.history.lock().unwrap().adds.push(Add {
+            key: 1,
+            amount,
+            called,
+            acknowledged,
+        });
+    }
+
+    fn count(&self, node: &Running) {
+        let called = self.now();
+        let text = "SELECT n FROM ks.counters WHERE k = ?";
+        let answer = run(&node.processor, text, &[COUNTER], Consistency::QUORUM);
+        if let Some((returned, rows)) = self.asked(answer) {
+            let value = rows.first().and_then(|row| row[0]).unwrap_or(0);
+            self.history.lock().unwrap().counter_reads.push(CounterRead {
+                key: 1,
+                called,
+                returned,
+                value,
+            });
+        }
+    }
+
+    /// A plain write, whose timestamp is its version.
+    fn write(&self, node: &Running, key: u64) {
+        let version = self.value();
+        let signed = [version, key, version].map(u64::cast_signed);
+        let text = "UPDATE ks.cells USING TIMESTAMP ? SET v = ? WHERE k = 0 AND c = ?";
+        let answer = run(
+            &node.processor,
+            text,
+            &[signed[0], signed[2], signed[1]],
+            Consistency::ONE,
+        );
+        let acknowledged = self.asked(answer).map(|(returned, _)| returned);
+        self.history.lock().unwrap().writes.push(Write {
+            key,
+            version,
+            acknowledged,
+        });
+    }
+
+    fn read(&self, node: &Running, client: u32, key: u64) {
+        let called = self.now();
+        let text = "SELECT v FROM ks.cells WHERE k = 0 AND c = ?";
+        let answer = run(&node.processor, text, &[key.cast_signed()], Consistency::QUORUM);
+        if let Some((returned, rows)) = self.asked(answer) {
+            let version = rows.first().and_then(|row| row[0]).map_or(0, i64::cast_unsigned);
+            self.history.lock().unwrap().reads.push(Read {
+                reader: client,
+                key,
+                called,
+                returned,
+                version,
+            });
+        }
+    }
+
+    /// Members lose their power one after the other, and the schema changes. Goes on when clients have sent enough.
+    fn disturb(&self) {
+        let mut random = Seeded::new(5);
+        for round in 0..CRASHES {
+            let due = self.time.load(SeqCst) + 2 * REQUESTS_BETWEEN;
+            while self.time.load(SeqCst) < due {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let node = self.someone(&mut random);
+            let altered = run(
+                &node.processor,
+                &format!("ALTER TABLE ks.registers ADD more{round} bigint"),
+                &[],
+                Consistency::ONE,
+            );
+            drop(self.asked(altered));
+            let rule = match random.below(3) {
+                0 => CrashRule::KeepAll,
+                1 => CrashRule::LoseUnsynced,
+                _ => CrashRule::Seeded(random.next_u64()),
+            };
+            self.world.crash(random.below(MEMBERS as u64) as usize, rule);
+        }
+        self.is_over.store(true, SeqCst);
+    }
+}
+
+/// All rows of a table, as a node has them.
+fn content(node: &Running, table: &str) -> Vec<Vec<Option<i64>>> {
+    run(
+        &node.local,
+        &format!("SELECT * FROM ks.{table}"),
+        &[],
+        Consistency::ONE,
+    )
+    .unwrap()
+}
+
+#[test]
+fn clients_see_one_database_while_members_crash_and_acknowledgements_are_lost() {
+    let chaos = Chaos {
+        world: World::new(MEMBERS, 4),
+        time: AtomicU64::new(1),
+        next_value: AtomicU64::new(1),
+        history: Mutex::default(),
+        is_over: AtomicBool::new(false),
+    };
+    let first = chaos.world.at(0).unwrap();
+    for statement in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}",
+        "CREATE TABLE ks.registers (k bigint PRIMARY KEY, v bigint)",
+        "CREATE TABLE ks.counters (k bigint PRIMARY KEY, n counter)",
+        "CREATE TABLE ks.cells (k bigint, c bigint, v bigint, PRIMARY KEY (k, c))",
+    ] {
+        run(&first.processor, statement, &[], Consistency::ONE).unwrap();
+    }
+    drop(first);
+    let faults = LogFaults {
+        lost_request: 20,
+        lost_answer: 20,
+        duplicate: 20,
+    };
+    chaos.world.logs.go_wrong(faults, 3);
+    thread::scope(|scope| {
+        for number in 0..CLIENTS {
+            let chaos = &chaos;
+            scope.spawn(move || chaos.client(number));
+        }
+        scope.spawn(|| chaos.disturb());
+    });
+    chaos.world.logs.go_right();
+    let history = chaos.history.lock().unwrap();
+    assert!(
+        history.answered > CRASHES * REQUESTS_BETWEEN as u32 / 2,
+        "{} answers",
+        history.answered
+    );
+    check_fresh(&history.writes, &history.reads).unwrap_or_else(|violation| panic!("{violation}"));
+    check_counter(&history.adds, &history.counter_reads).unwrap_or_else(|violation| panic!("{violation}"));
+    let verdict = check_registers(&history.operations, 1_000_000);
+    assert!(!matches!(verdict, Verdict::Wrong(_)), "{verdict:?}");
+    let mut contents = BTreeMap::new();
+    for place in 0..MEMBERS {
+        let node = chaos.world.at(place).unwrap();
+        assert_eq!(node.member.halted(), None);
+        for table in ["registers", "counters", "cells"] {
+            // A read with barriers: afterwards this node has everything.
+            run(
+                &node.processor,
+                &format!("SELECT * FROM ks.{table}"),
+                &[],
+                Consistency::QUORUM,
+            )
+            .unwrap();
+            let content = content(&node, table);
+            let first = contents.entry(table).or_insert_with(|| content.clone());
+            assert_eq!(*first, content, "{table} of member {place}");
+        }
+    }
+}

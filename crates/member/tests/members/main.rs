@@ -1,0 +1,10 @@
+//! Members of a cluster in one process, over logs in memory and disks in memory.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests fail where the test fails"
+)]
+
+mod chaos;
+mod world;

@@ -1,0 +1,219 @@
+//! Several members, each with an engine on a disk in memory that can lose its power.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, RwLock, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bytes::Bytes;
+use ilion_cluster::{Endpoint, Location};
+use ilion_coordinator::{InProcess, ReadOptions};
+use ilion_engine::{Engine, EngineOptions};
+use ilion_env::{CrashRule, Env, MemEnv, RealEnv};
+use ilion_member::{CommandClient, MemLogs, Member, MemberOptions, NewCluster, NotHanded};
+use ilion_query::{
+    ClientState, ClusterFacts, Consistency, EngineStore, Error, ExecuteOptions, Outcome, QueryOptions,
+    QueryProcessor, Store, Value, Values,
+};
+use uuid::Uuid;
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A member that runs.
+pub(crate) struct Running {
+    pub env: MemEnv,
+    pub member: Arc<Member>,
+    /// Executes statements of clients.
+    pub processor: QueryProcessor,
+    /// Reads this node's own data.
+    pub local: QueryProcessor,
+}
+
+/// How members reach each other.
+#[derive(Clone, Default)]
+struct Peers {
+    readers: InProcess,
+    members: Arc<RwLock<BTreeMap<u32, Weak<Member>>>>,
+}
+
+impl CommandClient for Peers {
+    fn execute(&self, node: u32, request: Bytes, _ends_nanos: u64) -> Result<Bytes, NotHanded> {
+        let member = self.members.read().unwrap().get(&node).and_then(Weak::upgrade);
+        let member = member.ok_or_else(|| NotHanded::Before(format!("node {node} is not there")))?;
+        Ok(member.execute_for(&request).into())
+    }
+}
+
+/// Members by their place, beginning with 0.
+pub(crate) struct World {
+    pub logs: MemLogs,
+    pub tablets: u32,
+    peers: Peers,
+    members: Vec<RwLock<Option<Arc<Running>>>>,
+    clock: Option<JoinHandle<()>>,
+    envs: Arc<RwLock<Vec<MemEnv>>>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl World {
+    /// `count` members that have joined.
+    pub fn new(count: usize, tablets: u32) -> Self {
+        let envs: Arc<RwLock<Vec<MemEnv>>> = Arc::default();
+        let is_over = Arc::new(AtomicBool::new(false));
+        // Clocks of disks in memory stand still by themselves.
+        let clock = {
+            let (envs, is_over) = (envs.clone(), is_over.clone());
+            std::thread::spawn(move || {
+                let real = RealEnv::new();
+                let mut last = real.monotonic_nanos();
+                while !is_over.load(Relaxed) {
+                    std::thread::sleep(Duration::from_millis(1));
+                    let now = real.monotonic_nanos();
+                    let micros = i64::try_from((now - last) / 1000).unwrap();
+                    last += u64::try_from(micros).unwrap() * 1000;
+                    envs.read()
+                        .unwrap()
+                        .iter()
+                        .for_each(|env| env.advance_micros(micros));
+                }
+            })
+        };
+        let world = Self {
+            logs: MemLogs::new(RealEnv::new()),
+            tablets,
+            peers: Peers::default(),
+            members: (0..count).map(|_| RwLock::default()).collect(),
+            clock: Some(clock),
+            envs,
+            is_over,
+        };
+        for place in 0..count {
+            world.start(place, MemEnv::new(place as u64 + 1));
+        }
+        world
+    }
+
+    /// The member at a place; `None` while it is down.
+    pub fn at(&self, place: usize) -> Option<Arc<Running>> {
+        self.members[place].read().unwrap().clone()
+    }
+
+    /// Opens a node on a disk, and waits until it is a complete member.
+    pub fn start(&self, place: usize, env: MemEnv) {
+        self.envs.write().unwrap().push(env.clone());
+        let mut options = EngineOptions::below(Path::new("/ilion"));
+        options.commit_log.segment_bytes = 256 << 10;
+        let engine = Arc::new(Engine::open(env.shared(), options).unwrap());
+        let facts = || ClusterFacts {
+            name: String::new(),
+            snitch: String::new(),
+            ranges: Vec::new(),
+        };
+        let local: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), facts()));
+        let endpoint = Endpoint {
+            ip: [127, 0, 0, place as u8 + 1].into(),
+            native_port: 9042,
+            storage_port: 7000,
+        };
+        let location = Location {
+            datacenter: "datacenter1".to_owned(),
+            rack: format!("rack{place}"),
+        };
+        let options = MemberOptions {
+            create: Some(NewCluster {
+                cluster: Uuid::from_u128(7),
+                tablets: self.tablets,
+                down_max: Duration::from_secs(3600),
+            }),
+            heartbeat: Duration::from_millis(100),
+            write_timeout: Duration::from_secs(1),
+            save_bytes: 20_000,
+            ..MemberOptions::new(Uuid::from_u128(100 + place as u128), endpoint, location)
+        };
+        let logs = Arc::new(self.logs.clone());
+        let member = Member::start(
+            &engine,
+            local.clone(),
+            logs,
+            Arc::new(self.peers.clone()),
+            options,
+        )
+        .unwrap();
+        let node = member.wait_joined(PATIENCE).unwrap();
+        let member = Arc::new(member);
+        self.peers.readers.add(node, member.reader());
+        self.peers
+            .members
+            .write()
+            .unwrap()
+            .insert(node, Arc::downgrade(&member));
+        let store = member.store(Arc::new(self.peers.readers.clone()), ReadOptions::default());
+        let running = Running {
+            env,
+            processor: QueryProcessor::new(Arc::new(store), QueryOptions::default()),
+            local: QueryProcessor::new(local, QueryOptions::default()),
+            member,
+        };
+        *self.members[place].write().unwrap() = Some(Arc::new(running));
+    }
+
+    /// The power of a member goes, and comes back. Its clients do not notice at once.
+    pub fn crash(&self, place: usize, rule: CrashRule) {
+        let Some(running) = self.members[place].write().unwrap().take() else {
+            return;
+        };
+        let after = running.env.crash(rule);
+        running.member.stop();
+        self.start(place, after);
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for member in &self.members {
+            if let Some(running) = member.write().unwrap().take() {
+                running.member.stop();
+            }
+        }
+        self.is_over.store(true, Relaxed);
+        drop(self.clock.take().map(JoinHandle::join));
+    }
+}
+
+/// Executes a statement with numbers. Returns its rows: the cells of each as numbers.
+pub(crate) fn run(
+    processor: &QueryProcessor,
+    text: &str,
+    values: &[i64],
+    level: Consistency,
+) -> Result<Vec<Vec<Option<i64>>>, Error> {
+    let values = values
+        .iter()
+        .map(|value| Value::Bytes(Bytes::copy_from_slice(&value.to_be_bytes())));
+    let options = ExecuteOptions {
+        values: Values::Positional(values.collect()),
+        consistency: level,
+        ..ExecuteOptions::default()
+    };
+    let executed = processor.query(&mut ClientState::default(), text, &options)?;
+    let Outcome::Rows(rows) = executed.outcome else {
+        return Ok(Vec::new());
+    };
+    let columns = rows.columns.len();
+    let bytes = rows.cells.into_vec();
+    let (mut cells, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        let length = i32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+        at += 4;
+        cells.push(usize::try_from(length).ok().map(|length| {
+            at += length;
+            let value = &bytes[at - length..at];
+            value
+                .iter()
+                .fold(0, |number: i64, byte| number << 8 | i64::from(*byte))
+        }));
+    }
+    Ok(cells.chunks(columns).map(<[_]>::to_vec).collect())
+}
