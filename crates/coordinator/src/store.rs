@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ilion_engine::{CounterCache, ReadSurvey};
 use ilion_index::{Candidates, Estimate, Predicate, Ranked};
-use ilion_query::{Commands, Consistency, LogPosition, PartitionGuard, Store, StoreError};
+use ilion_query::{Awaited, Commands, Consistency, PartitionGuard, Store, StoreError};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
 use ilion_schema::{Applied, SchemaChange, TableId, TableSchema};
 
@@ -105,14 +105,14 @@ impl Store for ClusterStore {
         }))
     }
 
-    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         match self.are_local(&mutations)? {
             true => self.local().apply(mutations),
             false => self.writes.apply(mutations),
         }
     }
 
-    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         match self.are_local(&mutations)? {
             true => self.local().apply_decided(mutations),
             false => self.writes.apply_decided(mutations),

@@ -15,7 +15,7 @@ use ilion_cluster::{
 };
 use ilion_commitlog::{Origin, Position};
 use ilion_engine::TabletPosition;
-use ilion_query::{Commands, LogPosition, PartitionGuard, Store, StoreError};
+use ilion_query::{Awaited, Commands, PartitionGuard, Store, StoreError};
 use ilion_rows::counter::CounterId;
 use ilion_rows::random::Dice;
 use ilion_rows::{Decoded, DecoratedKey, Mutation, MutationReader, encode_mutation};
@@ -342,7 +342,7 @@ impl Log {
         writes: &mut WriteLog,
         node: Node,
         position: u64,
-    ) -> Result<Option<LogPosition>, StoreError> {
+    ) -> Result<Option<Awaited>, StoreError> {
         let late = &mut writes.late[node as usize - 1];
         let mut applied = None;
         while let Some((_, record)) = late.pop_front_if(|(at, _)| *at <= position) {
@@ -352,7 +352,7 @@ impl Log {
     }
 
     /// Applies a record at a node, by the schema of that node.
-    fn apply_at(&self, node: Node, record: Bytes) -> Result<Option<LogPosition>, StoreError> {
+    fn apply_at(&self, node: Node, record: Bytes) -> Result<Option<Awaited>, StoreError> {
         let store = &self.stores[node as usize - 1];
         let schema = store.schema();
         let mut reader = MutationReader::new(record);
@@ -367,7 +367,7 @@ impl Log {
         store.apply(mutations)
     }
 
-    fn append(&self, coordinator: Node, mutations: &[Mutation]) -> Result<Option<LogPosition>, StoreError> {
+    fn append(&self, coordinator: Node, mutations: &[Mutation]) -> Result<Option<Awaited>, StoreError> {
         let topology = self.meta.lock().topology.clone();
         let mut records: BTreeMap<Node, Vec<u8>> = BTreeMap::new();
         for mutation in mutations {
@@ -387,16 +387,16 @@ impl Log {
         let mut writes = self.writes.lock();
         writes.appended += 1;
         let position = writes.appended;
-        let mut durable_at = None;
+        let mut awaited = None;
         for (node, record) in records {
             writes.late[node as usize - 1].push_back((position, record.into()));
             let is_late = writes.lateness.as_mut().is_some_and(|dice| !dice.one_in(3));
             if !is_late {
                 let applied = self.catch_up(&mut writes, node, position)?;
-                durable_at = applied.filter(|_| node == coordinator).or(durable_at);
+                awaited = applied.filter(|_| node == coordinator).or(awaited);
             }
         }
-        Ok(durable_at)
+        Ok(awaited)
     }
 
     /// Changes the replication of keyspaces that came or went with a change of the schema. Counts the change.
@@ -469,11 +469,11 @@ impl Barriers for Member {
 }
 
 impl Writes for Member {
-    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         self.log.append(self.node, &mutations)
     }
 
-    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         self.log.append(self.node, &mutations)
     }
 

@@ -1,6 +1,6 @@
 //! [`Writes`]: what a coordinator needs of the write path: changes, locks, clocks and ids.
 
-use ilion_query::{Commands, LogPosition, PartitionGuard, StoreError};
+use ilion_query::{Awaited, Commands, PartitionGuard, StoreError};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{DecoratedKey, Mutation};
 use ilion_schema::{Applied, SchemaChange, TableId};
@@ -13,13 +13,13 @@ pub trait Writes: Send + Sync {
     ///
     /// # Errors
     /// Nothing was applied, or the outcome is unknown and the error says so.
-    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError>;
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError>;
 
     /// See [`ilion_query::Store::apply_decided`].
     ///
     /// # Errors
     /// As [`Self::apply`].
-    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError>;
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError>;
 
     /// See [`ilion_query::Store::truncate`].
     ///

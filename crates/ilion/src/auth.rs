@@ -35,8 +35,8 @@ pub fn reset_password(arguments: &ResetPasswordArguments) -> Result<(), Failure>
         .processor()
         .access()
         .reset_password(&arguments.role, &password);
-    let durable_at = written.map_err(Failure::of)?;
-    node.wait_until_durable(durable_at).map_err(Failure::of)?;
+    let awaited = written.map_err(Failure::of)?;
+    node.wait_until_durable(awaited).map_err(Failure::of)?;
     node.engine().drain().map_err(Failure::of)?;
     tell(&arguments.role, is_random.then_some(&password));
     Ok(())

@@ -120,6 +120,7 @@ impl Follower {
             }
             Err(error) => self.lose(&error)?,
         }
+        self.shared.overdue.give_up_until(self.shared.now_nanos());
         self.work()
     }
 

@@ -15,6 +15,7 @@
 //! | `slices` | which slices a new node takes; pure |
 //! | `forward` | [`CommandClient`]: commands that other nodes execute |
 //! | `sender` | numbers and sends records |
+//! | `pending` | writes that are on their way |
 //! | `progress` | how far each tablet is applied, and who waits |
 //! | `writes` | mutations, commands, changes of the schema |
 //! | `barriers` | no-ops that reads share |
@@ -29,6 +30,7 @@ mod mem_logs;
 mod member;
 mod meta;
 mod options;
+mod pending;
 mod progress;
 mod sender;
 mod shared;

@@ -15,6 +15,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::meta::Asked;
 use crate::options::MemberOptions;
+use crate::pending::Overdue;
 use crate::progress::Progress;
 use crate::sender::Sender;
 
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub local: Arc<dyn Store>,
     pub sender: Arc<Sender>,
     pub progress: Progress,
+    /// Writes that are on their way.
+    pub overdue: Overdue,
     /// Commands of this process that are on their way, by tablet and number.
     pub commands: Mutex<BTreeMap<(u32, u64), Channel<Outcome>>>,
     known: Mutex<Known>,
@@ -68,6 +71,7 @@ impl Shared {
             local,
             sender,
             progress: Progress::default(),
+            overdue: Overdue::default(),
             commands: Mutex::default(),
             known: Mutex::default(),
             learned: Condvar::new(),

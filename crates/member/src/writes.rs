@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use crossbeam_channel::{Receiver, Sender as Channel, bounded};
+use crossbeam_channel::{Sender as Channel, bounded};
 use ilion_cluster::{Change, META_TABLET, Record, Refusal, SchemaRecord, Strategy};
 use ilion_commitlog::{AppendError, ENVELOPE_BYTES, Kind};
 use ilion_coordinator::{Topology, Writes};
-use ilion_query::{Command, Commands, Error, Executed, LogPosition, PartitionGuard, Reason, StoreError};
+use ilion_query::{Awaited, Command, Commands, Error, Executed, PartitionGuard, Reason, StoreError};
 use ilion_replica::FencedChange;
 use ilion_rows::counter::CounterId;
 use ilion_rows::{DecoratedKey, Mutation, encode_mutation};
@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::forward::{self, Answered, CommandClient, Handed, NotHanded};
 use crate::meta::Asked;
+use crate::pending::PendingWrite;
 use crate::progress::NotHere;
 use crate::sender::Unsent;
 use crate::shared::{Known, Outcome, Shared};
@@ -30,9 +31,6 @@ pub(crate) struct LogWrites {
     pub client: Arc<dyn CommandClient>,
 }
 
-/// What became of a part of a write.
-type Part = Result<(), StoreError>;
-
 impl LogWrites {
     fn topology(&self) -> Result<Arc<Topology>, StoreError> {
         let known = self.shared.know(|known| match &known.halted {
@@ -42,20 +40,19 @@ impl LogWrites {
         known.ok_or_else(|| StoreError::WriteRefused("this node has not joined the cluster yet".to_owned()))
     }
 
-    /// Sends a record; `parts` gets what became of it once it is acknowledged, and applied here if this node is a replica.
-    fn send(&self, unsent: Unsent, parts: Channel<Part>) {
+    /// Sends a record of a write. It is settled once it is acknowledged, and applied here if this node is a replica.
+    fn send(&self, unsent: Unsent, write: &Arc<PendingWrite>) {
         let (shared, log) = (self.shared.clone(), unsent.log);
-        let of_refused = parts.clone();
+        let of_done = write.clone();
         let done = move |sent: Result<u64, AppendError>| match sent {
-            Err(error) => drop(parts.send(Err(of_append(error)))),
+            Err(error) => of_done.settle(Err(of_append(error))),
             Ok(offset) => {
                 let callback = move |applied: Result<(), NotHere>| {
-                    let part = match applied {
+                    of_done.settle(match applied {
                         Err(NotHere::Refused(reason)) => Err(StoreError::Invalid(reason)),
                         // It is in the log, so other replicas apply it.
                         Ok(()) | Err(NotHere::Halted(_)) => Ok(()),
-                    };
-                    drop(parts.send(part));
+                    });
                 };
                 if let Some(callback) = shared.progress.on_applied(log, offset, Box::new(callback)) {
                     callback(Ok(()));
@@ -63,11 +60,11 @@ impl LogWrites {
             }
         };
         if let Err(error) = self.shared.sender.send(unsent, |_| {}, Box::new(done)) {
-            drop(of_refused.send(Err(of_append(error))));
+            write.settle(Err(of_append(error)));
         }
     }
 
-    fn write(&self, mutations: &[Mutation]) -> Result<Option<LogPosition>, StoreError> {
+    fn write(&self, mutations: &[Mutation]) -> Result<Option<Awaited>, StoreError> {
         let topology = self.topology()?;
         self.shared.engine.check_loggable(mutations)?;
         let schema_epoch = topology.schema_epoch();
@@ -82,8 +79,8 @@ impl LogWrites {
         for (body, _) in bodies.values() {
             self.check_size(body.len())?;
         }
-        let (sender, receiver) = bounded(bodies.len());
-        let count = bodies.len();
+        let write = PendingWrite::new(bodies.len());
+        self.shared.overdue.watch(ends_nanos, &write);
         for (log, (body, mutations)) in bodies {
             let kind = if mutations > 1 {
                 Kind::Batch
@@ -98,26 +95,9 @@ impl LogWrites {
                 body,
                 ends_nanos,
             };
-            self.send(unsent, sender.clone());
+            self.send(unsent, &write);
         }
-        self.wait(&receiver, count, ends_nanos)?;
-        Ok(None)
-    }
-
-    /// Waits for all parts of a write.
-    fn wait(&self, parts: &Receiver<Part>, count: usize, ends_nanos: u64) -> Result<(), StoreError> {
-        for _ in 0..count {
-            match parts.recv_timeout(self.left(ends_nanos)) {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => return Err(error),
-                Err(_) => {
-                    return Err(of_append(AppendError::Unknown(
-                        "no acknowledgement in time".to_owned(),
-                    )));
-                }
-            }
-        }
-        Ok(())
+        Ok(Some(Awaited::cluster(write)))
     }
 
     fn left(&self, ends_nanos: u64) -> std::time::Duration {
@@ -350,11 +330,11 @@ impl LogWrites {
 }
 
 impl Writes for LogWrites {
-    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         self.write(&mutations)
     }
 
-    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         self.write(&mutations)
     }
 

@@ -228,7 +228,8 @@ pub(crate) fn execute(
     let mut executed = Executed::of(Outcome::Void);
     if !mutations.is_empty() {
         check_written(&mutations, execution)?;
-        executed.durable_at = views::apply(execution, mutations, &read, write_type)?;
+        let awaited = views::apply(execution, mutations, &read, write_type)?;
+        executed.awaited = awaited.map(|awaited| awaited.of(execution.options.consistency, write_type));
     }
     drop(guard);
     Ok(executed)

@@ -14,7 +14,7 @@ use ilion_script::CallBudget;
 use ilion_types::CqlType;
 
 use crate::access::function_resource;
-use crate::{ColumnSpec, Error, ExecuteOptions, LogPosition, QueryOptions, Store, Value, WriteType};
+use crate::{Awaited, ColumnSpec, Error, ExecuteOptions, QueryOptions, Store, Value, WriteType};
 
 /// What planning a statement needs.
 pub(crate) struct PlanContext<'a> {
@@ -171,7 +171,7 @@ pub(crate) trait KeepViews {
         mutations: Vec<Mutation>,
         locked: &[(TableId, DecoratedKey)],
         write_type: WriteType,
-    ) -> Result<Option<LogPosition>, Error>;
+    ) -> Result<Option<Awaited>, Error>;
 
     /// Runs `carry_out` while no write is in progress that was planned with the old views.
     fn change_schema(&self, change: &SchemaChange, carry_out: &dyn Fn() -> Altered) -> Altered;

@@ -11,7 +11,7 @@ use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
 use ilion_types::Partitioner;
 use uuid::Uuid;
 
-use crate::{ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};
+use crate::{Awaited, ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};
 
 /// An engine, and the facts about its cluster.
 pub struct EngineStore {
@@ -69,12 +69,18 @@ impl Store for EngineStore {
         self.engine.schema()
     }
 
-    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
-        Ok(self.engine.apply(&mutations)?.map(LogPosition::from))
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
+        Ok(self
+            .engine
+            .apply(&mutations)?
+            .map(|position| Awaited::Log(position.into())))
     }
 
-    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
-        Ok(self.engine.apply_decided(&mutations)?.map(LogPosition::from))
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
+        Ok(self
+            .engine
+            .apply_decided(&mutations)?
+            .map(|position| Awaited::Log(position.into())))
     }
 
     fn read_partition(

@@ -13,6 +13,7 @@
 //! | `internal` | Ilion's own statements |
 //! | `access` | logins and permissions; statements about roles |
 //! | `store`, `engine_store` | [`Store`]: the interface to the storage below; [`EngineStore`]: the engine |
+//! | `awaited` | [`Awaited`]: what a write waits for |
 //! | `log_position` | [`LogPosition`]: up to where the log must be durable |
 //! | `store_methods` | [`store_methods!`]: methods of a store that another one has |
 //! | `context` | the inputs of planning and executing |
@@ -41,6 +42,7 @@
 
 mod access;
 mod aggregate;
+mod awaited;
 mod batch;
 mod batch_sizes;
 mod bind;
@@ -85,6 +87,7 @@ pub use access::{
     AccessControl, AccessOptions, Authenticator, Authorizer, CidrAuthorizer, CidrCounts, FirstSuperuser,
     Identity, KeptAccess, Login, NetworkAuthorizer, Operation, SetupError,
 };
+pub use awaited::{Acknowledged, AcknowledgedCallback, Awaited, ClusterWrite};
 pub use batch_sizes::{BatchSizes, Sizes};
 pub use command::{Command, Commands, Form, Reason};
 pub use consistency_level::Consistency;

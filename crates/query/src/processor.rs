@@ -15,7 +15,6 @@ use parking_lot::RwLock;
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 
-use crate::BatchSizes;
 use crate::access::AccessControl;
 use crate::batch::{self, Member};
 use crate::bind::{BoundBy, bind};
@@ -29,6 +28,7 @@ use crate::read_patience::ReadPatience;
 use crate::statement_cache::StatementCache;
 use crate::term::functions::call_budget;
 use crate::views::Views;
+use crate::{Awaited, BatchSizes};
 use crate::{
     BatchKind, ClientState, Consistency, Error, ExecuteOptions, Executed, Form, Outcome, Prepared,
     QueryOptions, Shape, Store, Value, Values,
@@ -507,7 +507,7 @@ impl QueryProcessor {
         })?;
         self.prepared.forget_after_change(&invalid);
         match self.access.follow(&diffs, &client.identity) {
-            Ok(durable_at) => executed.durable_at = executed.durable_at.max(durable_at),
+            Ok(awaited) => executed.awaited = Awaited::both(executed.awaited.take(), awaited),
             Err(error) => {
                 tracing::warn!(%error, "the schema has changed, but not the permissions that follow from it");
                 executed.warnings.push(format!(

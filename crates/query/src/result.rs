@@ -7,7 +7,7 @@ use ilion_codec::Rope;
 use ilion_schema::{SchemaEvent, TableSchema};
 use ilion_types::CqlType;
 
-use crate::{LogPosition, Shape};
+use crate::{Awaited, Shape};
 
 /// A column of a result, or a bind marker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub struct Executed {
     /// The answer.
     pub outcome: Outcome,
     /// The answer may be sent once the commit log is durable up to here.
-    pub durable_at: Option<LogPosition>,
+    pub awaited: Option<Awaited>,
     /// Sentences for the client.
     pub warnings: Vec<String>,
     /// What a text shares with texts that differ in values; `None` for prepared statements, which have it themselves.
@@ -80,7 +80,7 @@ impl Executed {
     pub fn of(outcome: Outcome) -> Self {
         Self {
             outcome,
-            durable_at: None,
+            awaited: None,
             warnings: Vec::new(),
             shape: None,
         }

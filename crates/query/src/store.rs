@@ -10,7 +10,7 @@ use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
 use ilion_types::Partitioner;
 use uuid::Uuid;
 
-use crate::{Commands, Consistency, Error, FailureReason, LogPosition, WriteType};
+use crate::{Awaited, Commands, Consistency, Error, FailureReason, WriteType};
 
 /// The facts that DESCRIBE CLUSTER shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,13 +39,13 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Nothing was applied.
-    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError>;
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError>;
 
     /// Like [`Store::apply`], for mutations that depend on what was read: a crash that loses what was read loses them, too.
     ///
     /// # Errors
     /// As [`Store::apply`].
-    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError>;
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError>;
 
     /// Reads one partition: merged, with deletions applied to the data they cover; tombstones and expired data are still there.
     ///

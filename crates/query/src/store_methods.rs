@@ -13,7 +13,7 @@ pub mod types {
     pub use ilion_types::Partitioner;
     pub use uuid::Uuid;
 
-    pub use crate::{ClusterFacts, LogPosition, PartitionGuard, StoreError};
+    pub use crate::{Awaited, ClusterFacts, PartitionGuard, StoreError};
 }
 
 /// In an `impl Store for ...`: `forward [inner]: schema cluster` calls these methods of `self.inner`, which may be any path or call;
@@ -38,11 +38,11 @@ macro_rules! store_methods {
     };
     (@apply $($how:tt)+) => {
         $crate::store_methods!(@make $($how)+ fn apply(mutations: Vec<$crate::store_types::Mutation>)
-            -> Result<Option<$crate::store_types::LogPosition>, $crate::store_types::StoreError>);
+            -> Result<Option<$crate::store_types::Awaited>, $crate::store_types::StoreError>);
     };
     (@apply_decided $($how:tt)+) => {
         $crate::store_methods!(@make $($how)+ fn apply_decided(mutations: Vec<$crate::store_types::Mutation>)
-            -> Result<Option<$crate::store_types::LogPosition>, $crate::store_types::StoreError>);
+            -> Result<Option<$crate::store_types::Awaited>, $crate::store_types::StoreError>);
     };
     (@read_partition $($how:tt)+) => {
         $crate::store_methods!(@make $($how)+ fn read_partition(

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ilion_cluster::Tablets;
 use ilion_codec::md5;
 use ilion_engine::{CounterCache, Engine, ReadSurvey, TabletPosition};
-use ilion_query::{ClusterFacts, EngineStore, LogPosition, PartitionGuard, Store, StoreError};
+use ilion_query::{Awaited, ClusterFacts, EngineStore, PartitionGuard, Store, StoreError};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{
     ClusteringFilter, Cursor, Decoded, DecoratedKey, KeyRange, Mutation, VecCursor, decode_mutation,
@@ -146,7 +146,7 @@ impl PlaceStore {
         self.tablet_of(key) == self.tablet()
     }
 
-    fn write(&self, mut mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn write(&self, mut mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         if mutations
             .iter()
             .all(|mutation| is_system_keyspace(&mutation.table.keyspace))
@@ -194,11 +194,11 @@ fn outside() -> StoreError {
 }
 
 impl Store for PlaceStore {
-    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         self.write(mutations)
     }
 
-    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         self.write(mutations)
     }
 

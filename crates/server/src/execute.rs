@@ -12,7 +12,7 @@ use ilion_codec::Rope;
 use ilion_env::cost::{self, Count};
 use ilion_env::{Env, trace};
 use ilion_protocol::{ErrorResponse, Frame, RequestFrame, Response, ResponseHead, encode_response};
-use ilion_query::{ClientState, LogPosition, StatementWeight};
+use ilion_query::{Awaited, ClientState, ClusterWrite, LogPosition, StatementWeight};
 
 use smallvec::SmallVec;
 
@@ -22,6 +22,7 @@ use crate::auditor::{Auditor, Done};
 use crate::costs::Spent;
 use crate::described::task_text;
 use crate::durability::Durability;
+use crate::error_table::error_response;
 use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::observers::{Observers, payload};
@@ -251,7 +252,11 @@ impl Worker {
         answered.payload = payload(request, &observed);
         let stream = request.stream;
         let shared = shared_envelope(wire, stream, &answered, &mut self.columns);
-        if shared.is_none() {
+        let on_its_way = match &answered.awaited {
+            Some(Awaited::Cluster(write)) => Some(write.clone()),
+            _ => None,
+        };
+        if shared.is_none() && on_its_way.is_none() {
             answers.add(wire, stream, &answered, arrived.cost, &mut self.columns);
         }
         let started = observed.started_nanos();
@@ -286,6 +291,11 @@ impl Worker {
             ended_nanos: ended,
             waited_nanos,
         };
+        if let Some(write) = on_its_way {
+            let times = self.times_of(SmallVec::from_iter([timed]), None);
+            self.send_when_acknowledged(session, wire, (stream, &answered), arrived.cost, times, &write);
+            return;
+        }
         match shared {
             Some(envelope) => {
                 answers.sent_bytes += envelope.len();
@@ -317,6 +327,40 @@ impl Worker {
             let packed = wire.pack(ready.envelopes);
             session.deliver_timed(packed, ready.cost, SentBy::Caller, Some(times));
         }
+    }
+
+    /// Sends the answer to a write when the logs of the cluster have acknowledged it, or the error.
+    fn send_when_acknowledged(
+        &self,
+        session: &Arc<Session>,
+        wire: Wire,
+        (stream, answered): (i16, &Answered),
+        cost: InFlight,
+        mut times: AnswerTimes,
+        write: &ClusterWrite,
+    ) {
+        let encoded = move |head: &ResponseHead<'_>, reply: &Reply| {
+            let mut envelope = Vec::new();
+            encode(
+                &mut envelope,
+                head,
+                reply,
+                wire.of_envelopes(),
+                &mut Columns::default(),
+            );
+            envelope
+        };
+        let mut envelope = encoded(&head_of(wire, stream, answered), &answered.reply);
+        let (session, executor) = (session.clone(), self.executor.clone());
+        write.on_done(move |done| {
+            times.durable_nanos = Some(times.counters.clock.monotonic_nanos());
+            if let Err(error) = done {
+                let reply = Reply::error(error_response(error, executor.requests.node));
+                executor.metrics.count_error(&reply);
+                envelope = encoded(&ResponseHead::new(wire.version, stream), &reply);
+            }
+            session.deliver_timed(wire.pack(envelope), cost, SentBy::ConnectionTask, Some(times));
+        });
     }
 
     fn send_when_durable(&self, session: &Arc<Session>, wire: Wire, answers: Answers) {
@@ -354,17 +398,32 @@ impl Worker {
 impl Executor {
     /// Waits until the write of a traced request is durable, so that the trace contains the wait. Returns its nanoseconds.
     fn wait_until_durable(&self, answered: &mut Answered) -> u64 {
-        let Some(position) = answered.durable_at.take() else {
+        let Some(awaited) = answered.awaited.take() else {
             return 0;
         };
         let began = self.env.monotonic_nanos();
-        let (sender, receiver) = bounded(1);
-        let tell = move |durable| drop(sender.send(durable));
-        self.durability.on_durable(position, Box::new(tell));
-        match receiver.recv() {
-            Ok(Ok(())) => trace::note(|| "Commitlog is durable"),
-            Ok(Err(reason)) => answered.reply = refusal(&reason),
-            Err(_) => answered.reply = refusal("it was closed"),
+        match awaited {
+            Awaited::Log(position) => {
+                let (sender, receiver) = bounded(1);
+                let tell = move |durable| drop(sender.send(durable));
+                self.durability.on_durable(position, Box::new(tell));
+                match receiver.recv() {
+                    Ok(Ok(())) => trace::note(|| "Commitlog is durable"),
+                    Ok(Err(reason)) => answered.reply = refusal(&reason),
+                    Err(_) => answered.reply = refusal("it was closed"),
+                }
+            }
+            Awaited::Cluster(write) => {
+                let (sender, receiver) = bounded(1);
+                write.on_done(move |done| drop(sender.send(done)));
+                match receiver.recv() {
+                    Ok(Ok(())) => trace::note(|| "The logs of the cluster have acknowledged the write"),
+                    Ok(Err(error)) => {
+                        answered.reply = Reply::error(error_response(error, self.requests.node))
+                    }
+                    Err(_) => answered.reply = refusal("it was closed"),
+                }
+            }
         }
         let waited = self.env.monotonic_nanos().saturating_sub(began);
         cost::add(Count::LogNanos, waited);
@@ -391,7 +450,7 @@ fn refusals(wire: Wire, streams: &[i16], reason: &str) -> Vec<u8> {
 /// Encodes an answer whose large values are not copied. `None` if it has none, if it must be compressed as a whole, or if it
 /// waits for the commit log.
 fn shared_envelope(wire: Wire, stream: i16, answered: &Answered, columns: &mut Columns) -> Option<Rope> {
-    if wire.of_envelopes().is_some() || answered.durable_at.is_some() {
+    if wire.of_envelopes().is_some() || answered.awaited.is_some() {
         return None;
     }
     encode_shared(&head_of(wire, stream, answered), &answered.reply, columns)
@@ -408,14 +467,14 @@ fn head_of(wire: Wire, stream: i16, answered: &Answered) -> ResponseHead<'_> {
 impl Answers {
     /// The batch with which this answer is sent.
     fn batch_of(&mut self, answered: &Answered) -> &mut AnswerBatch {
-        match answered.durable_at {
+        match answered.awaited {
             Some(_) => &mut self.waiting,
             None => &mut self.ready,
         }
     }
 
     fn add(&mut self, wire: Wire, stream: i16, answered: &Answered, cost: InFlight, columns: &mut Columns) {
-        if let Some(position) = answered.durable_at {
+        if let Some(Awaited::Log(position)) = answered.awaited {
             self.waiting_streams.push(stream);
             self.durable_at = self.durable_at.max(Some(position));
         }

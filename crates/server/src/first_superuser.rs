@@ -51,8 +51,8 @@ impl Node {
             role: role.clone(),
             password,
         };
-        let durable_at = access.create_superuser(&first)?;
-        self.wait_until_durable(durable_at)
+        let awaited = access.create_superuser(&first)?;
+        self.wait_until_durable(awaited)
             .map_err(|error| SuperuserError::Log(error.to_string()))?;
         Ok(Some(NewSuperuser { role, password_file }))
     }

@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crossbeam_channel::bounded;
 use ilion_auth::password;
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::cost::timed;
 use ilion_env::{Count, Env};
 use ilion_index::IndexClasses;
-use ilion_query::{ClusterFacts, EngineStore, Executed, LogPosition, QueryProcessor, Store};
+use ilion_query::{Awaited, ClusterFacts, EngineStore, Executed, LogPosition, QueryProcessor, Store};
 use ilion_schema::TableId;
 use ilion_telemetry::Telemetry;
 
@@ -163,18 +164,26 @@ impl Node {
     /// # Errors
     /// The commit log has failed.
     pub fn wait_durable(&self, executed: &Executed) -> ilion_engine::Result<()> {
-        self.wait_until_durable(executed.durable_at)
+        self.wait_until_durable(executed.awaited.clone())
     }
 
-    /// Waits until everything up to a position is durable.
+    /// Waits for what a write waits for.
     ///
     /// # Errors
-    /// The commit log has failed.
-    pub fn wait_until_durable(&self, position: Option<LogPosition>) -> ilion_engine::Result<()> {
-        let Some(position) = position else {
-            return Ok(());
-        };
-        timed(Count::LogNanos, || self.engine.wait_durable(position.into()))
+    /// The commit log has failed, or the logs of the cluster did not acknowledge the write.
+    pub fn wait_until_durable(&self, awaited: Option<Awaited>) -> ilion_engine::Result<()> {
+        timed(Count::LogNanos, || match awaited {
+            None => Ok(()),
+            Some(Awaited::Log(position)) => self.engine.wait_durable(position.into()),
+            Some(Awaited::Cluster(write)) => {
+                let (sender, receiver) = bounded(1);
+                write.on_done(move |done| drop(sender.send(done)));
+                match receiver.recv() {
+                    Ok(done) => done.map_err(|error| ilion_engine::Error::Refused(error.to_string())),
+                    Err(_) => Err(ilion_engine::Error::Refused("the node stops".to_owned())),
+                }
+            }
+        })
     }
 
     /// The query layer.

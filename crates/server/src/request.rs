@@ -10,8 +10,8 @@ use ilion_protocol::{
     StatementSource, Supported, Version,
 };
 use ilion_query::{
-    BatchStatement, ClientState, Consistency, Error, ExecuteOptions, Executed, LogPosition, Outcome,
-    Prepared, ResultSet, Shape, StatementWeight, Value, Values,
+    Awaited, BatchStatement, ClientState, Consistency, Error, ExecuteOptions, Executed, Outcome, Prepared,
+    ResultSet, Shape, StatementWeight, Value, Values,
 };
 use ilion_schema::{EventTarget, SchemaEvent};
 use smallvec::SmallVec;
@@ -31,7 +31,7 @@ const BATCH_SHAPES_MAX: usize = 8;
 /// An answer, not yet encoded, with its warnings, events and position in the commit log.
 pub(crate) struct Answered {
     pub reply: Reply,
-    pub durable_at: Option<LogPosition>,
+    pub awaited: Option<Awaited>,
     pub warnings: Vec<String>,
     pub events: Vec<Event>,
     /// The statement that the request is about.
@@ -45,7 +45,7 @@ impl Answered {
     pub fn of(reply: Reply) -> Self {
         Self {
             reply,
-            durable_at: None,
+            awaited: None,
             warnings: Vec::new(),
             events: Vec::new(),
             subject: Subject::None,
@@ -271,7 +271,7 @@ impl Requests {
             }
         };
         Answered {
-            durable_at: executed.durable_at,
+            awaited: executed.awaited,
             warnings: executed.warnings,
             events,
             ..Answered::of(reply)

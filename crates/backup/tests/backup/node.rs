@@ -12,7 +12,7 @@ use ilion_commitlog::Mode;
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::{Env, RealEnv};
 use ilion_query::{
-    ClientState, ClusterFacts, EngineStore, ExecuteOptions, Outcome, QueryOptions, QueryProcessor,
+    Awaited, ClientState, ClusterFacts, EngineStore, ExecuteOptions, Outcome, QueryOptions, QueryProcessor,
 };
 use ilion_schema::is_system_keyspace;
 use tempfile::TempDir;
@@ -108,7 +108,7 @@ impl Node {
         let executed = processor
             .query(&mut client, statement, &ExecuteOptions::default())
             .map_err(|error| error.to_string())?;
-        if let Some(position) = executed.durable_at {
+        if let Some(Awaited::Log(position)) = executed.awaited {
             engine
                 .wait_durable(position.into())
                 .map_err(|error| error.to_string())?;

@@ -14,8 +14,8 @@ use ilion_engine::{Engine, EngineOptions};
 use ilion_env::{CrashRule, Env, MemEnv, RealEnv};
 use ilion_member::{CommandClient, MemLogs, Member, MemberOptions, NewCluster, NotHanded};
 use ilion_query::{
-    ClientState, ClusterFacts, Consistency, EngineStore, Error, ExecuteOptions, Outcome, QueryOptions,
-    QueryProcessor, Store, Value, Values,
+    Awaited, ClientState, ClusterFacts, Consistency, EngineStore, Error, ExecuteOptions, Outcome,
+    QueryOptions, QueryProcessor, Store, Value, Values,
 };
 use uuid::Uuid;
 
@@ -198,6 +198,11 @@ pub(crate) fn run(
         ..ExecuteOptions::default()
     };
     let executed = processor.query(&mut ClientState::default(), text, &options)?;
+    if let Some(Awaited::Cluster(write)) = executed.awaited {
+        let (sender, done) = crossbeam_channel::bounded(1);
+        write.on_done(move |result| drop(sender.send(result)));
+        done.recv().unwrap()?;
+    }
     let Outcome::Rows(rows) = executed.outcome else {
         return Ok(Vec::new());
     };

@@ -10,7 +10,7 @@ use super::control::AccessControl;
 use super::plan::AccessPlan;
 use super::rights::Rights;
 use super::{Identity, Login};
-use crate::{Error, Executed, LogPosition, Outcome};
+use crate::{Awaited, Error, Executed, Outcome};
 
 /// Compat: `ClientState.ensureNotAnonymous`.
 const NOT_LOGGED_IN: &str = "You have to be logged in and not anonymous to perform this request";
@@ -97,9 +97,9 @@ impl Actor<'_> {
 }
 
 /// The answer to a statement that wrote.
-pub(super) fn done(durable_at: Option<LogPosition>) -> Executed {
+pub(super) fn done(awaited: Option<Awaited>) -> Executed {
     Executed {
-        durable_at,
+        awaited,
         ..Executed::of(Outcome::Void)
     }
 }

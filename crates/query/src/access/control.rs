@@ -14,7 +14,7 @@ use super::rights::Rights;
 use super::tables::{AuthTables, Changes};
 use super::{AccessOptions, CidrAuthorizer, CidrCounts, Identity, Login, NetworkAuthorizer};
 use crate::context::Sight;
-use crate::{Error, LogPosition, QueryOptions, Store};
+use crate::{Awaited, Error, QueryOptions, Store};
 
 /// Most roles whose login or hash is kept in memory. Logins that sessions use stay valid beyond it.
 const KEPT_MAX: usize = 10_000;
@@ -435,7 +435,7 @@ impl AccessControl {
     }
 
     /// Writes to `system_auth`; rights and hashes that were read before are read again.
-    pub(super) fn write(&self, changes: Changes) -> Result<Option<LogPosition>, Error> {
+    pub(super) fn write(&self, changes: Changes) -> Result<Option<Awaited>, Error> {
         if changes.is_empty() {
             return Ok(None);
         }

@@ -12,14 +12,14 @@ use ilion_types::CqlType;
 use super::resource::function_resource;
 use super::tables::Changes;
 use super::{AccessControl, Identity, SetupError};
-use crate::{Error, LogPosition};
+use crate::{Awaited, Error};
 
 impl AccessControl {
     /// Grants and revokes what follows from a schema change that `client` made.
     ///
     /// # Errors
     /// `system_auth` cannot be read or written; the schema has changed all the same.
-    pub(crate) fn follow(&self, diffs: &[Diff], client: &Identity) -> Result<Option<LogPosition>, Error> {
+    pub(crate) fn follow(&self, diffs: &[Diff], client: &Identity) -> Result<Option<Awaited>, Error> {
         if !self.options.checks_permissions() || diffs.is_empty() {
             return Ok(None);
         }

@@ -4,7 +4,7 @@ use ilion_auth::Role;
 
 use super::AccessControl;
 use super::tables::Changes;
-use crate::{Error, LogPosition};
+use crate::{Awaited, Error};
 
 /// The first superuser.
 #[derive(Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl AccessControl {
     ///
     /// # Errors
     /// `system_auth` cannot be written.
-    pub fn create_superuser(&self, first: &FirstSuperuser) -> Result<Option<LogPosition>, SetupError> {
+    pub fn create_superuser(&self, first: &FirstSuperuser) -> Result<Option<Awaited>, SetupError> {
         let hash = self.hash_of(&first.password)?;
         let _turn = self.turn.lock();
         let mut changes = Changes::default();
@@ -62,7 +62,7 @@ impl AccessControl {
     ///
     /// # Errors
     /// There is no such role, or `system_auth` cannot be written.
-    pub fn reset_password(&self, role: &str, password: &str) -> Result<Option<LogPosition>, SetupError> {
+    pub fn reset_password(&self, role: &str, password: &str) -> Result<Option<Awaited>, SetupError> {
         let hash = self.hash_of(password)?;
         let _turn = self.turn.lock();
         if self.tables.role(role)?.is_none() {

@@ -12,7 +12,7 @@ use ilion_schema::Schema;
 use ilion_types::CqlType;
 
 use crate::internal::{self, text};
-use crate::{Error, LogPosition, QueryOptions, Store, Value};
+use crate::{Awaited, Error, QueryOptions, Store, Value};
 
 /// Most statements of one batch, so that its markers can be counted.
 const CHANGES_MAX: usize = 10_000;
@@ -221,8 +221,8 @@ impl AuthTables {
     }
 
     /// Writes the changes as one record. Returns the position in the commit log that makes them durable.
-    pub fn write(&self, changes: Changes) -> Result<Option<LogPosition>, Error> {
-        let mut durable_at = None;
+    pub fn write(&self, changes: Changes) -> Result<Option<Awaited>, Error> {
+        let mut awaited = None;
         let mut values = changes.values.as_slice();
         for statements in changes.statements.chunks(CHANGES_MAX) {
             let markers: usize = statements.iter().map(|cql| cql.matches('?').count()).sum();
@@ -233,9 +233,9 @@ impl AuthTables {
                 many => format!("BEGIN BATCH {}; APPLY BATCH", many.join("; ")),
             };
             let executed = internal::execute(&*self.store, &self.options, &cql, now)?;
-            durable_at = durable_at.max(executed.durable_at);
+            awaited = Awaited::both(awaited, executed.awaited);
         }
-        Ok(durable_at)
+        Ok(awaited)
     }
 }
 

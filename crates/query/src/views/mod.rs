@@ -40,7 +40,7 @@ use self::build::Builder;
 use self::definition::ViewPlan;
 use crate::context::{Altered, Execution, KeepViews};
 use crate::partitions::merge_partitions;
-use crate::{Error, LogPosition, QueryOptions, Store, StoreError, WriteType};
+use crate::{Awaited, Error, QueryOptions, Store, StoreError, WriteType};
 
 /// The views of each base table.
 #[derive(Debug, Default)]
@@ -164,7 +164,7 @@ impl KeepViews for Arc<Views> {
         mut mutations: Vec<Mutation>,
         locked: &[(TableId, DecoratedKey)],
         write_type: WriteType,
-    ) -> Result<Option<LogPosition>, Error> {
+    ) -> Result<Option<Awaited>, Error> {
         let index = match locked {
             [] => self.index.read(),
             _ => self.index.read_recursive(),
@@ -217,7 +217,7 @@ pub(crate) fn apply(
     mutations: Vec<Mutation>,
     locked: &[(TableId, DecoratedKey)],
     write_type: WriteType,
-) -> Result<Option<LogPosition>, Error> {
+) -> Result<Option<Awaited>, Error> {
     match execution.views {
         Some(views) => views.apply(execution, mutations, locked, write_type),
         // Ilion's own statements, which store the progress of builds.
@@ -235,7 +235,7 @@ fn apply_alone(
     mutations: Vec<Mutation>,
     locked: &[(TableId, DecoratedKey)],
     write_type: WriteType,
-) -> Result<Option<LogPosition>, StoreError> {
+) -> Result<Option<Awaited>, StoreError> {
     if locked.is_empty() || write_type == WriteType::Counter {
         store.apply(mutations)
     } else {

@@ -35,7 +35,8 @@ pub(super) fn apply(
     let mut executed = Executed::of(Outcome::Void);
     if !mutations.is_empty() {
         check_written(&mutations, execution)?;
-        executed.durable_at = views::apply(execution, mutations, locked, write_type)?;
+        let awaited = views::apply(execution, mutations, locked, write_type)?;
+        executed.awaited = awaited.map(|awaited| awaited.of(execution.options.consistency, write_type));
     }
     Ok(executed)
 }

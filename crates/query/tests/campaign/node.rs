@@ -7,7 +7,7 @@ use ilion_commitlog::Mode;
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::Env;
 use ilion_query::{
-    ClientState, ClusterFacts, EngineStore, ExecuteOptions, QueryOptions, QueryProcessor, Store,
+    Awaited, ClientState, ClusterFacts, EngineStore, ExecuteOptions, QueryOptions, QueryProcessor, Store,
 };
 use ilion_schema::{TableId, is_system_keyspace};
 
@@ -99,8 +99,8 @@ impl Node {
         let result = running
             .processor
             .query(&mut client, statement, &ExecuteOptions::default());
-        let durable_at = result.as_ref().ok().and_then(|executed| executed.durable_at);
-        if let Some(position) = durable_at
+        let awaited = result.as_ref().ok().and_then(|executed| executed.awaited.clone());
+        if let Some(Awaited::Log(position)) = awaited
             && let Err(error) = self.engine().wait_durable(position.into())
         {
             return format!("error: {error}");

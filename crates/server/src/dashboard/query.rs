@@ -169,7 +169,7 @@ fn execute_durably(
     node.auditor()
         .of_dashboard(client, source, cql, keyspace, executed.as_ref().err());
     let executed = executed.map_err(|error| AdminError::Refused(error.to_string()))?;
-    if executed.durable_at.is_some() {
+    if executed.awaited.is_some() {
         node.wait_durable(&executed)
             .map_err(|error| AdminError::Failed(error.to_string()))?;
         trace::note(|| "Commitlog is durable");

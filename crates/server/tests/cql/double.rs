@@ -8,8 +8,8 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use ilion_codec::Rope;
 use ilion_env::MemEnv;
 use ilion_query::{
-    BatchKind, BatchStatement, ClientState, ColumnSpec, Error, ExecuteOptions, Executed, LogPosition,
-    Outcome, Prepared, ResultSet, Values,
+    Awaited, BatchKind, BatchStatement, ClientState, ColumnSpec, Error, ExecuteOptions, Executed,
+    LogPosition, Outcome, Prepared, ResultSet, Values,
 };
 use ilion_schema::{ChangeKind, EventTarget, SchemaEvent};
 use ilion_server::settings::Settings;
@@ -157,10 +157,10 @@ impl Statements for Double {
                 Ok(Executed::of(Outcome::SetKeyspace(keyspace.to_owned())))
             }
             ["INSERT"] => Ok(Executed {
-                durable_at: Some(LogPosition {
+                awaited: Some(Awaited::Log(LogPosition {
                     segment: 1,
                     offset: 1,
-                }),
+                })),
                 ..Executed::of(Outcome::Void)
             }),
             ["CREATE", name] => Ok(Executed::of(Outcome::SchemaChange(vec![schema_event(

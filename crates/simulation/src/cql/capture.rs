@@ -10,8 +10,8 @@ use ilion_cluster::Tablets;
 use ilion_commitlog::Kind;
 use ilion_engine::Engine;
 use ilion_query::{
-    ClusterFacts, Command, Commands, EngineStore, Error, Executed, LogPosition, Outcome, PartitionGuard,
-    Reason, Store, StoreError,
+    Awaited, ClusterFacts, Command, Commands, EngineStore, Error, Executed, Outcome, PartitionGuard, Reason,
+    Store, StoreError,
 };
 use ilion_rows::{DecoratedKey, Mutation, encode_mutation};
 use ilion_schema::{Applied, SchemaChange, TableId};
@@ -123,12 +123,12 @@ impl Commands for CaptureStore {
 }
 
 impl Store for CaptureStore {
-    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         self.capture(&mutations);
         Ok(None)
     }
 
-    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         self.apply(mutations)
     }
 

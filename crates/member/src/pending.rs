@@ -1,0 +1,155 @@
+//! [`PendingWrite`]: a write whose records are on their way; [`Overdue`]: those that take too long.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use ilion_query::{Acknowledged, AcknowledgedCallback, StoreError};
+use parking_lot::Mutex;
+
+#[derive(Default)]
+struct State {
+    /// Records that are not settled.
+    left: usize,
+    /// The first failure.
+    failure: Option<StoreError>,
+    is_over: bool,
+    callback: Option<AcknowledgedCallback>,
+}
+
+/// See the module.
+pub(crate) struct PendingWrite {
+    state: Mutex<State>,
+}
+
+impl PendingWrite {
+    /// A write of so many records.
+    pub fn new(records: usize) -> Arc<Self> {
+        let state = State {
+            left: records,
+            ..State::default()
+        };
+        Arc::new(Self {
+            state: Mutex::new(state),
+        })
+    }
+
+    /// One of its records is settled.
+    pub fn settle(&self, result: Result<(), StoreError>) {
+        let mut state = self.state.lock();
+        state.left = state.left.saturating_sub(1);
+        if let Err(error) = result {
+            state.failure.get_or_insert(error);
+        }
+        if state.left == 0 {
+            finish(state);
+        }
+    }
+
+    /// Its time is over. Records that are settled later change nothing.
+    pub fn give_up(&self) {
+        let mut state = self.state.lock();
+        if !state.is_over {
+            let error = StoreError::WriteRefused("the log did not acknowledge the record in time".to_owned());
+            state.failure.get_or_insert(error);
+            finish(state);
+        }
+    }
+}
+
+fn finish(mut state: parking_lot::MutexGuard<'_, State>) {
+    if std::mem::replace(&mut state.is_over, true) {
+        return;
+    }
+    let Some(callback) = state.callback.take() else {
+        return;
+    };
+    let result = state.failure.take().map_or(Ok(()), Err);
+    drop(state);
+    callback(result);
+}
+
+impl Acknowledged for PendingWrite {
+    fn on_done(&self, callback: AcknowledgedCallback) {
+        let mut state = self.state.lock();
+        if !state.is_over {
+            state.callback = Some(callback);
+            return;
+        }
+        let result = state.failure.take().map_or(Ok(()), Err);
+        drop(state);
+        callback(result);
+    }
+}
+
+/// Writes by the time at which they are given up. All wait about equally long, so the first one is over first.
+#[derive(Default)]
+pub(crate) struct Overdue {
+    writes: Mutex<VecDeque<(u64, Weak<PendingWrite>)>>,
+}
+
+impl Overdue {
+    /// Gives a write up at this time, unless it is over.
+    pub fn watch(&self, ends_nanos: u64, write: &Arc<PendingWrite>) {
+        self.writes.lock().push_back((ends_nanos, Arc::downgrade(write)));
+    }
+
+    /// Gives up what is over at this time.
+    pub fn give_up_until(&self, now_nanos: u64) {
+        loop {
+            let first = self.writes.lock().pop_front_if(|(ends, write)| {
+                // Most are over long before.
+                *ends <= now_nanos || write.strong_count() == 0
+            });
+            match first {
+                None => return,
+                Some((_, write)) => drop(write.upgrade().map(|write| write.give_up())),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+    use super::*;
+
+    fn count(write: &PendingWrite, failures: &Arc<AtomicU32>) {
+        let failures = failures.clone();
+        write.on_done(Box::new(move |done| {
+            failures.fetch_add(if done.is_ok() { 1 } else { 100 }, SeqCst);
+        }));
+    }
+
+    #[test]
+    fn a_write_is_done_once_with_all_of_its_records() {
+        let calls = Arc::new(AtomicU32::new(0));
+        let write = PendingWrite::new(2);
+        count(&write, &calls);
+        write.settle(Ok(()));
+        assert_eq!(calls.load(SeqCst), 0);
+        write.settle(Ok(()));
+        write.give_up();
+        assert_eq!(calls.load(SeqCst), 1);
+        // What is over before somebody waits is told at once.
+        let failed = PendingWrite::new(1);
+        failed.settle(Err(StoreError::Invalid("no".to_owned())));
+        count(&failed, &calls);
+        assert_eq!(calls.load(SeqCst), 101);
+    }
+
+    #[test]
+    fn a_write_that_takes_too_long_is_given_up() {
+        let (calls, overdue) = (Arc::new(AtomicU32::new(0)), Overdue::default());
+        let (slow, done) = (PendingWrite::new(1), PendingWrite::new(1));
+        for (ends, write) in [(10, &slow), (20, &done)] {
+            overdue.watch(ends, write);
+            count(write, &calls);
+        }
+        done.settle(Ok(()));
+        overdue.give_up_until(9);
+        assert_eq!(calls.load(SeqCst), 1);
+        overdue.give_up_until(30);
+        assert_eq!(calls.load(SeqCst), 101);
+    }
+}
