@@ -24,6 +24,11 @@ impl InProcess {
             replicas: Arc::new(replicas),
         }
     }
+
+    /// A node as a replica; `None` if there is none of this number.
+    pub fn replica(&self, node: Node) -> Option<&Arc<ReplicaReader>> {
+        self.replicas.get(&node)
+    }
 }
 
 impl ReplicaClient for InProcess {
