@@ -35,6 +35,11 @@ impl InProcess {
     pub fn remove(&self, node: Node) {
         self.replicas.write().remove(&node);
     }
+
+    /// A node as a replica; `None` if there is none of this number.
+    pub fn replica(&self, node: Node) -> Option<Arc<ReplicaReader>> {
+        self.replicas.read().get(&node).cloned()
+    }
 }
 
 impl ReplicaClient for InProcess {

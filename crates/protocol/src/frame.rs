@@ -43,6 +43,15 @@ pub enum Role {
     Client,
 }
 
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Peer {
+    /// A client, or the server of this client.
+    Cql,
+    /// Another node.
+    Node,
+}
+
 /// Limits for a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -68,6 +77,7 @@ const RESERVE_MIN: usize = 16 << 10;
 #[derive(Debug)]
 pub struct FrameDecoder {
     role: Role,
+    peer: Peer,
     limits: Limits,
     /// Set by [`Self::fix_version`]; other versions are refused from then on.
     version: Option<Version>,
@@ -102,6 +112,7 @@ impl FrameDecoder {
     pub fn new(role: Role, limits: Limits) -> Self {
         Self {
             role,
+            peer: Peer::Cql,
             limits,
             version: None,
             oldest: Version::SUPPORTED[0],
@@ -110,6 +121,15 @@ impl FrameDecoder {
             assembly: Assembly::default(),
             skip: 0,
             deferred: None,
+        }
+    }
+
+    /// A decoder for a connection between nodes: v5, and the opcodes of nodes only. [`Role::Server`] is the side that was connected to.
+    pub fn between_nodes(role: Role, limits: Limits) -> Self {
+        Self {
+            peer: Peer::Node,
+            version: Some(Version::V5),
+            ..Self::new(role, limits)
         }
     }
 
@@ -365,8 +385,7 @@ impl FrameDecoder {
             version,
             ..refuse(message)
         };
-        let opcode = Opcode::from_number(header.opcode_number)
-            .ok_or_else(|| refuse(format!("Unknown opcode {}", header.opcode_number).into()))?;
+        let opcode = self.opcode(header).map_err(refuse)?;
         let wants_response = self.role == Role::Client;
         if header.is_response != wants_response || opcode.is_request() == wants_response {
             return Err(refuse(
@@ -392,6 +411,15 @@ impl FrameDecoder {
             opcode,
             // The conversion is lossless: the length is within the limit.
             total: HEADER_BYTES + length as usize,
+        })
+    }
+
+    fn opcode(&self, header: &RawHeader) -> Result<Opcode, Cow<'static, str>> {
+        let of_peer = |opcode: &Opcode| opcode.is_between_nodes() == (self.peer == Peer::Node);
+        let known = Opcode::from_number(header.opcode_number).filter(of_peer);
+        known.ok_or_else(|| match self.peer {
+            Peer::Cql => format!("Unknown opcode {}", header.opcode_number).into(),
+            Peer::Node => "This port is for other nodes of the cluster (storage_port). Clients connect to native_transport_port".into(),
         })
     }
 

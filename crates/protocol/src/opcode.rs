@@ -38,11 +38,15 @@ pub enum Opcode {
     AuthResponse = 0x0f,
     /// Response: the client is authenticated.
     AuthSuccess = 0x10,
+    /// A message of the node that has connected to another one. Not of CQL: its body is that of `internode`.
+    NodeRequest = 0x70,
+    /// A message of the node that was connected to.
+    NodeAnswer = 0x71,
 }
 
 impl Opcode {
     /// All of them, by number.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Error,
         Self::Startup,
         Self::Ready,
@@ -59,6 +63,8 @@ impl Opcode {
         Self::AuthChallenge,
         Self::AuthResponse,
         Self::AuthSuccess,
+        Self::NodeRequest,
+        Self::NodeAnswer,
     ];
 
     /// The opcode with this number.
@@ -72,7 +78,12 @@ impl Opcode {
         self as u8
     }
 
-    /// True for messages of clients.
+    /// True for messages between nodes, which no client may send or gets.
+    pub fn is_between_nodes(self) -> bool {
+        matches!(self, Self::NodeRequest | Self::NodeAnswer)
+    }
+
+    /// True for messages of the side that has connected.
     pub fn is_request(self) -> bool {
         matches!(
             self,
@@ -84,6 +95,7 @@ impl Opcode {
                 | Self::Register
                 | Self::Batch
                 | Self::AuthResponse
+                | Self::NodeRequest
         )
     }
 }
@@ -107,6 +119,8 @@ impl fmt::Display for Opcode {
             Self::AuthChallenge => "AUTH_CHALLENGE",
             Self::AuthResponse => "AUTH_RESPONSE",
             Self::AuthSuccess => "AUTH_SUCCESS",
+            Self::NodeRequest => "NODE_REQUEST",
+            Self::NodeAnswer => "NODE_ANSWER",
         })
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use ilion_tls::{Encryption, Socket};
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -20,8 +21,6 @@ use crate::metrics::ServerMetrics;
 use crate::options::ServerOptions;
 use crate::port::{Entrance, Port};
 use crate::session::{Session, SessionLimits};
-use crate::socket::Socket;
-use crate::tls::Encryption;
 
 /// Accepts the connections of one listener.
 pub(crate) struct Acceptor {
@@ -186,7 +185,7 @@ impl Acceptor {
             tracing::debug!(%peer, %error, "a connection broke");
             return;
         }
-        let socket = match Socket::new(stream, self.shared.encryption.as_deref()) {
+        let socket = match Socket::accepted(stream, self.shared.encryption.as_deref()) {
             Ok(socket) => socket,
             Err(error) => {
                 tracing::error!(%peer, %error, "a connection cannot be encrypted");

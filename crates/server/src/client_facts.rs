@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use ilion_tls::TlsFacts;
+
 /// A connected client, for `system_views.clients`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientFacts {
@@ -25,13 +27,4 @@ pub struct ClientFacts {
     pub requests_in_flight: usize,
     /// Bytes of answers that it has not read yet.
     pub queued_bytes: usize,
-}
-
-/// The encryption of a connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFacts {
-    /// `TLSv1.2` or `TLSv1.3`.
-    pub protocol: String,
-    /// The name of the cipher suite, as in Java.
-    pub cipher_suite: String,
 }

@@ -16,6 +16,7 @@ use bytes::BytesMut;
 use ilion_env::Env;
 use ilion_protocol::{Frame, FrameDecoder, FrameError, Limits, Recovery, Role, Version};
 use ilion_query::StatementWeight;
+use ilion_tls::{Encryption, Socket};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -28,8 +29,6 @@ use crate::overload::{self, Overload};
 use crate::queues::{Queues, Task};
 use crate::request_rate::RequestRate;
 use crate::session::{ConnectionStage, InFlight, SentBy, Session, Work};
-use crate::socket::Socket;
-use crate::tls::Encryption;
 
 /// Most requests of one task. Larger tasks would leave other workers idle.
 const TASK_REQUESTS_MAX: usize = 32;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use ilion_protocol::{
     Compression, ErrorResponse, Frame, FrameDecoder, Request, RequestFrame, Response, Startup, Version,
 };
+use ilion_tls::Socket;
 
 use crate::answer::Reply;
 use crate::logins::{Logins, encode_unpacked};
 use crate::request::{expect_in_stage, supported};
 use crate::session::{ConnectionStage, Session, Wire};
-use crate::socket::Socket;
 
 /// Answers a frame that came before STARTUP was accepted. A valid STARTUP opens the session; the client may have to log in. `None` if
 /// a thread of the logins answers.

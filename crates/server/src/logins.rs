@@ -29,6 +29,7 @@ use ilion_protocol::{
     encode_response,
 };
 use ilion_query::{AccessControl, Error, Identity, Login};
+use ilion_tls::Socket;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -39,7 +40,6 @@ use crate::login_turns::{LoginThreads, LoginTurns, Step};
 use crate::metrics::ServerMetrics;
 use crate::request::expect_in_stage;
 use crate::session::{ConnectionStage, InFlight, SentBy, Session};
-use crate::socket::Socket;
 
 /// Characters of a role or identity in the log.
 const NAME_CHARS_MAX: usize = 64;

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use crate::certificate::CertificateLogins;
 use crate::settings::{Settings, Size};
-use crate::tls::TlsOptions;
+use ilion_tls::TlsOptions;
+
+use crate::encryption::client_encryption;
 
 /// Options of the CQL server.
 #[derive(Clone, Debug)]
@@ -84,7 +86,7 @@ impl ServerOptions {
                 // Compat: with one number for both there is one port, and it is encrypted.
                 .filter(|port| *port == 0 || *port != settings.native_transport_port)
                 .map(|port| SocketAddr::new(settings.rpc_address, port)),
-            tls: TlsOptions::of(settings),
+            tls: client_encryption(settings),
             frame_bytes_max: of_protocol(settings.native_transport_max_frame_size.0),
             message_bytes_max: of_protocol(message_bytes_max.0),
             throws_on_overload: settings.native_transport_throw_on_overload,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ilion_env::Env;
 use ilion_protocol::Event;
+use ilion_tls::{Encryption, TlsError};
 use prometheus_client::registry::Registry;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -34,7 +35,6 @@ use crate::request::Requests;
 use crate::request_rate::RequestRate;
 use crate::statements::Statements;
 use crate::system::SchemaListener;
-use crate::tls::{Encryption, TlsError};
 use crate::workers::Workers;
 
 /// The interfaces to other layers that the server needs.

@@ -8,13 +8,16 @@
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use ilion_env::MemEnv;
 use ilion_server::settings::{
-    AuditLogger, Authenticator, Authorizer, CertificateValidator, ClientCertificates, CommitLogSync, Loaded,
-    SETTINGS, SSTableFormat, Settings, Size, document,
+    AuditLogger, Authenticator, Authorizer, CertificateValidator, CommitLogSync, Loaded, SETTINGS,
+    SSTableFormat, Settings, Size, document,
 };
-use ilion_server::{CertificateLogins, TlsOptions};
+use ilion_server::{CertificateLogins, Node, client_encryption, server_encryption};
+use ilion_tls::{Connecting, PeerCertificates};
 
 fn from_text(text: &str) -> Result<Loaded, String> {
     let mut loaded = Loaded::default();
@@ -157,14 +160,8 @@ fn cassandras_settings_without_use_are_told_apart() {
         problem_of("partition_denylist_enabled: true\n"),
         "ilion.yaml, line 1: partition_denylist_enabled: true is refused: it asks for something that Ilion does not do"
     );
-    for block in [
-        "server_encryption_options:\n  internode_encryption: all\n",
-        "start_native_transport: false\n",
-    ] {
-        let told = problem_of(block);
-        let (name, _) = block.split_once(':').unwrap();
-        assert!(told.contains(&format!("line 1: {name}: ")), "{told}");
-    }
+    let told = problem_of("start_native_transport: false\n");
+    assert!(told.contains("line 1: start_native_transport: "), "{told}");
     let mut loaded = Loaded::default();
     loaded.set("num_tokens", "16", || "--set".to_owned()).unwrap();
     assert_eq!(
@@ -527,17 +524,86 @@ fn encryption_is_set_in_the_words_of_cassandra() {
     let password = &loaded.settings.client_encryption_options_keystore_password;
     assert_eq!(password.as_ref().unwrap().text(), "secret");
     assert!(!told.contains("secret"), "{told}");
-    let tls = TlsOptions::of(&loaded.settings).unwrap();
+    let tls = client_encryption(&loaded.settings).unwrap();
     assert_eq!(
         (tls.keystore, tls.truststore),
         ("/etc/node.pem".into(), "/etc/ca.pem".into())
     );
-    assert_eq!(tls.client_certificates, ClientCertificates::Optional);
+    assert_eq!(tls.peer_certificates, PeerCertificates::Optional);
     assert_eq!(tls.protocols, ["TLSv1.2", "TLSv1.3"]);
     assert!(tls.is_optional);
     let off =
         from_text("client_encryption_options:\n  enabled: false\n  keystore: conf/.keystore\n").unwrap();
-    assert_eq!(TlsOptions::of(&off.settings), None);
+    assert_eq!(client_encryption(&off.settings), None);
+}
+
+#[test]
+fn encryption_between_nodes_is_set_in_the_words_of_cassandra() {
+    let loaded = from_text(
+        "server_encryption_options:\n  internode_encryption: all\n  legacy_ssl_storage_port_enabled: false\n  optional: false\n  \
+         keystore: /etc/node.p12\n  keystore_password: secret\n  truststore: /etc/nodes.pem\n  \
+         require_endpoint_verification: true\n  protocol: TLS\n  accepted_protocols: [TLSv1.3]\n",
+    )
+    .unwrap();
+    assert_eq!(loaded.warnings, Vec::<String>::new());
+    let tls = server_encryption(&loaded.settings).unwrap();
+    assert_eq!(
+        (tls.keystore, tls.truststore),
+        ("/etc/node.p12".into(), "/etc/nodes.pem".into())
+    );
+    assert_eq!(tls.keystore_password.unwrap().text(), "secret");
+    // Unlike in Cassandra, both sides show certificates unless the operator says otherwise.
+    assert_eq!(tls.peer_certificates, PeerCertificates::Required);
+    assert_eq!(tls.connecting, Connecting::Named);
+    assert_eq!(tls.protocols, ["TLSv1.3"]);
+    let weaker =
+        from_text("server_encryption_options: {internode_encryption: all, require_client_auth: false}\n");
+    let weaker = server_encryption(&weaker.unwrap().settings).unwrap();
+    assert_eq!(weaker.peer_certificates, PeerCertificates::NotAsked);
+    assert_eq!(weaker.connecting, Connecting::Trusted);
+    let off = from_text("server_encryption_options: {internode_encryption: none, keystore: x}\n");
+    assert_eq!(server_encryption(&off.unwrap().settings), None);
+}
+
+#[test]
+fn encryption_between_nodes_that_would_leave_some_of_them_out_is_refused() {
+    for (line, reason) in [
+        (
+            "internode_encryption: dc",
+            "a node could not tell who may leave the encryption away",
+        ),
+        (
+            "internode_encryption: rack",
+            "a node could not tell who may leave the encryption away",
+        ),
+        ("internode_encryption: some", "expected all or none"),
+        ("optional: true", "are all encrypted, on one port, or none is"),
+        ("legacy_ssl_storage_port_enabled: true", "on one port"),
+        ("enabled: true", "internode_encryption: all encrypts"),
+        ("outbound_keystore: x", "shows the certificate of its keystore"),
+        ("cipher_suites: [x]", "accepted_protocols chooses"),
+    ] {
+        let told = problem_of(&format!("server_encryption_options:\n  {line}\n"));
+        let name = line.split_once(':').unwrap().0;
+        assert!(
+            told.contains(&format!("server_encryption_options_{name}: ")),
+            "{told}"
+        );
+        assert!(told.contains("line 2: ") && told.contains(reason), "{told}");
+    }
+}
+
+/// Nothing listens for other nodes there, so nobody may rely on its encryption.
+#[test]
+fn a_single_node_does_not_start_with_encryption_between_nodes() {
+    let settings = from_text("server_encryption_options: {internode_encryption: all}\n")
+        .unwrap()
+        .settings;
+    let refused = Node::open(Arc::new(MemEnv::new(1)), &settings).err().unwrap();
+    assert_eq!(
+        refused.to_string(),
+        "server_encryption_options: all is refused: it asks for something that Ilion does not do"
+    );
 }
 
 #[test]

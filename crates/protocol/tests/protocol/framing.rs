@@ -500,3 +500,39 @@ fn segments_begin_right_after_startup() {
     decoder.use_segments(None);
     assert_eq!(decoder.decode(&mut buffer).unwrap().unwrap().stream, 3);
 }
+
+#[test]
+fn nodes_have_opcodes_of_their_own_and_clients_do_not() {
+    let limits = Limits::default();
+    let hello = envelope(Version::V5, 1, Opcode::NodeRequest, b"hello");
+    let answer = envelope(Version::V5, 1, Opcode::NodeAnswer, b"welcome");
+    let mut acceptor = FrameDecoder::between_nodes(Role::Server, limits);
+    let mut connector = FrameDecoder::between_nodes(Role::Client, limits);
+    for (decoder, bytes, body) in [
+        (&mut acceptor, &hello, &b"hello"[..]),
+        (&mut connector, &answer, b"welcome"),
+    ] {
+        let frame = decoder.decode(&mut BytesMut::from(&bytes[..])).unwrap().unwrap();
+        assert_eq!(frame.body, body);
+        decoder.use_segments(None);
+        let mut segments = Vec::new();
+        encode_segments(bytes, None, &mut segments);
+        let frame = decoder.decode(&mut BytesMut::from(&segments[..])).unwrap();
+        assert_eq!(frame.unwrap().body, body);
+    }
+    // The wrong direction.
+    let mut segments = Vec::new();
+    encode_segments(&answer, None, &mut segments);
+    let error = error_of(&mut acceptor, &mut BytesMut::from(&segments[..]));
+    assert_eq!(error.message, "Wrong protocol direction for opcode NODE_ANSWER");
+    // A client at the port of nodes, and a node at the port of clients.
+    let options = envelope(Version::V5, 2, Opcode::Options, b"");
+    let mut acceptor = FrameDecoder::between_nodes(Role::Server, limits);
+    let error = error_of(&mut acceptor, &mut BytesMut::from(&options[..]));
+    assert_eq!(
+        answer_of(&error).2.message,
+        "This port is for other nodes of the cluster (storage_port). Clients connect to native_transport_port"
+    );
+    let error = error_of(&mut server(1000), &mut BytesMut::from(&hello[..]));
+    assert_eq!(error.message, "Unknown opcode 112");
+}

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use ilion_env::Env;
+use ilion_tls::Encryption;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -27,8 +28,8 @@ use super::{
 
 use crate::certificate::CertificateLogins;
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
+use crate::encryption::admin_encryption;
 use crate::settings::Settings;
-use crate::tls::{Encryption, TlsOptions};
 use crate::{Port, StartError};
 
 /// The running HTTP server; dropping it stops it.
@@ -49,7 +50,7 @@ impl DoorOptions {
     /// # Errors
     /// See [`AccessError`].
     pub fn of(env: &Arc<dyn Env>, settings: &Settings) -> Result<Self, AccessError> {
-        let encryption = TlsOptions::of_administration(settings);
+        let encryption = admin_encryption(settings);
         Ok(Self {
             access: Access::of(&**env, settings)?,
             serving: Serving {

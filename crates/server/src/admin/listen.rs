@@ -12,6 +12,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use ilion_tls::Encryption;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -22,7 +23,6 @@ use tokio_rustls::server::TlsStream;
 use super::entry::Peer;
 use crate::certificate::CertificateLogins;
 use crate::descriptors::DescriptorReserve;
-use crate::tls::Encryption;
 
 /// Connections at a time; others wait.
 const CONNECTIONS_MAX: usize = 128;

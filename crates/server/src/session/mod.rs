@@ -16,13 +16,13 @@ use ilion_protocol::{
     Compression, EventKind, Frame, RequestFrame, Version, encode_segments, encode_shared_segments,
 };
 use ilion_query::{ClientState, Identity};
+use ilion_tls::Socket;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::answer_times::AnswerTimes;
 use crate::client_facts::ClientFacts;
 use crate::client_memory::Account;
-use crate::socket::Socket;
 use outbox::{Outbox, Remainder};
 use sent_metadata::SentMetadata;
 

@@ -11,11 +11,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_codec::Rope;
+use ilion_tls::{Socket, TlsFacts};
 
 use super::Work;
 use crate::answer_times::AnswerTimes;
-use crate::client_facts::TlsFacts;
-use crate::socket::Socket;
 
 /// Most chunks of one system call.
 const CHUNKS_PER_WRITE: usize = 64;

@@ -145,6 +145,38 @@ choices!(ClientCertificates, "Whether clients show certificates (`client_encrypt
     Optional = "optional",
 });
 
+/// Which connections between nodes are encrypted (`server_encryption_options`: `internode_encryption`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InternodeEncryption {
+    /// None.
+    #[default]
+    None,
+    /// All.
+    All,
+}
+
+impl Form for InternodeEncryption {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self::None),
+            "all" => Ok(Self::All),
+            "dc" | "rack" => Err(
+                "all or none (with dc or rack, some connections would not be encrypted, and a node could not tell who may \
+                 leave the encryption away)"
+                    .to_owned(),
+            ),
+            _ => Err("all or none".to_owned()),
+        }
+    }
+
+    fn print(&self) -> String {
+        match self {
+            Self::None => "none".to_owned(),
+            Self::All => "all".to_owned(),
+        }
+    }
+}
+
 choices!(AuditLogger, "Where the audit log goes (`audit_logging_options`: `logger`).", {
     /// To files, as JSON lines.
     File = "FileAuditLogger",

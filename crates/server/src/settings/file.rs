@@ -105,7 +105,7 @@ fn switch(pairs: &[(Spanned<String>, YamlValue)]) -> String {
     let found = pairs
         .iter()
         .find_map(|(key, node)| match (key.value.as_str(), node) {
-            ("enabled" | "internode_encryption", YamlValue::Scalar(value)) => Some(value.clone()),
+            ("enabled", YamlValue::Scalar(value)) => Some(value.clone()),
             _ => None,
         });
     found.unwrap_or_default()

@@ -45,6 +45,8 @@ pub const FOREIGN: &[Foreign] = &[
         names: &[
             "client_encryption_options_store_type",
             "client_encryption_options_algorithm",
+            "server_encryption_options_store_type",
+            "server_encryption_options_algorithm",
         ],
         fate: Fate::PassedOver,
         reason: "files of keys and certificates tell what they are: PEM or PKCS#12",
@@ -53,9 +55,33 @@ pub const FOREIGN: &[Foreign] = &[
         names: &[
             "client_encryption_options_protocol",
             "client_encryption_options_cipher_suites",
+            "server_encryption_options_protocol",
+            "server_encryption_options_cipher_suites",
         ],
         fate: Fate::RefusedUnless(&["TLS", ""]),
         reason: "accepted_protocols chooses, and all cipher suites of TLS 1.3 and the good ones of 1.2 are offered",
+    },
+    Foreign {
+        names: &["server_encryption_options_enabled"],
+        fate: Fate::RefusedUnless(OFF),
+        reason: "internode_encryption: all encrypts the connections between nodes",
+    },
+    Foreign {
+        names: &[
+            "server_encryption_options_optional",
+            "server_encryption_options_legacy_ssl_storage_port_enabled",
+            "server_encryption_options_enable_legacy_ssl_storage_port",
+        ],
+        fate: Fate::RefusedUnless(OFF),
+        reason: "connections between nodes are all encrypted, on one port, or none is",
+    },
+    Foreign {
+        names: &[
+            "server_encryption_options_outbound_keystore",
+            "server_encryption_options_outbound_keystore_password",
+        ],
+        fate: Fate::RefusedUnless(OFF),
+        reason: "a node shows the certificate of its keystore on all connections to other nodes",
     },
     Foreign {
         names: &["start_native_transport"],
@@ -371,7 +397,6 @@ pub const FOREIGN: &[Foreign] = &[
     },
     Foreign {
         names: &[
-            "server_encryption_options",
             "transparent_data_encryption_options",
             "transient_replication_enabled",
             "local_system_data_file_directory",

@@ -10,6 +10,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ilion_tls::Secret;
 use tracing_subscriber::filter::Targets;
 
 /// A value that is parsed from text and printed as text.
@@ -213,26 +214,9 @@ impl Form for bool {
     }
 }
 
-/// A password. It is never shown, so it is not in `system_views.settings`, in logs and in error messages.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// The password itself.
-    pub fn text(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret")
-    }
-}
-
 impl Form for Secret {
     fn parse(text: &str) -> Result<Self, String> {
-        Ok(Self(text.to_owned()))
+        Ok(Self::new(text))
     }
 
     fn print(&self) -> String {

@@ -25,15 +25,14 @@ use crate::superuser;
 
 pub use choices::{
     AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
-    ClientCertificates, CommitLogSync, LogFormat, LogTarget, LogTargets, NetworkAuthorizer, RoleManager,
-    RollCycle, SSTableFormat, SSTableLookup, StorageCompatibility,
+    ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogTarget, LogTargets,
+    NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 pub use compaction::DefaultCompaction;
 pub use document::document;
 pub use foreign::{FOREIGN, Fate, Foreign};
-pub use form::{
-    Limit, LogFilter, Names, Rate, Secret, Size, Umask, parse_address, parse_duration, parse_size,
-};
+pub use form::{Limit, LogFilter, Names, Rate, Size, Umask, parse_address, parse_duration, parse_size};
+pub use ilion_tls::Secret;
 pub use live::LIVE;
 pub use table::{SETTINGS, Setting, Settings};
 

@@ -8,15 +8,16 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ilion_tls::Secret;
 use ilion_types::Partitioner;
 
 use super::choices::{
     AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
-    ClientCertificates, CommitLogSync, LogFormat, LogTargets, NetworkAuthorizer, RoleManager, RollCycle,
-    SSTableFormat, SSTableLookup, StorageCompatibility,
+    ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogTargets, NetworkAuthorizer,
+    RoleManager, RollCycle, SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
-use super::form::{Form, Limit, LogFilter, Names, Rate, Secret, Size, Umask};
+use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
 
 /// Description of one setting.
 pub struct Setting {
@@ -187,6 +188,22 @@ settings! {
     client_encryption_options_require_client_auth: ClientCertificates = "false";
     /// TLSv1.2, TLSv1.3; none: both.
     client_encryption_options_accepted_protocols: Names = "none";
+    /// Encrypts connections between nodes with TLS: all or none. all is refused so far, since Ilion is one node. In the file, this and the next seven are a block, `server_encryption_options: {internode_encryption: all, ...}`.
+    server_encryption_options_internode_encryption: InternodeEncryption = "none";
+    /// File with the certificate that this node shows to other nodes, those of its issuers, and its private key: PEM without a password, or PKCS#12.
+    server_encryption_options_keystore: PathBuf = "conf/.keystore";
+    /// Password of a PKCS#12 keystore.
+    server_encryption_options_keystore_password: Option<Secret> = "auto";
+    /// File with the certificates of those who issue certificates to nodes, PEM or PKCS#12. They must issue none to others: who has one is a node.
+    server_encryption_options_truststore: PathBuf = "conf/.truststore";
+    /// Password of a PKCS#12 truststore.
+    server_encryption_options_truststore_password: Option<Secret> = "auto";
+    /// Whether a node that connects must show a certificate. The default differs from Cassandra's, which is false.
+    server_encryption_options_require_client_auth: bool = "true";
+    /// Whether the certificate of a node must name its address.
+    server_encryption_options_require_endpoint_verification: bool = "false";
+    /// TLSv1.2, TLSv1.3; none: both.
+    server_encryption_options_accepted_protocols: Names = "none";
     /// Who may connect: AllowAllAuthenticator (everybody, without a name), PasswordAuthenticator (roles with their passwords), MutualTlsAuthenticator (roles that the clients' certificates stand for) or MutualTlsWithPasswordFallbackAuthenticator (clients without a certificate log in with a password); see [security.md](security.md).
     authenticator: Authenticator = "AllowAllAuthenticator";
     /// The identity in a certificate: SpiffeCertificateValidator (a URI that starts with `spiffe://`) or CommonNameCertificateValidator (the common name of its subject). In the file: `authenticator: {class_name: MutualTlsAuthenticator, parameters: {validator_class_name: ...}}`.

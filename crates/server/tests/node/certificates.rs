@@ -14,9 +14,9 @@ use crate::logins::{ROOT, make_root};
 use crate::tls::{CA, Encrypted, TRUSTSTORE, config, connect, encrypts, env};
 use crate::{Setup, start_with};
 
-const CLIENTS_CA: &[u8] = include_bytes!("../../testdata/tls/clients-ca.pem");
-const ALICE: &[u8] = include_bytes!("../../testdata/tls/alice.pem");
-pub const ROBOT: &[u8] = include_bytes!("../../testdata/tls/robot.pem");
+const CLIENTS_CA: &[u8] = include_bytes!("../../../tls/testdata/clients-ca.pem");
+const ALICE: &[u8] = include_bytes!("../../../tls/testdata/alice.pem");
+pub const ROBOT: &[u8] = include_bytes!("../../../tls/testdata/robot.pem");
 
 fn asks_certificates(settings: &mut Settings) {
     encrypts(settings);

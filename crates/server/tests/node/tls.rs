@@ -18,15 +18,15 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, Support
 use crate::client::{Client, patient, query, rows_of};
 use crate::{Setup, make_table, run, start_with};
 
-pub const CA: &[u8] = include_bytes!("../../testdata/tls/ca.pem");
-const NODE: &[u8] = include_bytes!("../../testdata/tls/node.pem");
-const OTHER_NODE: &[u8] = include_bytes!("../../testdata/tls/node2.pem");
-const CLIENT: &[u8] = include_bytes!("../../testdata/tls/client.pem");
-const PKCS12: &[u8] = include_bytes!("../../testdata/tls/java.p12");
-const EXPIRY_CA: &[u8] = include_bytes!("../../testdata/tls/expiry-ca.pem");
-const EXPIRED_NODE: &[u8] = include_bytes!("../../testdata/tls/expired-node.pem");
-const OTHER_HOST: &[u8] = include_bytes!("../../testdata/tls/other-host.pem");
-const EXPIRED_CLIENT: &[u8] = include_bytes!("../../testdata/tls/expired-client.pem");
+pub const CA: &[u8] = include_bytes!("../../../tls/testdata/ca.pem");
+const NODE: &[u8] = include_bytes!("../../../tls/testdata/node.pem");
+const OTHER_NODE: &[u8] = include_bytes!("../../../tls/testdata/node2.pem");
+const CLIENT: &[u8] = include_bytes!("../../../tls/testdata/client.pem");
+const PKCS12: &[u8] = include_bytes!("../../../tls/testdata/java.p12");
+const EXPIRY_CA: &[u8] = include_bytes!("../../../tls/testdata/expiry-ca.pem");
+const EXPIRED_NODE: &[u8] = include_bytes!("../../../tls/testdata/expired-node.pem");
+const OTHER_HOST: &[u8] = include_bytes!("../../../tls/testdata/other-host.pem");
+const EXPIRED_CLIENT: &[u8] = include_bytes!("../../../tls/testdata/expired-client.pem");
 
 const KEYSTORE: &str = "/tls/node.pem";
 pub const TRUSTSTORE: &str = "/tls/ca.pem";

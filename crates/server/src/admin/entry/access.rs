@@ -13,10 +13,11 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 
 use ilion_env::Env;
+use ilion_tls::TlsError;
 
 use super::need::Need;
+use crate::encryption::admin_encryption;
 use crate::settings::{Authenticator, Settings};
-use crate::tls::{TlsError, TlsOptions};
 
 /// Largest token file.
 const TOKEN_BYTES_MAX: u64 = 4096;
@@ -101,7 +102,7 @@ impl Access {
         // An IPv4 loopback address in IPv6 form is not accepted: nobody needs it, and it is easily misread.
         let is_of_this_machine = address.is_loopback();
         let asks_for_logins = settings.authenticator != Authenticator::AllowAll;
-        let is_encrypted = TlsOptions::of_administration(settings).is_some();
+        let is_encrypted = admin_encryption(settings).is_some();
         let token = settings.admin_token_file.as_deref();
         let token = token.map(|path| read_token(env, path)).transpose()?;
         let hosts = match (asks_for_logins, &token) {

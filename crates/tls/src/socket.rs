@@ -1,4 +1,4 @@
-//! The socket of a client: TCP, or TLS over it. No call blocks.
+//! [`Socket`]: TCP, or TLS over it, on the side that accepts or on the one that connects. No call blocks.
 //!
 //! Invariants: all bytes that TLS has decrypted are passed to the caller at once, so none are left here when the socket has no more.
 //! Encrypted bytes that the socket did not accept stay here; [`Socket::flush`] sends them.
@@ -8,42 +8,52 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use parking_lot::Mutex;
-use rustls::pki_types::CertificateDer;
-use rustls::{ServerConfig, ServerConnection};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use tokio::net::TcpStream;
 
-use crate::client_facts::TlsFacts;
-use crate::tls::Encryption;
+use crate::encryption::Encryption;
 
 /// The first byte of TLS: a handshake record. Requests start with their version, 3 to 5.
 const TLS_HANDSHAKE: u8 = 0x16;
-/// Bytes that are read to find out whether a client speaks TLS.
+/// Bytes that are read to find out whether a peer speaks TLS.
 const FIRST_BYTES: usize = 1024;
 
-/// A client's socket.
-pub(crate) struct Socket {
+/// The encryption of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFacts {
+    /// `TLSv1.2` or `TLSv1.3`.
+    pub protocol: String,
+    /// The name of the cipher suite, as in Java.
+    pub cipher_suite: String,
+}
+
+/// One side of a connection.
+pub struct Socket {
     tcp: TcpStream,
     /// `None` if no encryption is set up.
     layer: Option<Mutex<Layer>>,
 }
 
 enum Layer {
-    /// The client's first bytes will decide.
+    /// The peer's first bytes will decide.
     Undecided(Arc<ServerConfig>),
     Unencrypted,
     Tls(Box<Tls>),
 }
 
 struct Tls {
-    connection: ServerConnection,
-    /// Bytes that were read to find out that the client speaks TLS.
+    connection: Connection,
+    /// Bytes that were read to find out that the peer speaks TLS.
     ahead: Vec<u8>,
 }
 
 impl Socket {
+    /// The side that was connected to.
+    ///
     /// # Errors
     /// TLS cannot begin.
-    pub fn new(tcp: TcpStream, encryption: Option<&Encryption>) -> io::Result<Self> {
+    pub fn accepted(tcp: TcpStream, encryption: Option<&Encryption>) -> io::Result<Self> {
         let layer = encryption.map(|encryption| match encryption.is_optional() {
             true => Ok(Layer::Undecided(encryption.config())),
             false => Tls::begin(encryption.config(), Vec::new()),
@@ -54,18 +64,42 @@ impl Socket {
         })
     }
 
+    /// The side that has connected, with TLS if there is a configuration. The handshake begins with the first [`Self::flush`] or write.
+    ///
+    /// # Errors
+    /// TLS cannot begin.
+    pub fn connected(tcp: TcpStream, config: Option<Arc<ClientConfig>>) -> io::Result<Self> {
+        let name = ServerName::IpAddress(tcp.peer_addr()?.ip().to_canonical().into());
+        let begin = |config| {
+            let connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
+            Ok::<_, io::Error>(Tls::layer(connection.into(), Vec::new()))
+        };
+        Ok(Self {
+            tcp,
+            layer: config.map(begin).transpose()?.map(Mutex::new),
+        })
+    }
+
     /// Waits until [`Self::try_read`] may have bytes.
+    ///
+    /// # Errors
+    /// The runtime is shutting down.
     pub async fn readable(&self) -> io::Result<()> {
         self.tcp.readable().await
     }
 
     /// Waits until [`Self::flush`] may send bytes.
+    ///
+    /// # Errors
+    /// The runtime is shutting down.
     pub async fn writable(&self) -> io::Result<()> {
         self.tcp.writable().await
     }
 
-    /// Appends the bytes that have arrived to the buffer, and returns their number; 0 if the client has closed its side. Fails with
-    /// `WouldBlock` if no bytes have arrived.
+    /// Appends the bytes that have arrived to the buffer, and returns their number; 0 if the peer has closed its side.
+    ///
+    /// # Errors
+    /// `WouldBlock` if no bytes have arrived; `InvalidData` if TLS refuses them; otherwise the connection is broken.
     pub fn try_read(&self, buffer: &mut BytesMut) -> io::Result<usize> {
         let Some(layer) = &self.layer else {
             return self.tcp.try_read_buf(buffer);
@@ -88,7 +122,10 @@ impl Socket {
         }
     }
 
-    /// Sends some of the bytes. Fails with `WouldBlock` if the socket is full.
+    /// Sends some of the bytes, and returns their number.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the socket is full, or while the TLS handshake goes on; otherwise the connection is broken.
     pub fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match &self.layer {
             None => self.tcp.try_write_vectored(slices),
@@ -99,7 +136,10 @@ impl Socket {
         }
     }
 
-    /// Sends encrypted bytes that are still here. Fails with `WouldBlock` if the socket is full.
+    /// Sends encrypted bytes that are still here.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the socket is full; otherwise the connection is broken.
     #[inline]
     pub fn flush(&self) -> io::Result<()> {
         self.layer
@@ -116,11 +156,11 @@ impl Socket {
         self.with_tls(|tls| tls.connection.wants_write()).unwrap_or(false)
     }
 
-    /// Sends the end of the TLS stream, so that the client can tell a complete answer from one that was cut off.
+    /// Sends the end of the TLS stream, so that the peer can tell a complete answer from one that was cut off.
     pub fn close(&self) {
         self.with_tls(|tls| {
             tls.connection.send_close_notify();
-            // If the socket is full, the client sees its end without the notice.
+            // If the socket is full, the peer sees its end without the notice.
             let _ = tls.send(&self.tcp);
         });
     }
@@ -144,7 +184,7 @@ impl Socket {
         .flatten()
     }
 
-    /// The certificate that the client showed, checked. Requires: the handshake is done, as after the first request.
+    /// The certificate that the peer showed, checked. Requires: the handshake is done, as after the first message.
     pub fn peer_certificate(&self) -> Option<CertificateDer<'static>> {
         self.with_tls(|tls| {
             let chain = tls.connection.peer_certificates()?;
@@ -164,7 +204,11 @@ impl Socket {
 impl Tls {
     fn begin(config: Arc<ServerConfig>, ahead: Vec<u8>) -> io::Result<Layer> {
         let connection = ServerConnection::new(config).map_err(io::Error::other)?;
-        Ok(Layer::Tls(Box::new(Self { connection, ahead })))
+        Ok(Self::layer(connection.into(), ahead))
+    }
+
+    fn layer(connection: Connection, ahead: Vec<u8>) -> Layer {
+        Layer::Tls(Box::new(Self { connection, ahead }))
     }
 
     fn read(&mut self, tcp: &TcpStream, buffer: &mut BytesMut) -> io::Result<usize> {
@@ -179,7 +223,7 @@ impl Tls {
             let state = match self.connection.process_new_packets() {
                 Ok(state) => state,
                 Err(error) => {
-                    // The alert that tells the client why.
+                    // The alert that tells the peer why.
                     let _ = self.send(tcp);
                     return Err(io::Error::new(io::ErrorKind::InvalidData, error));
                 }
@@ -221,7 +265,7 @@ impl Tls {
     }
 }
 
-/// What the client sent, for `rustls`.
+/// What the peer sent, for `rustls`.
 struct Source<'s> {
     ahead: &'s mut Vec<u8>,
     tcp: &'s TcpStream,

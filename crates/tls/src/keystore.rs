@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     const PATH: &str = "/store";
-    const PEM: &[u8] = include_bytes!("../testdata/tls/node.pem");
+    const PEM: &[u8] = include_bytes!("../testdata/node.pem");
     const PASSWORD: Option<&str> = Some("secret");
 
     fn with(bytes: &[u8]) -> MemEnv {
@@ -147,9 +147,9 @@ mod tests {
     fn keystores_of_java_and_openssl_have_what_the_pem_file_has() {
         let pem = key(PEM, None).unwrap();
         for (bytes, name) in [
-            (&include_bytes!("../testdata/tls/java.p12")[..], "keytool"),
-            (include_bytes!("../testdata/tls/openssl.p12"), "openssl"),
-            (include_bytes!("../testdata/tls/legacy.p12"), "openssl -legacy"),
+            (&include_bytes!("../testdata/java.p12")[..], "keytool"),
+            (include_bytes!("../testdata/openssl.p12"), "openssl"),
+            (include_bytes!("../testdata/legacy.p12"), "openssl -legacy"),
         ] {
             let found = key(bytes, PASSWORD).unwrap();
             assert_eq!(found.chain, pem.chain, "{name}");
@@ -168,15 +168,15 @@ mod tests {
     #[test]
     fn issuers_are_those_that_a_truststore_marks() {
         let issuers = |bytes: &[u8]| read_issuers(&with(bytes), Path::new(PATH), PASSWORD);
-        let pem = issuers(include_bytes!("../testdata/tls/ca.pem")).unwrap();
-        assert_eq!(issuers(include_bytes!("../testdata/tls/trust.p12")).unwrap(), pem);
-        let none = issuers(include_bytes!("../testdata/tls/java.p12")).unwrap_err();
+        let pem = issuers(include_bytes!("../testdata/ca.pem")).unwrap();
+        assert_eq!(issuers(include_bytes!("../testdata/trust.p12")).unwrap(), pem);
+        let none = issuers(include_bytes!("../testdata/java.p12")).unwrap_err();
         assert!(none.contains("keytool -importcert"), "{none}");
     }
 
     #[test]
     fn damaged_keystores_are_refused_and_do_no_harm() {
-        let whole = include_bytes!("../testdata/tls/legacy.p12");
+        let whole = include_bytes!("../testdata/legacy.p12");
         for len in (2..whole.len()).step_by(97) {
             assert!(key(&whole[..len], PASSWORD).is_err(), "{len}");
         }

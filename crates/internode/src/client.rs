@@ -1,0 +1,178 @@
+//! [`Client`]: calls to other nodes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ilion_cluster::Node;
+use ilion_env::Env;
+use parking_lot::Mutex;
+
+use crate::conn::Conn;
+use crate::error::CallError;
+use crate::incoming::{Incoming, Next, Wanted};
+use crate::kind::{Kind, Lane};
+use crate::link::Link;
+use crate::message::Begin;
+use crate::options::WINDOW_BYTES;
+use crate::shared::Shared;
+
+/// The way to other nodes. Clones share their connections.
+///
+/// A call never blocks: it is queued, and its request is sent as soon as there is a connection. Only waiting blocks.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    /// By node, and whether they are for copies.
+    links: Arc<Mutex<Links>>,
+}
+
+type Links = HashMap<(Node, bool), Arc<Link>>;
+
+impl Client {
+    pub(crate) fn new(shared: Shared) -> Self {
+        Self {
+            shared: Arc::new(shared),
+            links: Arc::default(),
+        }
+    }
+
+    /// Asks a node. `time_left`: the node gives up after so long; `None`: it does not.
+    pub fn call(
+        &self,
+        node: Node,
+        kind: Kind,
+        lane: Lane,
+        request: Bytes,
+        time_left: Option<Duration>,
+    ) -> Call {
+        Call {
+            asked: self.ask(node, kind, lane, request, time_left, Wanted::Whole),
+            env: self.shared.env.clone(),
+        }
+    }
+
+    /// Asks a node for an answer in parts, which is read while it is made: see [`Parts`].
+    pub fn fetch(
+        &self,
+        node: Node,
+        kind: Kind,
+        lane: Lane,
+        request: Bytes,
+        time_left: Option<Duration>,
+    ) -> Parts {
+        Parts {
+            asked: self.ask(node, kind, lane, request, time_left, Wanted::Parts),
+            env: self.shared.env.clone(),
+        }
+    }
+
+    fn ask(
+        &self,
+        node: Node,
+        kind: Kind,
+        lane: Lane,
+        request: Bytes,
+        time_left: Option<Duration>,
+        wanted: Wanted,
+    ) -> Result<Asked, CallError> {
+        let shared = &self.shared;
+        if *shared.stopping.borrow() {
+            return Err(CallError::Unreachable("this node is shutting down".to_owned()));
+        }
+        let link = self
+            .links
+            .lock()
+            .entry((node, lane == Lane::Copy))
+            .or_insert_with(|| Arc::new(Link::new(node)))
+            .clone();
+        let conn = link.conn(shared)?;
+        let incoming = Arc::new(Incoming::new(wanted, shared.bounds.clone()));
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let head = Begin {
+            kind,
+            lane,
+            time_left_micros: time_left.map_or(u64::MAX, micros),
+            window: WINDOW_BYTES,
+        };
+        let stream = conn.begin(head, request, &incoming)?;
+        Ok(Asked {
+            conn,
+            stream,
+            incoming,
+        })
+    }
+}
+
+/// A request that was sent. Dropping it before its answer ended cancels it.
+struct Asked {
+    conn: Arc<Conn>,
+    stream: i16,
+    incoming: Arc<Incoming>,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if !self.incoming.has_ended() {
+            self.conn.forget(self.stream, &self.incoming);
+        }
+    }
+}
+
+/// An answer that is on its way. Dropping it cancels the request: the node stops, if it still can be told.
+#[must_use = "a call that is dropped is cancelled"]
+pub struct Call {
+    asked: Result<Asked, CallError>,
+    env: Arc<dyn Env>,
+}
+
+impl Call {
+    /// Waits for the whole answer until a time of this node's monotonic clock; `u64::MAX`: for ever.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub fn wait(self, deadline_nanos: u64) -> Result<Bytes, CallError> {
+        let asked = self.asked?;
+        match asked.incoming.next(until(&*self.env, deadline_nanos)) {
+            Next::Part(answer, _) => Ok(answer),
+            Next::End(Err(error)) => Err(error),
+            Next::End(Ok(())) => Err(CallError::Failed("its answer has no part".to_owned())),
+            Next::TimedOut => Err(CallError::TimedOut),
+        }
+    }
+}
+
+/// An answer that comes in parts, as the service of the other node has made them. The other node is at most 1 MiB and a part ahead of the
+/// reader. Dropping it cancels the request.
+#[must_use = "an answer that is dropped is cancelled"]
+pub struct Parts {
+    asked: Result<Asked, CallError>,
+    env: Arc<dyn Env>,
+}
+
+impl Parts {
+    /// Waits for the next part until a time of this node's monotonic clock; `u64::MAX`: for ever. `None`: the answer is complete. After
+    /// [`CallError::TimedOut`] it may be called again.
+    ///
+    /// # Errors
+    /// See [`CallError`]. The parts before are part of an answer that is not complete.
+    pub fn next_part(&mut self, deadline_nanos: u64) -> Result<Option<Bytes>, CallError> {
+        let asked = self.asked.as_ref().map_err(Clone::clone)?;
+        match asked.incoming.next(until(&*self.env, deadline_nanos)) {
+            Next::Part(part, 0) => Ok(Some(part)),
+            Next::Part(part, credit) => {
+                asked.conn.credit(asked.stream, &asked.incoming, credit);
+                Ok(Some(part))
+            }
+            Next::End(end) => end.map(|()| None),
+            Next::TimedOut => Err(CallError::TimedOut),
+        }
+    }
+}
+
+/// The moment of a deadline; `None`: never.
+fn until(env: &dyn Env, deadline_nanos: u64) -> Option<Instant> {
+    let left = deadline_nanos.saturating_sub(env.monotonic_nanos());
+    Instant::now().checked_add(Duration::from_nanos(left))
+}

@@ -1,0 +1,9 @@
+//! Waits until this node stops.
+
+use tokio::sync::watch;
+
+/// Returns when the node stops.
+pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // An error means that nobody can tell any more: it has stopped.
+    let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
+}
