@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use ilion_kafka_client::client_config;
 use rskafka::BackoffConfig;
 use rskafka::chrono::DateTime;
 use rskafka::client::error::{Error as ClientError, ProtocolError};
@@ -11,7 +12,6 @@ use rskafka::client::partition::{Compression, PartitionClient, UnknownTopicHandl
 use rskafka::client::{Client, ClientBuilder, Credentials as SaslCredentials, SaslConfig};
 use tokio::time::timeout;
 
-use crate::certificates::client_config;
 use crate::{Error, Mechanism, Options, Record, record};
 
 /// Longest answer of a broker that is read. Metadata of thousands of partitions is below.
@@ -50,7 +50,8 @@ impl Connection {
                 deadline: Some(LIBRARY_RETRIES),
             });
         if options.security.is_encrypted {
-            let config = client_config(options.security.issuers.as_deref()).map_err(Trouble::Final)?;
+            let config = client_config(options.security.issuers.as_deref())
+                .map_err(|error| Trouble::Final(Error::Refused(error.to_string())))?;
             builder = builder.tls_config(config);
         }
         if let Some(credentials) = &options.security.credentials {

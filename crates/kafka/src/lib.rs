@@ -1,4 +1,4 @@
-//! The only access to Kafka brokers: records into a topic, acknowledged by all in-sync replicas, in order.
+//! Records into a topic of Kafka, acknowledged by all in-sync replicas, in order.
 //!
 //! [`Topic::open`] connects and asks for the partitions of the topic. [`Topic::send`] takes records by partition, and returns when the
 //! brokers have all of them. It sends one request at a time for each partition, so records of a partition never overtake each other,
@@ -11,23 +11,19 @@
 //!
 //! | module | |
 //! | --- | --- |
-//! | `options` | [`Options`]: addresses, [`Security`], time limits; [`parse_url`] |
-//! | `certificates` | whom a connection with TLS trusts |
 //! | `partitioner` | [`partition_of`]: the partition of a key, as Java's producer chooses it |
 //! | `record` | [`Record`]; records cut into requests |
 //! | `connection` | a client, its timeouts, what its errors mean |
 //! | `topic` | [`Topic`]: what is retried, and when it is given up |
 
-mod certificates;
 mod connection;
 mod error;
-mod options;
 mod partitioner;
 mod record;
 mod topic;
 
 pub use error::Error;
-pub use options::{Credentials, Mechanism, Options, Security, Url, parse_url};
+pub use ilion_kafka_client::{Credentials, Mechanism, Options, Security, Url, parse_url};
 pub use partitioner::partition_of;
 pub use record::Record;
 pub use topic::{Missing, Topic};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ilion_kafka_client::is_topic_name;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
 use crate::connection::{Connection, Pending, Trouble};
-use crate::options::is_topic_name;
 use crate::{Error, Options, Record, record};
 
 /// Pauses between attempts.

@@ -43,8 +43,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Sends changes until all are sent (`--once`), or something fails that does not pass.
 pub fn run(arguments: &CdcSinkArguments) -> Result<(), Failure> {
-    let usage = |error: ilion_kafka::Error| Failure::Usage(error.to_string());
-    let url = parse_url(&arguments.url).map_err(usage)?;
+    let url = parse_url(&arguments.url).map_err(|error| Failure::Usage(error.to_string()))?;
     let env: Arc<dyn Env> = RealEnv::new();
     let options = Arc::new(Options {
         brokers: url.brokers,

@@ -106,7 +106,7 @@ pub fn parse_url(text: &str) -> Result<Url, Error> {
 }
 
 /// Whether a topic may have this name. Kafka's rule.
-pub(crate) fn is_topic_name(name: &str) -> bool {
+pub fn is_topic_name(name: &str) -> bool {
     let is_permitted = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     !name.is_empty()
         && name.len() <= NAME_CHARS_MAX

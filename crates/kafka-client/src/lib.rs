@@ -1,0 +1,36 @@
+//! A client of Kafka's protocol, for what Ilion asks brokers: appending, reading, topics and their settings.
+//!
+//! It has what depends on the protocol and no policy: nothing is retried here. A [`Connection`] sends one request at a time and gives it
+//! up after a time limit. A [`Cluster`] knows who leads which partition. Who appends and reads builds on both. Everything here is
+//! asynchronous (tokio); only callers above know threads.
+//!
+//! The bytes of brokers are not trusted: lengths and counts are bounded by what is there, and a wrong answer is an error.
+//!
+//! | module | |
+//! | --- | --- |
+//! | `wire` | values as the protocol has them, in both directions |
+//! | `messages` | requests and answers, field by field |
+//! | `codes` | codes of errors |
+//! | `batch` | batches of records |
+//! | `options` | [`Options`]: addresses, [`Security`], time limits; [`parse_url`] |
+//! | `certificates` | whom a connection with TLS trusts |
+//! | `scram` | logins that do not show the password |
+//! | `connection` | [`Connection`]: to one broker |
+//! | `cluster` | [`Cluster`]: brokers and leaders |
+
+pub mod batch;
+mod certificates;
+mod cluster;
+pub mod codes;
+mod connection;
+mod error;
+pub mod messages;
+mod options;
+mod scram;
+pub mod wire;
+
+pub use certificates::client_config;
+pub use cluster::{Cluster, Partition, View};
+pub use connection::Connection;
+pub use error::Error;
+pub use options::{Credentials, Mechanism, Options, Security, Url, is_topic_name, parse_url};

@@ -1,0 +1,481 @@
+//! [`Following`]: what a tail reads, and what has come. Pure: it asks no broker, and the clock is a parameter.
+//!
+//! Each change of what is read gives a log a new turn, so an answer to a question from before the change is not taken for a newer one.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ilion_commitlog::{Delivered, TailError};
+use ilion_kafka_client::batch::{self, Batch};
+use uuid::Uuid;
+
+use crate::frame;
+
+/// A call returns about so many bytes.
+const CALL_BYTES: usize = 2 << 20;
+
+/// A log that is read.
+#[derive(Clone, Debug)]
+struct Followed {
+    next: i64,
+    turn: u64,
+    /// It is not asked for before this time: it failed.
+    not_before: Option<Instant>,
+    /// When a broker last answered for it, or when it was first asked for.
+    answered: Instant,
+}
+
+/// A question for the records of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub log: u32,
+    pub next: i64,
+    turn: u64,
+}
+
+enum Come {
+    Batch { log: u32, from: i64, batch: Batch },
+    Failed(TailError),
+}
+
+/// What a tail reads, and what has come.
+pub(crate) struct Following {
+    cluster: Uuid,
+    logs: BTreeMap<u32, Followed>,
+    come: VecDeque<Come>,
+    bytes: usize,
+    turns: u64,
+    /// The log that was asked for first; the next one is the next time.
+    first: u32,
+    /// The last failure, for messages.
+    trouble: Option<String>,
+    told: Option<Instant>,
+}
+
+/// What the start and the end of a log say about an offset that a broker does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Range {
+    /// It was deleted; the log starts here.
+    Deleted(u64),
+    /// The log ends here, below the offset.
+    Shorter(i64),
+    /// It is there, after all.
+    Within,
+}
+
+/// Where an offset is. Pure.
+pub(crate) fn judge_range(offset: i64, start: i64, end: i64) -> Range {
+    match u64::try_from(start) {
+        Ok(start_offset) if offset < start => Range::Deleted(start_offset),
+        _ if offset > end => Range::Shorter(end),
+        _ => Range::Within,
+    }
+}
+
+impl Following {
+    pub(crate) fn new(cluster: Uuid) -> Self {
+        Self {
+            cluster,
+            logs: BTreeMap::new(),
+            come: VecDeque::new(),
+            bytes: 0,
+            turns: 0,
+            first: 0,
+            trouble: None,
+            told: None,
+        }
+    }
+
+    /// Bytes that have come and were not taken.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn follow(&mut self, log: u32, from: u64, now: Instant) {
+        self.leave(log);
+        self.turns += 1;
+        let followed = Followed {
+            next: i64::try_from(from).unwrap_or(i64::MAX),
+            turn: self.turns,
+            not_before: None,
+            answered: now,
+        };
+        self.logs.insert(log, followed);
+    }
+
+    pub(crate) fn leave(&mut self, log: u32) {
+        self.logs.remove(&log);
+        let is_kept = |come: &Come| match come {
+            Come::Batch { log: of, .. } => *of != log,
+            Come::Failed(error) => log_of(error) != Some(log),
+        };
+        self.come.retain(is_kept);
+        self.bytes = self.come.iter().map(Come::bytes).sum();
+    }
+
+    /// What to ask the broker for that leads `is_led` logs. They begin with another one each time, since an answer has most of the first.
+    pub(crate) fn ask(&mut self, now: Instant, is_led: impl Fn(u32) -> bool) -> Vec<Asked> {
+        let first = self.first;
+        let logs = self.logs.range(first..).chain(self.logs.range(..first));
+        let ready = logs.filter(|(log, followed)| {
+            is_led(**log) && followed.not_before.is_none_or(|not_before| not_before <= now)
+        });
+        let asked: Vec<Asked> = ready
+            .map(|(log, followed)| Asked {
+                log: *log,
+                next: followed.next,
+                turn: followed.turn,
+            })
+            .collect();
+        if let Some(asked) = asked.first() {
+            self.first = asked.log.wrapping_add(1);
+        }
+        asked
+    }
+
+    /// When [`Following::ask`] has something that it does not have now; `None` if that does not come with time.
+    pub(crate) fn ready_at(&self, is_led: impl Fn(u32) -> bool) -> Option<Instant> {
+        let led = self.logs.iter().filter(|(log, _)| is_led(**log));
+        led.filter_map(|(_, followed)| followed.not_before).min()
+    }
+
+    fn current(&mut self, asked: Asked) -> Option<&mut Followed> {
+        let followed = self.logs.get_mut(&asked.log)?;
+        (followed.turn == asked.turn && followed.next == asked.next).then_some(followed)
+    }
+
+    /// Takes batches that a broker sent. The last one may be cut.
+    pub(crate) fn receive(&mut self, asked: Asked, mut bytes: Bytes, now: Instant) {
+        let Some(followed) = self.current(asked) else {
+            return;
+        };
+        (followed.answered, followed.not_before) = (now, None);
+        let mut from = asked.next;
+        loop {
+            match batch::split(&mut bytes) {
+                Ok(Some(batch)) if batch.last_offset < from => {}
+                Ok(Some(batch)) => {
+                    let next = batch.last_offset + 1;
+                    if !batch.is_control {
+                        self.bytes += batch.size_bytes();
+                        let log = asked.log;
+                        self.come.push_back(Come::Batch { log, from, batch });
+                    }
+                    from = next;
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    let reason = format!("Kafka's batch there is damaged: expected {}", error.expected);
+                    let offset = u64::try_from(from).unwrap_or(0);
+                    let log = asked.log;
+                    return self.fail(asked, TailError::Unreadable { log, offset, reason });
+                }
+            }
+        }
+        if let Some(followed) = self.logs.get_mut(&asked.log) {
+            followed.next = from;
+        }
+    }
+
+    /// A log failed, which does not pass: it is not read any more. What came before is still delivered.
+    pub(crate) fn fail(&mut self, asked: Asked, error: TailError) {
+        if self
+            .logs
+            .get(&asked.log)
+            .is_some_and(|log| log.turn == asked.turn)
+        {
+            self.logs.remove(&asked.log);
+            self.come.push_back(Come::Failed(error));
+        }
+    }
+
+    /// A log failed, which may pass: it is asked for again after a time.
+    pub(crate) fn put_off(&mut self, asked: Asked, trouble: &str, until: Instant) {
+        self.note(trouble);
+        if let Some(followed) = self.current(asked) {
+            followed.not_before = Some(until);
+        }
+    }
+
+    /// Notes a failure, for messages.
+    pub(crate) fn note(&mut self, trouble: &str) {
+        self.trouble = Some(trouble.to_owned());
+    }
+
+    /// Whether [`Following::take`] has something.
+    pub(crate) fn has_come(&self) -> bool {
+        !self.come.is_empty()
+    }
+
+    /// The next records; those before a failure come without it.
+    pub(crate) fn take(&mut self) -> Result<Vec<Delivered>, TailError> {
+        let (mut delivered, mut bytes) = (Vec::new(), 0);
+        while bytes < CALL_BYTES {
+            match self.come.pop_front() {
+                None => break,
+                Some(Come::Failed(error)) if delivered.is_empty() => return Err(error),
+                Some(failed @ Come::Failed(_)) => {
+                    self.come.push_front(failed);
+                    break;
+                }
+                Some(Come::Batch { log, from, batch }) => {
+                    self.bytes = self.bytes.saturating_sub(batch.size_bytes());
+                    bytes += batch.size_bytes();
+                    if let Err(error) = deliver(self.cluster, log, from, &batch, &mut delivered) {
+                        self.leave(log);
+                        self.come.push_front(Come::Failed(error));
+                    }
+                }
+            }
+        }
+        Ok(delivered)
+    }
+
+    /// Logs that no broker has answered for, for so long. It is said once in this time.
+    pub(crate) fn unreachable(&mut self, now: Instant, after: Duration) -> Option<TailError> {
+        let is_silent = |since: Instant| now.saturating_duration_since(since) >= after;
+        if self.told.is_some_and(|told| !is_silent(told)) {
+            return None;
+        }
+        let silent: Vec<u32> = self
+            .logs
+            .iter()
+            .filter(|(_, followed)| is_silent(followed.answered))
+            .map(|(log, _)| *log)
+            .collect();
+        let first = silent.first()?;
+        self.told = Some(now);
+        let trouble = self.trouble.as_deref().unwrap_or("it has no leader");
+        Some(TailError::Unreachable(format!(
+            "{} of {} logs, such as log {first}, for more than {after:?}: {trouble}",
+            silent.len(),
+            self.logs.len()
+        )))
+    }
+}
+
+impl Come {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Batch { batch, .. } => batch.size_bytes(),
+            Self::Failed(_) => 0,
+        }
+    }
+}
+
+fn log_of(error: &TailError) -> Option<u32> {
+    match error {
+        TailError::Deleted { log, .. } | TailError::Unreadable { log, .. } => Some(*log),
+        TailError::Unreachable(_) | TailError::Refused(_) => None,
+    }
+}
+
+/// Reads the records of a batch from an offset on.
+fn deliver(
+    cluster: Uuid,
+    log: u32,
+    from: i64,
+    batch: &Batch,
+    delivered: &mut Vec<Delivered>,
+) -> Result<(), TailError> {
+    let unreadable = |offset: i64, reason: String| TailError::Unreadable {
+        log,
+        offset: u64::try_from(offset).unwrap_or(0),
+        reason,
+    };
+    let records = batch.records().map_err(|error| {
+        let reason = format!("Kafka's batch there is damaged: expected {}", error.expected);
+        unreadable(from.max(batch.base_offset), reason)
+    })?;
+    let time_micros = batch.max_time_millis.saturating_mul(1000);
+    for record in records.into_iter().filter(|record| record.offset >= from) {
+        let value = record.value.unwrap_or_default();
+        let read = frame::decode(cluster, log, time_micros, &value);
+        let read = read.map_err(|reason| unreadable(record.offset, reason))?;
+        delivered.push(Delivered {
+            log,
+            offset: u64::try_from(record.offset).unwrap_or(0),
+            record: read,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_commitlog::Envelope;
+    use ilion_kafka_client::batch::Entry;
+
+    use super::*;
+
+    const CLUSTER: Uuid = Uuid::from_u128(7);
+
+    fn value(cluster: Uuid, log: u32, body: u8) -> Bytes {
+        let body = [body];
+        let envelope = Envelope {
+            tablet: log,
+            ..Envelope::mutation(&body)
+        };
+        frame::encode(cluster, &envelope)
+    }
+
+    fn batch_at(base_offset: i64, values: &[Bytes]) -> Vec<u8> {
+        let entries = values.iter().map(|value| Entry {
+            key: None,
+            value,
+            headers: &[],
+            created_millis: 0,
+        });
+        let mut batch = batch::encode(entries);
+        batch::place(&mut batch, base_offset, base_offset);
+        batch
+    }
+
+    fn good(base_offset: i64, count: u8) -> Vec<u8> {
+        let values: Vec<Bytes> = (0..count).map(|body| value(CLUSTER, 1, body)).collect();
+        batch_at(base_offset, &values)
+    }
+
+    struct World {
+        following: Following,
+        now: Instant,
+    }
+
+    impl World {
+        fn new(from: u64) -> Self {
+            let (mut following, now) = (Following::new(CLUSTER), Instant::now());
+            following.follow(1, from, now);
+            Self { following, now }
+        }
+
+        fn asked(&mut self) -> Asked {
+            self.following.ask(self.now, |_| true)[0]
+        }
+
+        fn receive(&mut self, batches: &[Vec<u8>]) {
+            let asked = self.asked();
+            self.following.receive(asked, batches.concat().into(), self.now);
+        }
+
+        fn offsets(&mut self) -> Vec<u64> {
+            let delivered = self.following.take().unwrap();
+            delivered.iter().map(|delivered| delivered.offset).collect()
+        }
+    }
+
+    #[test]
+    fn records_come_in_order_from_the_offset_on_with_the_time_of_the_log() {
+        let mut world = World::new(1);
+        // A fetch begins with the whole batch that has the offset, and ends with a cut one. There is a gap.
+        world.receive(&[good(0, 3), good(7, 2), good(9, 2)[..80].to_vec()]);
+        assert_eq!(world.asked().next, 9);
+        let delivered = world.following.take().unwrap();
+        let seen: Vec<_> = delivered
+            .iter()
+            .map(|one| (one.log, one.offset, one.record.time_micros, one.record.body[0]))
+            .collect();
+        assert_eq!(
+            seen,
+            [(1, 1, 0, 1), (1, 2, 0, 2), (1, 7, 7000, 0), (1, 8, 7000, 1)]
+        );
+        assert_eq!(world.following.bytes(), 0);
+    }
+
+    #[test]
+    fn an_answer_to_an_old_question_is_dropped() {
+        let mut world = World::new(0);
+        let old = world.asked();
+        world.following.follow(1, 5, world.now);
+        world.following.receive(old, good(0, 3).into(), world.now);
+        assert!(!world.following.has_come());
+        world.receive(&[good(5, 1)]);
+        world.following.leave(1);
+        assert!(!world.following.has_come());
+        assert_eq!(world.following.bytes(), 0);
+        assert!(world.following.ask(world.now, |_| true).is_empty());
+    }
+
+    #[test]
+    fn an_unreadable_record_stops_its_log_after_the_records_before_it() {
+        let mut world = World::new(0);
+        let foreign = batch_at(3, &[value(CLUSTER, 1, 0), value(Uuid::nil(), 1, 0)]);
+        world.receive(&[good(0, 3), foreign, good(5, 1)]);
+        assert_eq!(world.offsets(), [0, 1, 2, 3]);
+        let error = world.following.take().unwrap_err();
+        assert!(
+            matches!(error, TailError::Unreadable { log: 1, offset: 4, ref reason } if reason.contains("two clusters")),
+            "{error}"
+        );
+        assert!(
+            world.following.ask(world.now, |_| true).is_empty(),
+            "not read any more"
+        );
+        assert_eq!(world.offsets(), [0_u64; 0], "what is behind it does not come");
+    }
+
+    #[test]
+    fn a_damaged_batch_is_unreadable() {
+        let mut world = World::new(0);
+        let mut damaged = good(3, 2);
+        let last = damaged.len() - 1;
+        damaged[last] ^= 1;
+        world.receive(&[good(0, 3), damaged]);
+        assert_eq!(world.offsets(), [0, 1, 2]);
+        let error = world.following.take().unwrap_err();
+        assert!(
+            matches!(error, TailError::Unreadable { offset: 3, .. }),
+            "{error}"
+        );
+        let mut world = World::new(0);
+        world.receive(&[vec![0xff; 100]]);
+        let error = world.following.take().unwrap_err();
+        assert!(
+            matches!(error, TailError::Unreadable { offset: 0, .. }),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn logs_take_turns_at_the_front_and_failed_ones_rest() {
+        let mut world = World::new(0);
+        world.following.follow(2, 0, world.now);
+        let firsts: Vec<u32> = (0..3).map(|_| world.asked().log).collect();
+        assert_eq!(firsts, [1, 2, 1]);
+        let later = world.now + Duration::from_secs(1);
+        let asked = world.following.ask(world.now, |log| log == 2)[0];
+        world.following.put_off(asked, "no leader", later);
+        let logs = |asked: Vec<Asked>| asked.iter().map(|asked| asked.log).collect::<Vec<_>>();
+        assert_eq!(logs(world.following.ask(world.now, |_| true)), [1]);
+        assert_eq!(world.following.ready_at(|_| true), Some(later));
+        assert_eq!(world.following.ask(later, |_| true).len(), 2);
+    }
+
+    #[test]
+    fn silence_is_told_once_in_its_time() {
+        let mut world = World::new(0);
+        let after = Duration::from_secs(5);
+        assert_eq!(world.following.unreachable(world.now + after / 2, after), None);
+        world.following.note("a broker is down");
+        let told = world.following.unreachable(world.now + after, after).unwrap();
+        assert_eq!(
+            told.to_string(),
+            "the log cannot be reached: 1 of 1 logs, such as log 1, for more than 5s: a broker is down"
+        );
+        assert_eq!(world.following.unreachable(world.now + after, after), None);
+        assert!(
+            world
+                .following
+                .unreachable(world.now + 2 * after, after)
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn an_offset_outside_of_the_log_is_deleted_or_never_was() {
+        assert_eq!(judge_range(4, 5, 9), Range::Deleted(5));
+        assert_eq!(judge_range(10, 5, 9), Range::Shorter(9));
+        assert_eq!(judge_range(9, 5, 9), Range::Within);
+        assert_eq!(judge_range(5, 5, 5), Range::Within);
+    }
+}

@@ -1,0 +1,41 @@
+//! The logs of a cluster on Apache Kafka: [`KafkaLogs`] implements [`ilion_commitlog::SharedLogs`].
+//!
+//! The log of a tablet is a partition of the topic `PREFIX.data`, the meta log is the topic `PREFIX.meta`. The main path: `append`
+//! frames the record and puts it into the queue; the task of the broker that leads the partition sends what has gathered
+//! (`sending`), and the answer calls back. Each tail has a task for each broker, which fetches all logs that the broker leads (`reading`)
+//! into a bounded buffer (`following`), from which the caller takes them.
+//!
+//! What may pass (a broker that is down or hangs, an election) is tried again: appends until their deadline, reads without an end. Order
+//! within a log holds since at most one batch of it is with a broker at a time. docs/design/kafka-log.md has the reasons and the figures.
+//!
+//! | module | |
+//! | --- | --- |
+//! | `options` | [`Options`] |
+//! | `frame` | the bytes of a value |
+//! | `topics` | which partition a log is |
+//! | `settings` | what topics must be like, and what mends them. Pure |
+//! | `open` | connecting, creating and checking topics |
+//! | `queue` | records on their way: order, room, deadlines. Pure |
+//! | `sending` | takes them to the brokers |
+//! | `following` | what a tail reads, and what has come. Pure |
+//! | `reading` | fetches it from the brokers |
+//! | `tail` | the records of some logs, for one caller |
+//! | `delete` | deleting the start of a log |
+//! | `logs` | [`KafkaLogs`] |
+
+mod delete;
+mod following;
+mod frame;
+mod logs;
+mod open;
+mod options;
+mod queue;
+mod reading;
+mod sending;
+mod settings;
+mod tail;
+mod topics;
+
+pub use logs::KafkaLogs;
+pub use open::OpenError;
+pub use options::{Missing, Options};

@@ -1,0 +1,146 @@
+//! [`KafkaLogs`]: what callers see. They block; tasks on a runtime of its own speak to the brokers.
+
+use std::sync::{Arc, mpsc};
+
+use ilion_commitlog::{AppendCallback, Capabilities, Envelope, SharedLogs, SharedTail, TailError};
+use ilion_kafka_client::Cluster;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::delete::delete_below;
+use crate::open::open;
+use crate::reading::Reading;
+use crate::sending::Sending;
+use crate::tail::Tail;
+use crate::topics::Topics;
+use crate::{OpenError, Options};
+
+/// Threads that speak to the brokers. A callback of `append` runs on one of them.
+const THREADS: usize = 2;
+
+/// The logs of a cluster on topics of Kafka.
+///
+/// A callback of `append` that waits keeps others waiting: it runs on one of two threads.
+pub struct KafkaLogs {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: Arc<Options>,
+    topics: Arc<Topics>,
+    cluster: Arc<Cluster>,
+    sending: Arc<Sending>,
+    threads: Threads,
+}
+
+/// The runtime. It ends without waiting, so its last user (also a tail) may be dropped anywhere, even in a callback.
+struct Threads(Option<Runtime>);
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.sending.close();
+    }
+}
+
+impl KafkaLogs {
+    /// Connects, creates the topics if they are missing, and checks them. Waits for that.
+    ///
+    /// # Errors
+    /// No broker answers, or the topics are not as they must be. The message says who must do what.
+    pub fn open(options: Options) -> Result<Self, OpenError> {
+        let refused = |problem: String| OpenError::Refused(format!("threads for Kafka: {problem}"));
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("ilion-kafka")
+            .enable_all()
+            .build()
+            .map_err(|error| refused(error.to_string()))?;
+        let handle = runtime.handle().clone();
+        let threads = Threads(Some(runtime));
+        let topics = Arc::new(Topics::new(&options));
+        let options = Arc::new(options);
+        let opening = {
+            let (options, topics) = (Arc::clone(&options), Arc::clone(&topics));
+            async move { open(&options, &topics).await }
+        };
+        let opened = wait_for(&handle, opening);
+        let cluster = opened.unwrap_or_else(|| Err(refused("they have ended".to_owned())))?;
+        let sending = Sending::new(Arc::clone(&cluster), Arc::clone(&topics), Arc::clone(&options));
+        let sending = Arc::new(sending);
+        handle.spawn(Arc::clone(&sending).run());
+        Ok(Self {
+            inner: Arc::new(Inner {
+                options,
+                topics,
+                cluster,
+                sending,
+                threads,
+            }),
+        })
+    }
+}
+
+impl Inner {
+    fn handle(&self) -> Option<&Handle> {
+        self.threads.0.as_ref().map(Runtime::handle)
+    }
+}
+
+impl SharedLogs for KafkaLogs {
+    fn append(&self, envelope: &Envelope<'_>, done: AppendCallback) {
+        self.inner.sending.append(envelope, done);
+    }
+
+    fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {
+        let inner = &self.inner;
+        let handle = inner.handle().ok_or_else(ended)?;
+        let reading = Reading::new(
+            Arc::clone(&inner.cluster),
+            Arc::clone(&inner.topics),
+            Arc::clone(&inner.options),
+        );
+        let unreachable_after = inner.options.unreachable_after;
+        Ok(Box::new(Tail::start(
+            reading,
+            from,
+            unreachable_after,
+            handle,
+            Arc::clone(inner),
+        )))
+    }
+
+    fn delete_below(&self, log: u32, offset: u64) -> Result<(), TailError> {
+        let inner = &self.inner;
+        let (cluster, topics) = (Arc::clone(&inner.cluster), Arc::clone(&inner.topics));
+        let deleting = async move { delete_below(&cluster, &topics, log, offset).await };
+        let handle = inner.handle().ok_or_else(ended)?;
+        wait_for(handle, deleting).unwrap_or_else(|| Err(ended()))
+    }
+
+    fn caps(&self) -> Capabilities {
+        Capabilities {
+            record_bytes_max: self.inner.options.record_bytes_max,
+            is_shared: true,
+            // Of one machine: others have the record.
+            survives_power_loss: self.inner.options.replication_factor > 1,
+        }
+    }
+}
+
+fn ended() -> TailError {
+    TailError::Refused("the log was closed".to_owned())
+}
+
+/// Waits for a task, on any thread; `None` if it ended without a result.
+fn wait_for<T: Send + 'static>(handle: &Handle, task: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    handle.spawn(async move { sender.send(task.await) });
+    receiver.recv().ok()
+}

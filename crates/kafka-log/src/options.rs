@@ -1,0 +1,113 @@
+//! [`Options`] of the logs.
+
+use std::time::Duration;
+
+use ilion_kafka_client::{Security, Url};
+use uuid::Uuid;
+
+/// Where the logs are, and how they behave.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Addresses, encryption, login; time limit of requests other than appends, and of connecting.
+    pub client: ilion_kafka_client::Options,
+    /// The topics are `PREFIX.data` and `PREFIX.meta`.
+    pub prefix: String,
+    /// The cluster. Records of another one are not read.
+    pub cluster: Uuid,
+    /// Logs of tablets: partitions of the data topic.
+    pub tablets: u32,
+    /// The number of the meta log. It is that of no tablet.
+    pub meta_log: u32,
+    /// What happens if the topics are not there.
+    pub missing: Missing,
+    /// How many brokers have a copy of each record.
+    pub replication_factor: u16,
+    /// The largest record, envelope and body.
+    pub record_bytes_max: u32,
+    /// A record that is not acknowledged in this time is given up.
+    pub append_timeout: Duration,
+    /// Bytes of records on their way to the brokers. A record above is on its way alone.
+    pub append_bytes_max: usize,
+    /// Records of a log on their way. Replicas know repeated records among the newest 1024 of a sender, so it must be below that.
+    pub append_records_max: usize,
+    /// Bytes that a tail reads ahead of its caller, beside one answer of each broker.
+    pub tail_bytes_max: usize,
+    /// A log that a tail cannot reach for this time is reported.
+    pub unreachable_after: Duration,
+}
+
+/// What happens if the topics are not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// They are created.
+    Create,
+    /// It is an error.
+    Refuse,
+}
+
+impl Options {
+    /// The usual options.
+    pub fn new(url: Url, security: Security, cluster: Uuid, tablets: u32, meta_log: u32) -> Self {
+        Self {
+            client: ilion_kafka_client::Options {
+                brokers: url.brokers,
+                security,
+                request_timeout: Duration::from_secs(2),
+            },
+            prefix: url.prefix,
+            cluster,
+            tablets,
+            meta_log,
+            missing: Missing::Create,
+            replication_factor: 3,
+            record_bytes_max: 16 << 20,
+            append_timeout: Duration::from_secs(5),
+            append_bytes_max: 32 << 20,
+            append_records_max: 1000,
+            tail_bytes_max: 8 << 20,
+            unreachable_after: Duration::from_secs(5),
+        }
+    }
+
+    /// What a message says about a wrong option; `None` if all are right. Pure.
+    pub(crate) fn problem(&self) -> Option<String> {
+        if self.tablets == 0 || self.meta_log < self.tablets || i32::try_from(self.tablets).is_err() {
+            return Some(format!(
+                "{} tablets and a meta log {}: there must be a tablet, and the meta log must have no tablet's number",
+                self.tablets, self.meta_log
+            ));
+        }
+        if self.replication_factor == 0 {
+            return Some("a replication factor of 0: at least one broker must have the logs".to_owned());
+        }
+        let names = [format!("{}.data", self.prefix), format!("{}.meta", self.prefix)];
+        if !names.iter().all(|name| ilion_kafka_client::is_topic_name(name)) {
+            return Some(format!(
+                "{:?} is no prefix of topics: letters, digits, '.', '_' and '-' are permitted, and 244 characters",
+                self.prefix
+            ));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_options_are_told() {
+        let url = ilion_kafka_client::parse_url("kafka://a:1/p").unwrap();
+        let right = Options::new(url, Security::default(), Uuid::nil(), 4, u32::MAX);
+        assert_eq!(right.problem(), None);
+        let wrong = |change: &dyn Fn(&mut Options)| {
+            let mut options = right.clone();
+            change(&mut options);
+            options.problem().unwrap()
+        };
+        assert!(wrong(&|options| options.tablets = 0).contains("there must be a tablet"));
+        assert!(wrong(&|options| options.meta_log = 3).contains("no tablet's number"));
+        assert!(wrong(&|options| options.replication_factor = 0).contains("at least one broker"));
+        assert!(wrong(&|options| options.prefix = "x".repeat(245)).contains("is no prefix"));
+    }
+}

@@ -1,0 +1,378 @@
+//! [`Queue`]: records on their way to the brokers, in their order. Pure: the clock is a parameter, and it sends nothing.
+//!
+//! A log has at most one batch with a broker at a time, so its records never overtake each other. A batch that comes back goes to the front
+//! again. Invariant: `bytes` and `count` cover each record from [`Queue::push`] until [`Queue::settle`], with a broker or not.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+use bytes::Bytes;
+use ilion_commitlog::{AppendCallback, AppendError};
+
+/// A batch of a log has about so many bytes.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// A record on its way. It calls back once, at the latest when it is dropped.
+pub(crate) struct Pending {
+    pub value: Bytes,
+    pub deadline: Instant,
+    /// Whether a broker may have it.
+    pub may_be_there: bool,
+    done: Option<AppendCallback>,
+}
+
+impl Pending {
+    pub(crate) fn new(value: Bytes, deadline: Instant, done: AppendCallback) -> Self {
+        Self {
+            value,
+            deadline,
+            may_be_there: false,
+            done: Some(done),
+        }
+    }
+
+    /// It is in the log.
+    pub(crate) fn acknowledge(mut self, offset: u64) {
+        if let Some(done) = self.done.take() {
+            done(Ok(offset));
+        }
+    }
+
+    /// It is given up.
+    pub(crate) fn give_up(mut self, problem: &str) {
+        self.fail(problem);
+    }
+
+    fn fail(&mut self, problem: &str) {
+        if let Some(done) = self.done.take() {
+            let problem = problem.to_owned();
+            done(Err(match self.may_be_there {
+                true => AppendError::Unknown(problem),
+                false => AppendError::Refused(problem),
+            }));
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.fail("the log was closed");
+    }
+}
+
+#[derive(Default)]
+struct Waiting {
+    records: VecDeque<Pending>,
+    /// Records that are not settled, those with a broker included.
+    count: usize,
+    is_with_broker: bool,
+    /// It is not sent before this time: the last attempt failed.
+    not_before: Option<Instant>,
+}
+
+/// Records on their way, by log.
+#[derive(Default)]
+pub(crate) struct Queue {
+    logs: BTreeMap<u32, Waiting>,
+    bytes: usize,
+    /// The log that was taken last. The next ones come first the next time.
+    last_taken: u32,
+}
+
+/// Records of one log that go to a broker together.
+pub(crate) struct Taken {
+    pub log: u32,
+    pub records: Vec<Pending>,
+}
+
+impl Queue {
+    /// Bytes of all records that are not settled.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Records of a log that are not settled.
+    pub(crate) fn count(&self, log: u32) -> usize {
+        self.logs.get(&log).map_or(0, |waiting| waiting.count)
+    }
+
+    pub(crate) fn push(&mut self, log: u32, record: Pending) {
+        self.bytes += record.value.len();
+        let waiting = self.logs.entry(log).or_default();
+        waiting.count += 1;
+        waiting.records.push_back(record);
+    }
+
+    /// Takes what can go to the broker that leads `is_led` logs now.
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        bytes_max: usize,
+        is_led: impl Fn(u32) -> bool,
+    ) -> Vec<Taken> {
+        let (mut taken, mut bytes) = (Vec::new(), 0);
+        let first = self.last_taken.wrapping_add(1);
+        let order: Vec<u32> = self
+            .logs
+            .range(first..)
+            .chain(self.logs.range(..first))
+            .filter(|(log, waiting)| waiting.is_ready(now) && is_led(**log))
+            .map(|(log, _)| *log)
+            .collect();
+        for log in order {
+            let Some(waiting) = self.logs.get_mut(&log) else {
+                continue;
+            };
+            let records = waiting.take_batch();
+            bytes += records.iter().map(|record| record.value.len()).sum::<usize>();
+            self.last_taken = log;
+            taken.push(Taken { log, records });
+            if bytes >= bytes_max {
+                break;
+            }
+        }
+        taken
+    }
+
+    /// When [`Queue::take`] may have something for the broker that leads `is_led` logs: `None` if there is nothing to wait for.
+    pub(crate) fn ready_at(&self, now: Instant, is_led: impl Fn(u32) -> bool) -> Option<Instant> {
+        let waiting = self
+            .logs
+            .iter()
+            .filter(|(log, waiting)| !waiting.is_with_broker && !waiting.records.is_empty() && is_led(**log));
+        waiting
+            .map(|(_, waiting)| waiting.not_before.unwrap_or(now))
+            .min()
+    }
+
+    /// What was taken is settled: so many records and bytes of a log, which may have the next batch sent.
+    pub(crate) fn settle(&mut self, log: u32, count: usize, bytes: usize) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        if let Some(waiting) = self.logs.get_mut(&log) {
+            waiting.count = waiting.count.saturating_sub(count);
+            waiting.is_with_broker = false;
+            waiting.not_before = None;
+            if waiting.count == 0 {
+                self.logs.remove(&log);
+            }
+        }
+    }
+
+    /// What was taken comes back, and is not sent before a time. Returns what is too late by now, which is settled.
+    pub(crate) fn put_back(&mut self, taken: Taken, now: Instant, not_before: Instant) -> Vec<Pending> {
+        let Some(waiting) = self.logs.get_mut(&taken.log) else {
+            return taken.records;
+        };
+        waiting.is_with_broker = false;
+        waiting.not_before = Some(not_before);
+        for record in taken.records.into_iter().rev() {
+            waiting.records.push_front(record);
+        }
+        self.expire(now)
+    }
+
+    /// Takes out what waits and is too late; it is settled.
+    pub(crate) fn expire(&mut self, now: Instant) -> Vec<Pending> {
+        let mut expired = Vec::new();
+        for waiting in self.logs.values_mut() {
+            // Deadlines ascend: all records have the same time.
+            while waiting
+                .records
+                .front()
+                .is_some_and(|record| record.deadline <= now)
+            {
+                expired.extend(waiting.records.pop_front());
+                waiting.count = waiting.count.saturating_sub(1);
+            }
+        }
+        self.logs.retain(|_, waiting| waiting.count > 0);
+        let bytes: usize = expired.iter().map(|record| record.value.len()).sum();
+        self.bytes = self.bytes.saturating_sub(bytes);
+        expired
+    }
+
+    /// Takes out everything that waits.
+    pub(crate) fn drain(&mut self) -> Vec<Pending> {
+        let logs = self.logs.values_mut();
+        logs.flat_map(|waiting| waiting.records.drain(..)).collect()
+    }
+}
+
+impl Waiting {
+    fn is_ready(&self, now: Instant) -> bool {
+        !self.is_with_broker
+            && !self.records.is_empty()
+            && self.not_before.is_none_or(|not_before| not_before <= now)
+    }
+
+    /// The first records, at least one.
+    fn take_batch(&mut self) -> Vec<Pending> {
+        self.is_with_broker = true;
+        let mut bytes = 0;
+        let fitting = self
+            .records
+            .iter()
+            .take_while(|record| {
+                bytes += record.value.len();
+                bytes <= BATCH_BYTES
+            })
+            .count();
+        self.records
+            .drain(..fitting.clamp(1, self.records.len().max(1)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    type Outcomes = Arc<Mutex<Vec<(u8, Result<u64, AppendError>)>>>;
+
+    struct World {
+        queue: Queue,
+        start: Instant,
+        outcomes: Outcomes,
+    }
+
+    impl World {
+        fn new() -> Self {
+            Self {
+                queue: Queue::default(),
+                start: Instant::now(),
+                outcomes: Outcomes::default(),
+            }
+        }
+
+        fn at(&self, secs: u64) -> Instant {
+            self.start + Duration::from_secs(secs)
+        }
+
+        fn push(&mut self, log: u32, number: u8, deadline_secs: u64) {
+            let outcomes = Arc::clone(&self.outcomes);
+            let done: AppendCallback = Box::new(move |outcome| outcomes.lock().push((number, outcome)));
+            let value = Bytes::copy_from_slice(&[number]);
+            self.queue
+                .push(log, Pending::new(value, self.at(deadline_secs), done));
+        }
+
+        fn take(&mut self, secs: u64) -> Vec<Taken> {
+            let now = self.at(secs);
+            self.queue.take(now, 1 << 20, |_| true)
+        }
+    }
+
+    fn numbers(taken: &[Taken]) -> Vec<(u32, Vec<u8>)> {
+        let of_one = |taken: &Taken| {
+            (
+                taken.log,
+                taken.records.iter().map(|record| record.value[0]).collect(),
+            )
+        };
+        taken.iter().map(of_one).collect()
+    }
+
+    #[test]
+    fn a_log_has_one_batch_with_a_broker_and_keeps_its_order() {
+        let mut world = World::new();
+        world.push(1, 1, 5);
+        world.push(2, 9, 5);
+        let mut first = world.take(0);
+        assert_eq!(numbers(&first), [(1, vec![1]), (2, vec![9])]);
+        world.push(1, 2, 5);
+        world.push(1, 3, 5);
+        assert!(world.take(0).is_empty());
+        let (now, later) = (world.at(1), world.at(2));
+        assert!(world.queue.put_back(first.remove(0), now, later).is_empty());
+        assert!(world.take(1).is_empty(), "not yet");
+        assert_eq!(world.queue.ready_at(world.at(1), |_| true), Some(world.at(2)));
+        assert_eq!(numbers(&world.take(2)), [(1, vec![1, 2, 3])]);
+    }
+
+    #[test]
+    fn what_is_led_by_another_broker_is_left() {
+        let mut world = World::new();
+        world.push(1, 1, 5);
+        let now = world.at(0);
+        assert!(world.queue.take(now, 1 << 20, |log| log == 2).is_empty());
+        assert_eq!(world.queue.ready_at(now, |log| log == 2), None);
+        assert_eq!(world.queue.ready_at(now, |_| true), Some(now));
+    }
+
+    #[test]
+    fn a_full_request_leaves_the_other_logs_to_the_next_one() {
+        let mut world = World::new();
+        for log in 0..3 {
+            world.push(log, 0, 5);
+        }
+        let now = world.at(0);
+        let mut order = Vec::new();
+        for _ in 0..3 {
+            let taken = world.queue.take(now, 1, |_| true);
+            order.extend(numbers(&taken).into_iter().map(|(log, _)| log));
+        }
+        order.sort_unstable();
+        assert_eq!(order, [0, 1, 2], "no log comes twice before another comes");
+    }
+
+    #[test]
+    fn what_is_too_late_is_refused_or_unknown_as_it_was_sent_or_not() {
+        let mut world = World::new();
+        world.push(1, 1, 5);
+        let mut taken = world.take(0);
+        taken[0].records[0].may_be_there = true;
+        world.push(1, 2, 5);
+        world.push(1, 3, 6);
+        let now = world.at(5);
+        for record in world.queue.put_back(taken.remove(0), now, now) {
+            record.give_up("too late");
+        }
+        let outcomes = world.outcomes.lock().clone();
+        assert_eq!(
+            outcomes,
+            [
+                (1, Err(AppendError::Unknown("too late".to_owned()))),
+                (2, Err(AppendError::Refused("too late".to_owned())))
+            ]
+        );
+        assert_eq!((world.queue.bytes(), world.queue.count(1)), (1, 1));
+    }
+
+    #[test]
+    fn accounts_end_with_zero_and_who_is_dropped_calls_back() {
+        let mut world = World::new();
+        world.push(1, 1, 5);
+        world.push(1, 2, 5);
+        let mut taken = world.take(0).remove(0);
+        world.queue.settle(1, 2, 2);
+        taken.records.remove(0).acknowledge(7);
+        drop(taken);
+        assert_eq!((world.queue.bytes(), world.queue.count(1)), (0, 0));
+        let outcomes = world.outcomes.lock().clone();
+        assert_eq!(outcomes[0], (1, Ok(7)));
+        assert_eq!(
+            outcomes[1],
+            (2, Err(AppendError::Refused("the log was closed".to_owned())))
+        );
+    }
+
+    #[test]
+    fn a_batch_is_bounded_and_has_at_least_one_record() {
+        let mut world = World::new();
+        for number in 0..3 {
+            let done: AppendCallback = Box::new(|_| ());
+            let value = Bytes::from(vec![number; BATCH_BYTES * 2 / 3]);
+            let deadline = world.at(5);
+            world.queue.push(1, Pending::new(value, deadline, done));
+        }
+        for expected in 0..3 {
+            assert_eq!(numbers(&world.take(0)), [(1, vec![expected])]);
+            world.queue.settle(1, 1, 0);
+        }
+    }
+}

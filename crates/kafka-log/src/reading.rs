@@ -1,0 +1,316 @@
+//! [`Reading`]: fetches what a tail follows, with a task for each broker.
+//!
+//! A task asks its broker for all logs that the broker leads in one request, which the broker holds until there is something. An answer
+//! that does not come in time ends the connection; meanwhile other brokers are asked who leads.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ilion_commitlog::TailError;
+use ilion_kafka_client::messages::{
+    EARLIEST, Fetch, FetchPartition, FetchTopic, Fetched, LATEST, ListOffsets, ListOffsetsPartition,
+    ListOffsetsTopic,
+};
+use ilion_kafka_client::{Cluster, Connection, Error, View, codes};
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, sleep_until};
+
+use crate::Options;
+use crate::following::{Asked, Following, Range, judge_range};
+use crate::topics::Topics;
+
+/// A broker without news answers after this time. A log that is added to what is read waits for it at most.
+const POLL: Duration = Duration::from_millis(200);
+/// An answer has about so many bytes, and as many of one log.
+const ANSWER_BYTES: i32 = 4 << 20;
+const LOG_BYTES: i32 = 1 << 20;
+/// A log that failed is asked for again after this time.
+const PAUSE: Duration = Duration::from_millis(50);
+/// A log that this login may not read.
+const PAUSE_DENIED: Duration = Duration::from_secs(5);
+
+/// What a tail follows, and who fetches it.
+pub(crate) struct Reading {
+    cluster: Arc<Cluster>,
+    topics: Arc<Topics>,
+    options: Arc<Options>,
+    /// Never held while a broker is asked.
+    pub state: Mutex<State>,
+    /// Something has come.
+    pub come: Condvar,
+}
+
+/// See [`Reading`].
+pub(crate) struct State {
+    pub following: Following,
+    leaders: HashMap<u32, i32>,
+    wakers: BTreeMap<i32, Arc<Notify>>,
+    /// Brokers are not asked before there is room.
+    is_full: bool,
+}
+
+impl State {
+    /// What is read has changed.
+    pub(crate) fn wake(&self) {
+        self.wakers.values().for_each(|waker| waker.notify_one());
+    }
+
+    /// The caller has taken some.
+    pub(crate) fn make_room(&mut self) {
+        if std::mem::take(&mut self.is_full) {
+            self.wake();
+        }
+    }
+}
+
+impl Reading {
+    pub(crate) fn new(cluster: Arc<Cluster>, topics: Arc<Topics>, options: Arc<Options>) -> Self {
+        let state = State {
+            following: Following::new(options.cluster),
+            leaders: HashMap::new(),
+            wakers: BTreeMap::new(),
+            is_full: false,
+        };
+        Self {
+            cluster,
+            topics,
+            options,
+            state: Mutex::new(state),
+            come: Condvar::new(),
+        }
+    }
+
+    /// Starts a task for each broker, and follows the leaders; without an end.
+    pub(crate) async fn run(self: Arc<Self>) {
+        let mut tasks = JoinSet::new();
+        let mut views = self.cluster.views();
+        loop {
+            let view = Arc::clone(&views.borrow_and_update());
+            for (broker, waker) in self.adopt(&view) {
+                tasks.spawn(Arc::clone(&self).read_from(broker, waker));
+            }
+            if views.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Takes the leaders of a view over. Returns the brokers that are new, each with what wakes its task.
+    fn adopt(&self, view: &View) -> Vec<(i32, Arc<Notify>)> {
+        let mut state = self.state.lock();
+        state.leaders = self.topics.leaders(view);
+        if let Some(trouble) = &view.trouble {
+            state.following.note(&trouble.to_string());
+        }
+        let mut added = Vec::new();
+        for broker in view.brokers.keys() {
+            state.wakers.entry(*broker).or_insert_with(|| {
+                let waker = Arc::new(Notify::new());
+                added.push((*broker, Arc::clone(&waker)));
+                waker
+            });
+        }
+        state.wake();
+        added
+    }
+
+    /// Fetches the logs of a broker, without an end.
+    async fn read_from(self: Arc<Self>, broker: i32, waker: Arc<Notify>) {
+        let mut connection: Option<Connection> = None;
+        let mut is_failing = false;
+        loop {
+            let (asked, ready_at) = self.ask(broker);
+            if asked.is_empty() {
+                match ready_at {
+                    None => waker.notified().await,
+                    Some(ready_at) => tokio::select! {
+                        () = waker.notified() => {}
+                        () = sleep_until(ready_at.into()) => {}
+                    },
+                }
+                continue;
+            }
+            let open = match connection.take().filter(Connection::is_usable) {
+                Some(open) => Ok(open),
+                None => self.cluster.renewing(self.cluster.connect_to(broker)).await,
+            };
+            let trouble = match open {
+                Ok(open) => self.fetch(connection.insert(open), &asked).await.err(),
+                Err(trouble) => Some(trouble),
+            };
+            match trouble {
+                None if is_failing => tracing::info!("broker {broker} sends records again"),
+                Some(ref trouble) if !is_failing => {
+                    tracing::warn!("broker {broker} does not send records: {trouble}; trying again");
+                }
+                _ => {}
+            }
+            is_failing = trouble.is_some();
+            if let Some(trouble) = trouble {
+                self.state.lock().following.note(&trouble.to_string());
+                self.cluster.renew();
+                sleep(PAUSE).await;
+            }
+        }
+    }
+
+    /// What to ask a broker for; else when there may be something.
+    fn ask(&self, broker: i32) -> (Vec<Asked>, Option<Instant>) {
+        let mut state = self.state.lock();
+        let State {
+            following,
+            leaders,
+            is_full,
+            ..
+        } = &mut *state;
+        let is_led = |log| leaders.get(&log) == Some(&broker);
+        *is_full = following.bytes() >= self.options.tail_bytes_max;
+        match *is_full {
+            true => (Vec::new(), None),
+            false => (following.ask(Instant::now(), is_led), following.ready_at(is_led)),
+        }
+    }
+
+    async fn fetch(&self, connection: &mut Connection, asked: &[Asked]) -> Result<(), Error> {
+        let request = self.request(asked);
+        let at_most = POLL + self.options.client.request_timeout;
+        let answer = self.cluster.renewing(connection.ask(&request, at_most)).await?;
+        let by_log: HashMap<u32, Asked> = asked.iter().map(|asked| (asked.log, *asked)).collect();
+        for asked in self.receive(answer, &by_log) {
+            let range = self.range(connection, asked).await?;
+            self.settle_range(asked, range);
+        }
+        Ok(())
+    }
+
+    fn request(&self, asked: &[Asked]) -> Fetch {
+        let mut topics: Vec<FetchTopic> = Vec::new();
+        for asked in asked {
+            let Some((name, index)) = self.topics.place(asked.log) else {
+                continue;
+            };
+            let partition = FetchPartition {
+                index,
+                current_leader_epoch: -1,
+                fetch_offset: asked.next,
+                log_start_offset: -1,
+                max_bytes: LOG_BYTES,
+            };
+            match topics.iter_mut().find(|topic| topic.name == name) {
+                Some(topic) => topic.partitions.push(partition),
+                None => topics.push(FetchTopic {
+                    name: name.to_owned(),
+                    partitions: vec![partition],
+                }),
+            }
+        }
+        Fetch {
+            replica_id: -1,
+            max_wait_millis: i32::try_from(POLL.as_millis()).unwrap_or(i32::MAX),
+            min_bytes: 1,
+            max_bytes: ANSWER_BYTES,
+            isolation_level: 0,
+            session_id: 0,
+            session_epoch: -1,
+            topics,
+            forgotten: Vec::new(),
+        }
+    }
+
+    /// Takes what came. Returns the logs that do not have the offset that was asked for.
+    fn receive(&self, answer: Fetched, asked: &HashMap<u32, Asked>) -> Vec<Asked> {
+        let (mut outside, mut must_renew) = (Vec::new(), false);
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        for topic in answer.topics {
+            for partition in topic.partitions {
+                let log = self.topics.log(&topic.name, partition.index);
+                let Some(asked) = log.and_then(|log| asked.get(&log)).copied() else {
+                    continue;
+                };
+                match partition.error {
+                    codes::NONE => state.following.receive(asked, partition.records, now),
+                    codes::OFFSET_OUT_OF_RANGE => outside.push(asked),
+                    codes::TOPIC_AUTHORIZATION_FAILED => {
+                        let problem = format!("the login of Ilion needs Read on topic {}", topic.name);
+                        state.following.put_off(asked, &problem, now + PAUSE_DENIED);
+                    }
+                    error => {
+                        let problem = format!("topic {}, partition {}", topic.name, partition.index);
+                        let problem = format!("{problem}: {}", codes::name(error));
+                        state.following.put_off(asked, &problem, now + PAUSE);
+                        must_renew = true;
+                    }
+                }
+            }
+        }
+        let has_come = state.following.has_come();
+        drop(state);
+        if has_come {
+            self.come.notify_all();
+        }
+        if must_renew {
+            self.cluster.renew();
+        }
+        outside
+    }
+
+    /// Asks for start and end of a log; `None`: the broker does not say now.
+    async fn range(&self, connection: &mut Connection, asked: Asked) -> Result<Option<Range>, Error> {
+        let mut ends = [0; 2];
+        for (end, timestamp) in ends.iter_mut().zip([EARLIEST, LATEST]) {
+            let Some((name, index)) = self.topics.place(asked.log) else {
+                return Ok(None);
+            };
+            let request = ListOffsets {
+                replica_id: -1,
+                isolation_level: 0,
+                topics: vec![ListOffsetsTopic {
+                    name: name.to_owned(),
+                    partitions: vec![ListOffsetsPartition {
+                        index,
+                        current_leader_epoch: -1,
+                        timestamp,
+                    }],
+                }],
+            };
+            let limit = self.options.client.request_timeout;
+            let answer = connection.ask(&request, limit).await?;
+            let mut partitions = answer.topics.into_iter().flat_map(|topic| topic.partitions);
+            match partitions.next() {
+                Some(found) if found.error == codes::NONE => *end = found.offset,
+                _ => return Ok(None),
+            }
+        }
+        let [start, end] = ends;
+        Ok(Some(judge_range(asked.next, start, end)))
+    }
+
+    fn settle_range(&self, asked: Asked, range: Option<Range>) {
+        let log = asked.log;
+        let mut state = self.state.lock();
+        match range {
+            Some(Range::Deleted(start)) => state.following.fail(asked, TailError::Deleted { log, start }),
+            Some(Range::Shorter(end)) => {
+                let topic = self.topics.place(log).map_or("", |(topic, _)| topic);
+                let problem = format!(
+                    "log {log} ends at offset {end}, and this node has read up to {}: topic {topic} was created anew, or its brokers lost \
+                     records. Restore the topic, or start a new cluster with another prefix from a backup",
+                    asked.next
+                );
+                state.following.fail(asked, TailError::Refused(problem));
+            }
+            Some(Range::Within) | None => {
+                let until = Instant::now() + PAUSE;
+                state
+                    .following
+                    .put_off(asked, "the broker has not the offset yet", until);
+            }
+        }
+        drop(state);
+        self.come.notify_all();
+    }
+}

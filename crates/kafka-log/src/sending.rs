@@ -1,0 +1,450 @@
+//! [`Sending`]: takes records to the brokers that lead their logs, with a task for each broker.
+//!
+//! A task sends what has gathered while its last request was on its way, so a lonely record leaves at once, and many share a request.
+//! A request that is not answered in the time of an attempt may still arrive: its connection is given up, its records may be in the
+//! log, and they are sent again until their deadline. So a record may be in a log more than once, which readers find out by its origin.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ilion_commitlog::{AppendCallback, AppendError, Envelope};
+use ilion_kafka_client::batch::{self, Entry};
+use ilion_kafka_client::messages::{Produce, ProducePartition, ProduceTopic, Produced, ProducedPartition};
+use ilion_kafka_client::{Cluster, Connection, Error, View, codes};
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, sleep_until};
+
+use crate::queue::{Pending, Queue, Taken};
+use crate::topics::Topics;
+use crate::{Options, frame};
+
+/// A request has about so many bytes.
+const REQUEST_BYTES: usize = 2 << 20;
+/// After a failed attempt, the next one waits for so long.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Records that are too late are looked for this often.
+const EXPIRE_EVERY: Duration = Duration::from_millis(100);
+
+/// Records on their way, and who takes them there.
+pub(crate) struct Sending {
+    cluster: Arc<Cluster>,
+    topics: Arc<Topics>,
+    options: Arc<Options>,
+    /// Never held while a broker is asked, or a callback is called.
+    state: Mutex<State>,
+    /// Records were settled.
+    room: Condvar,
+    /// The queue is not empty any more.
+    filled: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    queue: Queue,
+    leaders: HashMap<u32, i32>,
+    wakers: BTreeMap<i32, Arc<Notify>>,
+    /// The last failure, for messages.
+    trouble: Option<String>,
+    is_closed: bool,
+}
+
+/// What became of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It is in the log from this offset on.
+    There(u64),
+    /// It is not in the log, and trying again does not help.
+    Refused(String),
+    /// It is not in the log; trying again may help.
+    NotThere(String),
+    /// It may be in the log; trying again may help.
+    Perhaps(String),
+}
+
+impl Sending {
+    pub(crate) fn new(cluster: Arc<Cluster>, topics: Arc<Topics>, options: Arc<Options>) -> Self {
+        Self {
+            cluster,
+            topics,
+            options,
+            state: Mutex::default(),
+            room: Condvar::new(),
+            filled: Notify::new(),
+        }
+    }
+
+    /// See [`ilion_commitlog::SharedLogs::append`].
+    pub(crate) fn append(&self, envelope: &Envelope<'_>, done: AppendCallback) {
+        let log = envelope.tablet;
+        let refuse = |done: AppendCallback, problem: String| done(Err(AppendError::Refused(problem)));
+        if self.topics.place(log).is_none() {
+            return refuse(done, format!("there is no log {log}"));
+        }
+        let (bytes, bytes_max) = (
+            frame::encoded_bytes(envelope) - frame::HEAD_BYTES,
+            self.options.record_bytes_max,
+        );
+        if bytes > bytes_max as usize {
+            return refuse(
+                done,
+                format!("it has {bytes} bytes, and {bytes_max} are permitted"),
+            );
+        }
+        let value = frame::encode(self.options.cluster, envelope);
+        let deadline = Instant::now() + self.options.append_timeout;
+        let mut state = self.state.lock();
+        while !state.is_closed && !self.has_room(&state.queue, log, value.len()) {
+            if self.room.wait_until(&mut state, deadline).timed_out() {
+                let problem = self.too_late(&state);
+                drop(state);
+                return refuse(done, format!("too many records are on their way: {problem}"));
+            }
+        }
+        if state.is_closed {
+            drop(state);
+            return refuse(done, "the log was closed".to_owned());
+        }
+        // From now on its time counts, not while it waited for room: deadlines ascend.
+        let deadline = Instant::now() + self.options.append_timeout;
+        let was_empty = state.queue.bytes() == 0;
+        state.queue.push(log, Pending::new(value, deadline, done));
+        let leader = state.leaders.get(&log);
+        if let Some(waker) = leader.and_then(|leader| state.wakers.get(leader)) {
+            waker.notify_one();
+        }
+        drop(state);
+        if was_empty {
+            self.filled.notify_one();
+        }
+    }
+
+    fn has_room(&self, queue: &Queue, log: u32, bytes: usize) -> bool {
+        let fits = queue.bytes() == 0 || queue.bytes() + bytes <= self.options.append_bytes_max;
+        fits && queue.count(log) < self.options.append_records_max
+    }
+
+    /// Gives up what waits; what is with a broker is given up when its task ends.
+    pub(crate) fn close(&self) {
+        let mut state = self.state.lock();
+        state.is_closed = true;
+        let waiting = state.queue.drain();
+        drop(state);
+        drop(waiting);
+        self.room.notify_all();
+    }
+
+    /// Starts a task for each broker, and follows the leaders; without an end.
+    pub(crate) async fn run(self: Arc<Self>) {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(Arc::clone(&self).expire());
+        let mut views = self.cluster.views();
+        loop {
+            let view = Arc::clone(&views.borrow_and_update());
+            for (broker, waker) in self.adopt(&view) {
+                tasks.spawn(Arc::clone(&self).send_to(broker, waker));
+            }
+            if views.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Takes the leaders of a view over. Returns the brokers that are new, each with what wakes its task.
+    fn adopt(&self, view: &View) -> Vec<(i32, Arc<Notify>)> {
+        let mut state = self.state.lock();
+        state.leaders = self.topics.leaders(view);
+        let mut added = Vec::new();
+        for broker in view.brokers.keys() {
+            let waker = state.wakers.entry(*broker).or_insert_with(|| {
+                let waker = Arc::new(Notify::new());
+                added.push((*broker, Arc::clone(&waker)));
+                waker
+            });
+            waker.notify_one();
+        }
+        added
+    }
+
+    /// Gives up what is too late, without an end.
+    async fn expire(self: Arc<Self>) {
+        loop {
+            match self.expire_once() {
+                true => self.filled.notified().await,
+                false => sleep(EXPIRE_EVERY).await,
+            }
+        }
+    }
+
+    /// Returns whether nothing is left.
+    fn expire_once(&self) -> bool {
+        let mut state = self.state.lock();
+        let expired = state.queue.expire(Instant::now());
+        let problem = self.too_late(&state);
+        let is_empty = state.queue.bytes() == 0;
+        drop(state);
+        self.give_up(expired, &problem);
+        is_empty
+    }
+
+    fn too_late(&self, state: &State) -> String {
+        let trouble = state.trouble.as_deref().unwrap_or("the brokers are slow");
+        format!("not within {:?}: {trouble}", self.options.append_timeout)
+    }
+
+    fn give_up(&self, records: Vec<Pending>, problem: &str) {
+        if !records.is_empty() {
+            self.room.notify_all();
+        }
+        for record in records {
+            record.give_up(problem);
+        }
+    }
+
+    /// Sends what the logs of a broker have, without an end.
+    async fn send_to(self: Arc<Self>, broker: i32, waker: Arc<Notify>) {
+        let mut connection: Option<Connection> = None;
+        let mut is_failing = false;
+        loop {
+            let now = Instant::now();
+            match self.ready_at(now, broker) {
+                None => {
+                    waker.notified().await;
+                    continue;
+                }
+                Some(ready_at) if ready_at > now => {
+                    tokio::select! {
+                        () = waker.notified() => {}
+                        () = sleep_until(ready_at.into()) => {}
+                    }
+                    continue;
+                }
+                Some(_) => {}
+            }
+            // Nothing is taken before there is a connection: meanwhile another broker may come to lead the logs.
+            let open = match connection.take().filter(Connection::is_usable) {
+                Some(open) => Ok(open),
+                None => self.cluster.renewing(self.cluster.connect_to(broker)).await,
+            };
+            let trouble = match open {
+                Ok(open) => self.send(connection.insert(open), broker).await.err(),
+                Err(trouble) => Some(trouble),
+            };
+            match trouble {
+                None if is_failing => tracing::info!("broker {broker} takes records again"),
+                Some(ref trouble) if !is_failing => {
+                    tracing::warn!("broker {broker} does not take records: {trouble}; trying again");
+                }
+                _ => {}
+            }
+            is_failing = trouble.is_some();
+            if let Some(trouble) = trouble {
+                self.note(trouble.to_string());
+                sleep(PAUSE).await;
+            }
+        }
+    }
+
+    fn ready_at(&self, now: Instant, broker: i32) -> Option<Instant> {
+        let state = self.state.lock();
+        let is_led = |log| state.leaders.get(&log) == Some(&broker);
+        state.queue.ready_at(now, is_led)
+    }
+
+    fn take(&self, now: Instant, broker: i32) -> Vec<Taken> {
+        let mut state = self.state.lock();
+        let State { queue, leaders, .. } = &mut *state;
+        queue.take(now, REQUEST_BYTES, |log| leaders.get(&log) == Some(&broker))
+    }
+
+    fn note(&self, trouble: String) {
+        self.state.lock().trouble = Some(trouble);
+        self.cluster.renew();
+    }
+
+    /// Sends one request, and settles or puts back its records. The error is one of the connection.
+    async fn send(&self, connection: &mut Connection, broker: i32) -> Result<(), Error> {
+        let now = Instant::now();
+        let mut taken = self.take(now, broker);
+        let deadlines = taken.iter().flat_map(|taken| taken.records.first());
+        let Some(deadline) = deadlines.map(|record| record.deadline).min() else {
+            return Ok(());
+        };
+        let at_most = deadline
+            .saturating_duration_since(now)
+            .min(self.options.client.request_timeout);
+        let request = self.request(&taken, at_most);
+        let sent_before: Vec<bool> = taken
+            .iter()
+            .map(|taken| taken.records.iter().any(|record| record.may_be_there))
+            .collect();
+        let records = taken.iter_mut().flat_map(|taken| &mut taken.records);
+        records.for_each(|record| record.may_be_there = true);
+        let answer = self.cluster.renewing(connection.ask(&request, at_most)).await;
+        let (verdicts, trouble) = match &answer {
+            Ok(answer) => {
+                let of = |taken: &Taken| self.verdict(answer, taken.log);
+                (taken.iter().map(of).collect(), None)
+            }
+            Err(trouble) => {
+                let perhaps = Verdict::Perhaps(trouble.to_string());
+                (vec![perhaps; taken.len()], Some(trouble.clone()))
+            }
+        };
+        for ((taken, sent_before), verdict) in taken.into_iter().zip(sent_before).zip(verdicts) {
+            self.finish(taken, sent_before, verdict);
+        }
+        trouble.map_or(Ok(()), Err)
+    }
+
+    fn request(&self, taken: &[Taken], at_most: Duration) -> Produce {
+        let mut topics: Vec<ProduceTopic> = Vec::new();
+        for taken in taken {
+            let Some((name, index)) = self.topics.place(taken.log) else {
+                continue;
+            };
+            // Readers take the time of the log. If the topic should give that of the sender, it is this one, whatever clocks say.
+            let entries = taken.records.iter().map(|record| Entry {
+                key: None,
+                value: &record.value,
+                headers: &[],
+                created_millis: 0,
+            });
+            let records = batch::encode(entries).into();
+            let partition = ProducePartition { index, records };
+            match topics.iter_mut().find(|topic| topic.name == name) {
+                Some(topic) => topic.partitions.push(partition),
+                None => topics.push(ProduceTopic {
+                    name: name.to_owned(),
+                    partitions: vec![partition],
+                }),
+            }
+        }
+        Produce {
+            transactional_id: None,
+            acks: -1,
+            timeout_millis: i32::try_from(at_most.as_millis()).unwrap_or(i32::MAX),
+            topics,
+        }
+    }
+
+    fn verdict(&self, answer: &Produced, log: u32) -> Verdict {
+        let found = self.topics.place(log).and_then(|(name, index)| {
+            let topic = answer.topics.iter().find(|topic| topic.name == name)?;
+            topic.partitions.iter().find(|partition| partition.index == index)
+        });
+        match found {
+            Some(partition) => judge(partition),
+            None => Verdict::Perhaps(format!("the broker said nothing of log {log}")),
+        }
+    }
+
+    /// Settles or puts back what was sent. `sent_before`: an attempt before this one may have succeeded.
+    fn finish(&self, mut taken: Taken, sent_before: bool, verdict: Verdict) {
+        let count = taken.records.len();
+        let bytes = taken.records.iter().map(|record| record.value.len()).sum();
+        let (settled, trouble) = match verdict {
+            Verdict::There(base_offset) => {
+                self.state.lock().queue.settle(taken.log, count, bytes);
+                self.room.notify_all();
+                for (record, offset) in taken.records.into_iter().zip(base_offset..) {
+                    record.acknowledge(offset);
+                }
+                return;
+            }
+            Verdict::Refused(problem) => {
+                for record in &mut taken.records {
+                    record.may_be_there = sent_before;
+                }
+                self.state.lock().queue.settle(taken.log, count, bytes);
+                return self.give_up(taken.records, &problem);
+            }
+            Verdict::NotThere(problem) => {
+                for record in &mut taken.records {
+                    record.may_be_there = sent_before;
+                }
+                (taken, problem)
+            }
+            Verdict::Perhaps(problem) => (taken, problem),
+        };
+        self.note(trouble);
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        let expired = state.queue.put_back(settled, now, now + PAUSE);
+        let problem = self.too_late(&state);
+        drop(state);
+        self.give_up(expired, &problem);
+    }
+}
+
+/// What an answer says about a batch. Pure.
+///
+/// A leader that loses its role answers `NOT_LEADER_OR_FOLLOWER` both before it appends and while it waits for the replicas, so that
+/// leaves open whether the batch is there.
+fn judge(answer: &ProducedPartition) -> Verdict {
+    let name = codes::name(answer.error);
+    let problem = match &answer.error_message {
+        Some(message) => format!("{name}: {message}"),
+        None => name,
+    };
+    match answer.error {
+        codes::NONE => match u64::try_from(answer.base_offset) {
+            Ok(base_offset) => Verdict::There(base_offset),
+            Err(_) => Verdict::Perhaps("the broker acknowledged the record without an offset".to_owned()),
+        },
+        codes::MESSAGE_TOO_LARGE | codes::RECORD_LIST_TOO_LARGE => Verdict::Refused(format!(
+            "{problem}: raise max.message.bytes of the topic (Ilion checks it at the start)"
+        )),
+        codes::TOPIC_AUTHORIZATION_FAILED | codes::CLUSTER_AUTHORIZATION_FAILED => Verdict::Refused(format!(
+            "{problem}: grant the login of Ilion the permission Write on the topic"
+        )),
+        codes::INVALID_RECORD
+        | codes::INVALID_TIMESTAMP
+        | codes::POLICY_VIOLATION
+        | codes::UNSUPPORTED_VERSION => Verdict::Refused(problem),
+        codes::UNKNOWN_TOPIC_OR_PARTITION | codes::LEADER_NOT_AVAILABLE | codes::NOT_ENOUGH_REPLICAS => {
+            Verdict::NotThere(problem)
+        }
+        _ => Verdict::Perhaps(problem),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(error: i16, base_offset: i64) -> Verdict {
+        judge(&ProducedPartition {
+            error,
+            base_offset,
+            ..ProducedPartition::default()
+        })
+    }
+
+    #[test]
+    fn only_what_a_broker_surely_did_not_append_is_refused() {
+        assert_eq!(answer(codes::NONE, 7), Verdict::There(7));
+        assert!(matches!(answer(codes::NONE, -1), Verdict::Perhaps(_)));
+        for code in [
+            codes::MESSAGE_TOO_LARGE,
+            codes::TOPIC_AUTHORIZATION_FAILED,
+            codes::INVALID_RECORD,
+        ] {
+            assert!(matches!(answer(code, -1), Verdict::Refused(_)), "{code}");
+        }
+        for code in [codes::NOT_ENOUGH_REPLICAS, codes::UNKNOWN_TOPIC_OR_PARTITION] {
+            assert!(matches!(answer(code, -1), Verdict::NotThere(_)), "{code}");
+        }
+        for code in [
+            codes::NOT_LEADER_OR_FOLLOWER,
+            codes::REQUEST_TIMED_OUT,
+            codes::NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+            codes::KAFKA_STORAGE_ERROR,
+            999,
+        ] {
+            assert!(matches!(answer(code, -1), Verdict::Perhaps(_)), "{code}");
+        }
+    }
+}
