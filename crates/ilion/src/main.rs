@@ -11,6 +11,7 @@ mod bench;
 mod cdc;
 mod cdc_consumers;
 mod cli;
+mod cluster;
 mod compactions;
 mod indexes;
 mod load;

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ilion_engine::Engine;
 use ilion_env::{Env, RealEnv, raise_descriptor_limit};
+use ilion_index::IndexClasses;
+use ilion_internode::StoragePort;
 use ilion_server::admin::{Admin as _, AdminDoor, DoorOptions, EngineAdmin, RoleLogins};
 use ilion_server::settings::{Authenticator, Loaded, SETTINGS, Settings};
 use ilion_server::{
@@ -17,6 +20,7 @@ use sd_notify::NotifyState;
 
 use crate::Failure;
 use crate::cli::ServeArguments;
+use crate::cluster::{Cluster, join, log_url, storage_address};
 
 /// How long the server waits for clients to read their answers when it stops.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -51,10 +55,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let ports = ClientPorts::take(&options).map_err(failed("cannot start"))?;
     let admin_port = Port::take(Entrance::Administration, admin_address).map_err(failed("cannot start"))?;
     let first_start = FirstStart::find(&*env, &settings).map_err(failed("cannot prepare the first start"))?;
-    let node = Node::open(env.clone(), &settings).map_err(|error| match error {
-        OpenError::Settings(_) => Failure::Usage(error.to_string()),
-        error => failed("cannot open the data directory")(error),
-    })?;
+    let (node, cluster) = open(&env, &settings)?;
     let created = node
         .ensure_superuser(&superuser, &settings.directory)
         .map_err(failed("cannot create the first superuser"))?;
@@ -100,12 +101,43 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         telemetry.stop();
     }
     drop(door);
+    if let Some(cluster) = cluster {
+        cluster.stop();
+    }
     node.engine().drain().map_err(failed("cannot drain"))?;
     // Background threads end with the node; they may still log.
     drop(node);
     let millis = env.monotonic_nanos().saturating_sub(began) / 1_000_000;
     tracing::info!(millis, "stopped");
     Ok(())
+}
+
+/// Opens the node, alone or as a member of a cluster.
+fn open(env: &Arc<dyn Env>, settings: &Settings) -> Result<(Node, Option<Cluster>), Failure> {
+    let cannot_open = |error: OpenError| match error {
+        OpenError::Settings(_) => Failure::Usage(error.to_string()),
+        error => failed("cannot open the data directory")(error),
+    };
+    let Some(url) = log_url(settings) else {
+        if ilion_replica::is_of_cluster(&**env, &settings.data_path()) {
+            return Err(Failure::Usage(format!(
+                "{} is the data directory of a node of a cluster: start it with the log of the cluster (--log), since a part of its data may be \
+                 in the log only",
+                settings.data_path().display()
+            )));
+        }
+        let node = Node::open(env.clone(), settings).map_err(cannot_open)?;
+        return Ok((node, None));
+    };
+    let port = StoragePort::take(storage_address(settings)).map_err(failed("cannot start"))?;
+    let mut cluster = None;
+    let over = |engine: &Arc<Engine>, local| {
+        let (joined, store) = join(settings, url, port, engine, local)?;
+        cluster = Some(joined);
+        Ok(store)
+    };
+    let node = Node::open_over(env.clone(), settings, IndexClasses::own(), over).map_err(cannot_open)?;
+    Ok((node, cluster))
 }
 
 /// The environment and settings for work on the data directory of a stopped node, which must exist.

@@ -14,7 +14,8 @@ use ilion_commitlog::{Delivered, Kind, SharedTail, TailError};
 use ilion_coordinator::Topology;
 use ilion_engine::{Engine, TabletPosition};
 use ilion_query::StoreError;
-use ilion_replica::{AdoptError, Applied, FencedChange, NotApplied, Replica, ReplicaOptions};
+use ilion_replica::{AdoptError, Applied, FencedChange, NotApplied, Replica, ReplicaOptions, is_of_cluster};
+use ilion_schema::is_system_keyspace;
 use uuid::Uuid;
 
 use crate::entering;
@@ -58,7 +59,8 @@ pub(crate) struct Follower {
 /// What is done now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    Enter,
+    /// With the number of records of the meta log that were read.
+    Enter(u64),
     Heartbeat,
     Ready,
     Fence(u64),
@@ -161,7 +163,20 @@ impl Follower {
             cluster: state.cluster,
             tablets: state.tablets,
         };
-        let replica = Replica::open(self.engine.clone(), options).map_err(|error| error.to_string())?;
+        let is_new = !is_of_cluster(&**self.engine.env(), self.engine.data_dir());
+        let schema = self.engine.schema();
+        let mut own = schema.keyspaces.keys().filter(|name| !is_system_keyspace(name));
+        if let (true, Some(name)) = (is_new, own.next()) {
+            return Err(format!(
+                "the data directory is that of a single node: it has keyspace {name}; a node that joins a cluster needs an empty data directory"
+            ));
+        }
+        let mut replica = Replica::open(self.engine.clone(), options).map_err(|error| error.to_string())?;
+        if is_new {
+            // From now on the directory is that of this cluster.
+            replica.take();
+            replica.save().map_err(|error| error.to_string())?;
+        }
         let adopted = replica.schema_epoch();
         self.meta.unadopted.retain(|change| change.epoch > adopted);
         self.replica = Some(replica);
@@ -329,8 +344,13 @@ impl Follower {
     /// Does what is due.
     fn work(&mut self) -> Result<(), String> {
         if self.meta.incarnation.is_none() {
-            // Others are heard out first: the log may have members already.
-            if self.is_due(Due::Enter, AGAIN)
+            // Others are heard out first: the log may have members already. What was asked for last may have come.
+            let read = self
+                .meta
+                .state
+                .as_ref()
+                .map_or(0, |state| state.position.segment.0 + 1);
+            if self.is_due(Due::Enter(read), AGAIN)
                 && let Some((origin, record)) =
                     entering::request(&self.meta, self.session, &self.shared.options)
             {
@@ -365,7 +385,7 @@ impl Follower {
     fn is_due(&mut self, due: Due, after: Duration) -> bool {
         let now = self.shared.now_nanos();
         let first = match due {
-            Due::Enter => now.saturating_sub(nanos(after) - nanos(IDLE) * 4),
+            Due::Enter(_) => now.saturating_sub(nanos(after) - nanos(IDLE) * 4),
             _ => now,
         };
         let last = self.done_nanos.entry(due).or_insert(first);

@@ -12,6 +12,7 @@ use ilion_coordinator::{ClusterStore, Membership, ReadOptions, ReplicaClient, Re
 use ilion_engine::Engine;
 use ilion_query::Store;
 use parking_lot::Mutex;
+use uuid::Uuid;
 
 use crate::barriers::LogBarriers;
 use crate::follower::Follower;
@@ -42,6 +43,7 @@ pub enum JoinError {
 
 /// A node of a cluster. It follows the logs until it is dropped.
 pub struct Member {
+    session: Uuid,
     shared: Arc<Shared>,
     membership: Arc<LogMembership>,
     barriers: Arc<LogBarriers>,
@@ -69,6 +71,7 @@ impl Member {
             .name("ilion-follower".to_owned())
             .spawn(move || follower.run())?;
         Ok(Self {
+            session,
             membership: Arc::new(LogMembership {
                 shared: shared.clone(),
             }),
@@ -80,6 +83,11 @@ impl Member {
             shared,
             follower: Mutex::new(Some(thread)),
         })
+    }
+
+    /// Identifies this process.
+    pub fn session(&self) -> Uuid {
+        self.session
     }
 
     /// Waits until this node is a member with all of its data.

@@ -30,4 +30,4 @@ mod saved;
 pub use digest::BlockDigest;
 pub use fenced::FencedChange;
 pub use replica::{AdoptError, Applied, NotApplied, Replica, ReplicaOptions};
-pub use saved::SaveError;
+pub use saved::{SaveError, is_of_cluster};

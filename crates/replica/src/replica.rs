@@ -71,6 +71,7 @@ pub enum AdoptError {
 pub struct Replica {
     store: Arc<PlaceStore>,
     processor: QueryProcessor,
+    cluster: Uuid,
     tablets: BTreeMap<u32, Tablet>,
     /// The schema that the engine has.
     schema_epoch: u64,
@@ -98,7 +99,8 @@ impl Replica {
     /// # Errors
     /// The file cannot be read.
     pub fn open(engine: Arc<Engine>, options: ReplicaOptions) -> Result<Self, SaveError> {
-        let saved = saved::read(&**engine.env(), engine.data_dir())?;
+        let cluster = options.cluster;
+        let saved = saved::read(&**engine.env(), engine.data_dir(), cluster)?;
         let store = Arc::new(PlaceStore::new(engine, options.cluster, options.tablets));
         // Limits are for clients, whom the coordinator knows. What replicas decide must not depend on settings.
         let options = QueryOptions {
@@ -110,6 +112,7 @@ impl Replica {
         let mut replica = Self {
             processor: QueryProcessor::new(store.clone(), options),
             store,
+            cluster,
             tablets: BTreeMap::new(),
             schema_epoch: saved.schema_epoch,
             is_adopting: saved.is_adopting,
@@ -397,6 +400,7 @@ impl Replica {
             (*number, saved)
         });
         Saved {
+            cluster: self.cluster,
             schema_epoch: self.schema_epoch,
             is_adopting: self.is_adopting,
             tablets: tablets.collect(),

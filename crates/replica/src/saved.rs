@@ -4,7 +4,7 @@
 //! that goes on from there reads every record that some table lacks, and the engine passes over those that a table has.
 //!
 //! ```text
-//! file := version: u8, schema epoch: u64, adopting: u8 (1: the next schema may be adopted in part), count: vint, tablets,
+//! file := version: u8, cluster: uuid, schema epoch: u64, adopting: u8 (1: the next schema may be adopted in part), count: vint, tablets,
 //!         crc: u32 (of all before it)                                                           (big-endian)
 //! tablet := number: u32, end: u64, time: i64 (micros), schema epoch: u64, windows               (ascending by number)
 //! ```
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use ilion_cluster::Windows;
 use ilion_codec::{Error as CodecError, Reader, Writer, crc32};
 use ilion_env::Env;
+use uuid::Uuid;
 
 const FILE: &str = "ilion.tablets";
 const VERSION: u8 = 1;
@@ -40,6 +41,8 @@ pub(crate) struct SavedTablet {
 /// All of it at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Saved {
+    /// The cluster that the data belongs to.
+    pub cluster: Uuid,
     /// The schema that the engine has.
     pub schema_epoch: u64,
     /// The change to the next schema has begun: the engine may have that one already.
@@ -65,15 +68,41 @@ pub enum SaveError {
         /// What is wrong.
         cause: CodecError,
     },
+    /// The data is that of another cluster.
+    #[error(
+        "the data directory belongs to cluster {found}, and the log to {expected}: check which log this node is given, and whether its topics          were made anew; a node that is to join another cluster needs an empty data directory"
+    )]
+    OtherCluster {
+        /// That of the log.
+        expected: Uuid,
+        /// That of the data.
+        found: Uuid,
+    },
 }
 
-pub(crate) fn read(env: &dyn Env, data_dir: &Path) -> Result<Saved, SaveError> {
+/// Whether a data directory is that of a node of a cluster.
+pub fn is_of_cluster(env: &dyn Env, data_dir: &Path) -> bool {
+    env.exists(&data_dir.join(FILE))
+}
+
+/// What was saved for this cluster. Without a file, all logs are read from their beginning.
+pub(crate) fn read(env: &dyn Env, data_dir: &Path, cluster: Uuid) -> Result<Saved, SaveError> {
     let path = data_dir.join(FILE);
     if !env.exists(&path) {
-        return Ok(Saved::default());
+        return Ok(Saved {
+            cluster,
+            ..Saved::default()
+        });
     }
     let bytes = env.read_all(&path, FILE_BYTES_MAX)?;
-    decode(&bytes).map_err(|cause| SaveError::Damaged { path, cause })
+    let saved = decode(&bytes).map_err(|cause| SaveError::Damaged { path, cause })?;
+    match saved.cluster == cluster {
+        true => Ok(saved),
+        false => Err(SaveError::OtherCluster {
+            expected: cluster,
+            found: saved.cluster,
+        }),
+    }
 }
 
 pub(crate) fn write(env: &dyn Env, data_dir: &Path, saved: &Saved) -> Result<(), SaveError> {
@@ -83,6 +112,7 @@ pub(crate) fn write(env: &dyn Env, data_dir: &Path, saved: &Saved) -> Result<(),
 fn encode(saved: &Saved) -> Vec<u8> {
     let mut out = Writer::new();
     out.u8(VERSION);
+    out.bytes(saved.cluster.as_bytes());
     out.u64(saved.schema_epoch);
     out.bool(saved.is_adopting);
     out.uvint(saved.tablets.len() as u64);
@@ -110,6 +140,7 @@ fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     if input.u8()? != VERSION {
         return Err(whole.error("version 1 (a newer Ilion wrote this)"));
     }
+    let cluster = Uuid::from_bytes(input.uuid_bytes()?);
     let (schema_epoch, is_adopting) = (input.u64()?, input.bool()?);
     let count = input.uvint_len()?;
     if count > input.remaining() / TABLET_BYTES_MIN {
@@ -132,6 +163,7 @@ fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     }
     match input.is_empty() {
         true => Ok(Saved {
+            cluster,
             schema_epoch,
             is_adopting,
             tablets,
@@ -162,6 +194,7 @@ mod tests {
             windows,
         };
         Saved {
+            cluster: Uuid::from_u128(7),
             schema_epoch: 9,
             is_adopting: true,
             tablets: BTreeMap::from([(0, SavedTablet::default()), (7, tablet)]),

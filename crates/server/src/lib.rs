@@ -14,6 +14,7 @@
 //! | `client_memory`, `descriptors`, `request_rate`, `overload` | limits for all clients together: memory; file descriptors; requests per second; the answer beyond |
 //! | `socket`, `tls`, `keystore` | a client's socket: TCP, or TLS over it; certificates and keys, and the files that hold them |
 //! | `session` | the shared state of a connection; its limits; answers that are not sent yet |
+//! | `cluster_settings` | what a cluster, or a single node, refuses |
 //! | `clients`, `client_facts` | who is connected, for operators |
 //! | `queues` | where requests wait for threads |
 //! | `workers`, `execute`, `weight` | pools, and what a thread does with a task |
@@ -57,6 +58,7 @@ mod changes;
 mod client_facts;
 mod client_memory;
 mod clients;
+mod cluster_settings;
 mod connection;
 mod consumers;
 pub mod costs;
@@ -117,6 +119,7 @@ pub use certificate::CertificateLogins;
 pub use changes::{ChangeStream, ChangesFormat, ChangesOrder};
 pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};
+pub use cluster_settings::refused_in_a_cluster;
 pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
 pub use encryption::{admin_encryption, client_encryption, server_encryption};

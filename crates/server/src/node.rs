@@ -15,6 +15,7 @@ use ilion_telemetry::Telemetry;
 
 use crate::audit_options::{audit_options, check_audit_logger};
 use crate::auditor::Auditor;
+use crate::cluster_settings::refused_alone;
 use crate::consumers::Consumers;
 use crate::costs::{RecentRates, SlowLog};
 use crate::disk_watch::watch_disk;
@@ -28,7 +29,7 @@ use crate::old_versions::OldVersions;
 use crate::open_error::OpenError;
 use crate::port::ClientPorts;
 use crate::server::{Server, Services, StartError};
-use crate::settings::{self, AuditLogger, ClientCertificates, InternodeEncryption, Settings};
+use crate::settings::{self, AuditLogger, ClientCertificates, Settings};
 use crate::system::{self, LocalNode, NodeFacts, StoredTraces};
 use crate::telemetry_options::telemetry_options;
 use crate::ticker::Ticker;
@@ -69,7 +70,7 @@ impl Node {
         settings: &Settings,
         index_classes: IndexClasses,
     ) -> Result<Self, OpenError> {
-        check_single(settings)?;
+        refused_alone(settings).map_err(OpenError::Settings)?;
         Self::open_over(env, settings, index_classes, |_, store| Ok(store))
     }
 
@@ -311,17 +312,6 @@ fn node_facts(settings: &Settings, engine: &Engine) -> NodeFacts {
         initial_token: settings.initial_token.clone(),
         rpc_address: SocketAddr::new(rpc_address, settings.native_transport_port),
         listen_address: settings.listen_address.unwrap_or(rpc_address),
-    }
-}
-
-/// Refuses settings of clusters that would protect something, since a single node does not do it.
-fn check_single(settings: &Settings) -> Result<(), OpenError> {
-    match settings.server_encryption_options_internode_encryption {
-        InternodeEncryption::None => Ok(()),
-        InternodeEncryption::All => Err(OpenError::Settings(
-            "server_encryption_options: all is refused: it asks for something that Ilion does not do"
-                .to_owned(),
-        )),
     }
 }
 

@@ -14,6 +14,9 @@ pub enum OpenError {
     /// Settings contradict each other or the machine.
     #[error("{0}")]
     Settings(String),
+    /// The node cannot take part in its cluster.
+    #[error("cannot take part in the cluster: {0}")]
+    Cluster(String),
     /// Threads cannot be started.
     #[error("cannot start threads: {0}")]
     Threads(std::io::Error),

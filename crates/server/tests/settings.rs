@@ -602,7 +602,7 @@ fn a_single_node_does_not_start_with_encryption_between_nodes() {
     let refused = Node::open(Arc::new(MemEnv::new(1)), &settings).err().unwrap();
     assert_eq!(
         refused.to_string(),
-        "server_encryption_options: all is refused: it asks for something that Ilion does not do"
+        "server_encryption_options: all is refused: a single node has no connections to other nodes"
     );
 }
 

@@ -91,7 +91,6 @@ pub const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &[
             "seed_provider",
-            "storage_port",
             "ssl_storage_port",
             "broadcast_address",
             "listen_interface",

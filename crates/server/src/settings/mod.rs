@@ -25,8 +25,9 @@ use crate::superuser;
 
 pub use choices::{
     AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
-    ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogTarget, LogTargets,
-    NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat, SSTableLookup, StorageCompatibility,
+    ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogPlace, LogTarget, LogTargets,
+    NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat, SSTableLookup, SaslMechanism,
+    StorageCompatibility,
 };
 pub use compaction::DefaultCompaction;
 pub use document::document;

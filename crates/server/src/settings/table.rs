@@ -13,8 +13,9 @@ use ilion_types::Partitioner;
 
 use super::choices::{
     AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
-    ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogTargets, NetworkAuthorizer,
-    RoleManager, RollCycle, SSTableFormat, SSTableLookup, StorageCompatibility,
+    ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogPlace, LogTargets,
+    NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat, SSTableLookup, SaslMechanism,
+    StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
@@ -103,6 +104,27 @@ settings! {
     /// Rack that `system.local` names.
     rack: String = "rack1";
 
+    /// Where writes are logged. local: in the commit log of this node, which is then a single one. kafka://HOST:PORT,HOST:PORT/NAME: in topics of Kafka; nodes with the same brokers and the same NAME are a cluster.
+    log: LogPlace = "local";
+    /// On how many brokers each log of the cluster is. Used when the topics are made, and checked at each start.
+    log_replication_factor: u16 = "3";
+    /// Encrypts the connections to the brokers with TLS.
+    log_tls: bool = "false";
+    /// PEM file of who may issue the certificates of brokers. auto: those that the system trusts.
+    log_tls_issuers: Option<PathBuf> = "auto";
+    /// How this node logs in at the brokers, if `log_username` is set: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+    log_sasl_mechanism: SaslMechanism = "SCRAM-SHA-512";
+    /// User of this node at the brokers. auto: it does not log in.
+    log_username: Option<String> = "auto";
+    /// Its password.
+    log_password: Option<Secret> = "auto";
+    /// Number of slices of the token ring, each with a log of its own: 1 to 4096. It is fixed when a cluster is made, and the most nodes that own data. More slices spread data better; each change of the schema costs a record in each log.
+    tablets: u32 = "64";
+    /// The logs keep what a node lacks that is down for at most so long. Fixed when a cluster is made.
+    down_max: Duration = "1d";
+    /// Port for the other nodes of a cluster, at `listen_address`.
+    storage_port: u16 = "7000";
+
     /// Address that CQL clients connect to.
     rpc_address: IpAddr = "127.0.0.1";
     /// Address that clients are told. auto: `rpc_address`.
@@ -188,7 +210,7 @@ settings! {
     client_encryption_options_require_client_auth: ClientCertificates = "false";
     /// TLSv1.2, TLSv1.3; none: both.
     client_encryption_options_accepted_protocols: Names = "none";
-    /// Encrypts connections between nodes with TLS: all or none. all is refused so far, since Ilion is one node. In the file, this and the next seven are a block, `server_encryption_options: {internode_encryption: all, ...}`.
+    /// Encrypts connections between nodes with TLS: all or none. all is for nodes of a cluster: a single node refuses it. In the file, this and the next seven are a block, `server_encryption_options: {internode_encryption: all, ...}`.
     server_encryption_options_internode_encryption: InternodeEncryption = "none";
     /// File with the certificate that this node shows to other nodes, those of its issuers, and its private key: PEM without a password, or PKCS#12.
     server_encryption_options_keystore: PathBuf = "conf/.keystore";

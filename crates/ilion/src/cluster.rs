@@ -1,0 +1,229 @@
+//! A node of a cluster: its logs in Kafka, its place among the members, and its connections to the other nodes.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use ilion_cluster::{Endpoint, Location, META_TABLET, Node as NodeNumber};
+use ilion_coordinator::ReadOptions;
+use ilion_engine::Engine;
+use ilion_env::Env;
+use ilion_internode::{
+    CallError, Client, Identity, Internode, Kind, Lane, Options, Peers, ReadService, RemoteReplicas, Served,
+    ServedCall, Service, ServiceError, Services, Setup, StoragePort,
+};
+use ilion_kafka_client::{Credentials, Mechanism, Security, parse_url};
+use ilion_kafka_log::KafkaLogs;
+use ilion_member::{CommandClient, Member, MemberOptions, NewCluster, NotHanded};
+use ilion_query::Store;
+use ilion_server::settings::{LogPlace, SaslMechanism, Settings};
+use ilion_server::{OpenError, refused_in_a_cluster, server_encryption};
+use uuid::Uuid;
+
+/// While a node joins, the log says so this often.
+const JOINING: Duration = Duration::from_secs(10);
+/// Largest file of certificates.
+const PEM_BYTES_MAX: u64 = 1 << 20;
+
+/// What a node of a cluster has beside a single one.
+pub struct Cluster {
+    member: Arc<Member>,
+    internode: Option<Internode>,
+}
+
+impl Cluster {
+    /// Stops following the logs, and the connections to other nodes.
+    pub fn stop(mut self) {
+        self.member.stop();
+        drop(self.internode.take());
+    }
+}
+
+/// Joins the cluster that the settings name, and waits until this node is a complete member. Returns the cluster as the storage of the node.
+pub fn join(
+    settings: &Settings,
+    url: &str,
+    port: StoragePort,
+    engine: &Arc<Engine>,
+    local: Arc<dyn Store>,
+) -> Result<(Cluster, Arc<dyn Store>), OpenError> {
+    refused_in_a_cluster(settings).map_err(OpenError::Settings)?;
+    let env = engine.env().clone();
+    let failed = |error: &dyn std::fmt::Display| OpenError::Cluster(error.to_string());
+    let logs = open_logs(&*env, settings, url)?;
+    let handed = Arc::<HandedOver>::default();
+    let member = Member::start(
+        engine,
+        local,
+        Arc::new(logs),
+        handed.clone(),
+        member_options(settings, engine),
+    );
+    let member = Arc::new(member.map_err(|error| failed(&error))?);
+    let node = wait_joined(&member)?;
+    let cluster = member.state().map_or(Uuid::nil(), |state| state.cluster);
+    let identity = Identity {
+        cluster,
+        node,
+        session: member.session(),
+        host: engine.id(),
+    };
+    let of_commands = CommandService(Arc::downgrade(&member));
+    let services = Services::new()
+        .with(Kind::READ, Arc::new(ReadService::new(Arc::new(member.reader()))))
+        .with(Kind::COMMAND, Arc::new(of_commands));
+    let setup = Setup {
+        env: env.clone(),
+        identity,
+        peers: Arc::new(KnownPeers(member.clone())),
+        services,
+        options: Options::default(),
+        tls: server_encryption(settings),
+    };
+    let internode = Internode::start(setup, port).map_err(|error| failed(&error))?;
+    // It is set once.
+    let _ = handed.0.set((env, internode.client().clone()));
+    let replicas = RemoteReplicas::new(internode.client().clone());
+    let store = member.store(Arc::new(replicas), ReadOptions::default());
+    tracing::info!(node, %cluster, storage = %internode.address(), "this node is a member of the cluster");
+    let cluster = Cluster {
+        member,
+        internode: Some(internode),
+    };
+    Ok((cluster, Arc::new(store)))
+}
+
+/// The address for the other nodes.
+pub fn storage_address(settings: &Settings) -> SocketAddr {
+    SocketAddr::new(listen_address(settings), settings.storage_port)
+}
+
+fn listen_address(settings: &Settings) -> IpAddr {
+    settings.listen_address.unwrap_or(settings.rpc_address)
+}
+
+fn wait_joined(member: &Member) -> Result<NodeNumber, OpenError> {
+    loop {
+        match member.wait_joined(JOINING) {
+            Ok(node) => return Ok(node),
+            Err(error @ ilion_member::JoinError::TooSlow(_)) => {
+                let step = member
+                    .state()
+                    .map_or("it has read nothing of the meta log", |state| {
+                        match state.transition.is_some() {
+                            true => "the ring is changing: a node applies the logs of its tablets",
+                            false => "it applies the logs of its tablets",
+                        }
+                    });
+                tracing::info!(%error, step, "joining");
+            }
+            Err(error) => return Err(OpenError::Cluster(error.to_string())),
+        }
+    }
+}
+
+fn member_options(settings: &Settings, engine: &Engine) -> MemberOptions {
+    let rpc_address = settings.broadcast_rpc_address.unwrap_or(settings.rpc_address);
+    let endpoint = Endpoint {
+        ip: settings.listen_address.unwrap_or(rpc_address),
+        native_port: settings.native_transport_port,
+        storage_port: settings.storage_port,
+    };
+    let location = Location {
+        datacenter: settings.data_center.clone(),
+        rack: settings.rack.clone(),
+    };
+    MemberOptions {
+        create: Some(NewCluster {
+            // The first node of a cluster gives it its id.
+            cluster: engine.id(),
+            tablets: settings.tablets,
+            down_max: settings.down_max,
+        }),
+        ..MemberOptions::new(engine.id(), endpoint, location)
+    }
+}
+
+/// Connects to the brokers.
+fn open_logs(env: &dyn Env, settings: &Settings, url: &str) -> Result<KafkaLogs, OpenError> {
+    let url = parse_url(url).map_err(|error| OpenError::Settings(format!("log: {error}")))?;
+    let issuers = settings
+        .log_tls_issuers
+        .as_ref()
+        .map(|path| env.read_all(path, PEM_BYTES_MAX));
+    let issuers = issuers
+        .transpose()
+        .map_err(|error| OpenError::Settings(format!("log_tls_issuers: {error}")))?;
+    let credentials = settings.log_username.as_ref().map(|username| Credentials {
+        mechanism: match settings.log_sasl_mechanism {
+            SaslMechanism::Plain => Mechanism::Plain,
+            SaslMechanism::ScramSha256 => Mechanism::ScramSha256,
+            SaslMechanism::ScramSha512 => Mechanism::ScramSha512,
+        },
+        username: username.clone(),
+        password: settings
+            .log_password
+            .as_ref()
+            .map(|password| password.text().to_owned())
+            .unwrap_or_default(),
+    });
+    let security = Security {
+        is_encrypted: settings.log_tls,
+        issuers,
+        credentials,
+    };
+    // The id of the cluster is in its meta log. Records are marked with its name, so that topics of two clusters cannot be mixed up.
+    let marked = Uuid::from_bytes(ilion_codec::md5(url.prefix.as_bytes()));
+    let mut options = ilion_kafka_log::Options::new(url, security, marked, settings.tablets, META_TABLET);
+    options.replication_factor = settings.log_replication_factor;
+    KafkaLogs::open(options).map_err(|error| OpenError::Cluster(error.to_string()))
+}
+
+/// Where the other nodes are.
+struct KnownPeers(Arc<Member>);
+
+impl Peers for KnownPeers {
+    fn address(&self, node: NodeNumber) -> Option<SocketAddr> {
+        let state = self.0.state()?;
+        let endpoint = state.members.get(&node)?.endpoint;
+        Some(SocketAddr::new(endpoint.ip, endpoint.storage_port))
+    }
+}
+
+/// Commands that other nodes execute. Before this node has joined, it hands over none.
+#[derive(Default)]
+struct HandedOver(OnceLock<(Arc<dyn Env>, Client)>);
+
+impl CommandClient for HandedOver {
+    fn execute(&self, node: NodeNumber, request: Bytes, ends_nanos: u64) -> Result<Bytes, NotHanded> {
+        let Some((env, client)) = self.0.get() else {
+            return Err(NotHanded::Before("this node has not joined yet".to_owned()));
+        };
+        let left = Duration::from_nanos(ends_nanos.saturating_sub(env.monotonic_nanos()));
+        let call = client.call(node, Kind::COMMAND, Lane::Waiting, request, Some(left));
+        call.wait(ends_nanos).map_err(|error| match error {
+            CallError::Refused(reason) => NotHanded::Before(reason),
+            error => NotHanded::Unknown(error.to_string()),
+        })
+    }
+}
+
+/// Executes commands of other nodes.
+struct CommandService(Weak<Member>);
+
+impl Service for CommandService {
+    fn answer(&self, request: Bytes, _call: &ServedCall) -> Result<Served, ServiceError> {
+        let member = self.0.upgrade();
+        let member = member.ok_or_else(|| ServiceError::Refused("the node stops".to_owned()))?;
+        Ok(Served::Whole(member.execute_for(&request).into()))
+    }
+}
+
+/// The URL of the logs, if the node is one of a cluster.
+pub fn log_url(settings: &Settings) -> Option<&str> {
+    match &settings.log {
+        LogPlace::Local => None,
+        LogPlace::Kafka(url) => Some(url),
+    }
+}
