@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pytest
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from node import free_port
 
@@ -15,6 +16,7 @@ VERSION = "4.1.0"
 START_SECS = 120
 STOP_SECS = 60
 FETCH_SECS = 300
+RUN_SECS = 120
 HERE = os.path.dirname(os.path.abspath(__file__))
 CERTIFICATES = os.path.join(HERE, "..", "..", "crates", "server", "testdata", "tls")
 
@@ -110,6 +112,35 @@ class Broker:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(STOP_SECS)
 
+    def pause(self, secs):
+        """Stops the process for a time; connections stay open."""
+        self.process.send_signal(signal.SIGSTOP)
+        time.sleep(secs)
+        self.process.send_signal(signal.SIGCONT)
+
     def last_words(self):
         with open(self.log, errors="replace") as log:
             return "".join(log.readlines()[-30:])
+
+
+def open_topic(address, topic):
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "smoke", "enable.partition.eof": True})
+    partitions = list(consumer.list_topics(topic, timeout=RUN_SECS).topics[topic].partitions)
+    return consumer, [TopicPartition(topic, partition, 0) for partition in partitions]
+
+
+def wait_for_records(address, topic, count):
+    """Waits until the topic has so many records."""
+    deadline = time.monotonic() + RUN_SECS
+    while time.monotonic() < deadline:
+        try:
+            consumer, partitions = open_topic(address, topic)
+            ends = [consumer.get_watermark_offsets(partition, timeout=RUN_SECS)[1] for partition in partitions]
+            consumer.close()
+        except KafkaException:
+            # A broker that has just started has no leaders yet.
+            ends = []
+        if sum(ends) >= count:
+            return sum(ends)
+        time.sleep(0.05)
+    raise AssertionError(f"{topic} has no {count} records")

@@ -10,14 +10,12 @@ import time
 import pytest
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from broker import CERTIFICATES, Broker
+from broker import CERTIFICATES, RUN_SECS, Broker, open_topic, wait_for_records
 from conftest import connect
 from node import OwnNode
 
-RUN_SECS = 120
 WRITERS = 4
 KEYS = 5
 SETTINGS = ("cdc_enabled=true", "commitlog_segment_size=1MiB")
@@ -124,25 +122,6 @@ class Load:
         self.is_over.set()
         for thread in self.threads:
             thread.join(RUN_SECS)
-
-
-def open_topic(address, topic):
-    consumer = Consumer({"bootstrap.servers": address, "group.id": "smoke", "enable.partition.eof": True})
-    partitions = list(consumer.list_topics(topic, timeout=RUN_SECS).topics[topic].partitions)
-    return consumer, [TopicPartition(topic, partition, 0) for partition in partitions]
-
-
-def wait_for_records(address, topic, count):
-    """Waits until the topic has so many records."""
-    deadline = time.monotonic() + RUN_SECS
-    while time.monotonic() < deadline:
-        consumer, partitions = open_topic(address, topic)
-        ends = [consumer.get_watermark_offsets(partition, timeout=RUN_SECS)[1] for partition in partitions]
-        consumer.close()
-        if sum(ends) >= count:
-            return sum(ends)
-        time.sleep(0.05)
-    raise AssertionError(f"{topic} has no {count} records")
 
 
 def read(address, topic):

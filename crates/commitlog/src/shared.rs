@@ -16,7 +16,8 @@ pub type AppendCallback = Box<dyn FnOnce(Result<u64, AppendError>) + Send>;
 /// The logs of a cluster. Any thread may call it.
 pub trait SharedLogs: Send + Sync {
     /// Appends a record to the log that `envelope.tablet` names, and calls back with its offset once it is as durable as the log
-    /// promises. Returns at once, or waits while too much is on its way.
+    /// promises. The log may have copies of it at other offsets, too: readers drop repeated origins. Returns at once, or waits while too
+    /// much is on its way.
     ///
     /// Records that one process appends to a log from one thread are in the log in this order, unless one of them fails. The time in the
     /// envelope is ignored: the log gives each record its own.

@@ -12,7 +12,7 @@ use ilion_codec::{Reader, Writer};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
 
 use crate::certificates::client_config;
@@ -26,6 +26,8 @@ const ANSWER_BYTES_MAX: usize = 128 << 20;
 /// Memory for an answer before its bytes are there.
 const ANSWER_BYTES_AT_FIRST: usize = 256 << 10;
 const CLIENT: &str = "ilion";
+/// A connection that was not used for this time may have been closed: brokers do that after ten minutes, what is in between earlier.
+const IDLE_MAX: Duration = Duration::from_secs(240);
 
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
@@ -36,6 +38,7 @@ pub struct Connection {
     address: String,
     next_id: i32,
     is_usable: bool,
+    last_used: Instant,
 }
 
 impl Connection {
@@ -56,9 +59,9 @@ impl Connection {
         &self.address
     }
 
-    /// Whether it can be asked: no request was given up.
+    /// Whether it can be asked: no request was given up, and it was used lately.
     pub fn is_usable(&self) -> bool {
-        self.is_usable
+        self.is_usable && self.last_used.elapsed() < IDLE_MAX
     }
 
     /// Sends a request and waits for its answer. If the future is dropped before that, the connection is of no use any more.
@@ -74,7 +77,7 @@ impl Connection {
             Ok(answer) => answer?,
             Err(_) => return Err(silence(&self.address, at_most)),
         };
-        self.is_usable = true;
+        (self.is_usable, self.last_used) = (true, Instant::now());
         Ok(answer)
     }
 
@@ -210,6 +213,7 @@ async fn connect(address: &str, options: &Options) -> Result<Connection, Error> 
         address: address.to_owned(),
         next_id: 0,
         is_usable: true,
+        last_used: Instant::now(),
     };
     connection.check_versions().await?;
     if let Some(credentials) = &options.security.credentials {

@@ -538,3 +538,84 @@ message! {
         error: i16,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ilion_codec::Writer;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::Input;
+
+    fn decode_all(bytes: &Bytes) {
+        fn decode<T: Wire>(bytes: &Bytes) {
+            let _ = T::decode(&mut Input::new(bytes));
+        }
+        decode::<Produced>(bytes);
+        decode::<Fetched>(bytes);
+        decode::<ListedOffsets>(bytes);
+        decode::<MetadataAnswer>(bytes);
+        decode::<SaslHandshakeAnswer>(bytes);
+        decode::<ApiVersionsAnswer>(bytes);
+        decode::<CreatedTopics>(bytes);
+        decode::<DeletedRecords>(bytes);
+        decode::<DescribedConfigs>(bytes);
+        decode::<SaslAuthenticateAnswer>(bytes);
+    }
+
+    /// Version 8 of the answer to Produce, byte by byte.
+    #[test]
+    fn fields_are_in_the_order_of_the_protocol() {
+        let answer = [
+            &[0, 0, 0, 1][..],
+            &[0, 1, b't'],
+            &[0, 0, 0, 1],
+            &[0, 0, 0, 3],
+            &[0, 0],
+            &[0, 0, 0, 0, 0, 0, 0, 9],
+            &[0xff; 8],
+            &[0, 0, 0, 0, 0, 0, 0, 2],
+            &[0, 0, 0, 0],
+            &[0xff, 0xff],
+            &[0, 0, 0, 0],
+        ]
+        .concat();
+        let answer = Produced::decode(&mut Input::new(&answer.into())).unwrap();
+        let partition = &answer.topics[0].partitions[0];
+        assert_eq!(answer.topics[0].name, "t");
+        assert_eq!(
+            (partition.index, partition.base_offset, partition.log_start_offset),
+            (3, 9, 2)
+        );
+        assert_eq!(partition.error_message, None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_a_panic(
+            junk in proptest::collection::vec(any::<u8>(), 0..100),
+            small in proptest::collection::vec(0..3_u8, 0..200),
+        ) {
+            decode_all(&junk.into());
+            decode_all(&small.into());
+        }
+
+        #[test]
+        fn a_changed_answer_is_read_without_a_panic(at in 0..200_usize, byte in any::<u8>()) {
+            let mut answer = Fetched::default();
+            for name in ["data", "meta"] {
+                answer.topics.push(FetchedTopic {
+                    name: name.to_owned(),
+                    partitions: vec![FetchedPartition { records: Bytes::from_static(b"records"), ..FetchedPartition::default() }; 2],
+                });
+            }
+            let mut out = Writer::new();
+            answer.encode(&mut out);
+            let mut bytes = out.into_vec();
+            prop_assert_eq!(Fetched::decode(&mut Input::new(&bytes.clone().into())).unwrap(), answer);
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            decode_all(&bytes.into());
+        }
+    }
+}

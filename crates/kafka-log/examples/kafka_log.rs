@@ -8,7 +8,8 @@
 //! ```
 //! Names: `node` (number of the sender, 1), `tablets` (16), `replicas` (1), `cluster` (a number, 1), `count` (records, 10000), `secs` (ends then),
 //! `in-flight` (64), `bytes` (of a body, 260: with envelope and frame 321), `rate` (records a second; no limit), `idle` (a tail ends when
-//! nothing came for so many seconds, 3), `from` (offset, 0). What happened and the figures go to standard error. Exit code 1: it failed.
+//! nothing came for so many seconds, 3), `from` (offset in the logs of tablets, 0), `ca` (file with who issues the certificates of brokers: TLS), `user`, `password`,
+//! `sasl` (plain, scram-sha-256, scram-sha-512). What happened and the figures go to standard error. Exit code 1: it failed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a program for tests")]
 
@@ -18,18 +19,36 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ilion_commitlog::{AppendError, Envelope, Kind, Origin, SharedLogs, TailError};
-use ilion_kafka_client::{Security, parse_url};
+use ilion_kafka_client::{Credentials, Mechanism, Security, parse_url};
 use ilion_kafka_log::{KafkaLogs, Options};
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
 const META_LOG: u32 = u32::MAX;
 
-struct Settings(BTreeMap<String, u64>);
+struct Settings(BTreeMap<String, String>);
 
 impl Settings {
     fn number(&self, name: &str, default: u64) -> u64 {
-        self.0.get(name).copied().unwrap_or(default)
+        let text = self.0.get(name);
+        text.map_or(default, |text| text.parse().expect("a number"))
+    }
+
+    fn security(&self) -> Security {
+        let text = |name: &str| self.0.get(name).cloned();
+        Security {
+            is_encrypted: self.0.contains_key("ca"),
+            issuers: text("ca").map(|path| std::fs::read(path).unwrap()),
+            credentials: text("user").map(|username| Credentials {
+                mechanism: match text("sasl").as_deref() {
+                    Some("scram-sha-256") => Mechanism::ScramSha256,
+                    Some("scram-sha-512") => Mechanism::ScramSha512,
+                    _ => Mechanism::Plain,
+                },
+                username,
+                password: text("password").unwrap(),
+            }),
+        }
     }
 
     fn log(&self, index: u64) -> u32 {
@@ -47,13 +66,13 @@ fn main() {
             .iter()
             .map(|setting| {
                 let (name, value) = setting.split_once('=').expect("name=value");
-                (name.to_owned(), value.parse().expect("a number"))
+                (name.to_owned(), value.to_owned())
             })
             .collect(),
     );
     let mut options = Options::new(
         parse_url(url).expect("a URL"),
-        Security::default(),
+        settings.security(),
         Uuid::from_u128(settings.number("cluster", 1).into()),
         u32::try_from(settings.number("tablets", 16)).unwrap(),
         META_LOG,
@@ -67,7 +86,7 @@ fn main() {
         }
     };
     match verb.as_str() {
-        "append" => append(&logs, &settings, true),
+        "append" => append(&logs, &settings),
         "tail" => tail(&logs, &settings),
         "delete" => {
             let log = u32::try_from(settings.number("log", 0)).unwrap();
@@ -118,14 +137,14 @@ impl Progress {
     }
 }
 
-fn append(logs: &KafkaLogs, settings: &Settings, prints: bool) {
+fn append(logs: &KafkaLogs, settings: &Settings) {
     let started = Instant::now();
     let (count, secs) = (
         settings.number("count", 10_000),
         settings.number("secs", u64::MAX),
     );
     let in_flight_max = settings.number("in-flight", 64);
-    let rate = settings.0.get("rate").copied();
+    let rate = settings.0.get("rate").map(|_| settings.number("rate", 0));
     let node = u32::try_from(settings.number("node", 1)).unwrap();
     let body = vec![b'x'; usize::try_from(settings.number("bytes", 260)).unwrap()];
     let progress = Arc::new((Mutex::new(Progress::default()), Condvar::new()));
@@ -168,12 +187,11 @@ fn append(logs: &KafkaLogs, settings: &Settings, prints: bool) {
         progress.1.wait(&mut now);
     }
     let elapsed = started.elapsed();
-    if prints {
-        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-        for (log, offset, seq) in &now.acknowledged {
-            writeln!(out, "{log} {offset} {node} {seq}").unwrap();
-        }
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    for (log, offset, seq) in &now.acknowledged {
+        writeln!(out, "{log} {offset} {node} {seq}").unwrap();
     }
+    out.flush().unwrap();
     let acknowledged = now.acknowledged.len();
     let rate = acknowledged as f64 / elapsed.as_secs_f64();
     eprintln!(
@@ -208,7 +226,7 @@ fn tail(logs: &KafkaLogs, settings: &Settings) {
     let from = settings.number("from", 0);
     let all: Vec<(u32, u64)> = (0..settings.number("tablets", 16))
         .map(|index| (settings.log(index), from))
-        .chain([(META_LOG, from)])
+        .chain([(META_LOG, 0)])
         .collect();
     let mut tail = logs.tail(&all).unwrap();
     let idle = Duration::from_secs(settings.number("idle", 3));

@@ -24,6 +24,8 @@ struct Followed {
     not_before: Option<Instant>,
     /// When a broker last answered for it, or when it was first asked for.
     answered: Instant,
+    /// An answer did not have its next batch, which is there.
+    is_left_out: bool,
 }
 
 /// A question for the records of a log.
@@ -100,6 +102,7 @@ impl Following {
             turn: self.turns,
             not_before: None,
             answered: now,
+            is_left_out: false,
         };
         self.logs.insert(log, followed);
     }
@@ -121,7 +124,10 @@ impl Following {
         let ready = logs.filter(|(log, followed)| {
             is_led(**log) && followed.not_before.is_none_or(|not_before| not_before <= now)
         });
-        let asked: Vec<Asked> = ready
+        let (left_out, others): (Vec<_>, Vec<_>) = ready.partition(|(_, followed)| followed.is_left_out);
+        let asked: Vec<Asked> = left_out
+            .into_iter()
+            .chain(others)
             .map(|(log, followed)| Asked {
                 log: *log,
                 next: followed.next,
@@ -145,8 +151,8 @@ impl Following {
         (followed.turn == asked.turn && followed.next == asked.next).then_some(followed)
     }
 
-    /// Takes batches that a broker sent. The last one may be cut.
-    pub(crate) fn receive(&mut self, asked: Asked, mut bytes: Bytes, now: Instant) {
+    /// Takes batches that a broker sent, which has records up to an end. The last batch may be cut.
+    pub(crate) fn receive(&mut self, asked: Asked, mut bytes: Bytes, end: i64, now: Instant) {
         let Some(followed) = self.current(asked) else {
             return;
         };
@@ -173,8 +179,10 @@ impl Following {
                 }
             }
         }
+        // The next batch may be too large for what the logs before this one left of the answer.
+        let is_left_out = from == asked.next && from < end;
         if let Some(followed) = self.logs.get_mut(&asked.log) {
-            followed.next = from;
+            (followed.next, followed.is_left_out) = (from, is_left_out);
         }
     }
 
@@ -355,7 +363,8 @@ mod tests {
 
         fn receive(&mut self, batches: &[Vec<u8>]) {
             let asked = self.asked();
-            self.following.receive(asked, batches.concat().into(), self.now);
+            self.following
+                .receive(asked, batches.concat().into(), 0, self.now);
         }
 
         fn offsets(&mut self) -> Vec<u64> {
@@ -387,7 +396,7 @@ mod tests {
         let mut world = World::new(0);
         let old = world.asked();
         world.following.follow(1, 5, world.now);
-        world.following.receive(old, good(0, 3).into(), world.now);
+        world.following.receive(old, good(0, 3).into(), 3, world.now);
         assert!(!world.following.has_come());
         world.receive(&[good(5, 1)]);
         world.following.leave(1);
@@ -449,6 +458,21 @@ mod tests {
         assert_eq!(logs(world.following.ask(world.now, |_| true)), [1]);
         assert_eq!(world.following.ready_at(|_| true), Some(later));
         assert_eq!(world.following.ask(later, |_| true).len(), 2);
+    }
+
+    #[test]
+    fn a_batch_that_did_not_fit_is_asked_for_first() {
+        let mut world = World::new(0);
+        for log in 2..9 {
+            world.following.follow(log, 0, world.now);
+        }
+        let asked = world.following.ask(world.now, |log| log == 5)[0];
+        world.following.receive(asked, Bytes::new(), 1, world.now);
+        assert_eq!(world.asked().log, 5);
+        assert_eq!(world.asked().log, 5, "until it comes");
+        let asked = world.following.ask(world.now, |log| log == 5)[0];
+        world.following.receive(asked, Bytes::new(), 0, world.now);
+        assert_ne!(world.asked().log, 5, "it has no news");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! again. Invariant: `bytes` and `count` cover each record from [`Queue::push`] until [`Queue::settle`], with a broker or not.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -33,9 +34,7 @@ impl Pending {
 
     /// It is in the log.
     pub(crate) fn acknowledge(mut self, offset: u64) {
-        if let Some(done) = self.done.take() {
-            done(Ok(offset));
-        }
+        self.call(Ok(offset));
     }
 
     /// It is given up.
@@ -44,12 +43,19 @@ impl Pending {
     }
 
     fn fail(&mut self, problem: &str) {
-        if let Some(done) = self.done.take() {
-            let problem = problem.to_owned();
-            done(Err(match self.may_be_there {
-                true => AppendError::Unknown(problem),
-                false => AppendError::Refused(problem),
-            }));
+        let problem = problem.to_owned();
+        self.call(Err(match self.may_be_there {
+            true => AppendError::Unknown(problem),
+            false => AppendError::Refused(problem),
+        }));
+    }
+
+    /// A callback that panics must not end the task that sends for others.
+    fn call(&mut self, outcome: Result<u64, AppendError>) {
+        if let Some(done) = self.done.take()
+            && catch_unwind(AssertUnwindSafe(|| done(outcome))).is_err()
+        {
+            tracing::error!("what waited for a record of the log panicked; please report it");
         }
     }
 }
@@ -359,6 +365,12 @@ mod tests {
             outcomes[1],
             (2, Err(AppendError::Refused("the log was closed".to_owned())))
         );
+    }
+
+    #[test]
+    fn a_callback_that_panics_ends_nothing() {
+        let done: AppendCallback = Box::new(|_| panic!("of a caller"));
+        Pending::new(Bytes::new(), Instant::now(), done).acknowledge(1);
     }
 
     #[test]

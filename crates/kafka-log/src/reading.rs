@@ -232,7 +232,10 @@ impl Reading {
                     continue;
                 };
                 match partition.error {
-                    codes::NONE => state.following.receive(asked, partition.records, now),
+                    codes::NONE => {
+                        let end = partition.high_watermark;
+                        state.following.receive(asked, partition.records, end, now);
+                    }
                     codes::OFFSET_OUT_OF_RANGE => outside.push(asked),
                     codes::TOPIC_AUTHORIZATION_FAILED => {
                         let problem = format!("the login of Ilion needs Read on topic {}", topic.name);

@@ -1,0 +1,443 @@
+//! The logs over brokers of tests: what callers see when answers are lost, leaders move, brokers are silent, or logs are not what they were.
+//!
+//! tests/smoke/test_kafka_log.py has the same against real brokers that are killed.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
+
+mod brokers;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use brokers::{Brokers, Mode};
+use ilion_commitlog::{AppendError, Delivered, Envelope, Origin, SharedLogs, SharedTail, TailError};
+use ilion_kafka_client::{Security, codes, parse_url};
+use ilion_kafka_log::{KafkaLogs, Missing, OpenError, Options};
+use uuid::Uuid;
+
+const META_LOG: u32 = u32::MAX;
+const TABLETS: u32 = 4;
+/// What does not happen in this time fails the test.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn options(brokers: &Brokers) -> Options {
+    let url = parse_url(&brokers.url()).unwrap();
+    let mut options = Options::new(url, Security::default(), Uuid::from_u128(7), TABLETS, META_LOG);
+    options.replication_factor = 1;
+    options
+}
+
+fn impatient(brokers: &Brokers) -> Options {
+    let mut options = options(brokers);
+    options.client.request_timeout = Duration::from_millis(100);
+    options.append_timeout = Duration::from_millis(400);
+    options.unreachable_after = Duration::from_millis(200);
+    options
+}
+
+type Outcome = Result<u64, AppendError>;
+
+fn append(logs: &KafkaLogs, log: u32, seq: u64) -> mpsc::Receiver<Outcome> {
+    let (sender, receiver) = mpsc::channel();
+    let envelope = Envelope {
+        tablet: log,
+        origin: Origin {
+            node: 1,
+            incarnation: 1,
+            seq,
+        },
+        ..Envelope::mutation(b"body")
+    };
+    logs.append(&envelope, Box::new(move |outcome| sender.send(outcome).unwrap()));
+    receiver
+}
+
+fn outcome(receiver: &mpsc::Receiver<Outcome>) -> Outcome {
+    receiver.recv_timeout(PATIENCE).unwrap()
+}
+
+/// The next records, at least so many.
+fn read(tail: &mut dyn SharedTail, count: usize) -> Vec<Delivered> {
+    let (mut read, deadline) = (Vec::new(), Instant::now() + PATIENCE);
+    while read.len() < count {
+        assert!(Instant::now() < deadline, "only {} of {count} came", read.len());
+        match tail.next(Duration::from_secs(1)) {
+            Ok(delivered) => read.extend(delivered),
+            Err(TailError::Unreachable(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    read
+}
+
+fn failure(tail: &mut dyn SharedTail) -> TailError {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        assert!(Instant::now() < deadline, "it does not fail");
+        if let Err(error) = tail.next(Duration::from_secs(1)) {
+            return error;
+        }
+    }
+}
+
+fn seqs(delivered: &[Delivered]) -> Vec<u64> {
+    delivered.iter().map(|one| one.record.origin.seq).collect()
+}
+
+#[test]
+fn two_readers_read_the_same_of_all_logs() {
+    let brokers = Brokers::start(1);
+    let logs = KafkaLogs::open(options(&brokers)).unwrap();
+    let other = KafkaLogs::open(options(&brokers)).unwrap();
+    let all: Vec<(u32, u64)> = (0..TABLETS).chain([META_LOG]).map(|log| (log, 0)).collect();
+    let mut early = other.tail(&all).unwrap();
+    let mut acknowledged = Vec::new();
+    for seq in 1..=50 {
+        for (log, _) in &all {
+            acknowledged.push((*log, seq, append(&logs, *log, seq)));
+        }
+    }
+    let acknowledged: Vec<(u32, u64, u64)> = acknowledged
+        .into_iter()
+        .map(|(log, seq, receiver)| (log, seq, outcome(&receiver).unwrap()))
+        .collect();
+    let mut late = logs.tail(&all).unwrap();
+    let by_log = |delivered: Vec<Delivered>| {
+        let mut by_log: BTreeMap<u32, Vec<Delivered>> = BTreeMap::new();
+        for one in delivered {
+            by_log.entry(one.log).or_default().push(one);
+        }
+        by_log
+    };
+    let early = by_log(read(&mut *early, acknowledged.len()));
+    assert_eq!(early, by_log(read(&mut *late, acknowledged.len())));
+    for (log, seq, offset) in acknowledged {
+        let read = &early[&log][usize::try_from(offset).unwrap()];
+        assert_eq!((read.offset, read.record.origin.seq), (offset, seq));
+        assert_eq!((read.record.tablet, &read.record.body[..]), (log, &b"body"[..]));
+        assert!(
+            read.record.time_micros > 1_000_000_000,
+            "the time is that of the log"
+        );
+    }
+}
+
+#[test]
+fn a_lost_answer_makes_a_copy_and_no_disorder() {
+    let brokers = Brokers::start(1);
+    let logs = KafkaLogs::open(options(&brokers)).unwrap();
+    brokers.set_mode(Mode::LoseAnswers(1));
+    let first = append(&logs, 1, 1);
+    let deadline = Instant::now() + PATIENCE;
+    while brokers.appends() == 0 {
+        assert!(Instant::now() < deadline);
+        std::thread::yield_now();
+    }
+    let rest: Vec<_> = (2..=5).map(|seq| append(&logs, 1, seq)).collect();
+    assert_eq!(
+        outcome(&first),
+        Ok(1),
+        "the offset of the copy that is acknowledged"
+    );
+    assert!(rest.iter().all(|receiver| outcome(receiver).is_ok()));
+    let mut tail = logs.tail(&[(1, 0)]).unwrap();
+    assert_eq!(seqs(&read(&mut *tail, 6)), [1, 1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn what_a_silent_broker_was_sent_is_unknown_and_what_it_was_not_is_refused() {
+    let brokers = Brokers::start(1);
+    let logs = KafkaLogs::open(impatient(&brokers)).unwrap();
+    outcome(&append(&logs, 1, 1)).unwrap();
+    brokers.set_silent(0, true);
+    let sent = append(&logs, 1, 2);
+    let Err(AppendError::Unknown(problem)) = outcome(&sent) else {
+        panic!("it was sent")
+    };
+    assert!(
+        problem.starts_with("not within 400ms: broker 127.0.0.1:")
+            && problem.contains("did not answer within"),
+        "{problem}"
+    );
+    let unsent = append(&logs, 2, 1);
+    assert!(matches!(outcome(&unsent), Err(AppendError::Refused(_))));
+    brokers.set_silent(0, false);
+    // It goes on by itself.
+    let deadline = Instant::now() + PATIENCE;
+    let mut seq = 3;
+    while outcome(&append(&logs, 1, seq)).is_err() {
+        assert!(Instant::now() < deadline);
+        seq += 1;
+    }
+}
+
+#[test]
+fn records_follow_a_leader_that_moves() {
+    let brokers = Brokers::start(3);
+    let logs = KafkaLogs::open(options(&brokers)).unwrap();
+    let mut tail = logs.tail(&[(1, 0)]).unwrap();
+    let mut receivers = vec![append(&logs, 1, 1)];
+    outcome(&receivers[0]).unwrap();
+    assert_eq!(seqs(&read(&mut *tail, 1)), [1]);
+    for (leader, seq) in [(1, 2), (2, 3), (0, 4)] {
+        brokers.elect(leader);
+        receivers.push(append(&logs, 1, seq));
+        outcome(&receivers[receivers.len() - 1]).unwrap();
+        assert_eq!(seqs(&read(&mut *tail, 1)), [seq]);
+    }
+    // The leader is down, and another one leads.
+    brokers.set_down(0, true);
+    brokers.elect(1);
+    outcome(&append(&logs, 1, 5)).unwrap();
+    assert_eq!(seqs(&read(&mut *tail, 1)), [5]);
+}
+
+#[test]
+fn errors_that_pass_are_tried_again_and_others_refused_with_what_to_do() {
+    let brokers = Brokers::start(1);
+    let logs = KafkaLogs::open(options(&brokers)).unwrap();
+    brokers.set_mode(Mode::Fail(3, codes::NOT_ENOUGH_REPLICAS));
+    assert_eq!(outcome(&append(&logs, 1, 1)), Ok(0));
+    assert_eq!(brokers.appends(), 4);
+    brokers.set_mode(Mode::Fail(1, codes::TOPIC_AUTHORIZATION_FAILED));
+    let Err(AppendError::Refused(problem)) = outcome(&append(&logs, 1, 2)) else {
+        panic!("it may not write")
+    };
+    assert!(
+        problem.contains("grant the login of Ilion the permission Write"),
+        "{problem}"
+    );
+    // A batch that may be there already is not refused.
+    brokers.set_mode(Mode::Fail(1, codes::NOT_ENOUGH_REPLICAS_AFTER_APPEND));
+    let receiver = append(&logs, 1, 3);
+    let deadline = Instant::now() + PATIENCE;
+    while brokers.appends() < 6 {
+        assert!(Instant::now() < deadline);
+        std::thread::yield_now();
+    }
+    brokers.set_mode(Mode::Fail(1, codes::TOPIC_AUTHORIZATION_FAILED));
+    assert!(matches!(outcome(&receiver), Err(AppendError::Unknown(_))));
+}
+
+#[test]
+fn records_that_are_too_large_or_of_no_log_are_refused() {
+    let brokers = Brokers::start(1);
+    let mut small = options(&brokers);
+    small.record_bytes_max = 43;
+    let logs = KafkaLogs::open(small).unwrap();
+    assert_eq!(
+        outcome(&append(&logs, 1, 1)),
+        Err(AppendError::Refused(
+            "it has 44 bytes, and 43 are permitted".to_owned()
+        ))
+    );
+    assert_eq!(
+        outcome(&append(&logs, TABLETS, 1)),
+        Err(AppendError::Refused("there is no log 4".to_owned()))
+    );
+    assert_eq!(brokers.appends(), 0);
+}
+
+#[test]
+fn appends_wait_for_room_and_are_refused_when_none_comes() {
+    let brokers = Brokers::start(1);
+    let mut narrow = impatient(&brokers);
+    narrow.append_records_max = 2;
+    let logs = KafkaLogs::open(narrow).unwrap();
+    brokers.set_mode(Mode::Fail(u32::MAX, codes::NOT_ENOUGH_REPLICAS));
+    let begun = Instant::now();
+    let waiting = [append(&logs, 1, 1), append(&logs, 1, 2)];
+    // The third one waits until the first ones are given up, or for its own time.
+    let third = append(&logs, 1, 3);
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+    for receiver in &waiting {
+        assert!(matches!(outcome(receiver), Err(AppendError::Refused(_))));
+    }
+    assert!(matches!(outcome(&third), Err(AppendError::Refused(_))));
+}
+
+#[test]
+fn a_tail_tells_what_was_deleted_and_goes_on_from_where_it_is_told() {
+    let brokers = Brokers::start(1);
+    let logs = KafkaLogs::open(options(&brokers)).unwrap();
+    for seq in 1..=5 {
+        outcome(&append(&logs, 1, seq)).unwrap();
+    }
+    logs.delete_below(1, 3).unwrap();
+    let mut tail = logs.tail(&[(1, 0), (2, 0)]).unwrap();
+    assert_eq!(failure(&mut *tail), TailError::Deleted { log: 1, start: 3 });
+    tail.follow(1, 3);
+    outcome(&append(&logs, 2, 1)).unwrap();
+    let mut read = read(&mut *tail, 3);
+    read.sort_by_key(|one| (one.log, one.offset));
+    assert_eq!(seqs(&read), [4, 5, 1]);
+    assert!(matches!(logs.delete_below(1, 9), Err(TailError::Refused(_))));
+}
+
+#[test]
+fn a_log_that_is_shorter_than_it_was_is_refused() {
+    let brokers = Brokers::start(1);
+    let logs = KafkaLogs::open(options(&brokers)).unwrap();
+    let mut tail = logs.tail(&[(1, 0)]).unwrap();
+    for seq in 1..=5 {
+        outcome(&append(&logs, 1, seq)).unwrap();
+    }
+    read(&mut *tail, 5);
+    brokers.forget("p.data", 1);
+    let TailError::Refused(problem) = failure(&mut *tail) else {
+        panic!("it is another log")
+    };
+    assert!(
+        problem.starts_with(
+            "log 1 ends at offset 0, and this node has read up to 5: topic p.data was created anew"
+        ),
+        "{problem}"
+    );
+}
+
+#[test]
+fn a_record_of_another_cluster_stops_its_log_only() {
+    let brokers = Brokers::start(1);
+    let logs = KafkaLogs::open(options(&brokers)).unwrap();
+    let mut foreign = options(&brokers);
+    foreign.cluster = Uuid::from_u128(8);
+    let foreign = KafkaLogs::open(foreign).unwrap();
+    outcome(&append(&logs, 1, 1)).unwrap();
+    outcome(&append(&foreign, 1, 1)).unwrap();
+    let mut tail = logs.tail(&[(1, 0), (2, 0)]).unwrap();
+    assert_eq!(seqs(&read(&mut *tail, 1)), [1]);
+    let TailError::Unreadable { log, offset, reason } = failure(&mut *tail) else {
+        panic!("it is of another cluster")
+    };
+    assert_eq!((log, offset), (1, 1));
+    assert!(
+        reason.contains("two clusters use the same prefix of topics"),
+        "{reason}"
+    );
+    brokers.append("p.data", 2, b"hello");
+    let TailError::Unreadable { log: 2, reason, .. } = failure(&mut *tail) else {
+        panic!("it is no record of Ilion")
+    };
+    assert!(reason.contains("something else writes to this topic"), "{reason}");
+    tail.follow(3, 0);
+    outcome(&append(&logs, 3, 9)).unwrap();
+    assert_eq!(seqs(&read(&mut *tail, 1)), [9]);
+}
+
+#[test]
+fn a_tail_tells_of_silence_and_goes_on_after_it() {
+    let brokers = Brokers::start(2);
+    let logs = KafkaLogs::open(impatient(&brokers)).unwrap();
+    let mut tail = logs.tail(&[(1, 0)]).unwrap();
+    outcome(&append(&logs, 1, 1)).unwrap();
+    assert_eq!(read(&mut *tail, 1).len(), 1);
+    brokers.set_silent(0, true);
+    brokers.set_down(1, true);
+    let TailError::Unreachable(problem) = failure(&mut *tail) else {
+        panic!("it may pass")
+    };
+    assert!(
+        problem.starts_with("1 of 1 logs, such as log 1, for more than 200ms: broker "),
+        "{problem}"
+    );
+    brokers.append("p.data", 1, b"");
+    brokers.set_silent(0, false);
+    let error = loop {
+        match failure(&mut *tail) {
+            TailError::Unreachable(_) => {}
+            error => break error,
+        }
+    };
+    assert!(
+        matches!(
+            error,
+            TailError::Unreadable {
+                log: 1,
+                offset: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_log_that_is_left_does_not_come() {
+    let brokers = Brokers::start(1);
+    let logs = KafkaLogs::open(options(&brokers)).unwrap();
+    let mut tail = logs.tail(&[(1, 0), (2, 0)]).unwrap();
+    tail.leave(1);
+    outcome(&append(&logs, 1, 1)).unwrap();
+    outcome(&append(&logs, 2, 2)).unwrap();
+    assert_eq!(seqs(&read(&mut *tail, 1)), [2]);
+    tail.follow(1, 0);
+    assert_eq!(seqs(&read(&mut *tail, 1)), [1]);
+}
+
+#[test]
+fn topics_are_created_once_and_checked_from_then_on() {
+    let brokers = Brokers::start(1);
+    let mut refusing = options(&brokers);
+    refusing.missing = Missing::Refuse;
+    let refused = KafkaLogs::open(refusing.clone()).err().unwrap().to_string();
+    assert!(
+        refused.starts_with("there is no topic p.data and p.meta"),
+        "{refused}"
+    );
+    let mut three = options(&brokers);
+    three.replication_factor = 3;
+    let refused = KafkaLogs::open(three.clone()).err().unwrap().to_string();
+    assert!(
+        refused.contains("1 brokers are up, and each log must be on 3"),
+        "{refused}"
+    );
+    KafkaLogs::open(options(&brokers)).unwrap();
+    KafkaLogs::open(refusing).unwrap();
+    assert_eq!(
+        brokers.settings("p.meta")["message.timestamp.type"],
+        "LogAppendTime"
+    );
+    brokers.set("p.data", "retention.ms", "1000");
+    brokers.set("p.meta", "cleanup.policy", "compact");
+    let Some(OpenError::WrongTopics { problems }) = KafkaLogs::open(options(&brokers)).err() else {
+        panic!("the topics are wrong")
+    };
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(problems[0].starts_with("topic p.data has retention.ms=1000, wanted -1"));
+    assert!(problems[1].starts_with("topic p.meta has cleanup.policy=compact, wanted delete"));
+    let mut other = options(&brokers);
+    other.tablets = 8;
+    let refused = KafkaLogs::open(other).err().unwrap().to_string();
+    assert!(
+        refused.contains("has 4 partitions, and this cluster 8 logs in it"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn brokers_that_are_not_there_are_named() {
+    let brokers = Brokers::start(2);
+    brokers.set_silent(0, true);
+    brokers.set_down(1, true);
+    let refused = KafkaLogs::open(impatient(&brokers)).err().unwrap();
+    assert!(matches!(refused, OpenError::NoBroker { .. }));
+    assert!(refused.to_string().contains("check the addresses"), "{refused}");
+    brokers.set_down(1, false);
+    brokers.elect(1);
+    KafkaLogs::open(options(&brokers)).unwrap();
+}
+
+#[test]
+fn who_closes_the_logs_hears_of_every_record() {
+    let brokers = Brokers::start(1);
+    let logs = Arc::new(KafkaLogs::open(options(&brokers)).unwrap());
+    brokers.set_silent(0, true);
+    let receivers: Vec<_> = (1..=3).map(|seq| append(&logs, 1, seq)).collect();
+    let tail = logs.tail(&[(1, 0)]).unwrap();
+    drop(logs);
+    drop(tail);
+    for receiver in &receivers {
+        assert!(outcome(receiver).is_err());
+    }
+}
