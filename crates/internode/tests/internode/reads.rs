@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ilion_coordinator::testing::Shape;
 use ilion_coordinator::{InProcess, PageSize, ReadOptions, ReplicaClient};
-use ilion_env::{Env, MemEnv, RealEnv};
+use ilion_env::{Env, MemEnv};
 use ilion_internode::{Internode, Kind, ReadService, RemoteReplicas, Services};
 use ilion_query::{Consistency, Error};
 use ilion_rows::random::Dice;
@@ -42,11 +42,10 @@ fn tls() -> TlsOptions {
     }
 }
 
-fn env(is_encrypted: bool) -> Arc<dyn Env> {
-    if !is_encrypted {
-        return RealEnv::new();
-    }
+/// With the clock of the engines, since the deadlines are theirs. Such a clock hardly moves.
+fn env() -> Arc<dyn Env> {
     let env = MemEnv::new(1);
+    env.set_micros(i64::from(NOW_SECS) * 1_000_000);
     env.create_dir_all(Path::new("/tls")).unwrap();
     for (file, content) in [
         (
@@ -68,7 +67,7 @@ impl Sockets {
             let replica = replicas.replica(node).unwrap().clone();
             let start = Start {
                 identity: identity(node),
-                env: env(is_encrypted),
+                env: env(),
                 services: Services::new().with(Kind::READ, Arc::new(ReadService::new(replica))),
                 tls: is_encrypted.then(tls),
                 ..Start::node(node)
