@@ -1,9 +1,12 @@
 //! [`ReplicaClient`]: how a coordinator reaches other nodes.
 
+use std::sync::Arc;
+
 use ilion_cluster::Node;
 
 use crate::answer::{Answer, ReplicaError};
 use crate::command::ReadCommand;
+use crate::signal::Signal;
 
 /// The way to other nodes.
 pub trait ReplicaClient: Send + Sync {
@@ -18,4 +21,15 @@ pub trait Pending: Send {
     /// # Errors
     /// There is no answer: see [`ReplicaError`].
     fn wait(self: Box<Self>, deadline_nanos: u64) -> Result<Answer, ReplicaError>;
+
+    /// Has the signal raised when [`Self::is_answered`] changes. False if the answer is only made by `wait`: then no second replica is asked
+    /// meanwhile.
+    fn watch(&mut self, _signal: &Arc<Signal>) -> bool {
+        false
+    }
+
+    /// Whether `wait` returns at once.
+    fn is_answered(&self) -> bool {
+        false
+    }
 }

@@ -21,6 +21,7 @@
 //! | `serve` | [`ReplicaReader`]: answers commands |
 //! | `open` | opens reads of this node's own data |
 //! | `reads` | the reads of one statement: deadlines, barriers, sending |
+//! | `race`, `speculation`, `signal` | when a second replica is asked for a page; [`Signal`]: which of two answers first |
 //! | `route`, `tablets` | which replica answers which part of a range |
 //! | `target` | what a read selects; pages from answers |
 //! | `stream`, `cursor` | partitions of one node; of all nodes |
@@ -45,9 +46,12 @@ mod level;
 mod membership;
 mod nearest;
 mod open;
+mod race;
 mod reads;
 mod route;
 mod serve;
+mod signal;
+mod speculation;
 mod store;
 mod stream;
 mod tablets;
@@ -65,5 +69,6 @@ pub use in_process::InProcess;
 pub use membership::{Membership, Topology};
 pub use reads::ReadOptions;
 pub use serve::ReplicaReader;
+pub use signal::Signal;
 pub use store::ClusterStore;
 pub use writes::Writes;

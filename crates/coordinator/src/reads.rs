@@ -1,5 +1,6 @@
 //! [`Reads`]: the reads of one statement, and what they share.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use ilion_query::{Store, StoreError};
 use ilion_rows::{KeyRange, ReadError};
 use ilion_schema::{TableId, TableSchema, is_system_keyspace};
 use ilion_types::Partitioner;
+use parking_lot::Mutex;
 
 use crate::answer::{Answer, ReplicaError, TIMED_OUT};
 use crate::barriers::BarrierError;
@@ -20,6 +22,7 @@ use crate::level::Level;
 use crate::membership::{Membership, Topology, Versions};
 use crate::route::{Chooser, Failures, Part};
 use crate::serve::ReplicaReader;
+use crate::speculation::Latencies;
 
 /// How a coordinator asks replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +63,8 @@ pub(crate) struct Shared {
     pub replica: ReplicaReader,
     pub client: Arc<dyn ReplicaClient>,
     pub options: ReadOptions,
+    /// How long other nodes took for pages, by table.
+    pub latencies: Mutex<HashMap<TableId, Latencies>>,
 }
 
 /// The reads of a statement.
@@ -259,8 +264,7 @@ impl Reads {
 
     /// Waits for an answer. The outer error ends the statement: its time is over. After the inner one another replica may be asked.
     ///
-    /// A replica that is slow is given up here after `replica_timeout`. Speculative retry belongs here, too: send the same read to the
-    /// next replica after a shorter time, and take the answer that comes first.
+    /// A replica that is slow is given up here after `replica_timeout`.
     pub fn wait(&self, pending: Box<dyn Pending>) -> Result<Result<Answer, ReplicaError>, ReadError> {
         let (now, ends) = (self.now_nanos(), self.deadline_nanos());
         if now >= ends {
@@ -289,6 +293,6 @@ impl Pending for Here {
     }
 }
 
-fn nanos(duration: Duration) -> u64 {
+pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

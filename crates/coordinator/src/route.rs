@@ -52,6 +52,22 @@ impl Chooser<'_> {
         }))
     }
 
+    /// The nearest replica of all these tablets, beside this node and those that have failed; `None` if there is none.
+    pub fn another(&self, tablets: Range<u32>) -> Option<Node> {
+        let first = self.replicas(tablets.start).ok()?;
+        let has_all = |node: &Node| {
+            tablets.clone().all(|tablet| {
+                let is_replica = self.replicas(tablet).is_ok_and(|nodes| nodes.contains(node));
+                is_replica && self.may_ask(*node, tablet)
+            })
+        };
+        let others = first
+            .iter()
+            .copied()
+            .filter(|node| *node != self.membership.node() && has_all(node));
+        others.min_by_key(|node| self.distance(*node))
+    }
+
     /// The first part of a range: the tablets from its start on, up to `count_max`, that the same replica answers. The rest of the
     /// range, if there is one. `None` if the range is empty.
     pub fn first_part(

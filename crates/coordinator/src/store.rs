@@ -7,6 +7,7 @@ use ilion_index::{Candidates, Estimate, Predicate, Ranked};
 use ilion_query::{Awaited, Commands, Consistency, PartitionGuard, Store, StoreError};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
 use ilion_schema::{Applied, SchemaChange, TableId, TableSchema};
+use parking_lot::Mutex;
 
 use crate::candidates::ClusterCandidates;
 use crate::client::ReplicaClient;
@@ -40,6 +41,7 @@ impl ClusterStore {
             replica,
             client,
             options,
+            latencies: Mutex::default(),
         });
         let level = Level::of(Consistency::ONE);
         Self {

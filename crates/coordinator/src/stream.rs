@@ -14,8 +14,9 @@ use crate::client::Pending;
 use crate::command::{PageSize, Resume};
 use crate::membership::Versions;
 use crate::open::Span;
+use crate::race::Sent;
 use crate::reads::{ReadOptions, Reads};
-use crate::route::Part;
+use crate::route::{Failures, Part};
 use crate::target::Target;
 
 /// Pages grow by this factor.
@@ -48,7 +49,7 @@ pub(crate) struct RemoteStream {
     /// True if there is no next page.
     is_last: bool,
     /// The answer that was asked for.
-    pending: Option<Box<dyn Pending>>,
+    pending: Option<Sent>,
     /// The records that the replica must have applied; `None` before the first command.
     applied: Option<Vec<TabletPosition>>,
     page_size: PageSize,
@@ -101,8 +102,24 @@ impl RemoteStream {
             }
         };
         let read = target.read(&self.span, self.resume.as_ref());
-        self.pending = Some(reads.send(self.node, target.table.id, applied, self.page_size, read));
+        let pending = reads.send(self.node, target.table.id, applied, self.page_size, read);
+        let sent_nanos = reads.now_nanos();
+        self.pending = Some(Sent { pending, sent_nanos });
         Ok(())
+    }
+
+    /// Asks another replica of all tablets of the span for the page that this one is slow with.
+    fn ask_another(&self, reads: &Reads, target: &Target) -> Option<(Node, Box<dyn Pending>)> {
+        let slow = Failures::from([(self.node, ReplicaError::TimedOut)]);
+        let tablets = self.tablets.clone();
+        let other = reads.choose(&target.table, &slow, |chooser| Ok(chooser.another(tablets)));
+        let other = other.ok().flatten()?;
+        let read = target.read(&self.span, self.resume.as_ref());
+        let applied = self.applied.clone().unwrap_or_default();
+        Some((
+            other,
+            reads.send(other, target.table.id, applied, self.page_size, read),
+        ))
     }
 
     /// Asks for the first page, to have it when this stream is reached.
@@ -118,7 +135,12 @@ impl RemoteStream {
         let Some(pending) = self.pending.take() else {
             return Ok(());
         };
-        let answer = reads.wait(pending)?.map_err(Broken::Lost)?;
+        let won = reads.race(&target.table, pending, || self.ask_another(reads, target))?;
+        let answer = won.answer.map_err(Broken::Lost)?;
+        if let Some(faster) = won.by_second {
+            // The next pages, too: this one had to be asked in vain.
+            self.node = faster;
+        }
         let page = target
             .page(answer, &self.span, self.resume.as_ref())
             .map_err(Broken::Lost)?;

@@ -128,6 +128,20 @@ pub struct Call {
 }
 
 impl Call {
+    /// Has this called when [`Self::is_answered`] changes; on a thread that must not wait.
+    pub fn on_answer(&self, on_answer: impl Fn() + Send + 'static) {
+        if let Ok(asked) = &self.asked {
+            asked.incoming.on_change(Box::new(on_answer));
+        }
+    }
+
+    /// Whether [`Self::wait`] returns at once.
+    pub fn is_answered(&self) -> bool {
+        self.asked
+            .as_ref()
+            .map_or(true, |asked| asked.incoming.is_ready())
+    }
+
     /// Waits for the whole answer until a time of this node's monotonic clock; `u64::MAX`: for ever.
     ///
     /// # Errors

@@ -8,9 +8,10 @@ use ilion_protocol::{Opcode, Response, ResponseFrame, Role};
 use ilion_tls::{Encryption, Socket};
 use tokio::net::TcpStream;
 
-use crate::hello::{Hello, Identity, NEWEST, OLDEST, Reply, printable};
+use crate::hello::{Hello, Identity, NEWEST, OLDEST, Reply};
 use crate::receiver::{Found, Receiver};
 use crate::sender::append_envelope;
+use crate::strangers::printable;
 
 /// An open connection.
 pub(crate) struct Opened {

@@ -9,7 +9,6 @@
 //! Numbers are big-endian. Both travel in plain envelopes, as STARTUP does, so they have a checksum of their own. What stands here is the
 //! same in all versions, so that nodes of any two versions can tell each other why they do not fit.
 
-use bytes::Bytes;
 use ilion_cluster::Node;
 use ilion_codec::{Error, Reader, Writer, crc32};
 use uuid::Uuid;
@@ -226,42 +225,6 @@ fn checked(bytes: &[u8]) -> Result<&[u8], Error> {
     }
 }
 
-/// What a connection begins with, as far as its first bytes tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FirstBytes {
-    /// A TLS handshake.
-    Tls,
-    /// A node or a tool of Cassandra.
-    Cassandra,
-    /// Probably an envelope.
-    Other,
-}
-
-impl FirstBytes {
-    /// Bytes that decide.
-    pub const COUNT: usize = 4;
-
-    /// Looks at the first bytes of a connection. Pure.
-    pub fn of(bytes: &[u8]) -> Self {
-        match bytes {
-            [0x16, 0x03, ..] => Self::Tls,
-            // Compat: `Message.PROTOCOL_MAGIC` of Cassandra, in all versions.
-            [0xCA, 0x55, 0x2D, 0xFA, ..] => Self::Cassandra,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// Why a node of Cassandra is refused.
-pub(crate) const CASSANDRA: &str = "it speaks the protocol between nodes of Cassandra, which Ilion does not: Ilion and Cassandra cannot \
-    be in one cluster. Instead of sstableloader use `ilion sstable load --host ADDRESS DIR`, which sends SSTables to the admin_port";
-
-/// Bytes of an envelope's body as text for a message; for peers that answer something else.
-pub(crate) fn printable(body: &Bytes) -> String {
-    let text = String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned();
-    text.chars().filter(|character| !character.is_control()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,13 +331,5 @@ mod tests {
         let mut twin = hello();
         twin.identity.node = 2;
         assert!(refused(twin).contains("has the number of this node, 2, but another data directory"));
-    }
-
-    #[test]
-    fn the_first_bytes_tell_who_is_wrong_here() {
-        assert_eq!(FirstBytes::of(&[0x16, 3, 1, 0]), FirstBytes::Tls);
-        assert_eq!(FirstBytes::of(&[0xCA, 0x55, 0x2D, 0xFA]), FirstBytes::Cassandra);
-        assert_eq!(FirstBytes::of(&[5, 0, 0, 0]), FirstBytes::Other);
-        assert_eq!(FirstBytes::of(&[]), FirstBytes::Other);
     }
 }

@@ -57,7 +57,12 @@ struct Progress {
     credit: u32,
     end: Option<Result<(), CallError>>,
     held_bytes: usize,
+    /// Told when a part is complete, and when the answer ends.
+    on_change: Option<OnChange>,
 }
+
+/// What is told of changes. It must not ask the answer itself.
+pub(crate) type OnChange = Box<dyn Fn() + Send>;
 
 /// What [`Incoming::next`] found.
 #[derive(Debug, PartialEq, Eq)]
@@ -117,11 +122,11 @@ impl Incoming {
             let owed = std::mem::take(&mut progress.pieces_owed);
             let part = progress.take_pieces();
             progress.parts.push_back((part, owed));
-            self.changed.notify_all();
+            self.tell(&progress);
         }
         if ends.all {
             progress.end = Some(Ok(()));
-            self.changed.notify_all();
+            self.tell(&progress);
             return Ok(0);
         }
         Ok(progress.take_credit())
@@ -139,7 +144,25 @@ impl Incoming {
         progress.pieces = Vec::new();
         progress.pieces_bytes = 0;
         progress.end = Some(end);
+        self.tell(progress);
+    }
+
+    fn tell(&self, progress: &Progress) {
         self.changed.notify_all();
+        if let Some(on_change) = &progress.on_change {
+            on_change();
+        }
+    }
+
+    /// Has this called when a part is complete, and when the answer ends.
+    pub fn on_change(&self, on_change: OnChange) {
+        self.progress.lock().on_change = Some(on_change);
+    }
+
+    /// True if [`Self::next`] returns at once.
+    pub fn is_ready(&self) -> bool {
+        let progress = self.progress.lock();
+        !progress.parts.is_empty() || progress.end.is_some()
     }
 
     /// Waits for the next part, or for the end.

@@ -66,7 +66,7 @@ impl StoragePort {
 
 /// What the connections are made of.
 pub struct Setup {
-    /// Clock, randomness, and the files of certificates.
+    /// The clock of deadlines, which must be that of the coordinator and the engine; randomness; the files of certificates.
     pub env: Arc<dyn Env>,
     /// Who this node is.
     pub identity: Identity,

@@ -6,7 +6,7 @@
 //!
 //! The main path of a call: [`Client::call`] asks the `link` of the node for its `conn`, which is made if there is none (`dial`: TCP, TLS, `hello`).
 //! The request takes a stream of the connection (`calls`) and goes into its `sender`, which sends at once what the socket takes. The other node
-//! has accepted the connection (`listener`, `welcome`); its task (`serving`) gives the request to a thread of its [`Lane`] (`lanes`),
+//! has accepted the connection (`listener`, `welcome`); its task (`inbox`) gives the request to a thread of its [`Lane`] (`lanes`),
 //! which calls the service and queues the answer. The task of the asking node passes it to `incoming`, where [`Call::wait`] waits.
 //!
 //! | module | what |
@@ -20,7 +20,7 @@
 //! | `client` | [`Client`], [`Call`], [`Parts`]: calls to others |
 //! | `shared`, `link`, `conn`, `dial`, `backoff`, `signs`, `stopping` | connections to others: made, kept, given up, made again |
 //! | `calls`, `incoming` | open calls; the answer of a call as it arrives |
-//! | `listener`, `welcome`, `serving`, `served` | connections of others, their requests, and answers to them |
+//! | `listener`, `welcome`, `strangers`, `inbox`, `serving`, `served` | connections of others, their requests, and answers to them |
 //! | `service`, `lanes` | [`Service`]: who answers; on which threads |
 //! | `replicas` | [`RemoteReplicas`], [`ReadService`]: reads of a coordinator |
 //!
@@ -34,6 +34,7 @@ mod conn;
 mod dial;
 mod error;
 mod hello;
+mod inbox;
 mod incoming;
 mod internode;
 mod kind;
@@ -52,6 +53,7 @@ mod serving;
 mod shared;
 mod signs;
 mod stopping;
+mod strangers;
 mod welcome;
 
 pub use client::{Call, Client, Parts};

@@ -12,7 +12,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::serving::{Server, serve};
+use crate::inbox::serve;
+use crate::serving::Server;
 use crate::stopping::stopped;
 use crate::welcome::Door;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use ilion_cluster::Node;
 use ilion_coordinator::{
-    Answer, Pending, Read, ReadCommand, ReplicaClient, ReplicaError, ReplicaReader, decode_answer,
+    Answer, Pending, Read, ReadCommand, ReplicaClient, ReplicaError, ReplicaReader, Signal, decode_answer,
 };
 
 use crate::client::{Call, Client};
@@ -59,6 +59,16 @@ impl Pending for RemoteAnswer {
             Err(CallError::TimedOut) => Err(ReplicaError::TimedOut),
             Err(CallError::Failed(reason)) => Err(ReplicaError::Failed(reason)),
         }
+    }
+
+    fn watch(&mut self, signal: &Arc<Signal>) -> bool {
+        let signal = signal.clone();
+        self.0.on_answer(move || signal.raise());
+        true
+    }
+
+    fn is_answered(&self) -> bool {
+        self.0.is_answered()
     }
 }
 

@@ -8,10 +8,11 @@ use ilion_tls::{Connecting, Encryption, Socket, names_address};
 use tokio::net::TcpStream;
 
 use crate::dial::flush;
-use crate::hello::{CASSANDRA, FirstBytes, Hello, Identity, Reply, judge};
+use crate::hello::{Hello, Identity, Reply, judge};
 use crate::peers::Peers;
 use crate::receiver::{Found, Receiver};
 use crate::sender::append_envelope;
+use crate::strangers::{CASSANDRA, FirstBytes};
 
 /// A node that is welcome.
 pub(crate) struct Welcomed {

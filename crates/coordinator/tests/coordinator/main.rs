@@ -6,6 +6,7 @@
 //! | `failures` | replicas that fail: an answer is right, or an error |
 //! | `barriers` | QUORUM sees every acknowledged write, though replicas are late |
 //! | `routes` | who is asked, how often, and who refuses |
+//! | `speculation` | a replica that is slow is not waited for, if the table says so |
 //! | `messages` | messages survive their bytes; hostile bytes are refused |
 
 #![allow(
@@ -20,5 +21,6 @@ mod failures;
 mod messages;
 mod random;
 mod routes;
+mod speculation;
 mod statements;
 mod world;

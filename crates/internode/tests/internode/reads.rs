@@ -5,17 +5,18 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ilion_coordinator::testing::Shape;
 use ilion_coordinator::{InProcess, PageSize, ReadOptions, ReplicaClient};
-use ilion_env::{Env, MemEnv, RealEnv};
+use ilion_env::{Env, MemEnv};
 use ilion_internode::{Internode, Kind, ReadService, RemoteReplicas, Services};
 use ilion_query::{Consistency, Error};
 use ilion_rows::random::Dice;
 use ilion_tls::{Connecting, PeerCertificates, TlsOptions};
 
 use crate::nodes::{Addresses, Start, identity};
-use crate::proxy::Proxy;
+use crate::proxy::{Proxy, Wire};
 use crate::statements::Table;
 use crate::world::{How, NOW_SECS, World, run};
 
@@ -41,11 +42,10 @@ fn tls() -> TlsOptions {
     }
 }
 
-fn env(is_encrypted: bool) -> Arc<dyn Env> {
-    if !is_encrypted {
-        return RealEnv::new();
-    }
+/// With the clock of the engines, since the deadlines are theirs. Such a clock hardly moves.
+fn env() -> Arc<dyn Env> {
     let env = MemEnv::new(1);
+    env.set_micros(i64::from(NOW_SECS) * 1_000_000);
     env.create_dir_all(Path::new("/tls")).unwrap();
     for (file, content) in [
         (
@@ -67,7 +67,7 @@ impl Sockets {
             let replica = replicas.replica(node).unwrap().clone();
             let start = Start {
                 identity: identity(node),
-                env: env(is_encrypted),
+                env: env(),
                 services: Services::new().with(Kind::READ, Arc::new(ReadService::new(replica))),
                 tls: is_encrypted.then(tls),
                 ..Start::node(node)
@@ -236,6 +236,32 @@ fn an_answer_over_connections_that_break_is_right_or_an_error() {
     }
     println!("{right} right, {errors} errors");
     assert!(right > 20, "{right} right, {errors} errors");
+}
+
+/// Two of three replicas can answer, and the nearer one hangs: `speculative_retry` decides how long that takes.
+#[test]
+fn a_node_that_hangs_delays_a_read_by_what_its_table_allows() {
+    let shape = Shape::random(&mut Dice::new(3), NODES, 3);
+    let (world, sockets) = world(&shape, ReadOptions::default(), false);
+    let create = "CREATE TABLE ks.t (k int PRIMARY KEY, v int) WITH speculative_retry = '20ms'";
+    world.write(0, create, &How::default());
+    world.write(0, "INSERT INTO ks.t (k, v) VALUES (1, 7)", &How::default());
+    world.cluster.set_ready(1, false);
+    let select = "SELECT v FROM ks.t WHERE k = 1";
+    let read = || run(&world.coordinators[0], select, &How::default()).unwrap();
+    assert_eq!(read().rows(), 1);
+    // One of the others has answered. Both hang in turn.
+    for hangs in [1, 2] {
+        sockets.proxies[hangs].set(Wire::Silent);
+        let begun = Instant::now();
+        for _ in 0..3 {
+            assert_eq!(read().rows(), 1);
+        }
+        let took = begun.elapsed();
+        // Without a second replica, it takes 1.5 s to find out, and more for a busy machine.
+        assert!(took < Duration::from_millis(1000), "{took:?}");
+        sockets.proxies[hangs].set(Wire::Whole);
+    }
 }
 
 /// Number of histories: `HISTORIES` in the environment, or a few.

@@ -1,0 +1,73 @@
+//! [`Signal`]: tells a thread that one of several answers is there.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+/// Raised by whoever receives answers, waited for by the thread that wants one of them.
+#[derive(Debug, Default)]
+pub struct Signal {
+    /// How often it was raised.
+    raised: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Signal {
+    /// Something has changed.
+    pub fn raise(&self) {
+        *self.raised.lock() += 1;
+        self.changed.notify_all();
+    }
+
+    /// Waits until `is_done`, which is asked after each change, but no longer than `time`. Returns whether it is.
+    ///
+    /// `is_done` is asked without a lock, so it may take locks that are held when the signal is raised.
+    pub fn wait(&self, time: Duration, is_done: impl Fn() -> bool) -> bool {
+        // A time that no clock reaches is none.
+        let until = Instant::now().checked_add(time);
+        loop {
+            let seen = *self.raised.lock();
+            if is_done() {
+                return true;
+            }
+            let mut raised = self.raised.lock();
+            if *raised != seen {
+                continue;
+            }
+            match until {
+                None => self.changed.wait(&mut raised),
+                Some(until) => {
+                    if self.changed.wait_until(&mut raised, until).timed_out() {
+                        drop(raised);
+                        return is_done();
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    use super::*;
+
+    #[test]
+    fn a_wait_sees_every_change_or_ends() {
+        let (signal, count) = (Arc::new(Signal::default()), Arc::new(AtomicUsize::new(0)));
+        assert!(!signal.wait(Duration::ZERO, || false));
+        let (raising, counting) = (signal.clone(), count.clone());
+        let raises = std::thread::spawn(move || {
+            for _ in 0..1000 {
+                counting.fetch_add(1, SeqCst);
+                raising.raise();
+            }
+        });
+        for wanted in [1, 10, 1000] {
+            assert!(signal.wait(Duration::from_secs(60), || count.load(SeqCst) >= wanted));
+        }
+        raises.join().unwrap();
+    }
+}
