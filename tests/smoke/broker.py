@@ -18,7 +18,7 @@ STOP_SECS = 60
 FETCH_SECS = 300
 RUN_SECS = 120
 HERE = os.path.dirname(os.path.abspath(__file__))
-CERTIFICATES = os.path.join(HERE, "..", "..", "crates", "server", "testdata", "tls")
+CERTIFICATES = os.path.join(HERE, "..", "..", "crates", "tls", "testdata")
 
 
 def jars():

@@ -13,7 +13,7 @@ from conftest import DIALECTS, connect
 from node import OwnNode
 from shell import CQLSH, environment
 
-CERTIFICATES = os.path.join(os.path.dirname(__file__), "..", "..", "crates", "server", "testdata", "tls")
+CERTIFICATES = os.path.join(os.path.dirname(__file__), "..", "..", "crates", "tls", "testdata")
 RUN_SECS = 120
 
 

@@ -1,0 +1,201 @@
+"""Three nodes are one cluster over a Kafka broker: whatever is killed, what was acknowledged is there, on every node."""
+
+import os
+import shutil
+import threading
+
+import pytest
+from cassandra import ConsistencyLevel, DriverException
+from cassandra.connection import ConnectionException
+from cassandra.protocol import ErrorMessage
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
+from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
+from cassandra.query import SimpleStatement
+
+from broker import Broker
+from node import OwnNode, free_port
+
+NODES = 3
+WRITERS_EACH = 2
+TABLETS = 8
+
+
+class Member(OwnNode):
+    """A node of the cluster. Members differ in their addresses and have the same ports."""
+
+    def __init__(self, number, binary, directory, log, ports):
+        settings = [f"storage_port={ports[1]}", f"tablets={TABLETS}", "log_replication_factor=1", f"rack=rack{number}"]
+        super().__init__(binary, os.path.join(directory, f"node{number}"), settings)
+        self.host = f"127.0.0.{number}"
+        self.port = ports[0]
+        self.log_url = log
+
+    def command(self):
+        return [*super().command(), "--address", self.host, "--log", self.log_url]
+
+    def connect(self):
+        """A session with this node only, which tries nothing twice."""
+        profile = ExecutionProfile(
+            load_balancing_policy=WhiteListRoundRobinPolicy([self.host]),
+            retry_policy=FallthroughRetryPolicy(),
+            consistency_level=ConsistencyLevel.QUORUM,
+            request_timeout=30,
+        )
+        cluster = Cluster(
+            [self.host], port=self.port, protocol_version=5, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+        )
+        return cluster, cluster.connect()
+
+
+@pytest.fixture
+def members(request, tmp_path):
+    if request.config.getoption("--against"):
+        pytest.skip("it starts its own nodes")
+    broker = Broker(str(tmp_path))
+    broker.format()
+    broker.start()
+    ports = (free_port(), free_port())
+    log = f"kafka://{broker.address}/smoke"
+    binary = os.environ["SMOKE_ILION"]
+    nodes = [Member(number, binary, str(tmp_path), log, ports) for number in range(1, NODES + 1)]
+    for node in nodes:
+        node.start()
+    yield broker, nodes
+    for node in nodes:
+        if node.is_running():
+            node.kill()
+    broker.kill()
+
+
+class Load:
+    """Writers on every node. They note what was acknowledged, and what was tried."""
+
+    def __init__(self, nodes):
+        self.nodes = nodes
+        self.lock = threading.Lock()
+        self.acknowledged = set()
+        self.counted = [0, 0]
+        self.is_over = False
+        self.grown = threading.Condition(self.lock)
+        self.threads = [
+            threading.Thread(target=self.write, args=(node, place * WRITERS_EACH + writer))
+            for place, node in enumerate(nodes)
+            for writer in range(WRITERS_EACH)
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def write(self, node, writer):
+        number, cluster, session = 0, None, None
+        while not self.is_over:
+            number += 1
+            try:
+                if session is None:
+                    cluster, session = node.connect()
+                session.execute("INSERT INTO ks.rows (k, c, v) VALUES (%s, %s, 'x')", (writer, number))
+                with self.grown:
+                    self.acknowledged.add((writer, number))
+                    self.grown.notify_all()
+                    self.counted[1] += 1
+                session.execute("UPDATE ks.counts SET n = n + 1 WHERE k = 0")
+                with self.lock:
+                    self.counted[0] += 1
+            except (DriverException, NoHostAvailable, ErrorMessage, ConnectionException, OSError):
+                if cluster is not None:
+                    cluster.shutdown()
+                cluster = session = None
+        if cluster is not None:
+            cluster.shutdown()
+
+    def grow(self, rows):
+        """Waits until so many more rows are acknowledged."""
+        with self.grown:
+            goal = len(self.acknowledged) + rows
+            assert self.grown.wait_for(lambda: len(self.acknowledged) >= goal, 120), "writes do not go on"
+
+    def end(self):
+        self.is_over = True
+        for thread in self.threads:
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+def check(nodes, load):
+    """Every node has what was acknowledged, and counted it once."""
+    for node in nodes:
+        cluster, session = node.connect()
+        found = set(tuple(row) for row in session.execute("SELECT k, c FROM ks.rows"))
+        assert load.acknowledged <= found, f"{len(load.acknowledged - found)} rows are missing on {node.host}"
+        count = session.execute("SELECT n FROM ks.counts WHERE k = 0").one()[0]
+        assert load.counted[0] <= count <= load.counted[1], f"{count} on {node.host}, {load.counted}"
+        cluster.shutdown()
+
+
+def create(session):
+    session.execute("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}")
+    session.execute("CREATE TABLE ks.rows (k int, c int, v text, PRIMARY KEY (k, c))")
+    session.execute("CREATE TABLE ks.counts (k int PRIMARY KEY, n counter)")
+
+
+def test_nothing_acknowledged_is_lost_when_nodes_and_the_broker_are_killed(members):
+    broker, nodes = members
+    cluster, session = nodes[0].connect()
+    create(session)
+    load = Load(nodes)
+    load.grow(300)
+    nodes[1].kill()
+    load.grow(200)
+    nodes[1].start()
+    load.grow(200)
+    broker.kill()
+    broker.start()
+    load.grow(200)
+    # The schema changes while nodes write.
+    session.execute(SimpleStatement("ALTER TABLE ks.rows ADD more text"))
+    nodes[2].kill()
+    load.grow(100)
+    nodes[2].start()
+    load.end()
+    cluster.shutdown()
+    check(nodes, load)
+    # A clean stop and start of all.
+    for node in nodes:
+        assert node.stop() == 0, node.last_words()
+    for node in nodes:
+        node.start()
+    check(nodes, load)
+
+
+def test_a_lost_node_is_replaced_by_an_empty_one(members):
+    _, nodes = members
+    cluster, session = nodes[0].connect()
+    create(session)
+    load = Load(nodes[:2])
+    load.grow(300)
+    nodes[2].kill()
+    shutil.rmtree(nodes[2].data)
+    nodes[2].start()
+    load.grow(100)
+    load.end()
+    cluster.shutdown()
+    check(nodes, load)
+
+
+def test_directories_and_logs_are_not_mixed_up(members):
+    broker, nodes = members
+    for node in nodes:
+        assert node.stop() == 0
+    first = nodes[0]
+    first.log_url = "local"
+    refused = run(first)
+    assert "is the data directory of a node of a cluster" in refused, refused
+    first.log_url = f"kafka://{broker.address}/another"
+    refused = run(first)
+    assert "belongs to cluster" in refused, refused
+
+
+def run(node):
+    """What a node says that does not start."""
+    with pytest.raises(AssertionError):
+        node.start()
+    return node.last_words()
