@@ -183,6 +183,9 @@ pub struct ServeArguments {
     /// Port for dashboard, metrics and administration; 0 is any free port [default: 9043].
     #[arg(long, value_name = "PORT")]
     pub admin_port: Option<u16>,
+    /// Where the commit log is: local, or kafka://HOST:PORT,HOST:PORT/PREFIX for a cluster (not built yet) [default: local].
+    #[arg(long, value_name = "LOG")]
+    pub log: Option<String>,
     /// Settings file (YAML, with the names of cassandra.yaml).
     #[arg(long, value_name = "FILE", env = "ILION_CONFIG")]
     pub config: Option<PathBuf>,
@@ -910,6 +913,9 @@ impl ServeArguments {
         }
         if let Some(port) = self.admin_port {
             flags.push(("--admin-port", "admin_port", port.to_string()));
+        }
+        if let Some(log) = &self.log {
+            flags.push(("--log", "log", log.clone()));
         }
         flags
     }

@@ -25,6 +25,7 @@
 //! | `counted` | counts statements that came through no session |
 //! | `answer_times`, `request_times` | the stages of a request; times of requests, by worker |
 //! | `events` | SCHEMA_CHANGE and other events, for the clients that registered |
+//! | `peers` | [`Peers`]: the members of a cluster, as this node knows them |
 //! | `statements`, `durability` | the interfaces to the layers below |
 //! | `system` | the tables that the server fills |
 //! | `node`, `open_error`, `memory` | [`Node`]: engine, query layer and system tables, with or without a server |
@@ -37,6 +38,7 @@
 //! | `named_consumers` | the progress of named consumers of changes, in a file |
 //! | `changes` | [`ChangeStream`]: the changes of a table, for a consumer |
 //! | `live` | [`LiveSettings`]: the settings that hold now, and changing them |
+//! | `cluster_settings` | what a cluster refuses |
 //! | [`settings`] | the settings: file, environment, command line |
 //! | [`admin`] | administration over HTTP |
 //! | [`dashboard`] | the dashboard, on the same port |
@@ -57,6 +59,7 @@ mod changes;
 mod client_facts;
 mod client_memory;
 mod clients;
+mod cluster_settings;
 mod connection;
 mod consumers;
 pub mod costs;
@@ -90,6 +93,7 @@ mod old_versions;
 mod open_error;
 mod options;
 mod overload;
+mod peers;
 mod port;
 mod process;
 mod queues;
@@ -119,6 +123,7 @@ pub use certificate::CertificateLogins;
 pub use changes::{ChangeStream, ChangesFormat, ChangesOrder};
 pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};
+pub use cluster_settings::refused_in_a_cluster;
 pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
 pub use entry::Entry;
@@ -134,6 +139,7 @@ pub use observers::{COST_KEY, Observers};
 pub use old_versions::OldVersions;
 pub use open_error::OpenError;
 pub use options::ServerOptions;
+pub use peers::Peers;
 pub use port::{ClientPorts, Entrance, Port, PortError};
 pub use server::{Certificates, Server, Services, StartError};
 pub use signals::StopSignals;

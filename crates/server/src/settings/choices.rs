@@ -14,6 +14,15 @@ choices!(CommitLogSync, "When a write is acknowledged (`commitlog_sync`).", {
     Group = "group",
 });
 
+choices!(SaslMechanism, "How a password is shown to brokers of Kafka (`log_options`: `sasl`).", {
+    /// The brokers see it.
+    Plain = "PLAIN",
+    /// They see a proof, with SHA-256.
+    ScramSha256 = "SCRAM-SHA-256",
+    /// They see a proof, with SHA-512.
+    ScramSha512 = "SCRAM-SHA-512",
+});
+
 choices!(LogFormat, "How lines of the log look (`log_format`).", {
     /// For people.
     Text = "text",

@@ -12,6 +12,7 @@ mod document;
 mod file;
 mod foreign;
 mod live;
+mod log_place;
 mod table;
 mod variables;
 
@@ -26,7 +27,7 @@ use crate::superuser;
 pub use choices::{
     AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
     ClientCertificates, CommitLogSync, LogFormat, LogTarget, LogTargets, NetworkAuthorizer, RoleManager,
-    RollCycle, SSTableFormat, SSTableLookup, StorageCompatibility,
+    RollCycle, SSTableFormat, SSTableLookup, SaslMechanism, StorageCompatibility,
 };
 pub use compaction::DefaultCompaction;
 pub use document::document;
@@ -35,6 +36,7 @@ pub use form::{
     Limit, LogFilter, Names, Rate, Secret, Size, Umask, parse_address, parse_duration, parse_size,
 };
 pub use live::LIVE;
+pub use log_place::{LogPlace, TabletCount};
 pub use table::{SETTINGS, Setting, Settings};
 
 /// Largest settings file.

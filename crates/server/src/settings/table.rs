@@ -13,10 +13,11 @@ use ilion_types::Partitioner;
 use super::choices::{
     AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
     ClientCertificates, CommitLogSync, LogFormat, LogTargets, NetworkAuthorizer, RoleManager, RollCycle,
-    SSTableFormat, SSTableLookup, StorageCompatibility,
+    SSTableFormat, SSTableLookup, SaslMechanism, StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, LogFilter, Names, Rate, Secret, Size, Umask};
+use super::log_place::{LogPlace, TabletCount};
 
 /// Description of one setting.
 pub struct Setting {
@@ -95,19 +96,39 @@ settings! {
     umask: Umask = "077";
     /// How keys become tokens; it must stay the same for a data directory.
     partitioner: Partitioner = "org.apache.cassandra.dht.Murmur3Partitioner";
-    /// The token of this node. auto: the stored one, or a random one if the data directory is new.
+    /// The token of this node. auto: the stored one, or a random one if the data directory is new. In a cluster: the tokens of the slices that a new node takes, separated by commas; a token of a slice is its end. auto: `num_tokens` decides.
     initial_token: Option<String> = "auto";
-    /// Data center that `system.local` names.
+    /// Data center of this node; in a cluster it must stay the same for a data directory.
     data_center: String = "datacenter1";
-    /// Rack that `system.local` names.
+    /// Rack of this node in its data center; the same holds for it.
     rack: String = "rack1";
+    /// Where the commit log is: local (in `commitlog_directory`; the node is a single node), or kafka://HOST:PORT,HOST:PORT/PREFIX (in topics of Kafka whose names begin with PREFIX; nodes with the same log are a cluster, which is not built yet). It has nothing to do with `log_level` and the like, which are about messages of the program.
+    log: LogPlace = "local";
+    /// Encrypts connections to the brokers of `log`, and trusts whom the system trusts. In the file, this and the next four are a block, `log_options: {tls: true, ...}`.
+    log_options_tls: bool = "false";
+    /// PEM file with the certificates of who issued those of the brokers; connections are then encrypted. auto: those that the system trusts.
+    log_options_tls_ca: Option<PathBuf> = "auto";
+    /// How the password is shown to the brokers: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. PLAIN needs encrypted connections to be safe.
+    log_options_sasl: SaslMechanism = "PLAIN";
+    /// Logs in to the brokers as this user. auto: no login.
+    log_options_sasl_username: Option<String> = "auto";
+    /// A file with its password.
+    log_options_sasl_password_file: Option<PathBuf> = "auto";
+    /// Number of slices of the ring when a cluster is created, from 1 to 4096; for ever. Each is a partition of the log, and no more nodes than that can own data. 64 gives up to 16 nodes four slices and more; each slice costs every replica a stream of the log, and each write of several partitions of tables one record for each of its slices.
+    tablets: TabletCount = "64";
+    /// How many of these slices a new node takes from the others. auto: an equal share. A single node has one token, whatever this is. Unlike in Cassandra it is no weight: 16, as in its own file, is 16 slices of `tablets`.
+    num_tokens: Option<u16> = "auto";
+    /// How long the log keeps what a node that is down lacks, decided when a cluster is created. A node that is away for longer copies its data again.
+    down_max: Duration = "1d";
 
     /// Address that CQL clients connect to.
     rpc_address: IpAddr = "127.0.0.1";
     /// Address that clients are told. auto: `rpc_address`.
     broadcast_rpc_address: Option<IpAddr> = "auto";
-    /// Address that `system.local` names for other nodes. auto: `rpc_address`.
+    /// Address that `system.local` names for other nodes; in a cluster they connect to it. auto: `rpc_address`.
     listen_address: Option<IpAddr> = "auto";
+    /// Port of other nodes, in a cluster. A single node does not listen there.
+    storage_port: u16 = "7000";
     /// Port of CQL clients; 0 takes a free one.
     native_transport_port: u16 = "9042";
     /// A second port of CQL clients, which is encrypted as `client_encryption_options` says, while the first one is not; 0 takes a free one. auto: there is one port. Deprecated, as in Cassandra: `optional` needs no second port.

@@ -1,0 +1,172 @@
+//! Settings that a cluster does not allow, and those that nothing serves yet. Pure.
+
+use crate::settings::{Authenticator, Authorizer, CidrAuthorizer, LogPlace, NetworkAuthorizer, Settings};
+use ilion_types::Partitioner;
+
+/// Refuses what a node of a cluster cannot do yet. Only for settings whose `log` is not local.
+///
+/// # Errors
+/// The operator must change the setting that the text names.
+pub fn refused_in_a_cluster(settings: &Settings) -> Result<(), String> {
+    let roles = "roles and permissions are not replicated in a cluster yet";
+    let refusals = [
+        (
+            settings.authenticator != Authenticator::AllowAll,
+            "authenticator: AllowAllAuthenticator",
+            roles,
+        ),
+        (
+            settings.authorizer != Authorizer::AllowAll,
+            "authorizer: AllowAllAuthorizer",
+            roles,
+        ),
+        (
+            settings.network_authorizer != NetworkAuthorizer::AllowAll,
+            "network_authorizer: AllowAllNetworkAuthorizer",
+            roles,
+        ),
+        (
+            settings.cidr_authorizer != CidrAuthorizer::AllowAll,
+            "cidr_authorizer: AllowAllCIDRAuthorizer",
+            roles,
+        ),
+        (
+            settings.partitioner != Partitioner::Murmur3,
+            "partitioner: org.apache.cassandra.dht.Murmur3Partitioner",
+            "the ring of a cluster is cut into slices of its tokens",
+        ),
+        (
+            settings.cdc_enabled,
+            "cdc_enabled: false",
+            "changes are captured from a local commit log",
+        ),
+        (
+            settings.commitlog_archive_directory.is_some(),
+            "commitlog_archive_directory: auto",
+            "it archives a local commit log",
+        ),
+        (
+            settings.init_directory.is_some(),
+            "init_directory: auto",
+            "each node would execute the statements; execute them once, by a client",
+        ),
+    ];
+    match refusals.into_iter().find(|(is_refused, ..)| *is_refused) {
+        None => Ok(()),
+        Some((_, needed, reason)) => Err(format!("log: {LOG} needs {needed}: {reason}")),
+    }
+}
+
+/// How messages name a log that is not local.
+const LOG: &str = "kafka://...";
+
+/// Refuses settings that contradict each other, whether or not there is a cluster.
+///
+/// # Errors
+/// The operator must change the settings that the text names.
+pub(crate) fn check_log_options(settings: &Settings) -> Result<(), String> {
+    if settings.log_options_sasl_username.is_some() != settings.log_options_sasl_password_file.is_some() {
+        return Err("log_options: sasl_username and sasl_password_file need each other".to_owned());
+    }
+    if settings.down_max.is_zero() {
+        return Err("down_max: expected a duration above 0s".to_owned());
+    }
+    match settings.log {
+        LogPlace::Local => Ok(()),
+        LogPlace::Kafka(_) => refused_in_a_cluster(settings),
+    }
+}
+
+/// Refuses a log that `ilion serve` cannot use yet.
+///
+/// # Errors
+/// The operator must take a local log.
+pub(crate) fn refuse_unbuilt(settings: &Settings) -> Result<(), String> {
+    match settings.log {
+        LogPlace::Local => Ok(()),
+        LogPlace::Kafka(_) => Err(format!(
+            "log: {LOG} is not built yet: a node runs alone, with log: local"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::Loaded;
+
+    use super::*;
+
+    fn checked(text: &str) -> Result<(), String> {
+        let mut loaded = Loaded::default();
+        loaded
+            .add_text("ilion.yaml", text)
+            .map_err(|error| error.to_string())?;
+        check_log_options(&loaded.settings)
+    }
+
+    #[test]
+    fn a_cluster_refuses_by_name_what_it_does_not_have() {
+        for (setting, named) in [
+            (
+                "authenticator: PasswordAuthenticator",
+                "authenticator: AllowAllAuthenticator",
+            ),
+            (
+                "authorizer: CassandraAuthorizer",
+                "authorizer: AllowAllAuthorizer",
+            ),
+            (
+                "network_authorizer: CassandraNetworkAuthorizer",
+                "network_authorizer: AllowAllNetworkAuthorizer",
+            ),
+            (
+                "cidr_authorizer: CassandraCIDRAuthorizer",
+                "cidr_authorizer: AllowAllCIDRAuthorizer",
+            ),
+            (
+                "partitioner: org.apache.cassandra.dht.ByteOrderedPartitioner",
+                "Murmur3Partitioner",
+            ),
+            ("partitioner: RandomPartitioner", "Murmur3Partitioner"),
+            ("cdc_enabled: true", "cdc_enabled: false"),
+            (
+                "commitlog_archive_directory: /a",
+                "commitlog_archive_directory: auto",
+            ),
+            ("init_directory: /a", "init_directory: auto"),
+        ] {
+            let refused = checked(&format!("log: kafka://b1:9092/ilion\n{setting}\n"));
+            let refused = refused.expect_err(setting);
+            assert!(refused.contains(named), "{setting}: {refused}");
+            assert_eq!(
+                checked(&format!("{setting}\n")),
+                Ok(()),
+                "a single node accepts it"
+            );
+        }
+        assert_eq!(checked("log: kafka://b1:9092/ilion\n"), Ok(()));
+    }
+
+    #[test]
+    fn options_of_the_log_need_each_other() {
+        let problem = checked("log_options: {sasl_username: u}\n").unwrap_err();
+        assert!(problem.contains("sasl_password_file"), "{problem}");
+        assert_eq!(
+            checked("log_options: {sasl_username: u, sasl_password_file: /p}\n"),
+            Ok(())
+        );
+        assert!(checked("down_max: 0s\n").unwrap_err().starts_with("down_max"));
+    }
+
+    #[test]
+    fn a_log_of_kafka_is_not_built_yet() {
+        let mut loaded = Loaded::default();
+        loaded.set_assignment("log=kafka://b1/ilion").unwrap();
+        assert!(
+            refuse_unbuilt(&loaded.settings)
+                .unwrap_err()
+                .contains("not built yet")
+        );
+        assert_eq!(refuse_unbuilt(&Settings::default()), Ok(()));
+    }
+}
