@@ -17,6 +17,7 @@
 //! | `router` | [`Router`]: the replicas of a token |
 //! | `tablets` | [`Tablets`]: the slices of the ring |
 //! | `placement` | [`Ring`], [`Strategy`]: where replicas are, as Cassandra places them |
+//! | `view` | [`ClusterView`]: the cluster as drivers and operators see it |
 //! | `consistency` | how many replicas must answer |
 //! | `window` | [`Windows`]: detects repeated records |
 //! | `fields` | bytes that records and snapshots share |
@@ -35,6 +36,7 @@ mod snapshot;
 mod state;
 mod tablets;
 mod topology;
+mod view;
 mod window;
 
 pub use apply::{Applied, Effect, Entry, Halt, apply};
@@ -50,4 +52,5 @@ pub use state::{
     TransitionKind,
 };
 pub use tablets::{META_TABLET, TABLETS_MAX, Tablets};
+pub use view::{ClusterView, Eyes, MemberChange, MemberView};
 pub use window::{Admission, INCARNATIONS_MAX, WINDOW, Windows};

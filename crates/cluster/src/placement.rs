@@ -92,6 +92,11 @@ impl Ring {
         Self { tokens, locations }
     }
 
+    /// The tokens, ascending, with their owners.
+    pub fn tokens(&self) -> &[(i64, Node)] {
+        &self.tokens
+    }
+
     /// The replicas of a token, the primary one first. `None` for `LocalStrategy`: each node is the only replica of its own data.
     pub fn replicas(&self, strategy: &Strategy, token: i64) -> Option<Vec<Node>> {
         match strategy {

@@ -4,7 +4,7 @@
 //! log                                       records, one a line; the answer has the effects of each
 //! create tablets=4 level=1 down=60
 //! join HOST DC RACK SLICES|all|of=NODE      HOST is a letter; a capital one is another process with the same host id
-//! NODE start SESSION                        the next incarnation of the node
+//! NODE start SESSION [at=N]                 the next incarnation of the node, at 127.0.0.N (else 127.0.0.NODE; `join` uses the place of HOST in the alphabet)
 //! NODE ready TRANSITION at=EPOCH
 //! NODE leave NODE SLICE:NODE...
 //! NODE move SLICE:NODE...
@@ -21,6 +21,8 @@
 //! state                                     members, owners, transition, schema, positions
 //! replicas KS                               for each tablet: now, and what it gains or loses
 //! trim-points                               up to where logs may be deleted
+//! view NODE silence=SECONDS [at=EPOCH]      members as this node sees them, and what changed since the view before
+//! ranges KS                                 the replicas of each range in that view, and the share of each member
 //! ```
 //!
 //! Every record goes through its bytes, and so does every state. `REWRITE=1 cargo test -p ilion-cluster` writes the answers; read the diff.
@@ -31,8 +33,8 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use ilion_cluster::{
-    Change, ClusterState, Effect, Endpoint, Entry, Halt, Join, Location, META_TABLET, Moment, Node, Record,
-    SchemaRecord, Strategy, Takes, apply,
+    Change, ClusterState, ClusterView, Effect, Endpoint, Entry, Eyes, Halt, Join, Location, META_TABLET,
+    MemberChange, Moment, Node, Record, SchemaRecord, Strategy, Takes, apply,
 };
 use ilion_commitlog::{Origin, Position};
 use uuid::Uuid;
@@ -47,6 +49,8 @@ fn states_follow_from_records_as_the_files_say() {
             "log" => case.input.lines().map(|line| log.run(line)).collect(),
             "state" => print_state(log.state.as_ref().unwrap()),
             "replicas" => print_replicas(log.state.as_ref().unwrap(), case.input.trim()),
+            "view" => log.view(&case.input),
+            "ranges" => log.print_ranges(case.input.trim()),
             "trim-points" => positions(log.state.as_ref().unwrap().trim_points()) + "\n",
             other => panic!("unknown directive {other}"),
         });
@@ -60,6 +64,7 @@ struct TestLog {
     seq: u64,
     time_secs: i64,
     last: Option<(Origin, Vec<u8>)>,
+    view: Option<ClusterView>,
 }
 
 impl TestLog {
@@ -128,7 +133,7 @@ impl TestLog {
             }
             [sender, change @ ..] => {
                 let origin = self.origin(sender, change[0] == "start");
-                (origin, record(parse_change(change)).encode())
+                (origin, record(parse_change(origin.node, change)).encode())
             }
             [] => panic!("an empty line"),
         }
@@ -145,11 +150,78 @@ impl TestLog {
         Join {
             host: id(&host.to_lowercase()),
             session: id(host),
-            endpoint: endpoint(),
+            endpoint: endpoint(host.to_lowercase().as_bytes()[0] - b'a' + 1),
             location: Location { datacenter, rack },
             understands: 1,
             takes,
         }
+    }
+
+    fn view(&mut self, input: &str) -> String {
+        let state = self.state.as_ref().unwrap();
+        let words: Vec<&str> = input.split_whitespace().collect();
+        let value = |name: &str| {
+            words
+                .iter()
+                .find_map(|word| word.strip_prefix(name)?.parse::<i64>().ok())
+        };
+        let own: Node = words[0].parse().unwrap();
+        let view = ClusterView::of(
+            state,
+            Eyes {
+                own,
+                schema_epoch: value("at=").map_or(state.schema.epoch, |epoch| epoch as u64),
+                silence_micros: value("silence=").unwrap() * 1_000_000,
+            },
+        );
+        let newest = state.schema_version(state.schema.epoch);
+        let mut out = String::new();
+        for member in &view.members {
+            let peer = match (member.node == own, view.peers().any(|peer| peer == member)) {
+                (true, _) => "own ",
+                (false, true) => "peer",
+                (false, false) => "-   ",
+            };
+            let tokens: Vec<String> = member.tokens.iter().map(i64::to_string).collect();
+            writeln!(
+                out,
+                "{peer} .{} {} {:?} {} schema {} [{}]",
+                last_byte(&member.endpoint),
+                member.location.rack,
+                member.phase,
+                if member.is_up { "up" } else { "down" },
+                if member.schema_version == newest {
+                    "newest"
+                } else {
+                    "old"
+                },
+                tokens.join(", ")
+            )
+            .unwrap();
+        }
+        if let Some(before) = &self.view {
+            out += "changes:\n";
+            out.extend(view.changes_since(before).iter().map(print_change));
+        }
+        self.view = Some(view);
+        out
+    }
+
+    fn print_ranges(&self, keyspace: &str) -> String {
+        let strategy = &self.state.as_ref().unwrap().schema.keyspaces[keyspace];
+        let view = self.view.as_ref().unwrap();
+        let mut out = String::new();
+        for (end, replicas) in view.ranges(strategy) {
+            let replicas: Vec<String> = replicas
+                .iter()
+                .map(|member| last_byte(&member.endpoint))
+                .collect();
+            writeln!(out, "up to {end}: .{}", replicas.join(" .")).unwrap();
+        }
+        for (node, share) in view.shares(strategy) {
+            writeln!(out, "node {node}: {:.1} %", share * 100.0).unwrap();
+        }
+        out
     }
 
     fn origin(&mut self, sender: &str, is_start: bool) -> Origin {
@@ -177,9 +249,9 @@ fn id(name: &str) -> Uuid {
     Uuid::from_bytes(bytes)
 }
 
-fn endpoint() -> Endpoint {
+fn endpoint(last: u8) -> Endpoint {
     Endpoint {
-        ip: [127, 0, 0, 1].into(),
+        ip: [127, 0, 0, last].into(),
         native_port: 9042,
         storage_port: 7000,
     }
@@ -197,12 +269,12 @@ fn with_byte(at: usize, value: &str) -> Vec<u8> {
     bytes
 }
 
-fn parse_change(words: &[&str]) -> Change {
+fn parse_change(sender: Node, words: &[&str]) -> Change {
     let number = |word: &str| word.trim_start_matches("at=").parse::<u64>().unwrap();
     match words {
-        ["start", session] => Change::Start {
+        ["start", session, at @ ..] => Change::Start {
             session: id(session),
-            endpoint: endpoint(),
+            endpoint: endpoint(at.first().map_or(sender as u64, |at| number(at)) as u8),
             understands: 1,
         },
         ["ready", transition, epoch] => Change::Ready {
@@ -270,6 +342,21 @@ fn parse_keyspace(word: &str) -> (String, Option<Strategy>) {
 fn parse_factor(word: &str) -> (String, u32) {
     let (datacenter, factor) = word.split_once(':').unwrap();
     (datacenter.to_owned(), factor.parse().unwrap())
+}
+
+fn last_byte(endpoint: &Endpoint) -> String {
+    endpoint.ip.to_string().rsplit('.').next().unwrap().to_owned()
+}
+
+fn print_change(change: &MemberChange) -> String {
+    let (what, endpoint) = match change {
+        MemberChange::Joined(endpoint) => ("joined", endpoint),
+        MemberChange::Left(endpoint) => ("left", endpoint),
+        MemberChange::Moved(endpoint) => ("moved", endpoint),
+        MemberChange::Up(endpoint) => ("up", endpoint),
+        MemberChange::Down(endpoint) => ("down", endpoint),
+    };
+    format!("  .{} {what}\n", last_byte(endpoint))
 }
 
 fn print_effect(effect: &Effect) -> String {

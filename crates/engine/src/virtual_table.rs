@@ -9,11 +9,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_memtable::Memtable;
 use ilion_rows::{
-    Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, KeyRange, Liveness, Mutation,
-    PartitionUpdate, Row,
+    Cell, Clustering, ClusteringFilter, ColumnData, ComplexColumn, Cursor, Data, DecoratedKey, DeletionTime,
+    KeyRange, Liveness, Mutation, PartitionUpdate, Row,
 };
 use ilion_schema::{TableId, TableKind, TableSchema};
-use ilion_types::{Partitioner, encode_composite};
+use ilion_types::{CqlType, Partitioner, collection_elements, encode_composite};
 use parking_lot::RwLock;
 
 use crate::{Error, Result};
@@ -54,7 +54,7 @@ pub struct VirtualRow {
     pub partition_key: Vec<Bytes>,
     /// Values of the clustering columns.
     pub clustering: Vec<Bytes>,
-    /// Other columns by name; `None` is null.
+    /// Other columns by name; `None` is null. A set that is not frozen has the bytes of a frozen one; other collections must be frozen.
     pub cells: Vec<(String, Option<Bytes>)>,
 }
 
@@ -125,6 +125,22 @@ impl Computed {
 /// The timestamp of virtual rows, as WRITETIME returns it.
 const WRITTEN_MICROS: i64 = 1;
 
+/// The cells of a set. Its elements are in the order of their bytes, as those of texts are.
+fn set_of(bytes: &Bytes) -> std::result::Result<ComplexColumn, ilion_types::Error> {
+    let elements = collection_elements(bytes)?;
+    let mut paths = elements
+        .map(|element| element.map(|element| bytes.slice_ref(element)))
+        .collect::<std::result::Result<Vec<Bytes>, _>>()?;
+    paths.sort_unstable();
+    let cells = paths.into_iter();
+    Ok(ComplexColumn {
+        deletion: DeletionTime::LIVE,
+        cells: cells
+            .map(|path| (path, Cell::live(WRITTEN_MICROS, Bytes::new())))
+            .collect(),
+    })
+}
+
 fn mutation_of(table: &Arc<TableSchema>, row: VirtualRow) -> Result<Mutation> {
     let refuse = |what: &str| Error::Refused(format!("{}.{}: {what}", table.keyspace, table.name));
     let key = match <[Bytes; 1]>::try_from(row.partition_key) {
@@ -141,12 +157,21 @@ fn mutation_of(table: &Arc<TableSchema>, row: VirtualRow) -> Result<Mutation> {
         let column = table
             .column_named(&name)
             .ok_or_else(|| refuse(&format!("no column {name}")))?;
-        if let Some(value) = value {
-            columns.push(ColumnData {
-                column: column.id,
-                data: Data::Simple(Cell::live(WRITTEN_MICROS, value)),
-            });
-        }
+        let Some(value) = value else {
+            continue;
+        };
+        let data = match (&column.ty, column.is_complex()) {
+            (_, false) => Data::Simple(Cell::live(WRITTEN_MICROS, value)),
+            (CqlType::Set { .. }, true) => {
+                let set = set_of(&value).map_err(|error| refuse(&format!("{name}: {error}")))?;
+                Data::Complex(Box::new(set))
+            }
+            (_, true) => return Err(refuse(&format!("{name} is a collection that is not frozen"))),
+        };
+        columns.push(ColumnData {
+            column: column.id,
+            data,
+        });
     }
     columns.sort_by_key(|data| data.column);
     let row = Row {

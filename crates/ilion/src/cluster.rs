@@ -1,6 +1,7 @@
 //! A node of a cluster: its logs in Kafka, its place among the members, and its connections to the other nodes.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use ilion_internode::{
     CallError, Client, Identity, Internode, Kind, Lane, Options, Peers, ReadService, RemoteReplicas, Served,
     ServedCall, Service, ServiceError, Services, Setup, StoragePort,
 };
-use ilion_kafka_client::{Credentials, Mechanism, Security, parse_url};
+use ilion_kafka_client::{Credentials, Mechanism, Security, Url};
 use ilion_kafka_log::KafkaLogs;
 use ilion_member::{CommandClient, Member, MemberOptions, NewCluster, NotHanded};
 use ilion_query::Store;
@@ -23,8 +24,8 @@ use uuid::Uuid;
 
 /// While a node joins, the log says so this often.
 const JOINING: Duration = Duration::from_secs(10);
-/// Largest file of certificates.
-const PEM_BYTES_MAX: u64 = 1 << 20;
+/// Largest file of certificates, or with a password.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// What a node of a cluster has beside a single one.
 pub struct Cluster {
@@ -43,7 +44,7 @@ impl Cluster {
 /// Joins the cluster that the settings name, and waits until this node is a complete member. Returns the cluster as the storage of the node.
 pub fn join(
     settings: &Settings,
-    url: &str,
+    url: &Url,
     port: StoragePort,
     engine: &Arc<Engine>,
     local: Arc<dyn Store>,
@@ -53,13 +54,8 @@ pub fn join(
     let failed = |error: &dyn std::fmt::Display| OpenError::Cluster(error.to_string());
     let logs = open_logs(&*env, settings, url)?;
     let handed = Arc::<HandedOver>::default();
-    let member = Member::start(
-        engine,
-        local,
-        Arc::new(logs),
-        handed.clone(),
-        member_options(settings, engine),
-    );
+    let options = member_options(settings, engine, local.random_uuid());
+    let member = Member::start(engine, local, Arc::new(logs), handed.clone(), options);
     let member = Arc::new(member.map_err(|error| failed(&error))?);
     let node = wait_joined(&member)?;
     let cluster = member.state().map_or(Uuid::nil(), |state| state.cluster);
@@ -123,7 +119,8 @@ fn wait_joined(member: &Member) -> Result<NodeNumber, OpenError> {
     }
 }
 
-fn member_options(settings: &Settings, engine: &Engine) -> MemberOptions {
+/// `new_id` is that of the cluster, if this node makes one.
+fn member_options(settings: &Settings, engine: &Engine, new_id: Uuid) -> MemberOptions {
     let rpc_address = settings.broadcast_rpc_address.unwrap_or(settings.rpc_address);
     let endpoint = Endpoint {
         ip: settings.listen_address.unwrap_or(rpc_address),
@@ -136,47 +133,51 @@ fn member_options(settings: &Settings, engine: &Engine) -> MemberOptions {
     };
     MemberOptions {
         create: Some(NewCluster {
-            // The first node of a cluster gives it its id.
-            cluster: engine.id(),
-            tablets: settings.tablets,
+            // Not the id of the node: that outlives a cluster.
+            cluster: new_id,
+            tablets: settings.tablets.0,
             down_max: settings.down_max,
         }),
+        slices: settings.num_tokens.map(u32::from),
         ..MemberOptions::new(engine.id(), endpoint, location)
     }
 }
 
 /// Connects to the brokers.
-fn open_logs(env: &dyn Env, settings: &Settings, url: &str) -> Result<KafkaLogs, OpenError> {
-    let url = parse_url(url).map_err(|error| OpenError::Settings(format!("log: {error}")))?;
-    let issuers = settings
-        .log_tls_issuers
-        .as_ref()
-        .map(|path| env.read_all(path, PEM_BYTES_MAX));
-    let issuers = issuers
-        .transpose()
-        .map_err(|error| OpenError::Settings(format!("log_tls_issuers: {error}")))?;
-    let credentials = settings.log_username.as_ref().map(|username| Credentials {
-        mechanism: match settings.log_sasl_mechanism {
-            SaslMechanism::Plain => Mechanism::Plain,
-            SaslMechanism::ScramSha256 => Mechanism::ScramSha256,
-            SaslMechanism::ScramSha512 => Mechanism::ScramSha512,
-        },
-        username: username.clone(),
-        password: settings
-            .log_password
-            .as_ref()
-            .map(|password| password.text().to_owned())
-            .unwrap_or_default(),
-    });
+fn open_logs(env: &dyn Env, settings: &Settings, url: &Url) -> Result<KafkaLogs, OpenError> {
+    let read = |name: &str, path: &PathBuf| {
+        let bytes = env.read_all(path, FILE_BYTES_MAX);
+        bytes.map_err(|error| OpenError::Settings(format!("log_options: {name}: {error}")))
+    };
+    let issuers = settings.log_options_tls_ca.as_ref();
+    let issuers = issuers.map(|path| read("tls_ca", path)).transpose()?;
+    let password = settings.log_options_sasl_password_file.as_ref();
+    let password = password
+        .map(|path| read("sasl_password_file", path))
+        .transpose()?;
+    let credentials = settings
+        .log_options_sasl_username
+        .clone()
+        .zip(password)
+        .map(|(username, password)| Credentials {
+            mechanism: match settings.log_options_sasl {
+                SaslMechanism::Plain => Mechanism::Plain,
+                SaslMechanism::ScramSha256 => Mechanism::ScramSha256,
+                SaslMechanism::ScramSha512 => Mechanism::ScramSha512,
+            },
+            username,
+            password: String::from_utf8_lossy(&password).trim_end().to_owned(),
+        });
     let security = Security {
-        is_encrypted: settings.log_tls,
+        is_encrypted: settings.log_options_tls || issuers.is_some(),
         issuers,
         credentials,
     };
     // The id of the cluster is in its meta log. Records are marked with its name, so that topics of two clusters cannot be mixed up.
     let marked = Uuid::from_bytes(ilion_codec::md5(url.prefix.as_bytes()));
-    let mut options = ilion_kafka_log::Options::new(url, security, marked, settings.tablets, META_TABLET);
-    options.replication_factor = settings.log_replication_factor;
+    let mut options =
+        ilion_kafka_log::Options::new(url.clone(), security, marked, settings.tablets.0, META_TABLET);
+    options.replication_factor = settings.log_options_replication_factor;
     KafkaLogs::open(options).map_err(|error| OpenError::Cluster(error.to_string()))
 }
 
@@ -221,7 +222,7 @@ impl Service for CommandService {
 }
 
 /// The URL of the logs, if the node is one of a cluster.
-pub fn log_url(settings: &Settings) -> Option<&str> {
+pub fn log_url(settings: &Settings) -> Option<&Url> {
     match &settings.log {
         LogPlace::Local => None,
         LogPlace::Kafka(url) => Some(url),

@@ -11,17 +11,20 @@ use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
 use ilion_types::Partitioner;
 use uuid::Uuid;
 
-use crate::{Awaited, ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};
+use crate::{Awaited, ClusterFacts, ClusterSource, LogPosition, PartitionGuard, Store, StoreError};
 
 /// An engine, and the facts about its cluster.
 pub struct EngineStore {
     engine: Arc<Engine>,
-    cluster: ClusterFacts,
+    cluster: Box<dyn ClusterSource>,
 }
 
 impl EngineStore {
-    pub fn new(engine: Arc<Engine>, cluster: ClusterFacts) -> Self {
-        Self { engine, cluster }
+    pub fn new(engine: Arc<Engine>, cluster: impl ClusterSource + 'static) -> Self {
+        Self {
+            engine,
+            cluster: Box::new(cluster),
+        }
     }
 
     pub fn engine(&self) -> &Arc<Engine> {
@@ -171,8 +174,8 @@ impl Store for EngineStore {
         self.engine.survey_range(table, range).ok().flatten()
     }
 
-    fn cluster(&self) -> ClusterFacts {
-        self.cluster.clone()
+    fn cluster(&self, keyspace: Option<&str>) -> ClusterFacts {
+        self.cluster.cluster(keyspace)
     }
 
     fn index_classes(&self) -> IndexClasses {

@@ -38,6 +38,10 @@ pub enum Error {
         /// The requested level.
         consistency: Consistency,
         write_type: WriteType,
+        /// Replicas that acknowledged it.
+        received: i32,
+        /// Replicas that the level needs.
+        block_for: i32,
         /// The message for the client.
         message: String,
     },
@@ -45,6 +49,10 @@ pub enum Error {
     ReadTimeout {
         /// The requested level.
         consistency: Consistency,
+        /// Replicas that answered.
+        received: i32,
+        /// Replicas that must answer.
+        block_for: i32,
         /// The message for the client.
         message: String,
     },
@@ -84,6 +92,10 @@ pub enum Error {
     CasWriteUnknown {
         /// The requested level.
         consistency: Consistency,
+        /// Replicas that acknowledged it.
+        received: i32,
+        /// Replicas that the level needs.
+        block_for: i32,
         /// The message for the client.
         message: String,
     },
@@ -122,6 +134,8 @@ pub enum WriteType {
     Counter,
     /// A conditional write.
     Cas,
+    /// The record of a logged batch, written before its parts.
+    BatchLog,
 }
 
 impl WriteType {
@@ -133,6 +147,7 @@ impl WriteType {
             Self::UnloggedBatch => "UNLOGGED_BATCH",
             Self::Counter => "COUNTER",
             Self::Cas => "CAS",
+            Self::BatchLog => "BATCH_LOG",
         }
     }
 }

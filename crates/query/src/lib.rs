@@ -100,7 +100,7 @@ pub use processor::{BatchStatement, QueryProcessor};
 pub use request::{ClientState, ExecuteOptions, QueryOptions, Value, Values};
 pub use result::{ColumnSpec, Executed, Outcome, ResultSet};
 pub use shape::Shape;
-pub use store::{ClusterFacts, PartitionGuard, Store, StoreError};
+pub use store::{ClusterFacts, ClusterSource, PartitionGuard, Store, StoreError};
 #[doc(hidden)]
 pub use store_methods::types as store_types;
 pub use weight::StatementWeight;

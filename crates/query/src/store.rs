@@ -10,7 +10,7 @@ use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
 use ilion_types::Partitioner;
 use uuid::Uuid;
 
-use crate::{Awaited, Commands, Consistency, Error, FailureReason, WriteType};
+use crate::{Awaited, Command, Commands, Consistency, Error, FailureReason, Reason, WriteType};
 
 /// The facts that DESCRIBE CLUSTER shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +19,27 @@ pub struct ClusterFacts {
     pub name: String,
     /// Short or full class name of the snitch.
     pub snitch: String,
-    /// Each token of the node, with its address.
+    /// The end of each range of tokens, with the addresses of its replicas.
     pub ranges: Vec<(String, Vec<String>)>,
+}
+
+/// Who knows these facts.
+pub trait ClusterSource: Send + Sync {
+    /// The facts as they are now, with the replicas of this keyspace.
+    fn cluster(&self, keyspace: Option<&str>) -> ClusterFacts;
+}
+
+impl<T: ClusterSource + ?Sized> ClusterSource for Arc<T> {
+    fn cluster(&self, keyspace: Option<&str>) -> ClusterFacts {
+        T::cluster(self, keyspace)
+    }
+}
+
+/// The facts of a single node: they do not change, and each keyspace has the same replica.
+impl ClusterSource for ClusterFacts {
+    fn cluster(&self, _keyspace: Option<&str>) -> ClusterFacts {
+        self.clone()
+    }
 }
 
 /// The storage. Any thread may call it.
@@ -139,8 +158,8 @@ pub trait Store: Send + Sync {
     /// The sources that a read of a range may use, if known.
     fn survey_range(&self, table: &Arc<TableSchema>, range: &KeyRange) -> Option<ReadSurvey>;
 
-    /// The name, snitch and tokens of the cluster.
-    fn cluster(&self) -> ClusterFacts;
+    /// The name and snitch of the cluster, and the replicas of this keyspace.
+    fn cluster(&self, keyspace: Option<&str>) -> ClusterFacts;
 
     /// The classes of indexes.
     fn index_classes(&self) -> IndexClasses;
@@ -198,6 +217,22 @@ pub enum StoreError {
     /// Writes are refused: after a failure that stops writes, or since the disk is full. The operator must act.
     #[error("{0}")]
     WriteRefused(String),
+    /// The log did not acknowledge a write in time; it may still be applied. The client may try again. Only in clusters.
+    #[error("Operation timed out - received only {received} responses.")]
+    WriteTimeout {
+        /// Acknowledgements that came.
+        received: u32,
+        /// Acknowledgements that the write needs.
+        block_for: u32,
+    },
+    /// Too few replicas or brokers are alive; nothing was written. The client may try again. Only in clusters.
+    #[error("Cannot achieve consistency level: {required} replicas are required, {alive} are alive")]
+    Unavailable {
+        /// How many must be alive.
+        required: u32,
+        /// How many are.
+        alive: u32,
+    },
     /// The space for captured changes is used up: consumers of changes must act.
     #[error("{0}")]
     CaptureFull(String),
@@ -216,15 +251,16 @@ impl StoreError {
     /// The error for the client of a read.
     pub(crate) fn of_read(self, consistency: Consistency) -> Error {
         match self {
+            // One replica answers a read at every level.
             Self::Read(ReadError::Aborted(message)) => Error::ReadTimeout {
                 consistency,
+                received: 0,
+                block_for: 1,
                 message: message.to_owned(),
             },
-            Self::Read(ReadError::Unavailable { required, alive }) => Error::Unavailable {
-                consistency,
-                required: i32::try_from(required).unwrap_or(i32::MAX),
-                alive: i32::try_from(alive).unwrap_or(i32::MAX),
-            },
+            Self::Read(ReadError::Unavailable { required, alive }) => {
+                unavailable(consistency, required, alive)
+            }
             Self::Read(error) => Error::ReadFailure {
                 consistency,
                 reason: match error {
@@ -248,7 +284,40 @@ impl StoreError {
                 reason: FailureReason::Unknown,
                 message,
             },
+            Self::Unavailable { required, alive } => unavailable(consistency, required, alive),
+            Self::WriteTimeout { received, block_for } => {
+                let message = self.to_string();
+                let (received, block_for) = (number(received), number(block_for));
+                match write_type {
+                    // Compat: the outcome is unknown. Versions of the protocol before v5 get WRITE_TIMEOUT with CAS.
+                    WriteType::Cas => Error::CasWriteUnknown {
+                        consistency,
+                        received,
+                        block_for,
+                        message,
+                    },
+                    write_type => Error::WriteTimeout {
+                        consistency,
+                        write_type,
+                        received,
+                        block_for,
+                        message,
+                    },
+                }
+            }
             other => other.of_statement(),
+        }
+    }
+
+    /// The error for the client of a command (see [`Command`]).
+    pub fn of_command(self, command: &Command, reason: Reason) -> Error {
+        match reason {
+            // Compat: conditional statements fail with their serial level.
+            Reason::Decides => {
+                let level = command.serial_consistency.unwrap_or(Consistency::SERIAL);
+                self.of_write(level, WriteType::Cas)
+            }
+            Reason::Counts => self.of_write(command.consistency, WriteType::Counter),
         }
     }
 
@@ -258,8 +327,24 @@ impl StoreError {
             Self::Schema(error) => error.into(),
             Self::Invalid(message) => Error::Invalid(message),
             Self::Read(error) => Error::ServerError(error.to_string()),
+            // Statements without a level of their own, such as changes of the schema, are in the log as writes at QUORUM.
+            Self::Unavailable { .. } | Self::WriteTimeout { .. } => {
+                self.of_write(Consistency::QUORUM, WriteType::Simple)
+            }
             Self::CaptureFull(message) => Error::CdcWriteFailure(message),
             Self::WriteRefused(message) | Self::Internal(message) => Error::ServerError(message),
         }
     }
+}
+
+fn unavailable(consistency: Consistency, required: u32, alive: u32) -> Error {
+    Error::Unavailable {
+        consistency,
+        required: number(required),
+        alive: number(alive),
+    }
+}
+
+fn number(count: u32) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
 }

@@ -115,7 +115,7 @@ macro_rules! store_methods {
         ) -> Option<$crate::store_types::ReadSurvey>);
     };
     (@cluster $($how:tt)+) => {
-        $crate::store_methods!(@make $($how)+ fn cluster() -> $crate::store_types::ClusterFacts);
+        $crate::store_methods!(@make $($how)+ fn cluster(keyspace: Option<&str>) -> $crate::store_types::ClusterFacts);
     };
     (@index_classes $($how:tt)+) => {
         $crate::store_methods!(@make $($how)+ fn index_classes() -> $crate::store_types::IndexClasses);

@@ -1,45 +1,102 @@
-//! Which settings a node of a cluster refuses, and which a single node does. Pure.
+//! Settings that a cluster does not allow, and those that a single node does not. Pure.
 
+use crate::settings::{
+    Authenticator, Authorizer, CidrAuthorizer, InternodeEncryption, LogPlace, NetworkAuthorizer, Settings,
+};
 use ilion_types::Partitioner;
 
-use crate::settings::{self, InternodeEncryption, LogPlace, Settings};
-
-/// Refuses what a cluster does not have yet.
+/// Refuses what a node of a cluster cannot do yet. Only for settings whose `log` is not local.
 ///
 /// # Errors
-/// The setting, and why.
+/// The operator must change the setting that the text names.
 pub fn refused_in_a_cluster(settings: &Settings) -> Result<(), String> {
-    let rules = [
+    let roles = "roles and permissions are not replicated in a cluster yet";
+    let refusals = [
         (
-            settings.authenticator != settings::Authenticator::AllowAll,
-            "authenticator: in a cluster, AllowAllAuthenticator is the only one so far, since roles would be each node's own",
+            settings.authenticator != Authenticator::AllowAll,
+            "authenticator: AllowAllAuthenticator",
+            roles,
+        ),
+        (
+            settings.authorizer != Authorizer::AllowAll,
+            "authorizer: AllowAllAuthorizer",
+            roles,
+        ),
+        (
+            settings.network_authorizer != NetworkAuthorizer::AllowAll,
+            "network_authorizer: AllowAllNetworkAuthorizer",
+            roles,
+        ),
+        (
+            settings.cidr_authorizer != CidrAuthorizer::AllowAll,
+            "cidr_authorizer: AllowAllCIDRAuthorizer",
+            roles,
         ),
         (
             settings.partitioner != Partitioner::Murmur3,
-            "partitioner: a cluster has the Murmur3Partitioner",
+            "partitioner: org.apache.cassandra.dht.Murmur3Partitioner",
+            "the ring of a cluster is cut into slices of its tokens",
         ),
         (
             settings.cdc_enabled,
-            "cdc_enabled: a cluster has no change data capture yet; its logs are in Kafka",
+            "cdc_enabled: false",
+            "changes are captured from a local commit log",
+        ),
+        (
+            settings.commitlog_archive_directory.is_some(),
+            "commitlog_archive_directory: auto",
+            "it archives a local commit log",
+        ),
+        (
+            settings.initial_token.is_some(),
+            "initial_token: auto",
+            "a new node takes slices of the ring: num_tokens of them",
         ),
         (
             settings.native_transport_port == 0 || settings.storage_port == 0,
-            "native_transport_port, storage_port: the nodes of a cluster tell each other their ports, so they must be given",
+            "native_transport_port and storage_port",
+            "nodes tell each other and their clients their ports",
         ),
-        (!(1..=4096).contains(&settings.tablets), "tablets: 1 to 4096"),
+        (
+            settings.init_directory.is_some(),
+            "init_directory: auto",
+            "each node would execute the statements; execute them once, by a client",
+        ),
     ];
-    let refused = rules.into_iter().find(|(is_set, _)| *is_set);
-    refused.map_or(Ok(()), |(_, reason)| Err(reason.to_owned()))
+    match refusals.into_iter().find(|(is_refused, ..)| *is_refused) {
+        None => Ok(()),
+        Some((_, needed, reason)) => Err(format!("log: {LOG} needs {needed}: {reason}")),
+    }
 }
 
-/// Refuses settings of clusters that would protect something, since a single node does not do it.
+/// How messages name a log that is not local.
+const LOG: &str = "kafka://...";
+
+/// Refuses settings that contradict each other, whether or not there is a cluster.
 ///
 /// # Errors
-/// The setting, and why.
+/// The operator must change the settings that the text names.
+pub(crate) fn check_log_options(settings: &Settings) -> Result<(), String> {
+    if settings.log_options_sasl_username.is_some() != settings.log_options_sasl_password_file.is_some() {
+        return Err("log_options: sasl_username and sasl_password_file need each other".to_owned());
+    }
+    if settings.down_max.is_zero() {
+        return Err("down_max: expected a duration above 0s".to_owned());
+    }
+    match settings.log {
+        LogPlace::Local => Ok(()),
+        LogPlace::Kafka(_) => refused_in_a_cluster(settings),
+    }
+}
+
+/// Refuses settings of a cluster where a node is opened alone.
+///
+/// # Errors
+/// The operator must change the settings that the text names.
 pub(crate) fn refused_alone(settings: &Settings) -> Result<(), String> {
-    if let LogPlace::Kafka(url) = &settings.log {
+    if settings.log != LogPlace::Local {
         return Err(format!(
-            "log: {url} is for `ilion serve`: a node of a cluster needs a server"
+            "log: {LOG} is for `ilion serve`: a node of a cluster needs a server"
         ));
     }
     match settings.server_encryption_options_internode_encryption {
@@ -53,48 +110,84 @@ pub(crate) fn refused_alone(settings: &Settings) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use crate::settings::Loaded;
+
     use super::*;
 
-    type Change = fn(&mut Settings);
-
-    #[test]
-    fn what_a_cluster_does_not_have_is_refused_by_name() {
-        let right = Settings::default();
-        assert_eq!(refused_in_a_cluster(&right), Ok(()));
-        let wrong: [(&str, Change); 5] = [
-            ("authenticator", |settings| {
-                settings.authenticator = settings::Authenticator::Password
-            }),
-            ("partitioner", |settings| {
-                settings.partitioner = Partitioner::Random
-            }),
-            ("cdc_enabled", |settings| settings.cdc_enabled = true),
-            ("native_transport_port", |settings| {
-                settings.native_transport_port = 0
-            }),
-            ("tablets", |settings| settings.tablets = 0),
-        ];
-        for (name, change) in wrong {
-            let mut settings = right.clone();
-            change(&mut settings);
-            assert!(refused_in_a_cluster(&settings).unwrap_err().starts_with(name));
-        }
+    fn checked(text: &str) -> Result<(), String> {
+        let mut loaded = Loaded::default();
+        loaded
+            .add_text("ilion.yaml", text)
+            .map_err(|error| error.to_string())?;
+        check_log_options(&loaded.settings)
     }
 
     #[test]
-    fn a_single_node_refuses_logs_of_a_cluster_and_encryption_between_nodes() {
-        let mut settings = Settings {
-            log: LogPlace::Kafka("kafka://a:1/p".to_owned()),
+    fn a_cluster_refuses_by_name_what_it_does_not_have() {
+        for (setting, named) in [
+            (
+                "authenticator: PasswordAuthenticator",
+                "authenticator: AllowAllAuthenticator",
+            ),
+            (
+                "authorizer: CassandraAuthorizer",
+                "authorizer: AllowAllAuthorizer",
+            ),
+            (
+                "network_authorizer: CassandraNetworkAuthorizer",
+                "network_authorizer: AllowAllNetworkAuthorizer",
+            ),
+            (
+                "cidr_authorizer: CassandraCIDRAuthorizer",
+                "cidr_authorizer: AllowAllCIDRAuthorizer",
+            ),
+            (
+                "partitioner: org.apache.cassandra.dht.ByteOrderedPartitioner",
+                "Murmur3Partitioner",
+            ),
+            ("partitioner: RandomPartitioner", "Murmur3Partitioner"),
+            ("cdc_enabled: true", "cdc_enabled: false"),
+            (
+                "commitlog_archive_directory: /a",
+                "commitlog_archive_directory: auto",
+            ),
+            ("init_directory: /a", "init_directory: auto"),
+        ] {
+            let refused = checked(&format!("log: kafka://b1:9092/ilion\n{setting}\n"));
+            let refused = refused.expect_err(setting);
+            assert!(refused.contains(named), "{setting}: {refused}");
+            assert_eq!(
+                checked(&format!("{setting}\n")),
+                Ok(()),
+                "a single node accepts it"
+            );
+        }
+        assert_eq!(checked("log: kafka://b1:9092/ilion\n"), Ok(()));
+    }
+
+    #[test]
+    fn options_of_the_log_need_each_other() {
+        let problem = checked("log_options: {sasl_username: u}\n").unwrap_err();
+        assert!(problem.contains("sasl_password_file"), "{problem}");
+        assert_eq!(
+            checked("log_options: {sasl_username: u, sasl_password_file: /p}\n"),
+            Ok(())
+        );
+        assert!(checked("down_max: 0s\n").unwrap_err().starts_with("down_max"));
+    }
+
+    #[test]
+    fn a_node_alone_refuses_what_is_of_a_cluster() {
+        let mut loaded = Loaded::default();
+        loaded.set_assignment("log=kafka://b1/ilion").unwrap();
+        let refused = refused_alone(&loaded.settings).unwrap_err();
+        assert!(refused.contains("ilion serve"), "{refused}");
+        let settings = Settings {
+            server_encryption_options_internode_encryption: InternodeEncryption::All,
             ..Settings::default()
         };
-        assert!(refused_alone(&settings).unwrap_err().contains("kafka://a:1/p"));
-        settings.log = LogPlace::Local;
-        assert_eq!(refused_alone(&settings), Ok(()));
-        settings.server_encryption_options_internode_encryption = InternodeEncryption::All;
-        assert!(
-            refused_alone(&settings)
-                .unwrap_err()
-                .contains("server_encryption_options")
-        );
+        let refused = refused_alone(&settings).unwrap_err();
+        assert!(refused.starts_with("server_encryption_options"), "{refused}");
+        assert_eq!(refused_alone(&Settings::default()), Ok(()));
     }
 }

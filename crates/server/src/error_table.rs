@@ -6,7 +6,7 @@ use bytes::Bytes;
 use ilion_protocol::{Consistency, ErrorDetail, ErrorResponse, FailureReason, Failures, WriteType};
 use ilion_query::Error;
 
-/// Replicas that a statement waits for: there is one node.
+/// Replicas that must not fail: one reads or writes, in a cluster as well.
 const BLOCK_FOR: i32 = 1;
 
 /// Converts an error; `node` is the address of the only replica.
@@ -35,18 +35,25 @@ fn detail(error: Error, node: IpAddr) -> ErrorDetail {
         Error::WriteTimeout {
             consistency,
             write_type,
+            received,
+            block_for,
             ..
         } => ErrorDetail::WriteTimeout {
             consistency: level(consistency),
-            received: 0,
-            block_for: BLOCK_FOR,
+            received,
+            block_for,
             write_type: kind_of_write(write_type),
             contentions: None,
         },
-        Error::ReadTimeout { consistency, .. } => ErrorDetail::ReadTimeout {
+        Error::ReadTimeout {
+            consistency,
+            received,
+            block_for,
+            ..
+        } => ErrorDetail::ReadTimeout {
             consistency: level(consistency),
-            received: 0,
-            block_for: BLOCK_FOR,
+            received,
+            block_for,
             data_present: false,
         },
         Error::ReadFailure {
@@ -81,10 +88,15 @@ fn detail(error: Error, node: IpAddr) -> ErrorDetail {
             write_type: kind_of_write(write_type),
         },
         Error::CdcWriteFailure(_) => ErrorDetail::CdcWriteFailure,
-        Error::CasWriteUnknown { consistency, .. } => ErrorDetail::CasWriteUnknown {
+        Error::CasWriteUnknown {
+            consistency,
+            received,
+            block_for,
+            ..
+        } => ErrorDetail::CasWriteUnknown {
             consistency: level(consistency),
-            received: 0,
-            block_for: BLOCK_FOR,
+            received,
+            block_for,
         },
         Error::Syntax(_) => ErrorDetail::Syntax,
         Error::Unauthorized(_) => ErrorDetail::Unauthorized,
@@ -110,6 +122,7 @@ fn kind_of_write(write_type: ilion_query::WriteType) -> WriteType {
         ilion_query::WriteType::UnloggedBatch => WriteType::UnloggedBatch,
         ilion_query::WriteType::Counter => WriteType::Counter,
         ilion_query::WriteType::Cas => WriteType::Cas,
+        ilion_query::WriteType::BatchLog => WriteType::BatchLog,
     }
 }
 
@@ -138,10 +151,14 @@ mod tests {
             Error::WriteTimeout {
                 consistency,
                 write_type,
+                received: 0,
+                block_for: 1,
                 message: text(),
             },
             Error::ReadTimeout {
                 consistency,
+                received: 0,
+                block_for: 1,
                 message: text(),
             },
             Error::ReadFailure {
@@ -158,6 +175,8 @@ mod tests {
             Error::CdcWriteFailure(text()),
             Error::CasWriteUnknown {
                 consistency,
+                received: 0,
+                block_for: 1,
                 message: text(),
             },
             Error::Syntax(text()),

@@ -1,11 +1,16 @@
-//! Sends events to the connections that registered for them.
+//! Sends events to the connections that registered for them: changes of the schema, and of the members of a cluster.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 
-use ilion_protocol::{Event, Response, ResponseHead, encode_response};
+use ilion_cluster::{ClusterView, Endpoint, MemberChange};
+use ilion_protocol::{Event, NodeStatus, Response, ResponseHead, TopologyChange, encode_response};
+use ilion_schema::SchemaEvent;
 use parking_lot::Mutex;
 
+use crate::peers::PeersListener;
+use crate::request::schema_change;
 use crate::session::{InFlight, SentBy, Session};
 
 /// A registered client that leaves more than this unread is disconnected.
@@ -42,6 +47,39 @@ impl Events {
                 send_to(&session, event);
             }
         }
+    }
+}
+
+impl PeersListener for Events {
+    fn view_changed(&self, before: &ClusterView, view: &ClusterView) {
+        for change in view.changes_since(before) {
+            self.send(&event_of(change));
+        }
+    }
+
+    fn schema_changed(&self, events: &[SchemaEvent]) {
+        for event in events {
+            self.send(&Event::Schema(schema_change(event.clone())));
+        }
+    }
+}
+
+fn event_of(change: MemberChange) -> Event {
+    let native = |endpoint: Endpoint| SocketAddr::new(endpoint.ip, endpoint.native_port);
+    let topology = |change, endpoint| Event::Topology {
+        change,
+        node: native(endpoint),
+    };
+    let status = |status, endpoint| Event::Status {
+        status,
+        node: native(endpoint),
+    };
+    match change {
+        MemberChange::Joined(endpoint) => topology(TopologyChange::NewNode, endpoint),
+        MemberChange::Left(endpoint) => topology(TopologyChange::RemovedNode, endpoint),
+        MemberChange::Moved(endpoint) => topology(TopologyChange::MovedNode, endpoint),
+        MemberChange::Up(endpoint) => status(NodeStatus::Up, endpoint),
+        MemberChange::Down(endpoint) => status(NodeStatus::Down, endpoint),
     }
 }
 

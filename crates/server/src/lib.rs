@@ -26,6 +26,7 @@
 //! | `counted` | counts statements that came through no session |
 //! | `answer_times`, `request_times` | the stages of a request; times of requests, by worker |
 //! | `events` | SCHEMA_CHANGE and other events, for the clients that registered |
+//! | `peers` | [`Peers`]: the members of a cluster, as this node knows them |
 //! | `statements`, `durability` | the interfaces to the layers below |
 //! | `system` | the tables that the server fills |
 //! | `node`, `open_error`, `memory` | [`Node`]: engine, query layer and system tables, with or without a server |
@@ -38,6 +39,7 @@
 //! | `named_consumers` | the progress of named consumers of changes, in a file |
 //! | `changes` | [`ChangeStream`]: the changes of a table, for a consumer |
 //! | `live` | [`LiveSettings`]: the settings that hold now, and changing them |
+//! | `cluster_settings` | what a cluster refuses |
 //! | [`settings`] | the settings: file, environment, command line |
 //! | [`admin`] | administration over HTTP |
 //! | [`dashboard`] | the dashboard, on the same port |
@@ -92,6 +94,7 @@ mod old_versions;
 mod open_error;
 mod options;
 mod overload;
+mod peers;
 mod port;
 mod process;
 mod queues;
@@ -136,6 +139,7 @@ pub use observers::{COST_KEY, Observers};
 pub use old_versions::OldVersions;
 pub use open_error::OpenError;
 pub use options::ServerOptions;
+pub use peers::Peers;
 pub use port::{ClientPorts, Entrance, Port, PortError};
 pub use server::{Certificates, Server, Services, StartError};
 pub use signals::StopSignals;

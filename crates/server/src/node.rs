@@ -15,7 +15,7 @@ use ilion_telemetry::Telemetry;
 
 use crate::audit_options::{audit_options, check_audit_logger};
 use crate::auditor::Auditor;
-use crate::cluster_settings::refused_alone;
+use crate::cluster_settings::{check_log_options, refused_alone};
 use crate::consumers::Consumers;
 use crate::costs::{RecentRates, SlowLog};
 use crate::disk_watch::watch_disk;
@@ -27,6 +27,7 @@ use crate::named_consumers::NamedConsumers;
 use crate::observers::Observers;
 use crate::old_versions::OldVersions;
 use crate::open_error::OpenError;
+use crate::peers::{Peers, PeersListener};
 use crate::port::ClientPorts;
 use crate::server::{Server, Services, StartError};
 use crate::settings::{self, AuditLogger, ClientCertificates, Settings};
@@ -85,6 +86,7 @@ impl Node {
         over: impl FnOnce(&Arc<Engine>, Arc<dyn Store>) -> Result<Arc<dyn Store>, OpenError>,
     ) -> Result<Self, OpenError> {
         check_access(settings)?;
+        check_log_options(settings).map_err(OpenError::Settings)?;
         check_audit_logger(settings).map_err(OpenError::Settings)?;
         let options = EngineOptions {
             index_classes,
@@ -107,7 +109,7 @@ impl Node {
                 return Err(error.into());
             }
         }
-        let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), local.cluster()));
+        let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), local.clone()));
         let query_options = query_options(settings, machine_bytes(&**engine.env()));
         let disk_watch = watch_disk(&engine, settings, query_options.disk_usage.clone())?;
         let processor = Arc::new(QueryProcessor::new(over(&engine, store.clone())?, query_options));
@@ -218,6 +220,17 @@ impl Node {
         &self.auditor
     }
 
+    /// Shows this node as one of a cluster: drivers see its peers and are told of changes. Before the server starts, and before the first
+    /// view that is published.
+    ///
+    /// # Errors
+    /// `system.local` cannot be written.
+    pub fn follow(&self, peers: &Arc<Peers>) -> Result<(), OpenError> {
+        self.local.follow(peers)?;
+        system::register_peers(&self.engine, peers);
+        Ok(())
+    }
+
     /// Starts the CQL server.
     ///
     /// # Errors
@@ -242,6 +255,10 @@ impl Node {
             auditor: self.auditor.clone(),
         };
         let server = Server::start(ports, options, services)?;
+        if let Some(peers) = self.local.peers() {
+            let events: Arc<dyn PeersListener> = server.events().clone();
+            peers.listen(Arc::downgrade(&events));
+        }
         system::register_clients(&self.engine, &self.processor, &server.clients());
         self.local.listens_on(server.address().port());
         Ok(server)

@@ -266,7 +266,9 @@ impl Requests {
                     }
                     None => ResultBody::Void,
                 };
-                events = changes.into_iter().map(Event::Schema).collect();
+                if !self.schema_listener.is_announced_by_log() {
+                    events = changes.into_iter().map(Event::Schema).collect();
+                }
                 Reply::result(reply)
             }
         };

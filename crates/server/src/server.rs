@@ -243,6 +243,11 @@ impl Server {
         self.events.send(event);
     }
 
+    /// Who tells clients of events.
+    pub(crate) fn events(&self) -> &Arc<Events> {
+        &self.events
+    }
+
     /// Its counters.
     pub fn metrics(&self) -> &ServerMetrics {
         &self.metrics

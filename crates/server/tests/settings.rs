@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use ilion_env::MemEnv;
 use ilion_server::settings::{
-    AuditLogger, Authenticator, Authorizer, CertificateValidator, CommitLogSync, Loaded, SETTINGS,
-    SSTableFormat, Settings, Size, document,
+    AuditLogger, Authenticator, Authorizer, CertificateValidator, ClientCertificates, CommitLogSync, Loaded,
+    LogPlace, SETTINGS, SSTableFormat, SaslMechanism, Settings, Size, TabletCount, document,
 };
 use ilion_server::{CertificateLogins, Node, client_encryption, server_encryption};
 use ilion_tls::{Connecting, PeerCertificates};
@@ -146,13 +146,14 @@ fn logins_are_set_in_the_words_of_all_releases() {
 
 #[test]
 fn cassandras_settings_without_use_are_told_apart() {
-    let loaded =
-        from_text("seed_provider:\n  - class_name: x\n    parameters:\n      - seeds: a\nnum_tokens: 16\n")
-            .unwrap();
+    let loaded = from_text(
+        "seed_provider:\n  - class_name: x\n    parameters:\n      - seeds: a\nauto_bootstrap: true\n",
+    )
+    .unwrap();
     assert_eq!(
         loaded.warnings,
         [
-            "ilion.yaml: passed over, since it is about other nodes, and Ilion is one node: seed_provider, num_tokens",
+            "ilion.yaml: passed over, since it is about other nodes, and Ilion is one node: seed_provider, auto_bootstrap",
         ]
     );
     assert!(from_text("partition_denylist_enabled: false\n").is_ok());
@@ -163,11 +164,63 @@ fn cassandras_settings_without_use_are_told_apart() {
     let told = problem_of("start_native_transport: false\n");
     assert!(told.contains("line 1: start_native_transport: "), "{told}");
     let mut loaded = Loaded::default();
-    loaded.set("num_tokens", "16", || "--set".to_owned()).unwrap();
+    loaded
+        .set("auto_bootstrap", "true", || "--set".to_owned())
+        .unwrap();
     assert_eq!(
         loaded.warnings,
-        ["--set: num_tokens is passed over, since it is about other nodes, and Ilion is one node"]
+        ["--set: auto_bootstrap is passed over, since it is about other nodes, and Ilion is one node"]
     );
+}
+
+#[test]
+fn the_log_of_a_cluster_and_its_options_are_set() {
+    let settings = from_text(
+        "log: kafka://b1:9093,b2/prod.ilion\nlog_options:\n  tls: true\n  tls_ca: /ca.pem\n  sasl: SCRAM-SHA-512\n\
+         \x20 sasl_username: ilion\n  sasl_password_file: /password\nstorage_port: 7001\nnum_tokens: 16\ntablets: 4096\n\
+         down_max: 48h\ninitial_token:\n  - -1\n  - 5\n",
+    );
+    let settings = settings.unwrap().settings;
+    let LogPlace::Kafka(url) = &settings.log else {
+        panic!("{:?}", settings.log);
+    };
+    assert_eq!(url.brokers, ["b1:9093", "b2:9092"]);
+    assert_eq!(url.prefix, "prod.ilion");
+    assert!(settings.log_options_tls);
+    assert_eq!(settings.log_options_sasl, SaslMechanism::ScramSha512);
+    assert_eq!(settings.log_options_tls_ca.as_deref(), Some(Path::new("/ca.pem")));
+    assert_eq!((settings.storage_port, settings.num_tokens), (7001, Some(16)));
+    assert_eq!(settings.tablets, TabletCount(4096));
+    assert_eq!(settings.down_max, Duration::from_secs(2 * 86_400));
+    assert_eq!(settings.initial_token.as_deref(), Some("-1, 5"));
+    let printed = settings.printed().find(|(name, _)| *name == "log").unwrap().1;
+    assert_eq!(printed, "kafka://b1:9093,b2:9092/prod.ilion");
+    assert_eq!(Settings::default().log, LogPlace::Local);
+}
+
+#[test]
+fn a_log_that_is_none_is_refused_with_what_is_expected() {
+    for log in [
+        "kafka://b1:9092",
+        "kafka:///p",
+        "b1:9092",
+        "kafka://b1:x/p",
+        "kafka://b1/a b",
+        "",
+    ] {
+        let mut loaded = Loaded::default();
+        let refused = loaded
+            .set("log", log, || "--log".to_owned())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.starts_with("--log: log: expected local or kafka://HOST:PORT,HOST:PORT/PREFIX"),
+            "{refused}"
+        );
+    }
+    for tablets in ["0", "4097", "-1", "many"] {
+        assert!(problem_of(&format!("tablets: {tablets}\n")).contains("a number from 1 to 4096"));
+    }
 }
 
 #[test]

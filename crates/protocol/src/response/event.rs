@@ -42,6 +42,8 @@ pub enum TopologyChange {
     NewNode,
     /// Left.
     RemovedNode,
+    /// Has other tokens. In no specification, but sent by Cassandra since v3.
+    MovedNode,
 }
 
 /// The status of a node.
@@ -131,7 +133,11 @@ impl Event {
             EventKind::TopologyChange => Self::Topology {
                 change: word(
                     input,
-                    [TopologyChange::NewNode, TopologyChange::RemovedNode],
+                    [
+                        TopologyChange::NewNode,
+                        TopologyChange::RemovedNode,
+                        TopologyChange::MovedNode,
+                    ],
                     |change| change.name(),
                 )?,
                 node: input.inet()?,
@@ -149,6 +155,7 @@ impl TopologyChange {
         match self {
             Self::NewNode => "NEW_NODE",
             Self::RemovedNode => "REMOVED_NODE",
+            Self::MovedNode => "MOVED_NODE",
         }
     }
 }

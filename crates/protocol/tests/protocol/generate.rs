@@ -302,7 +302,11 @@ fn event(random: &mut Random, version: Version) -> Event {
     let node = SocketAddr::new(random.address(), random.u64() as u16);
     match random.below(3) {
         0 => Event::Topology {
-            change: random.pick(&[TopologyChange::NewNode, TopologyChange::RemovedNode]),
+            change: random.pick(&[
+                TopologyChange::NewNode,
+                TopologyChange::RemovedNode,
+                TopologyChange::MovedNode,
+            ]),
             node,
         },
         1 => Event::Status {

@@ -10,14 +10,15 @@ use crate::{ClusterFacts, ColumnSpec, Store};
 
 /// Name, partitioner and snitch; in a session with a user's keyspace also the owner of each range.
 pub(super) fn describe(keyspace: Option<&str>, store: &dyn Store) -> (Arc<[ColumnSpec]>, Vec<DescribedRow>) {
-    let facts = store.cluster();
+    let keyspace = keyspace.filter(|keyspace| !is_system_keyspace(keyspace));
+    let facts = store.cluster(keyspace);
     let mut columns = ["cluster", "partitioner", "snitch"].map(text_column).to_vec();
     let mut cells = vec![
         facts.name.clone().into_bytes(),
         without_package(store.partitioner().class_name()).into(),
         without_package(&facts.snitch).into(),
     ];
-    if keyspace.is_some_and(|keyspace| !is_system_keyspace(keyspace)) {
+    if keyspace.is_some() {
         columns.push(column("range_ownership", ownership_type()));
         cells.push(ownership(facts));
     }

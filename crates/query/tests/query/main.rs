@@ -51,6 +51,7 @@ mod store;
 mod values;
 mod vectors;
 mod views;
+mod write_errors;
 
 use engine::EngineDisk;
 use session::Session;

@@ -116,7 +116,7 @@ pub use report::{
 pub use layout::laid_out;
 pub use loads::{LoadOrder, LoadPiece, LoadReport, PIECE_BYTES_MAX};
 pub use maintenance::{GarbageOrder, KeysOrder, ThresholdsOrder, ThresholdsReport};
-pub use node::{Latencies, NodeReport};
+pub use node::{Latencies, MemberReport, MemberState, NodeReport};
 pub use node_tables::{NodeTable, NodeTableReport};
 pub use paths::{DataPathsOrder, DataPathsReport, SSTablesOrder, SSTablesReport};
 pub use rewrite::{DamagedSSTable, RewriteOrder, ScrubOrder, ScrubReport, VerifiedSSTable, VerifyReport};

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ilion_cluster::{ClusterView, MemberView, Phase, Strategy};
+use ilion_query::ClusterSource as _;
 use ilion_schema::{Keyspace, Schema, TableKind};
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +38,15 @@ pub struct NodeReport {
     pub rack: String,
     /// Its tokens.
     pub tokens: Vec<String>,
+    /// All members of its cluster, this node included; of a single node, empty.
+    #[serde(default)]
+    pub members: Vec<MemberReport>,
+    /// For each keyspace that is spread over nodes, the share of its data that each member has, by host id, from 0 to 1; of a single node, empty.
+    #[serde(default)]
+    pub shares: BTreeMap<String, BTreeMap<String, f64>>,
+    /// For each keyspace, the end of each range of tokens and its replicas, as places in `members`; of a single node, empty.
+    #[serde(default)]
+    pub ranges: BTreeMap<String, Vec<(String, Vec<usize>)>>,
     /// Bytes of all SSTables.
     pub load_bytes: u64,
     /// Uncompressed bytes of all SSTables.
@@ -72,6 +83,68 @@ pub struct NodeReport {
     pub compactions_failed: u64,
 }
 
+/// A member of a cluster, as the node that is asked sees it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemberReport {
+    /// Its host id.
+    pub host_id: String,
+    /// Its address.
+    pub address: String,
+    /// Port of CQL clients.
+    pub native_port: u16,
+    /// Port of other nodes.
+    pub storage_port: u16,
+    /// Its data center.
+    pub data_center: String,
+    /// Its rack.
+    pub rack: String,
+    /// Its tokens, ascending.
+    pub tokens: Vec<String>,
+    /// Its state.
+    pub state: MemberState,
+    /// Whether it is thought to be up.
+    pub is_up: bool,
+    /// Version of its schema.
+    pub schema_version: String,
+    /// Bytes of its SSTables. `None`: unknown, as for all members but the node that is asked.
+    pub load_bytes: Option<u64>,
+}
+
+/// What a member is about to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemberState {
+    /// It answers reads.
+    #[default]
+    Normal,
+    /// Others copy its data.
+    Leaving,
+    /// It copies data.
+    Joining,
+}
+
+impl MemberReport {
+    fn of(member: &MemberView) -> Self {
+        Self {
+            host_id: member.host.to_string(),
+            address: member.endpoint.ip.to_string(),
+            native_port: member.endpoint.native_port,
+            storage_port: member.endpoint.storage_port,
+            data_center: member.location.datacenter.clone(),
+            rack: member.location.rack.clone(),
+            tokens: member.tokens.iter().map(i64::to_string).collect(),
+            state: match member.phase {
+                Phase::Joining => MemberState::Joining,
+                Phase::Normal => MemberState::Normal,
+                Phase::Leaving => MemberState::Leaving,
+            },
+            is_up: member.is_up,
+            schema_version: member.schema_version.to_string(),
+            load_bytes: None,
+        }
+    }
+}
+
 /// Latencies of requests since the start, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latencies {
@@ -103,17 +176,42 @@ impl Latencies {
 impl NodeReport {
     /// The facts of `system.local`.
     pub(super) fn of_local(local: &LocalNode) -> Self {
-        let facts = local.facts();
+        let (facts, standing) = (local.facts(), local.standing());
         Self {
             release_version: local.release_version().to_owned(),
+            schema_version: standing.schema_version.to_string(),
             cluster_name: facts.cluster_name.clone(),
-            snitch: local.cluster().snitch,
+            snitch: local.cluster(None).snitch,
             listen_address: facts.listen_address.to_string(),
             host_id: local.host_id().to_string(),
-            data_center: facts.data_center.clone(),
-            rack: facts.rack.clone(),
-            tokens: local.tokens().to_vec(),
+            data_center: standing.data_center,
+            rack: standing.rack,
+            tokens: standing.tokens,
             ..Self::default()
+        }
+    }
+
+    /// Adds what the cluster knows, for these keyspaces. `load_bytes` of this node must be set.
+    pub(super) fn add_members(&mut self, view: &ClusterView, strategies: &BTreeMap<String, Strategy>) {
+        self.members = view.members.iter().map(MemberReport::of).collect();
+        for member in &mut self.members {
+            if member.host_id == self.host_id {
+                member.load_bytes = Some(self.load_bytes);
+            }
+        }
+        let host_of = |node| view.member(node).map(|member| member.host.to_string());
+        let spread = strategies
+            .iter()
+            .filter(|(_, strategy)| **strategy != Strategy::Local);
+        for (keyspace, strategy) in spread {
+            let shares = view.shares(strategy).into_iter();
+            let shares = shares.filter_map(|(node, share)| Some((host_of(node)?, share)));
+            self.shares.insert(keyspace.clone(), shares.collect());
+            let ranges = view.ranges(strategy).into_iter().map(|(end, replicas)| {
+                let place = |member: &&MemberView| view.members.iter().position(|known| known == *member);
+                (end.to_string(), replicas.iter().filter_map(place).collect())
+            });
+            self.ranges.insert(keyspace.clone(), ranges.collect());
         }
     }
 }

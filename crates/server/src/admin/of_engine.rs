@@ -113,7 +113,7 @@ impl EngineAdmin {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             release_version: RELEASE_VERSION.to_owned(),
             pid: std::process::id(),
-            cluster_name: node.local().cluster().name,
+            cluster_name: node.local().facts().cluster_name.clone(),
             host_id: node.local().host_id().to_string(),
             cql_address: server.address().to_string(),
             data_directory: settings.data_path().display().to_string(),
@@ -487,8 +487,7 @@ impl Admin for EngineAdmin {
         let details = engine.all_tables().into_iter();
         let details = details.filter_map(|store| engine.table_details(store.schema().id).ok());
         let details: Vec<TableDetails> = details.collect();
-        NodeReport {
-            schema_version: schema.version.to_string(),
+        let mut report = NodeReport {
             partitioner: engine.partitioner().class_name().to_owned(),
             native_address: self.info.cql_address.clone(),
             load_bytes: details.iter().map(|table| table.facts.sstable_bytes).sum(),
@@ -515,7 +514,13 @@ impl Admin for EngineAdmin {
             compacted_bytes: facts.compacted_bytes_in,
             compactions_failed: facts.compactions_failed,
             ..NodeReport::of_local(self.node.local())
+        };
+        if let Some(peers) = self.node.local().peers() {
+            let keyspaces = report.keyspaces.keys();
+            let strategies = keyspaces.map(|name| (name.clone(), self.node.local().strategy(name)));
+            report.add_members(&peers.view(), &strategies.collect());
         }
+        report
     }
 
     fn is_view_built(&self, view: &TableChoice) -> Result<bool, AdminError> {

@@ -119,7 +119,8 @@ pub(crate) fn run(
                 crate::SchemaListener::schema_changed(&**node.local());
             }
             for change in changes {
-                if let Some(clients) = clients {
+                let is_told = crate::SchemaListener::is_announced_by_log(&**node.local());
+                if let Some(clients) = clients.filter(|_| !is_told) {
                     clients.announce(&Event::Schema(schema_change(change)));
                 }
             }

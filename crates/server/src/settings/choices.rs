@@ -14,40 +14,14 @@ choices!(CommitLogSync, "When a write is acknowledged (`commitlog_sync`).", {
     Group = "group",
 });
 
-choices!(SaslMechanism, "How a node logs in at brokers of Kafka (`log_sasl_mechanism`).", {
-    /// The brokers see the password.
+choices!(SaslMechanism, "How a password is shown to brokers of Kafka (`log_options`: `sasl`).", {
+    /// The brokers see it.
     Plain = "PLAIN",
-    /// They do not.
+    /// They see a proof, with SHA-256.
     ScramSha256 = "SCRAM-SHA-256",
-    /// They do not.
+    /// They see a proof, with SHA-512.
     ScramSha512 = "SCRAM-SHA-512",
 });
-
-/// Where writes are logged (`log`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LogPlace {
-    /// In the commit log of a single node.
-    Local,
-    /// In topics of Kafka, with this URL.
-    Kafka(String),
-}
-
-impl Form for LogPlace {
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "local" => Ok(Self::Local),
-            url if url.starts_with("kafka://") => Ok(Self::Kafka(url.to_owned())),
-            _ => Err("local, or kafka://HOST:PORT,HOST:PORT/NAME".to_owned()),
-        }
-    }
-
-    fn print(&self) -> String {
-        match self {
-            Self::Local => "local".to_owned(),
-            Self::Kafka(url) => url.clone(),
-        }
-    }
-}
 
 choices!(LogFormat, "How lines of the log look (`log_format`).", {
     /// For people.

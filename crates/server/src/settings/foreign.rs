@@ -108,7 +108,6 @@ pub const FOREIGN: &[Foreign] = &[
             "dynamic_snitch_badness_threshold",
             "phi_convict_threshold",
             "auto_bootstrap",
-            "num_tokens",
             "allocate_tokens_for_local_replication_factor",
             "hinted_handoff_enabled",
             "max_hint_window",

@@ -12,6 +12,7 @@ mod document;
 mod file;
 mod foreign;
 mod live;
+mod log_place;
 mod table;
 mod variables;
 
@@ -25,7 +26,7 @@ use crate::superuser;
 
 pub use choices::{
     AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
-    ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogPlace, LogTarget, LogTargets,
+    ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogTarget, LogTargets,
     NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat, SSTableLookup, SaslMechanism,
     StorageCompatibility,
 };
@@ -35,6 +36,7 @@ pub use foreign::{FOREIGN, Fate, Foreign};
 pub use form::{Limit, LogFilter, Names, Rate, Size, Umask, parse_address, parse_duration, parse_size};
 pub use ilion_tls::Secret;
 pub use live::LIVE;
+pub use log_place::{LogPlace, TabletCount};
 pub use table::{SETTINGS, Setting, Settings};
 
 /// Largest settings file.

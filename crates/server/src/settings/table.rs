@@ -13,12 +13,12 @@ use ilion_types::Partitioner;
 
 use super::choices::{
     AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
-    ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogPlace, LogTargets,
-    NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat, SSTableLookup, SaslMechanism,
-    StorageCompatibility,
+    ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogTargets, NetworkAuthorizer,
+    RoleManager, RollCycle, SSTableFormat, SSTableLookup, SaslMechanism, StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
+use super::log_place::{LogPlace, TabletCount};
 
 /// Description of one setting.
 pub struct Setting {
@@ -97,40 +97,41 @@ settings! {
     umask: Umask = "077";
     /// How keys become tokens; it must stay the same for a data directory.
     partitioner: Partitioner = "org.apache.cassandra.dht.Murmur3Partitioner";
-    /// The token of this node. auto: the stored one, or a random one if the data directory is new.
+    /// The token of this node. auto: the stored one, or a random one if the data directory is new. A cluster refuses it: there, `num_tokens` decides.
     initial_token: Option<String> = "auto";
-    /// Data center that `system.local` names.
+    /// Data center of this node; in a cluster it must stay the same for a data directory.
     data_center: String = "datacenter1";
-    /// Rack that `system.local` names.
+    /// Rack of this node in its data center; the same holds for it.
     rack: String = "rack1";
-
-    /// Where writes are logged. local: in the commit log of this node, which is then a single one. kafka://HOST:PORT,HOST:PORT/NAME: in topics of Kafka; nodes with the same brokers and the same NAME are a cluster.
+    /// Where the commit log is: local (in `commitlog_directory`; the node is a single node), or kafka://HOST:PORT,HOST:PORT/PREFIX (in topics of Kafka whose names begin with PREFIX; nodes with the same log are a cluster). It has nothing to do with `log_level` and the like, which are about messages of the program.
     log: LogPlace = "local";
+    /// Encrypts connections to the brokers of `log`, and trusts whom the system trusts. In the file, this and the next five are a block, `log_options: {tls: true, ...}`.
+    log_options_tls: bool = "false";
+    /// PEM file with the certificates of who issued those of the brokers; connections are then encrypted. auto: those that the system trusts.
+    log_options_tls_ca: Option<PathBuf> = "auto";
+    /// How the password is shown to the brokers: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. PLAIN needs encrypted connections to be safe.
+    log_options_sasl: SaslMechanism = "PLAIN";
+    /// Logs in to the brokers as this user. auto: no login.
+    log_options_sasl_username: Option<String> = "auto";
+    /// A file with its password.
+    log_options_sasl_password_file: Option<PathBuf> = "auto";
     /// On how many brokers each log of the cluster is. Used when the topics are made, and checked at each start.
-    log_replication_factor: u16 = "3";
-    /// Encrypts the connections to the brokers with TLS.
-    log_tls: bool = "false";
-    /// PEM file of who may issue the certificates of brokers. auto: those that the system trusts.
-    log_tls_issuers: Option<PathBuf> = "auto";
-    /// How this node logs in at the brokers, if `log_username` is set: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
-    log_sasl_mechanism: SaslMechanism = "SCRAM-SHA-512";
-    /// User of this node at the brokers. auto: it does not log in.
-    log_username: Option<String> = "auto";
-    /// Its password.
-    log_password: Option<Secret> = "auto";
-    /// Number of slices of the token ring, each with a log of its own: 1 to 4096. It is fixed when a cluster is made, and the most nodes that own data. More slices spread data better; each change of the schema costs a record in each log.
-    tablets: u32 = "64";
-    /// The logs keep what a node lacks that is down for at most so long. Fixed when a cluster is made.
+    log_options_replication_factor: u16 = "3";
+    /// Number of slices of the ring when a cluster is created, from 1 to 4096; for ever. Each is a partition of the log, and no more nodes than that can own data. 64 gives up to 16 nodes four slices and more; each slice costs every replica a stream of the log, and each write of several partitions of tables one record for each of its slices.
+    tablets: TabletCount = "64";
+    /// How many of these slices a new node takes from the others. auto: an equal share. A single node has one token, whatever this is. Unlike in Cassandra it is no weight: 16, as in its own file, is 16 slices of `tablets`.
+    num_tokens: Option<u16> = "auto";
+    /// How long the log keeps what a node that is down lacks, decided when a cluster is created. A node that is away for longer copies its data again.
     down_max: Duration = "1d";
-    /// Port for the other nodes of a cluster, at `listen_address`.
-    storage_port: u16 = "7000";
 
     /// Address that CQL clients connect to.
     rpc_address: IpAddr = "127.0.0.1";
     /// Address that clients are told. auto: `rpc_address`.
     broadcast_rpc_address: Option<IpAddr> = "auto";
-    /// Address that `system.local` names for other nodes. auto: `rpc_address`.
+    /// Address that `system.local` names for other nodes; in a cluster they connect to it. auto: `rpc_address`.
     listen_address: Option<IpAddr> = "auto";
+    /// Port of other nodes, in a cluster. A single node does not listen there.
+    storage_port: u16 = "7000";
     /// Port of CQL clients; 0 takes a free one.
     native_transport_port: u16 = "9042";
     /// A second port of CQL clients, which is encrypted as `client_encryption_options` says, while the first one is not; 0 takes a free one. auto: there is one port. Deprecated, as in Cassandra: `optional` needs no second port.

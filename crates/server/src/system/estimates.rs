@@ -4,13 +4,14 @@
 //! Compat: as `SizeEstimatesRecorder`, but computed when read. Memtables are not counted, and partitions are assumed to be
 //! spread evenly over the ring.
 
+use ilion_cluster::{ClusterView, Strategy};
 use ilion_engine::{Engine, VirtualRow};
 use ilion_types::Partitioner;
 
 use super::values::{bigint, cell, text};
 
-/// Start, end, and the share of the ring between them.
-type Range = (i64, i64, f64);
+/// Start, end, and the share of the node's data between them.
+pub(super) type Range = (i64, i64, f64);
 
 /// The token at which the ring begins and ends.
 const MIN: i64 = i64::MIN;
@@ -41,15 +42,32 @@ pub(super) fn ranges_of(partitioner: Partitioner, tokens: &[String]) -> Vec<Rang
         .collect()
 }
 
-pub(super) fn of_sizes(engine: &Engine, ranges: &[Range]) -> Vec<VirtualRow> {
+/// The ranges that a node of a cluster owns, in order. It has the data of more, where others own it.
+pub(super) fn ranges_in(view: &ClusterView, strategy: &Strategy) -> Vec<Range> {
+    let own_share = view.shares(strategy).get(&view.own).copied().unwrap_or_default();
+    let ring = view.ring();
+    let ends = ring.tokens();
+    // No key has the lowest token: the range that begins behind the highest one begins there.
+    let starts = std::iter::once(MIN).chain(ends.iter().map(|(end, _)| *end));
+    let owned = starts.zip(ends).filter(|(_, (_, owner))| *owner == view.own);
+    owned
+        .map(|(start, (end, _))| {
+            #[expect(clippy::cast_precision_loss, reason = "a share, for an estimate")]
+            let share = end.wrapping_sub(start).cast_unsigned() as f64 / u64::MAX as f64;
+            (start, *end, share / own_share.max(f64::MIN_POSITIVE))
+        })
+        .collect()
+}
+
+pub(super) fn of_sizes(engine: &Engine, ranges: &dyn Fn(&str) -> Vec<Range>) -> Vec<VirtualRow> {
     rows(engine, ranges, &[None])
 }
 
-pub(super) fn of_tables(engine: &Engine, ranges: &[Range]) -> Vec<VirtualRow> {
+pub(super) fn of_tables(engine: &Engine, ranges: &dyn Fn(&str) -> Vec<Range>) -> Vec<VirtualRow> {
     rows(engine, ranges, &[Some("local_primary"), Some("primary")])
 }
 
-fn rows(engine: &Engine, ranges: &[Range], kinds: &[Option<&str>]) -> Vec<VirtualRow> {
+fn rows(engine: &Engine, ranges: &dyn Fn(&str) -> Vec<Range>, kinds: &[Option<&str>]) -> Vec<VirtualRow> {
     let mut rows = Vec::new();
     for store in engine.tables() {
         let table = store.schema();
@@ -67,8 +85,9 @@ fn rows(engine: &Engine, ranges: &[Range], kinds: &[Option<&str>]) -> Vec<Virtua
             reason = "an estimate"
         )]
         let mean = details.partition_bytes.mean() as u64;
+        let ranges = ranges(&table.keyspace);
         for kind in kinds {
-            for (start, end, share) in ranges {
+            for (start, end, share) in &ranges {
                 let mut clustering = vec![text(&table.name)];
                 clustering.extend(kind.map(text));
                 clustering.extend([text(&start.to_string()), text(&end.to_string())]);

@@ -1,21 +1,24 @@
 //! `system.local`: identity and addresses of the node. As in Cassandra, it is a stored row, so that it moves with the data.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use ilion_cluster::{ClusterView, Phase, Strategy};
 use ilion_engine::VirtualRow;
-use ilion_query::{ClusterFacts, Store, StoreError};
+use ilion_query::{ClusterFacts, ClusterSource, Store, StoreError};
 use ilion_rows::{
     Cell, Clustering, ClusteringFilter, ColumnData, ComplexColumn, Data, DecoratedKey, DeletionTime,
     Liveness, Mutation, PartitionUpdate, Row, Unfiltered,
 };
-use ilion_schema::{Release, TableSchema};
+use ilion_schema::{Release, SchemaEvent, TableSchema};
 use ilion_types::{Partitioner, Token};
 use uuid::Uuid;
 
 use super::SchemaListener;
+use super::peers::status_of;
 use super::values::{cell, inet, int, text, uuid};
+use crate::peers::{Peers, PeersListener};
 
 /// Compat: the version of Cassandra that clients see; drivers choose their queries by it.
 pub const RELEASE_VERSION: &str = "5.0.9";
@@ -85,6 +88,22 @@ pub struct LocalNode {
     /// The directory of an older Cassandra keeps its version.
     release_version: String,
     is_of_another_version: bool,
+    /// Set once, if the node is one of a cluster.
+    peers: OnceLock<Arc<Peers>>,
+}
+
+/// What a cluster decides about this node; a single node decides it itself.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Standing {
+    /// Ascending.
+    pub tokens: Vec<String>,
+    pub schema_version: Uuid,
+    pub data_center: String,
+    pub rack: String,
+    pub storage_port: i32,
+    bootstrapped: &'static str,
+    /// As gossip has it.
+    pub status: String,
 }
 
 /// The row of an earlier start.
@@ -124,6 +143,7 @@ impl LocalNode {
             facts,
             tokens,
             host_id,
+            peers: OnceLock::new(),
         };
         match node.write() {
             // The stored row is outdated, but serving the data matters more.
@@ -158,47 +178,75 @@ impl LocalNode {
         self.is_of_another_version
     }
 
-    /// The facts for DESCRIBE CLUSTER.
-    pub fn cluster(&self) -> ClusterFacts {
-        let address = self.facts.rpc_address.ip().to_string();
-        ClusterFacts {
-            name: self.facts.cluster_name.clone(),
-            snitch: "SimpleSnitch".to_owned(),
-            ranges: self
-                .tokens
-                .iter()
-                .map(|token| (token.clone(), vec![address.clone()]))
-                .collect(),
+    /// Makes the node one of a cluster: what the cluster decides is stored in `system.local` from here on. Only the first call counts.
+    ///
+    /// # Errors
+    /// The row cannot be written.
+    pub(crate) fn follow(self: &Arc<Self>, peers: &Arc<Peers>) -> Result<(), LocalError> {
+        if self.peers.set(peers.clone()).is_ok() {
+            let own: Arc<dyn PeersListener> = self.clone();
+            peers.listen(Arc::downgrade(&own));
+            self.write()?;
         }
+        Ok(())
+    }
+
+    /// The members of its cluster; `None` for a single node.
+    pub fn peers(&self) -> Option<&Arc<Peers>> {
+        self.peers.get()
     }
 
     /// Its tokens, as `system.local` has them.
-    pub(crate) fn tokens(&self) -> &[String] {
-        &self.tokens
+    pub(crate) fn tokens(&self) -> Vec<String> {
+        self.standing().tokens
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        let of_cluster = self
+            .peers
+            .get()
+            .and_then(|peers| Standing::in_view(&peers.view()));
+        of_cluster.unwrap_or_else(|| Standing {
+            tokens: self.tokens.clone(),
+            schema_version: self.store.schema().version,
+            data_center: self.facts.data_center.clone(),
+            rack: self.facts.rack.clone(),
+            storage_port: STORAGE_PORT,
+            bootstrapped: "COMPLETED",
+            status: format!("NORMAL,{}", self.tokens.first().map_or("", String::as_str)),
+        })
+    }
+
+    /// How a keyspace is replicated. Keyspaces that this version cannot place count as local ones.
+    pub(crate) fn strategy(&self, keyspace: &str) -> Strategy {
+        let schema = self.store.schema();
+        let keyspace = schema.keyspace(keyspace);
+        let strategy = keyspace.and_then(|keyspace| Strategy::of(&keyspace.replication).ok());
+        strategy.unwrap_or(Strategy::Local)
     }
 
     /// `gossip_info`: the state that the node would send to other nodes. `load_bytes` is the size of its data on disk.
     pub(super) fn gossip(&self, load_bytes: u64) -> VirtualRow {
         let facts = &self.facts;
         let address = facts.rpc_address.ip();
-        let status = format!("NORMAL,{}", self.tokens.first().map_or("", String::as_str));
+        let standing = self.standing();
         let cells = [
-            ("dc", facts.data_center.clone()),
+            ("dc", standing.data_center),
             ("host_id", self.host_id.to_string()),
             ("hostname", facts.listen_address.to_string()),
             ("load", format!("{load_bytes}.0")),
             ("native_address_and_port", facts.rpc_address.to_string()),
-            ("rack", facts.rack.clone()),
+            ("rack", standing.rack),
             ("release_version", self.release_version.clone()),
             ("rpc_address", address.to_string()),
             ("rpc_ready", "true".to_owned()),
-            ("schema", self.store.schema().version.to_string()),
-            ("status", status.clone()),
-            ("status_with_port", status),
+            ("schema", standing.schema_version.to_string()),
+            ("status", standing.status.clone()),
+            ("status_with_port", standing.status),
         ];
         VirtualRow {
             partition_key: vec![inet(facts.listen_address)],
-            clustering: vec![int(STORAGE_PORT)],
+            clustering: vec![int(standing.storage_port)],
             cells: cells.map(|(name, value)| cell(name, text(&value))).into(),
         }
     }
@@ -216,27 +264,28 @@ impl LocalNode {
     fn write(&self) -> Result<(), LocalError> {
         let facts = &self.facts;
         let address = facts.rpc_address.ip();
+        let standing = self.standing();
         let generation = i32::try_from(self.store.now_micros() / 1_000_000).unwrap_or(i32::MAX);
         let cells = [
-            ("bootstrapped", text("COMPLETED")),
+            ("bootstrapped", text(standing.bootstrapped)),
             ("broadcast_address", inet(facts.listen_address)),
-            ("broadcast_port", int(STORAGE_PORT)),
+            ("broadcast_port", int(standing.storage_port)),
             ("cluster_name", text(&facts.cluster_name)),
             ("cql_version", text(CQL_VERSION)),
-            ("data_center", text(&facts.data_center)),
+            ("data_center", text(&standing.data_center)),
             ("gossip_generation", int(generation)),
             ("host_id", uuid(self.host_id)),
             ("listen_address", inet(facts.listen_address)),
-            ("listen_port", int(STORAGE_PORT)),
+            ("listen_port", int(standing.storage_port)),
             ("native_protocol_version", text(NATIVE_PROTOCOL_VERSION)),
             ("partitioner", text(self.store.partitioner().class_name())),
-            ("rack", text(&facts.rack)),
+            ("rack", text(&standing.rack)),
             ("release_version", text(&self.release_version)),
             ("rpc_address", inet(address)),
             ("rpc_port", int(i32::from(facts.rpc_address.port()))),
-            ("schema_version", uuid(self.store.schema().version)),
+            ("schema_version", uuid(standing.schema_version)),
         ];
-        self.apply(&cells, Some(&self.tokens))
+        self.apply(&cells, Some(&standing.tokens))
     }
 
     fn apply(&self, cells: &[(&str, Bytes)], tokens: Option<&[String]>) -> Result<(), LocalError> {
@@ -280,9 +329,80 @@ impl LocalNode {
 impl SchemaListener for LocalNode {
     /// Stores the new version of the schema: drivers compare the versions of all nodes to wait for agreement.
     fn schema_changed(&self) {
-        let version = uuid(self.store.schema().version);
+        let version = uuid(self.standing().schema_version);
         if let Err(error) = self.apply(&[("schema_version", version)], None) {
             tracing::error!(%error, "the version of the schema could not be stored");
+        }
+    }
+
+    fn is_announced_by_log(&self) -> bool {
+        self.peers.get().is_some()
+    }
+}
+
+impl Standing {
+    /// `None` if the view does not have this node.
+    fn in_view(view: &ClusterView) -> Option<Self> {
+        let own = view.own_member()?;
+        Some(Self {
+            tokens: own.tokens.iter().map(i64::to_string).collect(),
+            schema_version: own.schema_version,
+            data_center: own.location.datacenter.clone(),
+            rack: own.location.rack.clone(),
+            storage_port: i32::from(own.endpoint.storage_port),
+            // Compat: `SystemKeyspace.BootstrapState`.
+            bootstrapped: match own.phase {
+                Phase::Joining => "IN_PROGRESS",
+                Phase::Normal | Phase::Leaving => "COMPLETED",
+            },
+            status: status_of(own),
+        })
+    }
+}
+
+impl PeersListener for LocalNode {
+    fn view_changed(&self, before: &ClusterView, view: &ClusterView) {
+        if Standing::in_view(before) == Standing::in_view(view) {
+            return;
+        }
+        if let Err(error) = self.write() {
+            tracing::error!(%error, "the place of this node in the cluster could not be stored");
+        }
+    }
+
+    fn schema_changed(&self, _events: &[SchemaEvent]) {}
+}
+
+impl ClusterSource for LocalNode {
+    fn cluster(&self, keyspace: Option<&str>) -> ClusterFacts {
+        let name = self.facts.cluster_name.clone();
+        let Some(peers) = self.peers.get() else {
+            let address = self.facts.rpc_address.ip().to_string();
+            let tokens = self.tokens.iter();
+            return ClusterFacts {
+                name,
+                snitch: "SimpleSnitch".to_owned(),
+                ranges: tokens
+                    .map(|token| (token.clone(), vec![address.clone()]))
+                    .collect(),
+            };
+        };
+        let view = peers.view();
+        let ranges = view.ranges(&keyspace.map_or(Strategy::Local, |keyspace| self.strategy(keyspace)));
+        let address = |endpoint: &ilion_cluster::Endpoint| {
+            SocketAddr::new(endpoint.ip, endpoint.storage_port).to_string()
+        };
+        ClusterFacts {
+            name,
+            // The snitch of Cassandra whose nodes have the data center and rack of their own settings.
+            snitch: "GossipingPropertyFileSnitch".to_owned(),
+            ranges: ranges
+                .into_iter()
+                .map(|(end, replicas)| {
+                    let replicas = replicas.iter().map(|member| address(&member.endpoint));
+                    (end.to_string(), replicas.collect())
+                })
+                .collect(),
         }
     }
 }

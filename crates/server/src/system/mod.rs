@@ -6,6 +6,7 @@
 //! | `estimates` | sizes of tables by range of the ring, computed when read |
 //! | `indexes`, `sstable_indexes` | secondary indexes, as tables of `system_views` |
 //! | `local` | `system.local`: this node, stored |
+//! | `peers` | `system.peers` and `system.peers_v2`, computed when read |
 //! | `settings` | `system_views.settings`, which can be updated |
 //! | `views` | `system_views`, computed when read |
 //! | `virtual_schema` | `system_virtual_schema`, computed when read |
@@ -13,14 +14,15 @@
 //! | `traces` | `system_traces`, stored |
 //! | `values` | serialized values |
 //!
-//! `system.peers` and `system.peers_v2` are empty: there is one node. Cassandra's other virtual tables exist and are empty: one
-//! node has no peers, hints, repairs and streams, and there is no JMX.
+//! The peers of a single node are none. Cassandra's other virtual tables exist and are empty: there are no hints, repairs and streams, and
+//! there is no JMX.
 
 mod counts;
 mod estimates;
 mod indexes;
 mod latencies;
 mod local;
+mod peers;
 mod settings;
 mod sstable_indexes;
 mod statements;
@@ -38,6 +40,7 @@ use ilion_schema::TableId;
 use crate::clients::Clients;
 use crate::costs::{OperationKind, RecentRates, StatementCosts};
 use crate::live::LiveSettings;
+use crate::peers::Peers;
 use crate::recent_log;
 use crate::settings::Settings;
 
@@ -51,6 +54,11 @@ pub use local::{CQL_VERSION, LocalError, LocalNode, NodeFacts, RELEASE_VERSION};
 pub trait SchemaListener: Send + Sync {
     /// The schema has changed.
     fn schema_changed(&self);
+
+    /// Whether clients are told of a change when its record is applied. If not, the statement that makes the change tells them.
+    fn is_announced_by_log(&self) -> bool {
+        false
+    }
 }
 
 /// A listener that does nothing.
@@ -230,18 +238,26 @@ fn details(engine: &Engine) -> Vec<TableDetails> {
 
 /// Registers the estimates by range of the ring, and `gossip_info`.
 pub(crate) fn register_ring(engine: &Arc<Engine>, local: &Arc<LocalNode>) {
-    let ranges = Arc::new(estimates::ranges_of(engine.partitioner(), local.tokens()));
-    type Estimate = fn(&Engine, &[(i64, i64, f64)]) -> Vec<VirtualRow>;
+    type Estimate = fn(&Engine, &dyn Fn(&str) -> Vec<estimates::Range>) -> Vec<VirtualRow>;
     let tables: [(&str, Estimate); 2] = [
         ("size_estimates", estimates::of_sizes),
         ("table_estimates", estimates::of_tables),
     ];
     for (name, rows) in tables {
-        let (weak, ranges) = (Arc::downgrade(engine), ranges.clone());
+        let (weak, node) = (Arc::downgrade(engine), Arc::downgrade(local));
         add(engine, "system", name, move || {
-            weak.upgrade()
-                .map(|engine| rows(&engine, &ranges))
-                .unwrap_or_default()
+            let (Some(engine), Some(node)) = (weak.upgrade(), node.upgrade()) else {
+                return Vec::new();
+            };
+            match node.peers().map(|peers| peers.view()) {
+                Some(view) => rows(&engine, &|keyspace| {
+                    estimates::ranges_in(&view, &node.strategy(keyspace))
+                }),
+                None => {
+                    let ranges = estimates::ranges_of(engine.partitioner(), &node.tokens());
+                    rows(&engine, &|_| ranges.clone())
+                }
+            }
         });
     }
     // The node owns the engine, so the engine holds the node weakly.
@@ -252,8 +268,22 @@ pub(crate) fn register_ring(engine: &Arc<Engine>, local: &Arc<LocalNode>) {
             return Vec::new();
         };
         let bytes = engine.table_facts().iter().map(|table| table.sstable_bytes).sum();
-        vec![node.gossip(bytes)]
+        let mut rows = vec![node.gossip(bytes)];
+        if let Some(peers) = node.peers() {
+            rows.extend(peers::gossip(&peers.view()));
+        }
+        rows
     });
+}
+
+/// Registers the tables of peers, for a node of a cluster.
+pub(crate) fn register_peers(engine: &Engine, peers: &Arc<Peers>) {
+    let of = |rows: fn(&ilion_cluster::ClusterView) -> Vec<VirtualRow>| {
+        let peers = peers.clone();
+        move || rows(&peers.view())
+    };
+    add(engine, "system", "peers", of(peers::peers));
+    add(engine, "system", "peers_v2", of(peers::peers_with_ports));
 }
 
 /// Registers the virtual tables about roles: the cached rows, and the checks of clients against groups of addresses.

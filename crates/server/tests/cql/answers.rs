@@ -73,6 +73,58 @@ fn errors_have_their_code_and_body() {
     );
 }
 
+/// The text of an ERROR's body in hexadecimal: code, message, and the details of the code.
+fn error_body(client: &mut Client, text: &str) -> String {
+    client.send_query(3, text);
+    let body = client.try_receive_frame().unwrap().body;
+    body.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn errors_of_a_cluster_have_their_counts() {
+    let setup = start();
+    // "too slow", LOCAL_QUORUM, one of two answers.
+    let message = "0008746f6f20736c6f77";
+    let counts = "00060000000100000002";
+    let hex = |text: &str| {
+        let bytes: Vec<String> = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+        format!("{:04x}{}", text.len(), bytes.concat())
+    };
+    for version in Version::SUPPORTED {
+        let mut client = Client::open(setup.server.address(), version, None);
+        for kind in ["SIMPLE", "BATCH", "UNLOGGED_BATCH", "COUNTER", "BATCH_LOG"] {
+            let body = error_body(&mut client, &format!("DELETE timeout {kind}"));
+            assert_eq!(
+                body,
+                format!("00001100{message}{counts}{}", hex(kind)),
+                "{version:?}"
+            );
+        }
+        // v5 has the number of contentions with CAS, and a code of its own for an unknown outcome.
+        let (cas, unknown) = match version {
+            Version::V5 => (
+                format!("00001100{message}{counts}{}0000", hex("CAS")),
+                format!("00001700{message}{counts}"),
+            ),
+            _ => {
+                let body = format!("00001100{message}{counts}{}", hex("CAS"));
+                (body.clone(), body)
+            }
+        };
+        assert_eq!(error_body(&mut client, "DELETE timeout CAS"), cas, "{version:?}");
+        let body = error_body(&mut client, "DELETE timeout CAS_UNKNOWN");
+        assert_eq!(body, unknown, "{version:?}");
+        // The byte at the end: no data was present.
+        let body = error_body(&mut client, "DELETE timeout READ");
+        assert_eq!(body, format!("00001200{message}{counts}00"), "{version:?}");
+        let body = error_body(&mut client, "DELETE unavailable");
+        assert!(
+            body.starts_with("00001000") && body.ends_with("00050000000300000001"),
+            "{body}"
+        );
+    }
+}
+
 #[test]
 fn warnings_reach_those_whose_version_has_them() {
     let setup = start();

@@ -9,7 +9,7 @@ use ilion_codec::Rope;
 use ilion_env::MemEnv;
 use ilion_query::{
     Awaited, BatchKind, BatchStatement, ClientState, ColumnSpec, Error, ExecuteOptions, Executed,
-    LogPosition, Outcome, Prepared, ResultSet, Values,
+    LogPosition, Outcome, Prepared, ResultSet, Values, WriteType,
 };
 use ilion_schema::{ChangeKind, EventTarget, SchemaEvent};
 use ilion_server::settings::Settings;
@@ -191,6 +191,7 @@ impl Statements for Double {
                 required: 3,
                 alive: 1,
             }),
+            ["DELETE", "timeout", kind] => Err(timed_out(kind)),
             ["DELETE", "panic"] => panic!("as the test asked"),
             _ => Err(Error::Syntax(format!("no such statement: {cql}"))),
         }
@@ -217,6 +218,41 @@ impl Statements for Double {
     ) -> Result<Executed, Error> {
         let seen = format!("{kind:?} of {}", statements.len());
         blobs(&[seen.as_bytes()])
+    }
+}
+
+/// The error of a write, or of a read, that had one of two answers in time.
+fn timed_out(kind: &str) -> Error {
+    let kinds = [
+        WriteType::Simple,
+        WriteType::Batch,
+        WriteType::UnloggedBatch,
+        WriteType::Counter,
+        WriteType::Cas,
+        WriteType::BatchLog,
+    ];
+    let consistency = ilion_query::Consistency::LOCAL_QUORUM;
+    let (received, block_for, message) = (1, 2, "too slow".to_owned());
+    match kinds.into_iter().find(|known| known.name() == kind) {
+        Some(write_type) => Error::WriteTimeout {
+            consistency,
+            write_type,
+            received,
+            block_for,
+            message,
+        },
+        None if kind == "CAS_UNKNOWN" => Error::CasWriteUnknown {
+            consistency,
+            received,
+            block_for,
+            message,
+        },
+        None => Error::ReadTimeout {
+            consistency,
+            received,
+            block_for,
+            message,
+        },
     }
 }
 

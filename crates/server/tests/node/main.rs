@@ -26,6 +26,7 @@ mod loads;
 mod logins;
 mod masks;
 mod metrics;
+mod peers;
 mod prepared;
 mod snapshots;
 mod spans;
