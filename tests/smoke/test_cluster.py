@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+import time
 
 import pytest
 from cassandra import ConsistencyLevel, DriverException
@@ -24,7 +25,7 @@ class Member(OwnNode):
     """A node of the cluster. Members differ in their addresses and have the same ports."""
 
     def __init__(self, number, binary, directory, log, ports):
-        settings = [f"storage_port={ports[1]}", f"tablets={TABLETS}", "log_replication_factor=1", f"rack=rack{number}"]
+        settings = [f"storage_port={ports[1]}", f"tablets={TABLETS}", "log_options_replication_factor=1", f"rack=rack{number}"]
         super().__init__(binary, os.path.join(directory, f"node{number}"), settings)
         self.host = f"127.0.0.{number}"
         self.port = ports[0]
@@ -179,6 +180,37 @@ def test_a_lost_node_is_replaced_by_an_empty_one(members):
     load.end()
     cluster.shutdown()
     check(nodes, load)
+
+
+def test_drivers_find_all_nodes_and_route_by_token(members):
+    _, nodes = members
+    cluster, session = nodes[0].connect()
+    create(session)
+    cluster.shutdown()
+    # An unmodified driver, with its usual policy.
+    cluster = Cluster([nodes[0].host], port=nodes[0].port, protocol_version=5)
+    session = cluster.connect()
+    deadline = time.monotonic() + 60
+    while {host.address for host in cluster.metadata.all_hosts() if host.is_up} != {node.host for node in nodes}:
+        assert time.monotonic() < deadline, cluster.metadata.all_hosts()
+        time.sleep(0.05)
+    insert = session.prepare("INSERT INTO ks.rows (k, c, v) VALUES (?, 0, 'x')")
+    asked = set()
+    for key in range(60):
+        future = session.execute_async(insert, (key,))
+        future.result()
+        asked.add(future.coordinator_host.address)
+        replicas = cluster.metadata.get_replicas("ks", insert.bind((key,)).routing_key)
+        assert {host.address for host in replicas} == {node.host for node in nodes}
+    assert asked == {node.host for node in nodes}
+    assert len({row[0] for row in session.execute("SELECT schema_version FROM system.peers")}) == 1
+    # A node that is gone is not asked; the others answer.
+    nodes[1].kill()
+    for key in range(60, 120):
+        session.execute(insert.bind((key,)))
+    statement = SimpleStatement("SELECT k FROM ks.rows", consistency_level=ConsistencyLevel.QUORUM)
+    assert len({row[0] for row in session.execute(statement)}) == 120
+    cluster.shutdown()
 
 
 def test_directories_and_logs_are_not_mixed_up(members):

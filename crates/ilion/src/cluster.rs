@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use ilion_cluster::{Endpoint, Location, META_TABLET, Node as NodeNumber};
+use ilion_cluster::{ClusterView, Endpoint, Location, META_TABLET, Node as NodeNumber};
 use ilion_coordinator::ReadOptions;
 use ilion_engine::Engine;
 use ilion_env::Env;
@@ -16,10 +16,11 @@ use ilion_internode::{
 };
 use ilion_kafka_client::{Credentials, Mechanism, Security, Url};
 use ilion_kafka_log::KafkaLogs;
-use ilion_member::{CommandClient, Member, MemberOptions, NewCluster, NotHanded};
+use ilion_member::{CommandClient, Member, MemberListener, MemberOptions, NewCluster, NotHanded};
 use ilion_query::Store;
+use ilion_schema::SchemaEvent;
 use ilion_server::settings::{LogPlace, SaslMechanism, Settings};
-use ilion_server::{OpenError, refused_in_a_cluster, server_encryption};
+use ilion_server::{Node, OpenError, refused_in_a_cluster, server_encryption};
 use uuid::Uuid;
 
 /// While a node joins, the log says so this often.
@@ -34,6 +35,16 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// Shows the cluster to clients of this node, from now on.
+    pub fn show(&self, node: &Node) -> Result<(), OpenError> {
+        if let Some(view) = self.member.view() {
+            let peers = ilion_server::Peers::new(view);
+            node.follow(&peers)?;
+            self.member.listen(Arc::new(Shown(peers)));
+        }
+        Ok(())
+    }
+
     /// Stops following the logs, and the connections to other nodes.
     pub fn stop(mut self) {
         self.member.stop();
@@ -179,6 +190,19 @@ fn open_logs(env: &dyn Env, settings: &Settings, url: &Url) -> Result<KafkaLogs,
         ilion_kafka_log::Options::new(url.clone(), security, marked, settings.tablets.0, META_TABLET);
     options.replication_factor = settings.log_options_replication_factor;
     KafkaLogs::open(options).map_err(|error| OpenError::Cluster(error.to_string()))
+}
+
+/// What clients are shown.
+struct Shown(Arc<ilion_server::Peers>);
+
+impl MemberListener for Shown {
+    fn changed(&self, view: ClusterView) {
+        self.0.publish(view);
+    }
+
+    fn schema_changed(&self, event: &SchemaEvent) {
+        self.0.schema_changed(std::slice::from_ref(event));
+    }
 }
 
 /// Where the other nodes are.

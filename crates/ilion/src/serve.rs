@@ -137,6 +137,9 @@ fn open(env: &Arc<dyn Env>, settings: &Settings) -> Result<(Node, Option<Cluster
         Ok(store)
     };
     let node = Node::open_over(env.clone(), settings, IndexClasses::own(), over).map_err(cannot_open)?;
+    if let Some(cluster) = &cluster {
+        cluster.show(&node).map_err(cannot_open)?;
+    }
     Ok((node, cluster))
 }
 

@@ -15,7 +15,7 @@ use ilion_coordinator::Topology;
 use ilion_engine::{Engine, TabletPosition};
 use ilion_query::StoreError;
 use ilion_replica::{AdoptError, Applied, FencedChange, NotApplied, Replica, ReplicaOptions, is_of_cluster};
-use ilion_schema::is_system_keyspace;
+use ilion_schema::{SchemaEvent, is_system_keyspace};
 use uuid::Uuid;
 
 use crate::entering;
@@ -265,6 +265,10 @@ impl Follower {
     }
 
     fn publish(&self) {
+        self.publish_with(None);
+    }
+
+    fn publish_with(&self, event: Option<&SchemaEvent>) {
         let adopted = self.adopted();
         let state = self.meta.state.clone().map(Arc::new);
         let topology = state
@@ -279,6 +283,7 @@ impl Follower {
             known.asked = asked;
             known.node = known.node.or(node);
         });
+        self.shared.tell(event);
     }
 
     /// Whether this node has all of its data, and the newest schema.
@@ -484,8 +489,8 @@ impl Follower {
         let change = FencedChange::decode(&next.change).map_err(|error| {
             format!("the change to schema {epoch} is not understood ({error}): upgrade this node, and start it again")
         })?;
-        match replica.adopt(&change, next.time_micros) {
-            Ok(()) => {}
+        let event = match replica.adopt(&change, next.time_micros) {
+            Ok(event) => event,
             Err(AdoptError::Refused(error @ (StoreError::Schema(_) | StoreError::Invalid(_)))) => {
                 return Err(format!(
                     "the change to schema {epoch} does not fit to what this node has: {error}"
@@ -497,7 +502,7 @@ impl Follower {
                 }
                 return Ok(());
             }
-        }
+        };
         self.done_nanos.remove(&Due::Adopt);
         self.meta.unadopted.pop_front();
         self.is_taken_for_schema = false;
@@ -510,7 +515,7 @@ impl Follower {
         if self.meta.unadopted.is_empty() {
             self.beat();
         }
-        self.publish();
+        self.publish_with(event.as_ref());
         Ok(())
     }
 

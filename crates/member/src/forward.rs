@@ -50,6 +50,8 @@ pub(crate) enum Answered {
     Executed(Result<Executed, Error>),
     /// Nothing was logged: another replica must be asked.
     NotHere(String),
+    /// It is not known whether it was logged.
+    Unknown,
 }
 
 /// The form of [`Answered`] in messages.
@@ -66,6 +68,7 @@ enum Message {
     },
     Failed(Error),
     NotHere(String),
+    Unknown,
 }
 
 impl Handed {
@@ -104,6 +107,7 @@ impl Answered {
     pub fn encode(self) -> Vec<u8> {
         let message = match self {
             Self::NotHere(reason) => Message::NotHere(reason),
+            Self::Unknown => Message::Unknown,
             Self::Executed(Err(error)) => Message::Failed(error),
             Self::Executed(Ok(executed)) => {
                 let warnings = executed.warnings;
@@ -135,6 +139,7 @@ pub(crate) fn decode_answer(bytes: &[u8]) -> Result<Answered, String> {
     };
     Ok(match message {
         Message::NotHere(reason) => Answered::NotHere(reason),
+        Message::Unknown => Answered::Unknown,
         Message::Failed(error) => Answered::Executed(Err(error)),
         Message::Void { warnings } => executed(Outcome::Void, warnings),
         Message::Rows {

@@ -41,3 +41,4 @@ pub use forward::{CommandClient, NotHanded};
 pub use mem_logs::{LogFaults, MemLogs};
 pub use member::{JoinError, Member};
 pub use options::{MemberOptions, NewCluster};
+pub use shared::MemberListener;

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
-use ilion_cluster::{ClusterState, Node};
+use ilion_cluster::{ClusterState, ClusterView, Node};
 use ilion_commitlog::{SharedLogs, TailError};
 use ilion_coordinator::{ClusterStore, Membership, ReadOptions, ReplicaClient, ReplicaReader, Topology};
 use ilion_engine::Engine;
@@ -19,7 +19,7 @@ use crate::follower::Follower;
 use crate::forward::CommandClient;
 use crate::options::MemberOptions;
 use crate::sender::Sender;
-use crate::shared::{Shared, nanos};
+use crate::shared::{MemberListener, Shared, nanos};
 use crate::writes::LogWrites;
 
 /// Why a node does not become a member.
@@ -120,6 +120,17 @@ impl Member {
             membership: self.membership.clone(),
             barriers: self.barriers.clone(),
         }
+    }
+
+    /// The cluster as this node sees it. `None`: it has not joined yet.
+    pub fn view(&self) -> Option<ClusterView> {
+        self.shared.view()
+    }
+
+    /// Tells this listener of the cluster, from now on and at once.
+    pub fn listen(&self, listener: Arc<dyn MemberListener>) {
+        *self.shared.listener.lock() = Some(listener);
+        self.shared.tell(None);
     }
 
     /// Executes a command that another node has sent with [`CommandClient`], and returns the bytes of the answer.

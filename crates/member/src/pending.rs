@@ -49,8 +49,10 @@ impl PendingWrite {
     pub fn give_up(&self) {
         let mut state = self.state.lock();
         if !state.is_over {
-            let error = StoreError::WriteRefused("the log did not acknowledge the record in time".to_owned());
-            state.failure.get_or_insert(error);
+            state.failure.get_or_insert(StoreError::WriteTimeout {
+                received: 0,
+                block_for: 1,
+            });
             finish(state);
         }
     }

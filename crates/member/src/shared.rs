@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crossbeam_channel::Sender as Channel;
-use ilion_cluster::{ClusterState, Moment, Node};
+use ilion_cluster::{ClusterState, ClusterView, Eyes, Moment, Node};
 use ilion_coordinator::Topology;
 use ilion_engine::Engine;
 use ilion_env::Env;
 use ilion_query::{Error, Executed, Store};
+use ilion_schema::SchemaEvent;
 use parking_lot::{Condvar, Mutex};
 
 use crate::meta::Asked;
@@ -55,6 +56,17 @@ pub(crate) struct Shared {
     known: Mutex<Known>,
     learned: Condvar,
     pub is_stopping: AtomicBool,
+    /// Whom to tell of the cluster.
+    pub listener: Mutex<Option<Arc<dyn MemberListener>>>,
+}
+
+/// Who shows the cluster to clients. Called by the thread that follows the logs.
+pub trait MemberListener: Send + Sync {
+    /// The cluster may have changed.
+    fn changed(&self, view: ClusterView);
+
+    /// This node has adopted a change of the schema. Its view came before.
+    fn schema_changed(&self, event: &SchemaEvent);
 }
 
 impl Shared {
@@ -76,6 +88,7 @@ impl Shared {
             known: Mutex::default(),
             learned: Condvar::new(),
             is_stopping: AtomicBool::new(false),
+            listener: Mutex::default(),
         }
     }
 
@@ -86,6 +99,29 @@ impl Shared {
     /// The deadline of this thread, or one after `timeout`.
     pub fn ends_nanos(&self, timeout: Duration) -> u64 {
         ilion_env::patience::ends_nanos().unwrap_or_else(|| self.now_nanos().saturating_add(nanos(timeout)))
+    }
+
+    /// Shows the cluster to clients.
+    pub fn tell(&self, event: Option<&SchemaEvent>) {
+        let listener = self.listener.lock().clone();
+        if let (Some(listener), Some(view)) = (listener, self.view()) {
+            listener.changed(view);
+            if let Some(event) = event {
+                listener.schema_changed(event);
+            }
+        }
+    }
+
+    /// The cluster as this node sees it.
+    pub fn view(&self) -> Option<ClusterView> {
+        self.know(|known| {
+            let eyes = Eyes {
+                own: known.node?,
+                schema_epoch: known.adopted,
+                silence_micros: i64::try_from(self.options.silence_max.as_micros()).unwrap_or(i64::MAX),
+            };
+            known.state.as_ref().map(|state| ClusterView::of(state, eyes))
+        })
     }
 
     /// The nodes that apply a tablet, whatever keyspace they have of it; those that are thought to be up come first.

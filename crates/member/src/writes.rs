@@ -230,8 +230,8 @@ impl LogWrites {
         Ok(())
     }
 
-    /// Executes a command at its place in the log of one tablet.
-    fn execute_at(&self, unsent: Unsent) -> Result<Executed, Error> {
+    /// Executes a command at its place in the log of one tablet. The outer error is that of the log.
+    fn execute_at(&self, unsent: Unsent) -> Result<Outcome, StoreError> {
         let (log, ends_nanos) = (unsent.log, unsent.ends_nanos);
         let (sender, outcome): (Channel<Outcome>, _) = bounded(1);
         let (failed, failure) = bounded(1);
@@ -263,69 +263,74 @@ impl LogWrites {
         if let Some(key) = key {
             self.shared.commands.lock().remove(&key);
         }
-        answered.unwrap_or_else(|error| Err(Error::Overloaded(of_append(error).to_string())))
+        answered.map_err(of_append)
     }
 }
 
 impl LogWrites {
     /// Has a replica of the tablet execute a command, since this node is none. The replica sends the record, so it is told of the outcome.
-    fn hand_over(&self, unsent: Unsent, topology: &Topology) -> Result<Executed, Error> {
-        let log = unsent.log;
+    fn hand_over(&self, unsent: Unsent) -> Result<Outcome, StoreError> {
+        let (log, ends_nanos) = (unsent.log, unsent.ends_nanos);
         let own = self.shared.know(|known| known.node);
-        let mut reason = "no replica of the partition is there".to_owned();
         for node in self.shared.replicas_of(log) {
             if Some(node) == own {
                 continue;
             }
-            let ends_nanos = unsent.ends_nanos;
             let handed = Handed {
                 tablet: log,
                 is_counter: unsent.kind == Kind::Counter,
-                schema_epoch: topology.schema_epoch(),
+                schema_epoch: unsent.schema_epoch,
                 left_micros: self.left(ends_nanos).as_micros().try_into().unwrap_or(u64::MAX),
                 body: unsent.body.clone(),
             };
-            match self.client.execute(node, handed.encode().into(), ends_nanos) {
+            let reason = match self.client.execute(node, handed.encode().into(), ends_nanos) {
                 Ok(answer) => match forward::decode_answer(&answer) {
-                    Ok(Answered::Executed(outcome)) => return outcome,
-                    Ok(Answered::NotHere(why)) => reason = why,
-                    Err(error) => return Err(Error::Overloaded(format!("node {node} answered {error}"))),
+                    Ok(Answered::Executed(outcome)) => return Ok(outcome),
+                    Ok(Answered::NotHere(reason)) | Err(reason) => reason,
+                    Ok(Answered::Unknown) => return Err(unknown()),
                 },
-                Err(NotHanded::Before(why)) => reason = why,
-                Err(NotHanded::Unknown(why)) => return Err(Error::Overloaded(why)),
-            }
+                Err(NotHanded::Before(reason)) => reason,
+                Err(NotHanded::Unknown(reason)) => {
+                    tracing::warn!(node, tablet = log, %reason, "the outcome of a command is unknown");
+                    return Err(unknown());
+                }
+            };
+            tracing::debug!(node, tablet = log, %reason, "a command is handed to another node");
         }
-        Err(Error::Overloaded(reason))
+        Err(StoreError::Unavailable {
+            required: 1,
+            alive: 0,
+        })
     }
 
     /// Executes a command for another node. Returns the bytes of its answer.
     pub fn execute_for(&self, request: &Bytes) -> Vec<u8> {
-        let handed = match Handed::decode(request) {
-            Ok(handed) => handed,
-            Err(error) => {
-                let reason = format!("a command that this node does not know {error}");
-                return Answered::NotHere(reason).encode();
+        let answered = match Handed::decode(request) {
+            Err(error) => Answered::NotHere(format!("a command that this node does not know {error}")),
+            Ok(handed) if !self.shared.progress.is_ready(handed.tablet) => {
+                Answered::NotHere("the node is no replica of the tablet, or not ready".to_owned())
+            }
+            Ok(handed) => {
+                let left_nanos = handed.left_micros.saturating_mul(1000);
+                let executed = self.execute_at(Unsent {
+                    log: handed.tablet,
+                    kind: if handed.is_counter {
+                        Kind::Counter
+                    } else {
+                        Kind::Cas
+                    },
+                    schema_epoch: handed.schema_epoch,
+                    body: handed.body,
+                    ends_nanos: self.shared.now_nanos().saturating_add(left_nanos),
+                });
+                match executed {
+                    Ok(outcome) => Answered::Executed(outcome),
+                    Err(StoreError::WriteTimeout { .. }) => Answered::Unknown,
+                    Err(error) => Answered::NotHere(error.to_string()),
+                }
             }
         };
-        if !self.shared.progress.is_ready(handed.tablet) {
-            return Answered::NotHere("the node is no replica of the tablet, or not ready".to_owned())
-                .encode();
-        }
-        let unsent = Unsent {
-            log: handed.tablet,
-            kind: if handed.is_counter {
-                Kind::Counter
-            } else {
-                Kind::Cas
-            },
-            schema_epoch: handed.schema_epoch,
-            body: handed.body,
-            ends_nanos: self
-                .shared
-                .now_nanos()
-                .saturating_add(handed.left_micros.saturating_mul(1000)),
-        };
-        Answered::Executed(self.execute_at(unsent)).encode()
+        answered.encode()
     }
 }
 
@@ -397,13 +402,13 @@ impl Commands for LogWrites {
         reason: Reason,
         partitions: &[DecoratedKey],
     ) -> Result<Executed, Error> {
-        let of_statement = |error: StoreError| Error::Overloaded(error.to_string());
-        let topology = self.topology().map_err(of_statement)?;
+        let refused = |error: StoreError| error.of_command(command, reason);
+        let topology = self.topology().map_err(refused)?;
         let tablets: BTreeSet<u32> = partitions
             .iter()
             .map(|key| tablet_of(key, &topology))
             .collect::<Result<_, _>>()
-            .map_err(of_statement)?;
+            .map_err(refused)?;
         let kind = match reason {
             Reason::Decides => Kind::Cas,
             Reason::Counts => Kind::Counter,
@@ -422,10 +427,11 @@ impl Commands for LogWrites {
                 body: body.clone(),
                 ends_nanos,
             };
-            executed = Some(match self.shared.progress.is_ready(log) {
-                true => self.execute_at(unsent)?,
-                false => self.hand_over(unsent, &topology)?,
-            });
+            let outcome = match self.shared.progress.is_ready(log) {
+                true => self.execute_at(unsent),
+                false => self.hand_over(unsent),
+            };
+            executed = Some(outcome.map_err(refused)??);
         }
         executed.ok_or_else(|| Error::Invalid("a statement of no partition".to_owned()))
     }
@@ -484,6 +490,26 @@ fn tablet_of(key: &DecoratedKey, topology: &Topology) -> Result<u32, StoreError>
     Ok(topology.tablets().of(token))
 }
 
+/// What a writer is told of a record that is not acknowledged.
 fn of_append(error: AppendError) -> StoreError {
-    StoreError::WriteRefused(error.to_string())
+    match error {
+        AppendError::Refused(reason) => {
+            tracing::warn!(%reason, "the log takes no record");
+            StoreError::Unavailable {
+                required: 1,
+                alive: 0,
+            }
+        }
+        AppendError::Unknown(reason) => {
+            tracing::debug!(%reason, "the log has not acknowledged a record");
+            unknown()
+        }
+    }
+}
+
+fn unknown() -> StoreError {
+    StoreError::WriteTimeout {
+        received: 0,
+        block_for: 1,
+    }
 }

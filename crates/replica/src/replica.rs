@@ -11,7 +11,7 @@ use ilion_query::{
     Store, StoreError, Values,
 };
 use ilion_rows::{Decoded, Mutation, MutationReader};
-use ilion_schema::{TableId, TableSchema, whole_milli};
+use ilion_schema::{SchemaEvent, TableId, TableSchema, whole_milli};
 use uuid::Uuid;
 
 use crate::digest::Rolling;
@@ -164,7 +164,7 @@ impl Replica {
         self.schema_epoch
     }
 
-    /// Adopts the next schema, or empties a table. `time_micros` is the time of the record in the meta log. What tablets execute
+    /// Adopts the next schema, or empties a table. Returns what clients are told of it. `time_micros` is the time of the record in the meta log. What tablets execute
     /// afterwards is later: else a column that was dropped and added again would not show it.
     ///
     /// Requires: everything that was applied is saved ([`Self::save`] after [`Self::take`]), so that no record is applied again with
@@ -172,37 +172,42 @@ impl Replica {
     ///
     /// # Errors
     /// This node cannot adopt the schema, or cannot save that it did. It can be tried again.
-    pub fn adopt(&mut self, change: &FencedChange, time_micros: i64) -> Result<(), AdoptError> {
+    pub fn adopt(
+        &mut self,
+        change: &FencedChange,
+        time_micros: i64,
+    ) -> Result<Option<SchemaEvent>, AdoptError> {
         let time_micros = whole_milli(time_micros);
         let was_adopting = std::mem::replace(&mut self.is_adopting, true);
         let saved = self.all();
         self.write_saved(saved)?;
-        match self.make(change, time_micros) {
-            Ok(()) => {}
+        let event = match self.make(change, time_micros) {
+            Ok(event) => event,
             // A crash came after the change, and before this was saved. The change was checked before it was logged, so that is the
             // only reason why it fails.
-            Err(StoreError::Schema(_) | StoreError::Invalid(_)) if was_adopting => {}
+            Err(StoreError::Schema(_) | StoreError::Invalid(_)) if was_adopting => None,
             Err(error) => return Err(AdoptError::Refused(error)),
-        }
+        };
         self.schema_epoch += 1;
         self.is_adopting = false;
         for tablet in self.tablets.values_mut() {
             tablet.time_micros = tablet.time_micros.max(time_micros + 1);
         }
         let saved = self.all();
-        Ok(self.write_saved(saved)?)
+        self.write_saved(saved)?;
+        Ok(event)
     }
 
-    fn make(&self, change: &FencedChange, time_micros: i64) -> Result<(), StoreError> {
+    fn make(&self, change: &FencedChange, time_micros: i64) -> Result<Option<SchemaEvent>, StoreError> {
         match change {
             FencedChange::Schema(change) => {
                 let altered = self
                     .store
                     .altering(time_micros, || self.store.alter_schema(change));
-                altered.map(drop)
+                Ok(altered?.and_then(|applied| applied.event(change)))
             }
-            FencedChange::Truncate(table) if self.engine().schema().table_by_id(*table).is_none() => Ok(()),
-            FencedChange::Truncate(table) => self.store.empty(*table),
+            FencedChange::Truncate(table) if self.engine().schema().table_by_id(*table).is_none() => Ok(None),
+            FencedChange::Truncate(table) => self.store.empty(*table).map(|()| None),
         }
     }
 
