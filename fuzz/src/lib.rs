@@ -5,6 +5,7 @@ pub mod commitlog;
 pub mod cql;
 pub mod frame;
 pub mod mutation_codec;
+pub mod nodes;
 pub mod notation;
 pub mod sstable;
 pub mod types;

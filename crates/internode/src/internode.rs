@@ -1,6 +1,6 @@
 //! [`Internode`]: the connections of a node to others, and of others to it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::error::StartError;
 use crate::hello::Identity;
 use crate::incoming::Bounds;
 use crate::lanes::{LaneThreads, Lanes};
-use crate::listener::Listener;
+use crate::listener::{Listener, Refusals};
 use crate::options::Options;
 use crate::peers::Peers;
 use crate::service::Services;
@@ -85,6 +85,7 @@ pub struct Internode {
     address: SocketAddr,
     client: Client,
     encryption: Option<Arc<Encryption>>,
+    refusals: Arc<Refusals>,
     stopping: watch::Sender<bool>,
     /// `None` after the stop.
     running: Option<Running>,
@@ -133,10 +134,11 @@ impl Internode {
             peers: peers.clone(),
             encryption: encryption.clone(),
         };
+        let refusals = Arc::<Refusals>::default();
         let accepting = Listener {
             door: Arc::new(door),
             server: Arc::new(server),
-            refusals: Arc::default(),
+            refusals: refusals.clone(),
         };
         let client = Client::new(Shared {
             env,
@@ -157,6 +159,7 @@ impl Internode {
             address: port.address,
             client,
             encryption,
+            refusals,
             stopping,
             running: Some(Running {
                 runtime,
@@ -179,6 +182,11 @@ impl Internode {
     /// The encryption of the connections, to read its files again; `None` without.
     pub fn encryption(&self) -> Option<&Arc<Encryption>> {
         self.encryption.as_ref()
+    }
+
+    /// Connections that were refused lately: the address, and the reason as it was logged.
+    pub fn refusals(&self) -> Vec<(IpAddr, String)> {
+        self.refusals.lately()
     }
 
     /// Closes all connections. Calls of this node fail; requests of others end when their service looks at

@@ -23,6 +23,7 @@
 //! | `listener`, `welcome`, `strangers`, `inbox`, `serving`, `served` | connections of others, their requests, and answers to them |
 //! | `service`, `lanes` | [`Service`]: who answers; on which threads |
 //! | `replicas` | [`RemoteReplicas`], [`ReadService`]: reads of a coordinator |
+//! | `testing` | messages, for fuzzing (feature `testing`) |
 //!
 //! Bounds: calls of a connection and bytes of their requests (`options`), payloads of 64 KiB, answers that wait to be sent, answers that nobody
 //! has taken. Bytes from the network allocate nothing that has not arrived. When bytes change, raise `hello::NEWEST`.
@@ -54,6 +55,8 @@ mod shared;
 mod signs;
 mod stopping;
 mod strangers;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod welcome;
 
 pub use client::{Call, Client, Parts};

@@ -41,6 +41,11 @@ pub(crate) struct Refusals {
 }
 
 impl Refusals {
+    /// The newest refusals of each address and reason, in no order.
+    pub fn lately(&self) -> Vec<(IpAddr, String)> {
+        self.logged.lock().keys().cloned().collect()
+    }
+
     fn log(&self, peer: SocketAddr, reason: &str) {
         let now = Instant::now();
         let mut logged = self.logged.lock();
@@ -99,7 +104,11 @@ impl Listener {
         let (door, server, refusals) = (self.door.clone(), self.server.clone(), self.refusals.clone());
         connections.spawn(async move {
             // As long as the other side has for it.
-            let received = timeout(server.options.connect_timeout, door.receive(tcp, peer)).await;
+            let mut stopping = server.stopping.clone();
+            let received = tokio::select! {
+                received = timeout(server.options.connect_timeout, door.receive(tcp, peer)) => received,
+                () = stopped(&mut stopping) => return,
+            };
             drop(stranger);
             let welcomed = match received {
                 Ok(Ok(welcomed)) => welcomed,

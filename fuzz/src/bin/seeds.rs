@@ -3,10 +3,12 @@
 use std::io::Result;
 use std::path::Path;
 
+use ilion_internode::{Hello, Identity, NEWEST, OLDEST, Reply};
 use ilion_rows::encode_mutation;
 use ilion_rows::notation::print_mutation;
 use ilion_rows::random::{Dice, random_mutation, random_table};
 use ilion_types::hex;
+use uuid::Uuid;
 
 fn main() -> Result<()> {
     mutations()?;
@@ -16,6 +18,7 @@ fn main() -> Result<()> {
     values()?;
     segments()?;
     cluster()?;
+    nodes()?;
     sstables()
 }
 
@@ -52,6 +55,43 @@ fn cluster() -> Result<()> {
             )?;
         }
         state = Some(next);
+    }
+    Ok(())
+}
+
+/// Greetings without their checksums, and a message of each kind.
+fn nodes() -> Result<()> {
+    let identity = Identity {
+        cluster: Uuid::from_u128(7),
+        node: 1,
+        session: Uuid::from_u128(8),
+        host: Uuid::from_u128(9),
+    };
+    let hello = Hello {
+        oldest: OLDEST,
+        newest: NEWEST,
+        identity,
+        wanted: 2,
+    };
+    let welcome = Reply::Welcome {
+        version: NEWEST,
+        node: 2,
+        session: identity.session,
+        host: identity.host,
+    };
+    let refused = Reply::Refused("it is full".to_owned());
+    let greetings = [(0, hello.encode()), (1, welcome.encode()), (1, refused.encode())];
+    for (number, (choice, bytes)) in greetings.iter().enumerate() {
+        let content = &bytes[..bytes.len() - 4];
+        write(
+            "nodes",
+            &format!("greeting-{number}"),
+            &[&[*choice], content].concat(),
+        )?;
+    }
+    for kind in 0..9 {
+        let message = [&[2, kind, 3][..], &[1; 13]].concat();
+        write("nodes", &format!("message-{kind}"), &message)?;
     }
     Ok(())
 }

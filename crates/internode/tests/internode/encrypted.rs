@@ -9,7 +9,7 @@ use ilion_env::{Env, MemEnv};
 use ilion_internode::{CallError, Internode, StartError};
 use ilion_tls::{Connecting, PeerCertificates, Secret, TlsOptions};
 
-use crate::nodes::{Addresses, LONG, Start, ask, echo};
+use crate::nodes::{Addresses, LONG, Start, ask, echo, refuses};
 
 const CA: &[u8] = include_bytes!("../../../tls/testdata/ca.pem");
 const NODE: &[u8] = include_bytes!("../../../tls/testdata/node.pem");
@@ -66,12 +66,14 @@ fn between(first: Start, second: Start) -> (Result<bytes::Bytes, CallError>, [In
     (said, [first, second])
 }
 
-fn refused(first: Start, second: Start, words: &str) {
-    let (said, _nodes) = between(first, second);
+/// Node 1 cannot reach node 2, and reads these words about it. Node 2 notes the others.
+fn refused(first: Start, second: Start, words: &str, others: &str) {
+    let (said, [_first, second]) = between(first, second);
     let Err(CallError::Unreachable(reason)) = said else {
         panic!("{words}: {said:?}");
     };
     assert!(reason.contains(words), "{words}: {reason}");
+    refuses(&second, others);
 }
 
 #[test]
@@ -150,18 +152,21 @@ fn certificates_that_nobody_vouches_for_are_refused() {
         node(1, env(OTHER_HOST, CA), |_| {}),
         node(2, env(OTHER_NODE, CA), |_| {}),
         "check server_encryption_options of both nodes",
+        "TLS failed (invalid peer certificate: UnknownIssuer): check server_encryption_options of both nodes",
     );
     // This node does not trust the other one.
     refused(
         node(1, env(NODE, CA), |_| {}),
         node(2, env(OTHER_HOST, CA), |_| {}),
         "TLS failed (invalid peer certificate: UnknownIssuer)",
+        "TLS failed (received fatal alert",
     );
     // A certificate that has ended.
     refused(
         node(1, env(NODE, OTHER_CA), |_| {}),
         node(2, env(EXPIRED, CA), |_| {}),
         "invalid peer certificate: certificate expired",
+        "TLS failed (received fatal alert",
     );
 }
 
@@ -189,12 +194,18 @@ fn names_count_only_if_that_is_asked_for() {
     assert!(between(first, second).0.is_ok());
     // The side that connects looks at the name of the other one, and the other way round.
     let (first, second) = pair(1, [NODE, OTHER_HOST]);
-    refused(first, second, "certificate not valid for name");
+    refused(
+        first,
+        second,
+        "certificate not valid for name",
+        "TLS failed (received fatal alert",
+    );
     let (first, second) = pair(2, [OTHER_HOST, NODE]);
     refused(
         first,
         second,
         "it refuses: the certificate of the node that connects does not name its address, 127.0.0.1",
+        "the certificate of the node that connects does not name its address, 127.0.0.1",
     );
 }
 
@@ -204,11 +215,13 @@ fn a_node_that_encrypts_and_one_that_does_not_tell_what_to_look_at() {
         Start::node(1),
         node(2, env(NODE, CA), |_| {}),
         "it refuses: this node accepts encrypted connections only (server_encryption_options: internode_encryption: all)",
+        "this node accepts encrypted connections only",
     );
     refused(
         node(1, env(NODE, CA), |_| {}),
         Start::node(2).serving(echo()),
         "server_encryption_options",
+        "it encrypts, and this node does not (server_encryption_options: internode_encryption)",
     );
 }
 

@@ -12,7 +12,7 @@ use ilion_protocol::{
 };
 use uuid::Uuid;
 
-use crate::nodes::{Addresses, LONG, Start, ask, echo, identity};
+use crate::nodes::{Addresses, LONG, Start, ask, echo, identity, refuses};
 
 fn unreachable_text(error: CallError) -> String {
     match error {
@@ -33,10 +33,10 @@ fn refused_by(other: Identity, adjust: impl FnOnce(&Addresses)) -> String {
     let asking = Start::node(1).start(&addresses);
     adjust(&addresses);
     let said = unreachable_text(ask(&asking, 2, "x").unwrap_err());
-    assert!(
-        said.starts_with(&format!("node 2 at {} cannot be reached: ", asked.address())),
-        "{said}"
-    );
+    let start = format!("node 2 at {} cannot be reached: it refuses: ", asked.address());
+    let reason = said.strip_prefix(&start).unwrap_or_else(|| panic!("{said}"));
+    // Both sides have the same sentence.
+    refuses(&asked, reason);
     said
 }
 
@@ -216,16 +216,20 @@ fn garbage_of_any_kind_ends_its_connection_only() {
 /// The first message of a node of Cassandra 4 and of sstableloader, and of their older versions.
 #[test]
 fn a_node_of_cassandra_is_turned_away() {
-    let (address, _node) = node();
+    let (address, node) = node();
     for flags in [[0x0C, 0x0C, 0, 0], [0, 0, 0x0A, 0]] {
         let initiate = [&[0xCA, 0x55, 0x2D, 0xFA][..], &flags, &[0; 20]].concat();
         assert_eq!(answer_to(address, &initiate), b"");
     }
+    refuses(
+        &node,
+        "Instead of sstableloader use `ilion sstable load --host ADDRESS DIR`",
+    );
 }
 
 #[test]
 fn a_cql_client_is_told_that_the_port_is_for_nodes() {
-    let (address, _node) = node();
+    let (address, node) = node();
     for version in Version::SUPPORTED {
         for request in [Request::Options, Request::Startup(Startup::default())] {
             let mut bytes = Vec::new();
@@ -251,6 +255,7 @@ fn a_cql_client_is_told_that_the_port_is_for_nodes() {
             }
         }
     }
+    refuses(&node, "Clients connect to native_transport_port");
 }
 
 /// The port of CQL clients answers with an error in CQL.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ilion_cluster::Node;
@@ -144,6 +144,19 @@ pub fn pair(service: impl Service + 'static) -> (Internode, Internode, Addresses
 pub fn in_time() -> u64 {
     // The clock of each node begins when it is made.
     u64::try_from(LONG.as_nanos()).unwrap() * 100
+}
+
+/// Waits until the node has noted a refusal with these words.
+pub fn refuses(node: &Internode, words: &str) {
+    let begun = Instant::now();
+    loop {
+        let refusals = node.refusals();
+        if refusals.iter().any(|(_, reason)| reason.contains(words)) {
+            return;
+        }
+        assert!(begun.elapsed() < LONG, "{words}: {refusals:?}");
+        std::thread::yield_now();
+    }
 }
 
 /// Asks a node, and waits.
