@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ilion_cluster::{Change, META_TABLET, Moment, Node, Phase, Record};
-use ilion_commitlog::{Delivered, Kind, SharedTail, TailError};
+use ilion_commitlog::{Delivered, Kind, Origin, SharedTail, TailError};
 use ilion_coordinator::Topology;
 use ilion_engine::{Engine, TabletPosition};
 use ilion_query::StoreError;
@@ -29,6 +29,8 @@ const IDLE: Duration = Duration::from_millis(20);
 const BUSY: Duration = Duration::from_millis(1);
 /// A request that had no effect is sent again after so long.
 const AGAIN: Duration = Duration::from_secs(2);
+/// Requests to take part are so far apart.
+const SETTLED: Duration = Duration::from_millis(80);
 /// The node that asked for a change of the schema fences the logs at once, the others after so long.
 const FENCE_AFTER: Duration = Duration::from_millis(500);
 
@@ -49,6 +51,8 @@ pub(crate) struct Follower {
     blocked: BTreeSet<u32>,
     /// What is saved before the next schema is adopted was taken.
     is_taken_for_schema: bool,
+    /// The last request to take part in the cluster, and when it was sent.
+    entering: Option<(u64, Option<(Origin, Record)>)>,
     /// When something was done last, by what it is.
     done_nanos: BTreeMap<Due, u64>,
     /// Bytes that were applied since the last saving was begun.
@@ -59,8 +63,6 @@ pub(crate) struct Follower {
 /// What is done now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// With the number of records of the meta log that were read.
-    Enter(u64),
     Heartbeat,
     Ready,
     Fence(u64),
@@ -83,6 +85,7 @@ impl Follower {
             placement: None,
             blocked: BTreeSet::new(),
             is_taken_for_schema: false,
+            entering: None,
             done_nanos: BTreeMap::new(),
             unsaved_bytes: 0,
             is_saving: false,
@@ -349,18 +352,7 @@ impl Follower {
     /// Does what is due.
     fn work(&mut self) -> Result<(), String> {
         if self.meta.incarnation.is_none() {
-            // Others are heard out first: the log may have members already. What was asked for last may have come.
-            let read = self
-                .meta
-                .state
-                .as_ref()
-                .map_or(0, |state| state.position.segment.0 + 1);
-            if self.is_due(Due::Enter(read), AGAIN)
-                && let Some((origin, record)) =
-                    entering::request(&self.meta, self.session, &self.shared.options)
-            {
-                entering::ask(self.shared.sender.logs(), origin, &record);
-            }
+            self.enter();
             return Ok(());
         }
         if let Some(next) = self.meta.unadopted.front().cloned() {
@@ -386,14 +378,27 @@ impl Follower {
         Ok(())
     }
 
+    /// Asks to take part in the cluster. What the log has is heard out first, so that the request fits to it.
+    fn enter(&mut self) {
+        let now = self.shared.now_nanos();
+        let (asked_nanos, asked) = self.entering.get_or_insert((now, None));
+        let passed = now.saturating_sub(*asked_nanos);
+        if passed < nanos(SETTLED) {
+            return;
+        }
+        let request = entering::request(&self.meta, self.session, &self.shared.options);
+        if request.is_some() && (*asked != request || passed >= nanos(AGAIN)) {
+            (*asked_nanos, *asked) = (now, request);
+            if let Some((origin, record)) = asked {
+                entering::ask(self.shared.sender.logs(), *origin, record);
+            }
+        }
+    }
+
     /// True if something was not done for so long; notes that it is done now. The first time counts from the first call.
     fn is_due(&mut self, due: Due, after: Duration) -> bool {
         let now = self.shared.now_nanos();
-        let first = match due {
-            Due::Enter(_) => now.saturating_sub(nanos(after) - nanos(IDLE) * 4),
-            _ => now,
-        };
-        let last = self.done_nanos.entry(due).or_insert(first);
+        let last = self.done_nanos.entry(due).or_insert(now);
         let is_due = now.saturating_sub(*last) >= nanos(after);
         if is_due {
             *last = now;

@@ -67,9 +67,13 @@ impl Member {
         let session = local.random_uuid();
         let shared = Arc::new(Shared::new(engine.clone(), options, local, sender));
         let follower = Follower::new(shared.clone(), engine.clone(), session)?;
+        let closing = Closing(shared.clone());
         let thread = std::thread::Builder::new()
             .name("ilion-follower".to_owned())
-            .spawn(move || follower.run())?;
+            .spawn(move || {
+                let _closing = closing;
+                follower.run();
+            })?;
         Ok(Self {
             session,
             membership: Arc::new(LogMembership {
@@ -157,6 +161,20 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// When the thread that follows the logs ends, whatever the reason, nobody waits for it any more.
+struct Closing(Arc<Shared>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.learn(|known| {
+            known
+                .halted
+                .get_or_insert_with(|| "this node does not follow the cluster any more".to_owned());
+        });
+        self.0.overdue.close();
     }
 }
 

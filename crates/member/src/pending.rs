@@ -86,19 +86,37 @@ impl Acknowledged for PendingWrite {
 /// Writes by the time at which they are given up. All wait about equally long, so the first one is over first.
 #[derive(Default)]
 pub(crate) struct Overdue {
-    writes: Mutex<VecDeque<(u64, Weak<PendingWrite>)>>,
+    watched: Mutex<Watched>,
+}
+
+#[derive(Default)]
+struct Watched {
+    writes: VecDeque<(u64, Weak<PendingWrite>)>,
+    /// Nobody watches any more.
+    is_closed: bool,
 }
 
 impl Overdue {
     /// Gives a write up at this time, unless it is over.
     pub fn watch(&self, ends_nanos: u64, write: &Arc<PendingWrite>) {
-        self.writes.lock().push_back((ends_nanos, Arc::downgrade(write)));
+        let mut watched = self.watched.lock();
+        if watched.is_closed {
+            drop(watched);
+            return write.give_up();
+        }
+        watched.writes.push_back((ends_nanos, Arc::downgrade(write)));
+    }
+
+    /// Gives up all writes, also those that come later: nobody applies records any more.
+    pub fn close(&self) {
+        self.watched.lock().is_closed = true;
+        self.give_up_until(u64::MAX);
     }
 
     /// Gives up what is over at this time.
     pub fn give_up_until(&self, now_nanos: u64) {
         loop {
-            let first = self.writes.lock().pop_front_if(|(ends, write)| {
+            let first = self.watched.lock().writes.pop_front_if(|(ends, write)| {
                 // Most are over long before.
                 *ends <= now_nanos || write.strong_count() == 0
             });
@@ -153,5 +171,13 @@ mod tests {
         assert_eq!(calls.load(SeqCst), 1);
         overdue.give_up_until(30);
         assert_eq!(calls.load(SeqCst), 101);
+        // A node that stops gives up what is on its way, and what comes.
+        let (early, late) = (PendingWrite::new(1), PendingWrite::new(1));
+        count(&early, &calls);
+        overdue.watch(40, &early);
+        overdue.close();
+        overdue.watch(50, &late);
+        count(&late, &calls);
+        assert_eq!(calls.load(SeqCst), 301);
     }
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use ilion_env::MemEnv;
 use ilion_server::settings::{
-    AuditLogger, Authenticator, Authorizer, CertificateValidator, ClientCertificates, CommitLogSync, Loaded,
-    LogPlace, SETTINGS, SSTableFormat, SaslMechanism, Settings, Size, TabletCount, document,
+    AuditLogger, Authenticator, Authorizer, CertificateValidator, CommitLogSync, Loaded, LogPlace, SETTINGS,
+    SSTableFormat, SaslMechanism, Settings, Size, TabletCount, document,
 };
 use ilion_server::{CertificateLogins, Node, client_encryption, server_encryption};
 use ilion_tls::{Connecting, PeerCertificates};

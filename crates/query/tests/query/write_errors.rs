@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use ilion_query::{
-    ClientState, Command, Consistency, Error, ExecuteOptions, Form, LogPosition, QueryOptions,
-    QueryProcessor, Reason, Store, StoreError, WriteType,
+    Awaited, ClientState, Command, Consistency, Error, ExecuteOptions, Form, QueryOptions, QueryProcessor,
+    Reason, Store, StoreError, WriteType,
 };
 use ilion_rows::Mutation;
 use ilion_schema::{Applied, SchemaChange};
@@ -38,12 +38,12 @@ impl Failing {
 }
 
 impl Store for Failing {
-    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         self.check()?;
         self.inner.apply(mutations)
     }
 
-    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         self.check()?;
         self.inner.apply_decided(mutations)
     }
