@@ -1,6 +1,6 @@
 //! The state of a cluster: a pure function over the records of its meta log.
 //!
-//! Not used by a node yet: a single node has no meta log. It is the foundation of clusters, whose commit log is shared.
+//! A single node has no meta log. It is the foundation of clusters, whose commit log is shared.
 //!
 //! A cluster has one meta log, which all nodes append to and read in the same order. [`apply`] computes from the state and the next record
 //! the next state and the [`Effect`]s that a node acts on. So all nodes agree on members, owners of tablets, schema and flushed positions

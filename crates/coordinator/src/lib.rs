@@ -1,6 +1,6 @@
 //! Reads of a node that has only a part of the data, or none.
 //!
-//! Not used by a node yet: a single node reads its own engine. [`ClusterStore`] is a [`Store`](ilion_query::Store), so the query layer
+//! A single node reads its own engine. [`ClusterStore`] is a [`Store`](ilion_query::Store), so the query layer
 //! runs on it unchanged. Its reads go to replicas, chosen by the ring that the meta log gives; its writes go to [`Writes`].
 //!
 //! The main path of a read: `ClusterStore::read_range` makes a `cursor`, which cuts the range into parts (`route`), each answered

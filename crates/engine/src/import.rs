@@ -103,6 +103,11 @@ impl Engine {
 
     /// The store of a table that may take SSTables.
     pub(crate) fn importing_store(&self, table: TableId) -> Result<Arc<TableStore>> {
+        if self.shared.tablets.held_secs().is_some() {
+            return Err(Error::Refused(
+                "SSTables cannot be brought into a node of a cluster: its replicas would differ; write the rows by a client".to_owned(),
+            ));
+        }
         self.shared.check_writable()?;
         let store = self.shared.table(table);
         let store = store.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;

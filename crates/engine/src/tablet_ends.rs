@@ -43,6 +43,7 @@ impl Tablets {
         *self.held_secs.write() = Some(log_secs);
     }
 
+    /// `None`: the engine is that of a single node.
     pub(crate) fn held_secs(&self) -> Option<u32> {
         *self.held_secs.read()
     }

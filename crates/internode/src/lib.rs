@@ -1,7 +1,7 @@
 //! Nodes talk to each other: requests and answers over the framing of the native protocol v5, on a port of its own (`storage_port`), with
 //! mutual TLS if `server_encryption_options` asks for it.
 //!
-//! Not used by a node yet: Ilion is a single node. What travels is opaque here, but for reads (`replicas`): a request is bytes of a
+//! What travels is opaque here, but for reads (`replicas`): a request is bytes of a
 //! [`Kind`], answered by the [`Service`] of that kind, at once or in parts.
 //!
 //! The main path of a call: [`Client::call`] asks the `link` of the node for its `conn`, which is made if there is none (`dial`: TCP, TLS, `hello`).

@@ -1,7 +1,5 @@
 //! A replica: applies the records of a cluster's logs to an engine, each once and in order.
 //!
-//! Not used by a node yet; `ilion-simulation` runs clusters of it.
-//!
 //! [`Replica::apply`] is the main path. It takes the next record of a tablet's log, drops it if it is a repeated one, applies its
 //! mutations or executes its command, and returns the outcome. It depends on nothing but the records before: no clock, no randomness, no
 //! settings. So all replicas of a tablet come to the same, and [`BlockDigest`]s show it.
