@@ -13,7 +13,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, N
 from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
 from cassandra.query import SimpleStatement
 
-from broker import Broker
+from broker import CERTIFICATES, Broker
 from node import OwnNode, free_port
 
 NODES = 3
@@ -59,6 +59,8 @@ def members(request, tmp_path):
     log = f"kafka://{broker.address}/smoke"
     binary = os.environ["SMOKE_ILION"]
     nodes = [Member(number, binary, str(tmp_path), log, ports) for number in range(1, NODES + 1)]
+    for node in nodes:
+        node.settings += getattr(request, "param", [])
     for node in nodes:
         node.start()
     yield broker, nodes
@@ -132,8 +134,10 @@ def check(nodes, load):
         cluster.shutdown()
 
 
-def create(session):
-    session.execute("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}")
+def create(session, replicas=3):
+    session.execute(
+        f"CREATE KEYSPACE ks WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
+    )
     session.execute("CREATE TABLE ks.rows (k int, c int, v text, PRIMARY KEY (k, c))")
     session.execute("CREATE TABLE ks.counts (k int PRIMARY KEY, n counter)")
 
@@ -211,6 +215,36 @@ def test_drivers_find_all_nodes_and_route_by_token(members):
     statement = SimpleStatement("SELECT k FROM ks.rows", consistency_level=ConsistencyLevel.QUORUM)
     assert len({row[0] for row in session.execute(statement)}) == 120
     cluster.shutdown()
+
+
+ENCRYPTED = [
+    "server_encryption_options_internode_encryption=all",
+    f"server_encryption_options_keystore={os.path.join(CERTIFICATES, 'node.pem')}",
+    f"server_encryption_options_truststore={os.path.join(CERTIFICATES, 'ca.pem')}",
+]
+
+
+@pytest.mark.parametrize("members", [[], ENCRYPTED], indirect=True, ids=["plain", "encrypted"])
+def test_nodes_answer_for_each_other(members):
+    _, nodes = members
+    sessions = [node.connect() for node in nodes]
+    create(sessions[0][1], replicas=1)
+    # Each partition has one replica, so most requests are for another node.
+    for key in range(40):
+        session = sessions[key % 3][1]
+        insert = "INSERT INTO ks.rows (k, c, v) VALUES (%s, 0, 'x') IF NOT EXISTS"
+        assert session.execute(insert, (key,)).one().applied
+        assert not sessions[(key + 1) % 3][1].execute(insert, (key,)).one().applied
+        session.execute("UPDATE ks.counts SET n = n + %s WHERE k = %s", (key, key % 5))
+    for _, session in sessions:
+        # At ONE as well, since one replica is all.
+        for level in (ConsistencyLevel.ONE, ConsistencyLevel.QUORUM):
+            statement = SimpleStatement("SELECT k FROM ks.rows", consistency_level=level, fetch_size=7)
+            assert {row.k for row in session.execute(statement)} == set(range(40))
+            counts = SimpleStatement("SELECT k, n FROM ks.counts", consistency_level=level)
+            assert sum(row.n for row in session.execute(counts)) == sum(range(40))
+    for cluster, _ in sessions:
+        cluster.shutdown()
 
 
 def test_directories_and_logs_are_not_mixed_up(members):

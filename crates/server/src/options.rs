@@ -6,7 +6,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use crate::certificate::CertificateLogins;
-use crate::settings::{Settings, Size};
+use crate::settings::{LogPlace, Settings, Size};
 use ilion_tls::TlsOptions;
 
 use crate::encryption::client_encryption;
@@ -34,6 +34,8 @@ pub struct ServerOptions {
     pub request_threads: usize,
     /// Threads for statements that may take long.
     pub heavy_threads: usize,
+    /// Whether requests wait for the logs of a cluster and for other nodes, so that those of one connection must not wait for each other.
+    pub waits_for_others: bool,
     /// Logins by certificate; `None` if certificates are not used for logins.
     pub certificate_logins: Option<CertificateLogins>,
     /// Threads that check passwords.
@@ -62,6 +64,9 @@ pub struct ServerOptions {
     pub queued_bytes_max: usize,
 }
 
+/// Threads of a node of a cluster: most of them wait.
+const WAITING_THREADS: usize = 128;
+
 impl ServerOptions {
     /// The options in the settings.
     pub fn of(settings: &Settings) -> Self {
@@ -79,6 +84,7 @@ impl ServerOptions {
                     settings.native_transport_max_request_data_in_flight_per_ip,
                 )),
         ));
+        let waits_for_others = settings.log != LogPlace::Local;
         Self {
             address: SocketAddr::new(settings.rpc_address, settings.native_transport_port),
             encrypted_address: settings
@@ -94,7 +100,14 @@ impl ServerOptions {
                 .native_transport_rate_limiting_enabled
                 .then_some(settings.native_transport_max_requests_per_second),
             network_threads: processors.div_ceil(2),
-            request_threads: threads(settings.native_transport_max_threads, (2 * processors).max(4)),
+            request_threads: threads(
+                settings.native_transport_max_threads,
+                match waits_for_others {
+                    true => WAITING_THREADS,
+                    false => (2 * processors).max(4),
+                },
+            ),
+            waits_for_others,
             heavy_threads: threads(settings.native_transport_max_heavy_threads, processors.max(2)),
             certificate_logins: CertificateLogins::of(settings),
             login_threads: usize::from(settings.native_transport_max_auth_threads).clamp(1, 64),

@@ -78,13 +78,24 @@ impl Doing {
 pub(crate) struct PoolSizes {
     pub point: usize,
     pub heavy: usize,
+    /// Requests that came together are executed on threads of their own: each may wait for other nodes.
+    pub are_requests_apart: bool,
 }
 
 impl Queues {
     /// Queues a task. It is dropped if the threads have stopped.
     pub fn put(&self, weight: StatementWeight, task: Task) {
         // An error means that the threads have ended; the sessions end, too.
-        let _ = self.queue(weight).send(Message::Task(task));
+        let send = |task| drop(self.queue(weight).send(Message::Task(task)));
+        if !self.sizes.are_requests_apart {
+            return send(task);
+        }
+        for work in task.work {
+            send(Task {
+                session: task.session.clone(),
+                work: vec![work],
+            });
+        }
     }
 
     /// Number of tasks in a queue.

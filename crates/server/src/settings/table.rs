@@ -142,7 +142,7 @@ settings! {
     native_transport_max_message_size: Option<Size> = "auto";
     /// A page of a SELECT ends when its rows have this size, even if the client asked for more of them; 0B: never. Unpaged answers are not cut.
     native_transport_max_page_size: Size = "8MiB";
-    /// Threads that execute requests. auto: twice the processors, at least 4.
+    /// Threads that execute requests. auto: twice the processors, at least 4; in a cluster 128, since they wait for logs and other nodes.
     native_transport_max_threads: Option<u16> = "auto";
     /// Threads that execute statements which may take long, such as scans, beside those above. auto: the processors, at least 2.
     native_transport_max_heavy_threads: Option<u16> = "auto";
