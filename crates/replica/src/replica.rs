@@ -268,6 +268,12 @@ impl Replica {
         record: &Record,
         is_old: bool,
     ) -> Result<Applied, NotApplied> {
+        if record.tablet != position.tablet {
+            return Err(NotApplied::Halted(format!(
+                "the record at {} is one of tablet {}: the log is not that of this tablet, or its partitions were mixed up",
+                position.offset, record.tablet
+            )));
+        }
         match record.kind {
             Kind::Noop => self.write(position, &[]).map(|()| Applied::Done),
             Kind::Mutation | Kind::Batch => {
