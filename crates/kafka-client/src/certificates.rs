@@ -10,7 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 use crate::Error;
 
 /// The configuration of encrypted connections. `issuers` is PEM; `None` trusts whom the system trusts.
-pub fn client_config(issuers: Option<&[u8]>) -> Result<Arc<ClientConfig>, Error> {
+pub(crate) fn client_config(issuers: Option<&[u8]>) -> Result<Arc<ClientConfig>, Error> {
     let problem = |problem: String| {
         Error::Refused(format!(
             "certificates of who issues those of the brokers: {problem}"

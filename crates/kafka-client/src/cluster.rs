@@ -14,7 +14,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::messages::{Metadata, MetadataAnswer};
-use crate::{Connection, Error, Options, codes};
+use crate::{Connection, Connector, Error, Options, codes};
 
 /// So much later than the one before it, the next broker is asked.
 const STAGGER: Duration = Duration::from_millis(150);
@@ -99,7 +99,7 @@ impl View {
 
 /// Who leads which partition.
 pub struct Cluster {
-    options: Options,
+    connector: Connector,
     topics: Vec<String>,
     view: watch::Sender<Arc<View>>,
     wanted: Notify,
@@ -109,10 +109,10 @@ impl Cluster {
     /// Asks for these topics. [`Cluster::run`] keeps the view up to date.
     ///
     /// # Errors
-    /// No broker answers, or they refuse the login.
+    /// The certificates are wrong, no broker answers, or they refuse the login.
     pub async fn connect(options: Options, topics: Vec<String>) -> Result<Arc<Self>, Error> {
         let cluster = Self {
-            options,
+            connector: Connector::new(options)?,
             topics,
             view: watch::Sender::new(Arc::default()),
             wanted: Notify::new(),
@@ -123,7 +123,7 @@ impl Cluster {
 
     /// How brokers are spoken to.
     pub fn options(&self) -> &Options {
-        &self.options
+        self.connector.options()
     }
 
     /// The newest view.
@@ -207,7 +207,7 @@ impl Cluster {
         request: &Metadata,
     ) -> Result<(MetadataAnswer, Connection), Error> {
         let mut addresses: Vec<&String> = view.brokers.values().collect();
-        for address in &self.options.brokers {
+        for address in &self.options().brokers {
             if !addresses.contains(&address) {
                 addresses.push(address);
             }
@@ -218,9 +218,9 @@ impl Cluster {
         let ask = |address: String, open: Option<Connection>| async move {
             let mut connection = match open {
                 Some(connection) => connection,
-                None => Connection::open(&address, &self.options).await?,
+                None => self.connector.open(&address).await?,
             };
-            let answer = connection.ask(request, self.options.request_timeout).await?;
+            let answer = connection.ask(request, self.options().request_timeout).await?;
             // A broker that has just started, and knows nobody, is no help.
             match answer.brokers.is_empty() {
                 false => Ok((answer, connection)),
@@ -261,7 +261,7 @@ impl Cluster {
     pub async fn connect_to(&self, broker: i32) -> Result<Connection, Error> {
         let view = self.view();
         match view.brokers.get(&broker) {
-            Some(address) => Connection::open(address, &self.options).await,
+            Some(address) => self.connector.open(address).await,
             None => Err(Error::Unreachable(format!("broker {broker} is down"))),
         }
     }

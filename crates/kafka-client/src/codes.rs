@@ -32,6 +32,8 @@ codes! {
     REQUEST_TIMED_OUT = 7;
     /// A record is larger than the topic permits.
     MESSAGE_TOO_LARGE = 10;
+    /// A name that no topic may have.
+    INVALID_TOPIC_EXCEPTION = 17;
     /// A batch is larger than a segment of the topic.
     RECORD_LIST_TOO_LARGE = 18;
     /// Too few replicas are in sync; nothing was appended.
@@ -60,6 +62,8 @@ codes! {
     INVALID_CONFIG = 40;
     /// Another broker is the controller.
     NOT_CONTROLLER = 41;
+    /// The topic has an old format.
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43;
     /// The brokers have a rule against it.
     POLICY_VIOLATION = 44;
     /// The disk of the broker failed.

@@ -3,7 +3,6 @@
 //! A broker answers the requests of a connection one after another, so a second one on its way would wait anyway. A connection whose
 //! request was given up is of no use any more: its answer may still come.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::rand;
@@ -41,19 +40,73 @@ pub struct Connection {
     last_used: Instant,
 }
 
-impl Connection {
+/// Opens connections.
+pub struct Connector {
+    options: Options,
+    /// `None`: they are not encrypted.
+    encryption: Option<TlsConnector>,
+}
+
+impl Connector {
+    /// Reads the certificates; asks no broker.
+    ///
+    /// # Errors
+    /// [`Error::Refused`]: the certificates are wrong.
+    pub fn new(options: Options) -> Result<Self, Error> {
+        let security = &options.security;
+        let encryption = match security.is_encrypted {
+            true => Some(TlsConnector::from(client_config(security.issuers.as_deref())?)),
+            false => None,
+        };
+        Ok(Self { options, encryption })
+    }
+
+    /// How brokers are spoken to.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Connects to `host:port` and logs in, within the time of a request.
     ///
     /// # Errors
     /// The broker does not answer, refuses the login, or speaks other versions of the protocol.
-    pub async fn open(address: &str, options: &Options) -> Result<Self, Error> {
-        let limit = options.request_timeout;
-        match timeout(limit, connect(address, options)).await {
+    pub async fn open(&self, address: &str) -> Result<Connection, Error> {
+        let limit = self.options.request_timeout;
+        match timeout(limit, self.connect(address)).await {
             Ok(opened) => opened,
             Err(_) => Err(silence(address, limit)),
         }
     }
 
+    async fn connect(&self, address: &str) -> Result<Connection, Error> {
+        let problem = |error: std::io::Error| Error::Unreachable(format!("broker {address}: {error}"));
+        let socket = TcpStream::connect(address).await.map_err(problem)?;
+        socket.set_nodelay(true).map_err(problem)?;
+        let stream: Box<dyn Stream> = match &self.encryption {
+            None => Box::new(socket),
+            Some(encryption) => {
+                let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+                let name = ServerName::try_from(host.to_owned())
+                    .map_err(|_| Error::Refused(format!("{host} is no name that a certificate can have")))?;
+                Box::new(encryption.connect(name, socket).await.map_err(problem)?)
+            }
+        };
+        let mut connection = Connection {
+            stream,
+            address: address.to_owned(),
+            next_id: 0,
+            is_usable: true,
+            last_used: Instant::now(),
+        };
+        connection.check_versions().await?;
+        if let Some(credentials) = &self.options.security.credentials {
+            connection.log_in(credentials).await?;
+        }
+        Ok(connection)
+    }
+}
+
+impl Connection {
     /// The broker's `host:port`.
     pub fn address(&self) -> &str {
         &self.address
@@ -191,35 +244,6 @@ impl Connection {
         String::from_utf8(answer.bytes.to_vec())
             .map_err(|_| Error::Login("the broker's message is no text".to_owned()))
     }
-}
-
-async fn connect(address: &str, options: &Options) -> Result<Connection, Error> {
-    let problem = |error: std::io::Error| Error::Unreachable(format!("broker {address}: {error}"));
-    let socket = TcpStream::connect(address).await.map_err(problem)?;
-    socket.set_nodelay(true).map_err(problem)?;
-    let stream: Box<dyn Stream> = match options.security.is_encrypted {
-        false => Box::new(socket),
-        true => {
-            let config = client_config(options.security.issuers.as_deref())?;
-            let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-            let name = ServerName::try_from(host.to_owned())
-                .map_err(|_| Error::Refused(format!("{host} is no name that a certificate can have")))?;
-            let encrypted = TlsConnector::from(Arc::clone(&config)).connect(name, socket);
-            Box::new(encrypted.await.map_err(problem)?)
-        }
-    };
-    let mut connection = Connection {
-        stream,
-        address: address.to_owned(),
-        next_id: 0,
-        is_usable: true,
-        last_used: Instant::now(),
-    };
-    connection.check_versions().await?;
-    if let Some(credentials) = &options.security.credentials {
-        connection.log_in(credentials).await?;
-    }
-    Ok(connection)
 }
 
 /// A request with its length and head.

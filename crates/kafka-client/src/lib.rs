@@ -15,7 +15,7 @@
 //! | `options` | [`Options`]: addresses, [`Security`], time limits; [`parse_url`] |
 //! | `certificates` | whom a connection with TLS trusts |
 //! | `scram` | logins that do not show the password |
-//! | `connection` | [`Connection`]: to one broker |
+//! | `connection` | [`Connector`], [`Connection`]: to one broker |
 //! | `cluster` | [`Cluster`]: brokers and leaders |
 
 pub mod batch;
@@ -29,8 +29,7 @@ mod options;
 mod scram;
 pub mod wire;
 
-pub use certificates::client_config;
 pub use cluster::{Cluster, Partition, View};
-pub use connection::Connection;
+pub use connection::{Connection, Connector};
 pub use error::Error;
 pub use options::{Credentials, Mechanism, Options, Security, Url, is_topic_name, parse_url};

@@ -1,23 +1,14 @@
-//! A connection to the brokers: one client of rskafka, its time limits, and what its errors mean.
+//! Connections to the leaders of a topic, and what their errors mean.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
+use std::sync::Arc;
 
 use futures_util::future::join_all;
-use ilion_kafka_client::client_config;
-use rskafka::BackoffConfig;
-use rskafka::chrono::DateTime;
-use rskafka::client::error::{Error as ClientError, ProtocolError};
-use rskafka::client::partition::{Compression, PartitionClient, UnknownTopicHandling};
-use rskafka::client::{Client, ClientBuilder, Credentials as SaslCredentials, SaslConfig};
-use tokio::time::timeout;
+use ilion_kafka_client::batch::{self, Entry};
+use ilion_kafka_client::messages::{CreateTopic, CreateTopics, Produce, ProducePartition, ProduceTopic};
+use ilion_kafka_client::{Cluster, Connection as ToBroker, Error as ClientError, codes};
 
-use crate::{Error, Mechanism, Options, Record, record};
-
-/// Longest answer of a broker that is read. Metadata of thousands of partitions is below.
-const ANSWER_BYTES_MAX: usize = 32 << 20;
-/// The library's own retries end after these pauses, so that ours decide.
-const LIBRARY_RETRIES: Duration = Duration::from_secs(1);
+use crate::{Error, Options, Record, record};
 
 /// Why an attempt failed.
 pub(crate) enum Trouble {
@@ -32,196 +23,201 @@ pub(crate) enum Trouble {
 /// What is still to be sent to each partition: requests in their order.
 pub(crate) type Pending = BTreeMap<i32, VecDeque<Vec<Record>>>;
 
-/// A client, and its connections by partition.
+/// What is to be sent to the partitions of one broker.
+type OfBroker<'a> = Vec<(i32, &'a mut VecDeque<Vec<Record>>)>;
+
+/// Connections to the leaders of a topic, as they were when it was opened.
 pub(crate) struct Connection {
-    client: Client,
-    partitions: BTreeMap<i32, PartitionClient>,
+    cluster: Arc<Cluster>,
+    brokers: BTreeMap<i32, ToBroker>,
 }
 
 impl Connection {
     pub async fn open(options: &Options, topic: &str) -> Result<Self, Trouble> {
-        let mut builder = ClientBuilder::new(options.brokers.clone())
-            .client_id("ilion")
-            .max_message_size(ANSWER_BYTES_MAX)
-            .backoff_config(BackoffConfig {
-                init_backoff: Duration::from_millis(50),
-                max_backoff: Duration::from_millis(500),
-                base: 2.0,
-                deadline: Some(LIBRARY_RETRIES),
-            });
-        if options.security.is_encrypted {
-            let config = client_config(options.security.issuers.as_deref())
-                .map_err(|error| Trouble::Final(Error::Refused(error.to_string())))?;
-            builder = builder.tls_config(config);
-        }
-        if let Some(credentials) = &options.security.credentials {
-            let shown = SaslCredentials::new(credentials.username.clone(), credentials.password.clone());
-            builder = builder.sasl_config(match credentials.mechanism {
-                Mechanism::Plain => SaslConfig::Plain(shown),
-                Mechanism::ScramSha256 => SaslConfig::ScramSha256(shown),
-                Mechanism::ScramSha512 => SaslConfig::ScramSha512(shown),
-            });
-        }
-        let client = within(options.request_timeout, topic, builder.build()).await?;
+        let cluster = Cluster::connect(options.clone(), vec![topic.to_owned()]).await;
         Ok(Self {
-            client,
-            partitions: BTreeMap::new(),
+            cluster: cluster.map_err(|error| trouble_of(error, topic))?,
+            brokers: BTreeMap::new(),
         })
     }
 
     /// The partitions of a topic; `None`: there is no such topic.
-    pub async fn partitions(&self, options: &Options, topic: &str) -> Result<Option<Vec<i32>>, Trouble> {
-        let topics = within(options.request_timeout, topic, self.client.list_topics()).await?;
-        let found = topics.into_iter().find(|found| found.name == topic);
-        Ok(found.map(|found| found.partitions.into_iter().collect()))
+    pub fn partitions(&self, topic: &str) -> Result<Option<Vec<i32>>, Trouble> {
+        let view = self.cluster.view();
+        if !view.denied.is_empty() {
+            return Err(trouble_of_code(codes::TOPIC_AUTHORIZATION_FAILED, None, topic));
+        }
+        let partitions = view.topics.get(topic);
+        Ok(partitions.map(|partitions| partitions.keys().copied().collect()))
     }
 
     /// Creates a topic; numbers that are -1 are those of the brokers.
-    pub async fn create(&self, options: &Options, topic: &str, partitions: i32) -> Result<(), Trouble> {
-        let controller = self
-            .client
-            .controller_client()
-            .map_err(|error| trouble_of(error, topic))?;
-        let millis = i32::try_from(options.request_timeout.as_millis()).unwrap_or(i32::MAX);
-        let creating = controller.create_topic(topic, partitions, -1, millis);
-        within(options.request_timeout, topic, creating).await
+    pub async fn create(&self, topic: &str, partitions: i32) -> Result<(), Trouble> {
+        let limit = self.cluster.options().request_timeout;
+        let request = CreateTopics {
+            topics: vec![CreateTopic {
+                name: topic.to_owned(),
+                partitions,
+                replication_factor: -1,
+                ..CreateTopic::default()
+            }],
+            timeout_millis: i32::try_from(limit.as_millis()).unwrap_or(i32::MAX),
+            validate_only: false,
+        };
+        let controller = self.cluster.connect_to(self.cluster.view().controller).await;
+        let mut controller = controller.map_err(|error| trouble_of(error, topic))?;
+        let answer = controller.ask(&request, limit).await;
+        let answer = answer.map_err(|error| trouble_of(error, topic))?;
+        match answer.topics.into_iter().next() {
+            Some(created) if created.error == codes::NONE => Ok(()),
+            Some(created) => Err(trouble_of_code(created.error, created.message, topic)),
+            None => Err(Trouble::Passing(
+                "the broker said nothing of the topic".to_owned(),
+            )),
+        }
     }
 
-    /// Sends what is pending, all partitions at a time, one request after another for each. What was acknowledged is taken away. Returns
+    /// Sends what is pending, to all brokers at a time, one request after another for each. What was acknowledged is taken away. Returns
     /// the first trouble.
-    pub async fn send(
-        &mut self,
-        options: &Options,
-        topic: &str,
-        pending: &mut Pending,
-    ) -> Result<(), Trouble> {
-        for partition in pending.keys() {
-            if !self.partitions.contains_key(partition) {
-                let opening = self
-                    .client
-                    .partition_client(topic, *partition, UnknownTopicHandling::Error);
-                let opened = within(options.request_timeout, topic, opening).await?;
-                self.partitions.insert(*partition, opened);
-            }
+    pub async fn send(&mut self, topic: &str, pending: &mut Pending) -> Result<(), Trouble> {
+        let view = self.cluster.view();
+        let mut by_broker: BTreeMap<i32, OfBroker<'_>> = BTreeMap::new();
+        for (partition, requests) in pending.iter_mut() {
+            let known = view.topics.get(topic).and_then(|known| known.get(partition));
+            let Some(leader) = known.ok_or(Trouble::Gone)?.leader else {
+                return Err(Trouble::Passing(format!("partition {partition} has no leader")));
+            };
+            by_broker.entry(leader).or_default().push((*partition, requests));
         }
-        let partitions = &self.partitions;
-        let sending = pending.iter_mut().map(|(partition, requests)| async move {
-            match partitions.get(partition) {
-                Some(client) => send_to(client, options, topic, requests).await,
-                None => Err(Trouble::Gone),
+        let cluster = &self.cluster;
+        let sending = by_broker.into_iter().map(|(broker, mut requests)| {
+            let open = self.brokers.remove(&broker);
+            async move {
+                let mut open = match open.filter(ToBroker::is_usable) {
+                    Some(open) => open,
+                    None => {
+                        let opened = cluster.connect_to(broker).await;
+                        opened.map_err(|error| trouble_of(error, topic))?
+                    }
+                };
+                send_to(&mut open, cluster.options(), topic, &mut requests).await?;
+                Ok((broker, open))
             }
         });
-        let results = join_all(sending).await;
+        let results: Vec<Result<(i32, ToBroker), Trouble>> = join_all(sending).await;
         pending.retain(|_, requests| !requests.is_empty());
-        results.into_iter().collect()
+        for result in results {
+            let (broker, open) = result?;
+            self.brokers.insert(broker, open);
+        }
+        Ok(())
     }
 }
 
-/// Sends requests one after another.
+/// Sends requests one after another, each with one batch of each partition.
 async fn send_to(
-    client: &PartitionClient,
+    broker: &mut ToBroker,
     options: &Options,
     topic: &str,
-    requests: &mut VecDeque<Vec<Record>>,
+    partitions: &mut OfBroker<'_>,
 ) -> Result<(), Trouble> {
-    while let Some(request) = requests.front() {
-        let bytes = request.iter().map(Record::size_bytes).max().unwrap_or(0);
-        let records = request.iter().map(of_library).collect();
-        let sending = client.produce(records, Compression::NoCompression);
-        match timeout(options.request_timeout, sending).await {
-            Ok(Ok(_)) => drop(requests.pop_front()),
-            Ok(Err(error)) if is_too_large(&error) => {
-                if !record::halve(requests) {
-                    let topic = topic.to_owned();
-                    return Err(Trouble::Final(Error::TooLarge { topic, bytes }));
+    let limit = options.request_timeout;
+    loop {
+        let batches: Vec<ProducePartition> = partitions
+            .iter()
+            .filter_map(|(index, requests)| {
+                Some(ProducePartition {
+                    index: *index,
+                    records: batch::encode(requests.front()?.iter().map(entry)).into(),
+                })
+            })
+            .collect();
+        if batches.is_empty() {
+            return Ok(());
+        }
+        let request = Produce {
+            transactional_id: None,
+            acks: -1,
+            timeout_millis: i32::try_from(limit.as_millis()).unwrap_or(i32::MAX),
+            topics: vec![ProduceTopic {
+                name: topic.to_owned(),
+                partitions: batches,
+            }],
+        };
+        let answer = broker.ask(&request, limit).await;
+        let answer = answer.map_err(|error| trouble_of(error, topic))?;
+        let answers = answer.topics.into_iter().flat_map(|topic| topic.partitions);
+        let mut answers: BTreeMap<i32, _> = answers.map(|answer| (answer.index, answer)).collect();
+        let mut trouble = None;
+        for (index, requests) in partitions.iter_mut().filter(|(_, requests)| !requests.is_empty()) {
+            let (code, message) = match answers.remove(index) {
+                Some(answer) => (answer.error, answer.error_message),
+                None => {
+                    return Err(Trouble::Passing(format!(
+                        "the broker said nothing of partition {index}"
+                    )));
                 }
+            };
+            match code {
+                codes::NONE => drop(requests.pop_front()),
+                codes::MESSAGE_TOO_LARGE | codes::RECORD_LIST_TOO_LARGE => {
+                    let sizes = requests.front().into_iter().flatten().map(Record::size_bytes);
+                    let bytes = sizes.max().unwrap_or(0);
+                    if !record::halve(requests) {
+                        let topic = topic.to_owned();
+                        trouble = trouble.or(Some(Trouble::Final(Error::TooLarge { topic, bytes })));
+                    }
+                }
+                code => trouble = trouble.or(Some(trouble_of_code(code, message, topic))),
             }
-            Ok(Err(error)) => return Err(trouble_of(error, topic)),
-            Err(_) => return Err(silence(options.request_timeout)),
+        }
+        if let Some(trouble) = trouble {
+            return Err(trouble);
         }
     }
-    Ok(())
 }
 
-fn of_library(record: &Record) -> rskafka::record::Record {
-    let headers = record.headers.iter();
-    rskafka::record::Record {
-        key: record.key.clone(),
-        value: Some(record.value.clone()),
-        headers: headers
-            .map(|(name, value)| ((*name).to_owned(), value.clone()))
-            .collect(),
-        timestamp: DateTime::from_timestamp_millis(record.created_millis).unwrap_or_default(),
+fn entry(record: &Record) -> Entry<'_> {
+    Entry {
+        key: record.key.as_deref(),
+        value: &record.value,
+        headers: &record.headers,
+        created_millis: record.created_millis,
     }
 }
 
-/// Gives a request up after the time: the library would wait for ever.
-async fn within<T>(
-    at_most: Duration,
-    topic: &str,
-    asking: impl Future<Output = Result<T, ClientError>>,
-) -> Result<T, Trouble> {
-    match timeout(at_most, asking).await {
-        Ok(answer) => answer.map_err(|error| trouble_of(error, topic)),
-        Err(_) => Err(silence(at_most)),
-    }
-}
-
-fn silence(after: Duration) -> Trouble {
-    Trouble::Passing(format!("a broker did not answer within {after:?}"))
-}
-
-fn is_too_large(error: &ClientError) -> bool {
-    use ProtocolError::{MessageTooLarge, RecordListTooLarge};
-    let ClientError::ServerError { protocol_error, .. } = error else {
-        return false;
-    };
-    matches!(protocol_error, MessageTooLarge | RecordListTooLarge)
-}
-
-/// What an error of the library means.
 fn trouble_of(error: ClientError, topic: &str) -> Trouble {
-    use ProtocolError as P;
-    let topic = topic.to_owned();
-    if let ClientError::ServerError {
-        protocol_error,
-        error_message,
-        ..
-    } = &error
-    {
-        let problem = match error_message {
-            Some(message) => format!("{protocol_error}: {message}"),
-            None => protocol_error.to_string(),
-        };
-        return match protocol_error {
-            P::UnknownTopicOrPartition => Trouble::Gone,
-            P::TopicAuthorizationFailed | P::ClusterAuthorizationFailed => {
-                Trouble::Final(Error::Denied { topic, problem })
-            }
-            P::SaslAuthenticationFailed | P::UnsupportedSaslMechanism | P::IllegalSaslState => {
-                Trouble::Final(Error::Login(problem))
-            }
-            P::InvalidTopicException
-            | P::InvalidRecord
-            | P::InvalidPartitions
-            | P::InvalidReplicationFactor
-            | P::PolicyViolation
-            | P::UnsupportedForMessageFormat
-            | P::UnsupportedVersion => Trouble::Final(Error::Broken { topic, problem }),
-            _ => Trouble::Passing(problem),
-        };
+    match error {
+        ClientError::Unreachable(problem) => Trouble::Passing(problem),
+        ClientError::Refused(problem) => Trouble::Final(Error::Refused(problem)),
+        ClientError::Login(problem) => Trouble::Final(Error::Login(problem)),
+        ClientError::Denied { problem, .. } => Trouble::Final(Error::Denied {
+            topic: topic.to_owned(),
+            problem,
+        }),
     }
-    let text = error.to_string();
-    // The library has these as texts inside of the errors of its retries only.
-    let is_login = [
-        "SaslAuthenticationFailed",
-        "unsupported sasl mechanism",
-        "UnsupportedSaslMechanism",
-    ]
-    .iter()
-    .any(|name| text.contains(name));
-    match is_login {
-        true => Trouble::Final(Error::Login(text)),
-        false => Trouble::Passing(text),
+}
+
+/// What the code of an error means.
+fn trouble_of_code(code: i16, message: Option<String>, topic: &str) -> Trouble {
+    let topic = topic.to_owned();
+    let name = codes::name(code);
+    let problem = match message {
+        Some(message) => format!("{name}: {message}"),
+        None => name,
+    };
+    match code {
+        codes::UNKNOWN_TOPIC_OR_PARTITION => Trouble::Gone,
+        codes::TOPIC_AUTHORIZATION_FAILED | codes::CLUSTER_AUTHORIZATION_FAILED => {
+            Trouble::Final(Error::Denied { topic, problem })
+        }
+        codes::INVALID_TOPIC_EXCEPTION
+        | codes::INVALID_RECORD
+        | codes::INVALID_PARTITIONS
+        | codes::INVALID_REPLICATION_FACTOR
+        | codes::POLICY_VIOLATION
+        | codes::UNSUPPORTED_FOR_MESSAGE_FORMAT
+        | codes::UNSUPPORTED_VERSION => Trouble::Final(Error::Broken { topic, problem }),
+        _ => Trouble::Passing(problem),
     }
 }

@@ -6,14 +6,13 @@
 //! answered in time counts as one of these (the watchdog): its connection is given up, and another one is opened. So records may
 //! arrive twice, but none is left out. Failures that do not pass are an [`Error`], which says who must act.
 //!
-//! The client library is rskafka; docs/dependencies.md has the figures. It has no timeouts of requests: all time limits are here.
-//! Tokio and the library are behind `topic` and `connection`; callers block.
+//! `kafka-client` speaks the protocol. Tokio is behind `topic` and `connection`; callers block.
 //!
 //! | module | |
 //! | --- | --- |
 //! | `partitioner` | [`partition_of`]: the partition of a key, as Java's producer chooses it |
 //! | `record` | [`Record`]; records cut into requests |
-//! | `connection` | a client, its timeouts, what its errors mean |
+//! | `connection` | connections to the leaders, what their errors mean |
 //! | `topic` | [`Topic`]: what is retried, and when it is given up |
 
 mod connection;

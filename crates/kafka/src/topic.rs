@@ -151,21 +151,23 @@ async fn attempt(
         Some(connection) => connection,
         None => connection.insert(Connection::open(options, name).await?),
     };
-    connection.send(options, name, pending).await
+    connection.send(name, pending).await
 }
 
 async fn find(options: &Options, name: &str, missing: Missing) -> Result<(Connection, Vec<i32>), Trouble> {
     let connection = Connection::open(options, name).await?;
-    if let Some(partitions) = connection.partitions(options, name).await? {
+    if let Some(partitions) = connection.partitions(name)? {
         return Ok((connection, partitions));
     }
     let Missing::Create(partitions) = missing else {
         return Err(Trouble::Gone);
     };
     let partitions = partitions.map_or(-1, |partitions| i32::try_from(partitions).unwrap_or(i32::MAX));
-    connection.create(options, name, partitions).await?;
+    connection.create(name, partitions).await?;
     for _ in 0..APPEARING_MAX {
-        if let Some(partitions) = connection.partitions(options, name).await? {
+        // What a connection knows of the topic is from when it was opened.
+        let connection = Connection::open(options, name).await?;
+        if let Some(partitions) = connection.partitions(name)? {
             return Ok((connection, partitions));
         }
         sleep(PAUSE_MIN).await;

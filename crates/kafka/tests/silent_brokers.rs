@@ -23,11 +23,12 @@ fn open(broker: String, security: Security) -> Error {
 #[test]
 fn a_broker_that_accepts_and_is_silent_is_given_up() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let error = open(silent.local_addr().unwrap().to_string(), Security::default());
+    let address = silent.local_addr().unwrap().to_string();
+    let error = open(address.clone(), Security::default());
     let Error::NoBroker { problem, .. } = &error else {
         panic!("{error}")
     };
-    assert_eq!(problem, "a broker did not answer within 100ms");
+    assert_eq!(problem, &format!("broker {address} did not answer within 100ms"));
 }
 
 #[test]
