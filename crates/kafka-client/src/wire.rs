@@ -5,7 +5,7 @@
 //! i8, i16, i32, i64, bool: big-endian          string := length: i16, utf8        (length -1: null)
 //! array := count: i32, value*  (count -1: null)  bytes := length: i32, byte*      (length -1: null)
 //! ```
-//! A message is a struct whose fields are in the order of the protocol; [`message!`] implements both directions.
+//! A message is a struct whose fields are in the order of the protocol; the macro `message` implements both directions.
 
 use bytes::Bytes;
 use ilion_codec::{Error, Reader, Writer};
