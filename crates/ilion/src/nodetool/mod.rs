@@ -8,11 +8,13 @@
 //! | `verbs` | the table of verbs, by theme; the document is made from it |
 //! | `shape`, `call` | what the arguments of a verb look like; those that were given |
 //! | `node`, `ring` | the node and its place in the ring |
+//! | `cluster` | the members of a cluster |
 //! | `tables`, `files` | statistics of tables; actions on their files |
 //! | `settings`, `guardrails`, `cidr` | getters and setters |
 
 mod call;
 mod cidr;
+mod cluster;
 #[cfg(test)]
 mod document;
 mod files;

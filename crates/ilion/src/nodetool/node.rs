@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use ilion_server::admin::{
-    BackupReport, BinaryReport, CompactionReport, Latencies, NodeReport, Percentiles, file_size, laid_out,
+    BackupReport, BinaryReport, CompactionReport, Latencies, MemberState, NodeReport, Percentiles, file_size,
+    laid_out,
 };
 
 use super::call::Call;
@@ -74,7 +75,10 @@ fn info_of(node: &NodeReport, shows_tokens: bool) -> String {
             &format!("(invoke with -T/--tokens to see all {} tokens)", tokens.len()),
         ),
     }
-    line("Bootstrap state", "COMPLETED");
+    let own = node.members.iter().find(|member| member.host_id == node.host_id);
+    let is_joining = own.is_some_and(|own| own.state == MemberState::Joining);
+    let state = if is_joining { "IN_PROGRESS" } else { "COMPLETED" };
+    line("Bootstrap state", state);
     text
 }
 

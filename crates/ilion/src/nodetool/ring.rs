@@ -1,10 +1,12 @@
-//! The node in the ring: `nodetool status`, `ring`, `describecluster`, `describering`, `gossipinfo`, `getendpoints`.
+//! The node in the ring: `nodetool status`, `ring`, `describecluster`, `describering`, `gossipinfo`, `getendpoints`. A node of a cluster is
+//! printed by `cluster`.
 
 use std::fmt::Write as _;
 
-use ilion_server::admin::{KeySampleReport, NodeReport, file_size};
+use ilion_server::admin::{KeySampleReport, NodeReport, SSTablesReport, file_size};
 
 use super::call::Call;
+use super::cluster;
 use crate::Failure;
 use crate::ask::say;
 
@@ -29,7 +31,11 @@ fn node_with(call: &Call, keyspace: Option<&str>) -> Result<NodeReport, Failure>
 
 /// Prints the node with its load.
 pub fn status(call: &Call) -> Result<(), Failure> {
-    say(&status_of(&node_with(call, call.value(0))?));
+    let node = node_with(call, call.value(0))?;
+    say(&match node.members.is_empty() {
+        true => status_of(&node),
+        false => cluster::status_of(&node, call.value(0)),
+    });
     Ok(())
 }
 
@@ -65,7 +71,7 @@ fn status_of(node: &NodeReport) -> String {
     format!("{title}\n{line}\nStatus=Up/Down\n|/ State=Normal/Leaving/Joining/Moving\n{table}")
 }
 
-fn laid_out_wide(rows: &[Vec<String>]) -> String {
+pub fn laid_out_wide(rows: &[Vec<String>]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
     let mut text = String::new();
     for row in rows {
@@ -82,7 +88,11 @@ fn laid_out_wide(rows: &[Vec<String>]) -> String {
 
 /// Prints the tokens.
 pub fn ring(call: &Call) -> Result<(), Failure> {
-    say(&ring_of(&node_with(call, call.value(0))?));
+    let node = node_with(call, call.value(0))?;
+    say(&match node.members.is_empty() {
+        true => ring_of(&node),
+        false => cluster::ring_of(&node, call.value(0)),
+    });
     Ok(())
 }
 
@@ -115,7 +125,7 @@ fn ring_of(node: &NodeReport) -> String {
     text + "\n"
 }
 
-fn line_of(text: &mut String, width: usize, cells: [&str; 7]) {
+pub fn line_of(text: &mut String, width: usize, cells: [&str; 7]) {
     let [address, rack, status, state, load, owns, token] = cells;
     let _ = writeln!(
         text,
@@ -156,18 +166,28 @@ fn cluster_of(node: &NodeReport) -> String {
         true => snitch.clone(),
         false => format!("org.apache.cassandra.locator.{snitch}"),
     };
+    let members = match node.members.is_empty() {
+        false => cluster::members_of(node),
+        true => format!(
+            "\tSchema versions:\n\t\t{schema_version}: [{listen_address}]\n\n\
+             Stats for all nodes:\n\tLive: 1\n\tJoining: 0\n\tMoving: 0\n\tLeaving: 0\n\tUnreachable: 0\n\n\
+             Data Centers: \n\t{data_center} #Nodes: 1 #Down: 0\n\n\
+             Database versions:\n\t{release_version}: [{listen_address}:{STORAGE_PORT}]\n\n"
+        ),
+    };
     format!(
         "Cluster Information:\n\tName: {cluster_name}\n\tSnitch: {snitch}\n\tDynamicEndPointSnitch: disabled\n\
-         \tPartitioner: {partitioner}\n\tSchema versions:\n\t\t{schema_version}: [{listen_address}]\n\n\
-         Stats for all nodes:\n\tLive: 1\n\tJoining: 0\n\tMoving: 0\n\tLeaving: 0\n\tUnreachable: 0\n\n\
-         Data Centers: \n\t{data_center} #Nodes: 1 #Down: 0\n\n\
-         Database versions:\n\t{release_version}: [{listen_address}:{STORAGE_PORT}]\n\nKeyspaces:\n{keyspaces}"
+         \tPartitioner: {partitioner}\n{members}Keyspaces:\n{keyspaces}"
     )
 }
 
 /// Prints the ranges of a keyspace.
 pub fn describe_ring(call: &Call) -> Result<(), Failure> {
     let node = node_with(call, call.value(0))?;
+    if !node.members.is_empty() {
+        say(&cluster::ranges_of(&node, call.value(0).unwrap_or_default()));
+        return Ok(());
+    }
     let NodeReport {
         listen_address: address,
         data_center,
@@ -216,7 +236,19 @@ pub fn endpoints(call: &Call) -> Result<(), Failure> {
             "Unknown table '{table}' in keyspace '{keyspace}'"
         )));
     }
-    say(&node.listen_address);
+    if node.members.is_empty() {
+        say(&node.listen_address);
+        return Ok(());
+    }
+    let found: SSTablesReport = call.get(
+        "sstables",
+        &[
+            ("keyspace", Some(keyspace)),
+            ("table", Some(table)),
+            ("key", call.value(2)),
+        ],
+    )?;
+    say(&cluster::endpoints_of(&node, keyspace, &found.token));
     Ok(())
 }
 
@@ -251,7 +283,15 @@ pub fn gossip(call: &Call) -> Result<(), Failure> {
             index => format!("  {name}:{index}:{value}"),
         });
     let lines: Vec<String> = lines.collect();
-    say(&format!("/{}\n{}\n", node.listen_address, lines.join("\n")));
+    let mut text = format!("/{}\n{}\n", node.listen_address, lines.join("\n"));
+    for member in node
+        .members
+        .iter()
+        .filter(|member| member.host_id != node.host_id)
+    {
+        text.push_str(&cluster::gossip_of(&node, member));
+    }
+    say(&text);
     Ok(())
 }
 

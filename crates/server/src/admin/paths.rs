@@ -93,6 +93,9 @@ pub struct SSTablesOrder {
 pub struct SSTablesReport {
     /// The newest first.
     pub sstables: Vec<String>,
+    /// The token of the partition.
+    #[serde(default)]
+    pub token: String,
 }
 
 impl SSTablesOrder {
@@ -109,6 +112,7 @@ impl SSTablesOrder {
         };
         let paths = engine.sstables_with(table.id, &key).map_err(failed)?;
         Ok(SSTablesReport {
+            token: table.partitioner(engine.partitioner()).token(&key).to_string(),
             sstables: paths.into_iter().map(|path| path.display().to_string()).collect(),
         })
     }
