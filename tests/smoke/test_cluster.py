@@ -1,7 +1,9 @@
 """Three nodes are one cluster over a Kafka broker: whatever is killed, what was acknowledged is there, on every node."""
 
 import os
+import queue
 import shutil
+import subprocess
 import threading
 import time
 
@@ -15,6 +17,7 @@ from cassandra.query import SimpleStatement
 
 from broker import CERTIFICATES, Broker
 from node import OwnNode, free_port
+from shell import Cqlsh
 
 NODES = 3
 WRITERS_EACH = 2
@@ -214,6 +217,81 @@ def test_drivers_find_all_nodes_and_route_by_token(members):
         session.execute(insert.bind((key,)))
     statement = SimpleStatement("SELECT k FROM ks.rows", consistency_level=ConsistencyLevel.QUORUM)
     assert len({row[0] for row in session.execute(statement)}) == 120
+    cluster.shutdown()
+
+
+REPLICATIONS = {
+    "simple1": "{'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "simple2": "{'class': 'SimpleStrategy', 'replication_factor': 2}",
+    "racks2": "{'class': 'NetworkTopologyStrategy', 'datacenter1': 2}",
+}
+
+
+def nodetool(node, *words):
+    command = [node.binary, "nodetool", "-p", str(node.admin_port), *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_drivers_compute_the_replicas_that_the_nodes_have(members):
+    _, nodes = members
+    cluster, session = nodes[0].connect()
+    for keyspace, replication in REPLICATIONS.items():
+        session.execute(f"CREATE KEYSPACE {keyspace} WITH replication = {replication}")
+        session.execute(f"CREATE TABLE {keyspace}.t (k int PRIMARY KEY)")
+    for keyspace in REPLICATIONS:
+        insert = session.prepare(f"INSERT INTO {keyspace}.t (k) VALUES (?)")
+        primaries = set()
+        for key in range(12):
+            replicas = cluster.metadata.get_replicas(keyspace, insert.bind((key,)).routing_key)
+            for node in nodes[key % 3 :: 3]:
+                told = nodetool(node, "getendpoints", keyspace, "t", str(key)).split()
+                assert told == [host.address for host in replicas], f"{keyspace}, {key}, of {node.host}"
+            primaries.add(replicas[0].address)
+        assert len(primaries) > 1
+    said = Cqlsh(nodes[1], "racks2").run("DESCRIBE CLUSTER;")
+    owners = [line for line in said.splitlines() if "[127.0.0." in line]
+    assert len(owners) == TABLETS and all(line.count("127.0.0.") == 2 for line in owners), said
+    cluster.shutdown()
+
+
+def test_nodetool_and_events_show_who_is_there(members):
+    _, nodes = members
+    cluster, session = nodes[0].connect()
+    create(session)
+    told = queue.Queue()
+    watching = cluster.connection_factory(cluster.metadata.get_host(nodes[0].host, nodes[0].port).endpoint)
+    kinds = ("STATUS_CHANGE", "SCHEMA_CHANGE")
+    watching.register_watchers({kind: lambda event: told.put(event) for kind in kinds}, register_timeout=10)
+
+    def wait_for(**event):
+        while True:
+            got = told.get(timeout=60)
+            if all(got.get(name) == value for name, value in event.items()):
+                return got
+
+    addresses = [node.host for node in nodes]
+    status = nodetool(nodes[1], "status", "ks")
+    rows = [line.split() for line in status.splitlines() if line.startswith("UN ")]
+    assert sorted(row[1] for row in rows) == addresses, status
+    assert sum("100.0%" in row for row in rows) == NODES, status
+    # The load of the others is in no log.
+    assert {row[1] for row in rows if row[2] == "?"} == {nodes[0].host, nodes[2].host}, status
+    described = nodetool(nodes[1], "describecluster")
+    assert f"[{', '.join(addresses)}]" in described and "Live: 3" in described, described
+    assert all(f"/{address}\n" in nodetool(nodes[2], "gossipinfo") for address in addresses)
+    assert len([line for line in nodetool(nodes[0], "ring", "ks").splitlines() if " Up " in line]) == TABLETS
+    # Clients of a node hear of what clients of others change.
+    other, elsewhere = nodes[1].connect()
+    elsewhere.execute("CREATE TABLE ks.made_elsewhere (k int PRIMARY KEY)")
+    wait_for(change_type="CREATED", keyspace="ks", table="made_elsewhere")
+    other.shutdown()
+    nodes[2].kill()
+    lost = (nodes[2].host, nodes[2].port)
+    wait_for(change_type="DOWN", address=lost)
+    assert f"DN  {nodes[2].host}" in nodetool(nodes[0], "status", "ks")
+    assert f"UNREACHABLE: [{nodes[2].host}]" in nodetool(nodes[0], "describecluster")
+    nodes[2].start()
+    wait_for(change_type="UP", address=lost)
     cluster.shutdown()
 
 

@@ -18,7 +18,7 @@ use ilion_codec::{Error as CodecError, Reader, Writer};
 use ilion_rows::DecoratedKey;
 use uuid::Uuid;
 
-use crate::{BatchKind, Consistency, Error, ExecuteOptions, Executed, Value, Values};
+use crate::{BatchKind, Consistency, Error, ExecuteOptions, Executed, StoreError, Value, Values, WriteType};
 
 const VERSION: u8 = 1;
 const UNSET: i32 = -2;
@@ -205,6 +205,20 @@ impl Form {
             3 => Self::Batch(BatchKind::Counter),
             _ => return Err(start.error("the form of a command")),
         })
+    }
+}
+
+impl StoreError {
+    /// The error for the client of a command.
+    pub fn of_command(self, command: &Command, reason: Reason) -> Error {
+        match reason {
+            // Compat: conditional statements fail with their serial level.
+            Reason::Decides => {
+                let level = command.serial_consistency.unwrap_or(Consistency::SERIAL);
+                self.of_write(level, WriteType::Cas)
+            }
+            Reason::Counts => self.of_write(command.consistency, WriteType::Counter),
+        }
     }
 }
 

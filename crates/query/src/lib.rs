@@ -13,6 +13,7 @@
 //! | `internal` | Ilion's own statements |
 //! | `access` | logins and permissions; statements about roles |
 //! | `store`, `engine_store` | [`Store`]: the interface to the storage below; [`EngineStore`]: the engine |
+//! | `store_error` | [`StoreError`]: why the storage refused |
 //! | `awaited` | [`Awaited`]: what a write waits for |
 //! | `log_position` | [`LogPosition`]: up to where the log must be durable |
 //! | `store_methods` | [`store_methods!`]: methods of a store that another one has |
@@ -76,6 +77,7 @@ mod select;
 mod shape;
 mod statement_cache;
 mod store;
+mod store_error;
 mod store_methods;
 mod term;
 mod type_name;
@@ -100,7 +102,8 @@ pub use processor::{BatchStatement, QueryProcessor};
 pub use request::{ClientState, ExecuteOptions, QueryOptions, Value, Values};
 pub use result::{ColumnSpec, Executed, Outcome, ResultSet};
 pub use shape::Shape;
-pub use store::{ClusterFacts, ClusterSource, PartitionGuard, Store, StoreError};
+pub use store::{ClusterFacts, ClusterSource, PartitionGuard, Store};
+pub use store_error::StoreError;
 #[doc(hidden)]
 pub use store_methods::types as store_types;
 pub use weight::StatementWeight;

@@ -10,7 +10,7 @@ use ilion_schema::SchemaEvent;
 use parking_lot::Mutex;
 
 use crate::peers::PeersListener;
-use crate::request::schema_change;
+use crate::schema_events::schema_change;
 use crate::session::{InFlight, SentBy, Session};
 
 /// A registered client that leaves more than this unread is disconnected.

@@ -26,6 +26,7 @@
 //! | `counted` | counts statements that came through no session |
 //! | `answer_times`, `request_times` | the stages of a request; times of requests, by worker |
 //! | `events` | SCHEMA_CHANGE and other events, for the clients that registered |
+//! | `schema_events` | changes of the schema as events of the protocol |
 //! | `peers` | [`Peers`]: the members of a cluster, as this node knows them |
 //! | `statements`, `durability` | the interfaces to the layers below |
 //! | `system` | the tables that the server fills |
@@ -102,6 +103,7 @@ mod recent_log;
 mod request;
 mod request_rate;
 mod request_times;
+mod schema_events;
 mod server;
 mod session;
 pub mod settings;

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use ilion_env::spectrogram;
 use ilion_protocol::{
-    Batch, BatchKind, BindMetadata, ChangeKind, CustomPayload, ErrorResponse, Event, Execute, Prepare, Query,
-    QueryParams, Request, RequestFrame, Response, ResultBody, RowsMetadata, SchemaChange, SchemaTarget,
-    StatementSource, Supported, Version,
+    Batch, BatchKind, BindMetadata, CustomPayload, ErrorResponse, Event, Execute, Prepare, Query,
+    QueryParams, Request, RequestFrame, Response, ResultBody, RowsMetadata, SchemaChange, StatementSource,
+    Supported, Version,
 };
 use ilion_query::{
     Awaited, BatchStatement, ClientState, Consistency, Error, ExecuteOptions, Executed, Outcome, Prepared,
     ResultSet, Shape, StatementWeight, Value, Values,
 };
-use ilion_schema::{EventTarget, SchemaEvent};
 use smallvec::SmallVec;
 use uuid::Uuid;
 
 use crate::answer::{Metadata, Reply, convert_columns};
 use crate::error_table::error_response;
+use crate::schema_events::schema_change;
 use crate::session::{ConnectionStage, Session};
 use crate::statements::Statements;
 use crate::subject::Subject;
@@ -376,26 +376,5 @@ fn value_at(values: &ilion_protocol::Values, index: usize) -> Value {
         (Some(bytes), _) => Value::Bytes(bytes),
         (None, Some(ilion_protocol::Value::Unset)) => Value::Unset,
         (None, _) => Value::Null,
-    }
-}
-
-/// Converts an event of the query layer to one of the protocol.
-pub(crate) fn schema_change(event: SchemaEvent) -> SchemaChange {
-    let change = match event.kind {
-        ilion_schema::ChangeKind::Created => ChangeKind::Created,
-        ilion_schema::ChangeKind::Updated => ChangeKind::Updated,
-        ilion_schema::ChangeKind::Dropped => ChangeKind::Dropped,
-    };
-    let target = match event.target {
-        EventTarget::Keyspace => SchemaTarget::Keyspace,
-        EventTarget::Table(name) => SchemaTarget::Table(name),
-        EventTarget::Type(name) => SchemaTarget::Type(name),
-        EventTarget::Function(name, arguments) => SchemaTarget::Function { name, arguments },
-        EventTarget::Aggregate(name, arguments) => SchemaTarget::Aggregate { name, arguments },
-    };
-    SchemaChange {
-        change,
-        keyspace: event.keyspace,
-        target,
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use ilion_server::admin::{MemberReport, MemberState, NodeReport, file_size};
 
-use super::ring::{laid_out_wide, line_of};
+use super::layout::{laid_out_wide, line_of};
 
 /// What Cassandra prints when no keyspace stands for all.
 const MEANINGLESS: &str = "Note: Non-system keyspaces don't have the same replication settings, effective ownership \

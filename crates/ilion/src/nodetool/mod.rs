@@ -9,6 +9,7 @@
 //! | `shape`, `call` | what the arguments of a verb look like; those that were given |
 //! | `node`, `ring` | the node and its place in the ring |
 //! | `cluster` | the members of a cluster |
+//! | `layout` | columns of both |
 //! | `tables`, `files` | statistics of tables; actions on their files |
 //! | `settings`, `guardrails`, `cidr` | getters and setters |
 
@@ -19,6 +20,7 @@ mod cluster;
 mod document;
 mod files;
 mod guardrails;
+mod layout;
 mod node;
 mod ring;
 mod settings;

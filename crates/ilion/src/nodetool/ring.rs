@@ -1,12 +1,11 @@
 //! The node in the ring: `nodetool status`, `ring`, `describecluster`, `describering`, `gossipinfo`, `getendpoints`. A node of a cluster is
 //! printed by `cluster`.
 
-use std::fmt::Write as _;
-
 use ilion_server::admin::{KeySampleReport, NodeReport, SSTablesReport, file_size};
 
 use super::call::Call;
 use super::cluster;
+use super::layout::{laid_out_wide, line_of};
 use crate::Failure;
 use crate::ask::say;
 
@@ -71,21 +70,6 @@ fn status_of(node: &NodeReport) -> String {
     format!("{title}\n{line}\nStatus=Up/Down\n|/ State=Normal/Leaving/Joining/Moving\n{table}")
 }
 
-pub fn laid_out_wide(rows: &[Vec<String>]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for row in rows {
-        for (column, cell) in row.iter().enumerate() {
-            let end = match column + 1 == row.len() {
-                true => "\n",
-                false => "  ",
-            };
-            let _ = write!(text, "{cell:<width$}{end}", width = width(column));
-        }
-    }
-    text
-}
-
 /// Prints the tokens.
 pub fn ring(call: &Call) -> Result<(), Failure> {
     let node = node_with(call, call.value(0))?;
@@ -123,14 +107,6 @@ fn ring_of(node: &NodeReport) -> String {
         );
     }
     text + "\n"
-}
-
-pub fn line_of(text: &mut String, width: usize, cells: [&str; 7]) {
-    let [address, rack, status, state, load, owns, token] = cells;
-    let _ = writeln!(
-        text,
-        "{address:<width$}  {rack:<12}{status:<7}{state:<8}{load:<16}{owns:<20}{token:<44}"
-    );
 }
 
 /// Prints cluster, version of the schema and keyspaces.

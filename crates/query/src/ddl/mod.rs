@@ -11,6 +11,8 @@ mod table;
 mod unsupported;
 mod view;
 
+use std::collections::HashSet;
+
 use ilion_cql::ast::{self, AlterType, CreateType, DropObject, Statement, TypeChange};
 use ilion_schema::{Diff, Schema, SchemaChange, TableOptions, Transition, TypeAlteration};
 
@@ -102,18 +104,26 @@ fn warn_of_each_factor(change: &SchemaChange, schema: &Schema, execution: &Execu
     let Some(keyspace) = schema.keyspace(name) else {
         return;
     };
+    let nodes = nodes_of(execution);
     let factors = keyspace.replication.options.iter();
     for (option, factor) in factors.filter(|(option, _)| *option != "class") {
-        if factor.parse::<u32>().is_ok_and(|factor| factor > 1) {
+        if factor.parse::<usize>().is_ok_and(|factor| factor > nodes) {
             let place = match option.as_str() {
                 "replication_factor" => String::new(),
                 datacenter => format!(" for datacenter {datacenter}"),
             };
             execution.warn(format!(
-                "Your replication factor {factor} for keyspace {name} is higher than the number of nodes 1{place}"
+                "Your replication factor {factor} for keyspace {name} is higher than the number of nodes {nodes}{place}"
             ));
         }
     }
+}
+
+/// Number of nodes with a token. It is also taken for that of each data center, so some keyspaces get no warning that Cassandra gives.
+fn nodes_of(execution: &Execution<'_>) -> usize {
+    let ranges = execution.store.cluster(None).ranges;
+    let owners: HashSet<&String> = ranges.iter().flat_map(|(_, owners)| owners).collect();
+    owners.len().max(1)
 }
 
 /// Warns of options that a table keeps, but that have no effect in Ilion yet.

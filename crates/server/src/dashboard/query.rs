@@ -13,7 +13,7 @@ use crate::Counted;
 use crate::admin::{AdminError, Caller};
 use crate::clients::Clients;
 use crate::node::Node;
-use crate::request::schema_change;
+use crate::schema_events::schema_change;
 
 /// Rows of a page, if the order has no `page_size`.
 const PAGE_ROWS: u32 = 100;

@@ -7,13 +7,13 @@ use ilion_cluster::{ClusterView, MemberView, Phase};
 use ilion_engine::VirtualRow;
 use ilion_types::encode_list;
 
-use super::local::RELEASE_VERSION;
 use super::values::{cell, inet, int, text, uuid};
 
-pub(super) fn peers(view: &ClusterView) -> Vec<VirtualRow> {
+/// `release_version` is the version of Cassandra that clients see.
+pub(super) fn peers(view: &ClusterView, release_version: &str) -> Vec<VirtualRow> {
     view.peers()
         .map(|peer| {
-            let mut cells = shared_cells(peer);
+            let mut cells = shared_cells(peer, release_version);
             cells.push(cell("rpc_address", inet(peer.endpoint.ip)));
             VirtualRow {
                 partition_key: vec![inet(peer.endpoint.ip)],
@@ -24,10 +24,11 @@ pub(super) fn peers(view: &ClusterView) -> Vec<VirtualRow> {
         .collect()
 }
 
-pub(super) fn peers_with_ports(view: &ClusterView) -> Vec<VirtualRow> {
+/// As [`peers`], with the ports.
+pub(super) fn peers_with_ports(view: &ClusterView, release_version: &str) -> Vec<VirtualRow> {
     view.peers()
         .map(|peer| {
-            let mut cells = shared_cells(peer);
+            let mut cells = shared_cells(peer, release_version);
             cells.push(cell("native_address", inet(peer.endpoint.ip)));
             cells.push(cell("native_port", int(i32::from(peer.endpoint.native_port))));
             VirtualRow {
@@ -40,21 +41,21 @@ pub(super) fn peers_with_ports(view: &ClusterView) -> Vec<VirtualRow> {
 }
 
 /// The columns that both tables have.
-fn shared_cells(peer: &MemberView) -> Vec<(String, Option<bytes::Bytes>)> {
+fn shared_cells(peer: &MemberView, release_version: &str) -> Vec<(String, Option<bytes::Bytes>)> {
     let tokens: Vec<String> = peer.tokens.iter().map(i64::to_string).collect();
     let tokens = encode_list(tokens.iter().map(String::as_bytes));
     vec![
         cell("data_center", text(&peer.location.datacenter)),
         cell("host_id", uuid(peer.host)),
         cell("rack", text(&peer.location.rack)),
-        cell("release_version", text(RELEASE_VERSION)),
+        cell("release_version", text(release_version)),
         cell("schema_version", uuid(peer.schema_version)),
         cell("tokens", tokens.into()),
     ]
 }
 
 /// The other members, those that join included. This node's own row has more.
-pub(super) fn gossip(view: &ClusterView) -> Vec<VirtualRow> {
+pub(super) fn gossip(view: &ClusterView, release_version: &str) -> Vec<VirtualRow> {
     let others = view.members.iter().filter(|member| member.node != view.own);
     others
         .map(|member| {
@@ -69,7 +70,7 @@ pub(super) fn gossip(view: &ClusterView) -> Vec<VirtualRow> {
                     std::net::SocketAddr::new(endpoint.ip, endpoint.native_port).to_string(),
                 ),
                 ("rack", member.location.rack.clone()),
-                ("release_version", RELEASE_VERSION.to_owned()),
+                ("release_version", release_version.to_owned()),
                 ("rpc_address", endpoint.ip.to_string()),
                 ("rpc_ready", member.is_up.to_string()),
                 ("schema", member.schema_version.to_string()),

@@ -404,6 +404,26 @@ fn a_change_of_the_schema_is_told_when_its_record_is_applied_and_only_then() {
 }
 
 #[test]
+fn more_replicas_than_nodes_are_warned_of() {
+    let setup = Setup::of_three();
+    let mut client = setup.client(Version::V5);
+    let mut warnings = |keyspace: &str, factor: u32| {
+        client.send_query(
+            1,
+            &format!(
+                "CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {factor}}}"
+            ),
+        );
+        client.receive().warnings
+    };
+    assert!(warnings("three", 3).is_empty());
+    assert_eq!(
+        warnings("four", 4),
+        ["Your replication factor 4 for keyspace four is higher than the number of nodes 3"]
+    );
+}
+
+#[test]
 fn describe_cluster_has_the_replicas_of_the_keyspace() {
     let setup = Setup::of_three();
     let mut client = setup.client(Version::V5);
