@@ -52,7 +52,7 @@ pub struct Eyes {
     pub silence_micros: i64,
 }
 
-/// A difference between two views that drivers are told of.
+/// A change from one view to the next that drivers get an event for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberChange {
     /// It is a full member now.
@@ -125,7 +125,7 @@ impl ClusterView {
         ring.tokens().iter().map(of_range).collect()
     }
 
-    /// The share of the data of which each member has a replica, from 0 to 1. Members without any are left out.
+    /// For each member, the share of the data that it has a replica of, from 0 to 1. Members without data are left out.
     pub fn shares(&self, strategy: &Strategy) -> BTreeMap<Node, f64> {
         let mut shares = BTreeMap::new();
         let ranges = self.ranges(strategy);
@@ -145,7 +145,7 @@ impl ClusterView {
         shares
     }
 
-    /// What is different from the view before, in the order in which drivers are told.
+    /// The changes since an earlier view, in the order in which drivers get their events.
     ///
     /// Compat: a new node is announced before it is up; one that left is not announced as down.
     pub fn changes_since(&self, before: &Self) -> Vec<MemberChange> {

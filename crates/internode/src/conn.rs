@@ -55,7 +55,7 @@ impl Conn {
         }
     }
 
-    /// Takes a request back. True if nothing of it was sent; otherwise the other node is told.
+    /// Withdraws a request. Returns true if no byte of it was sent; otherwise a cancellation is sent to the other node.
     fn cancel(&self, stream: i16) -> bool {
         self.sender.post(|outbox| {
             let was_whole = outbox.withdraw(stream).was_whole;
@@ -115,7 +115,7 @@ impl Conn {
 enum End {
     /// The other node has closed it, or is gone.
     Told(String),
-    /// The other node breaks the protocol, or bytes are damaged. It is told, too.
+    /// The other node broke the protocol, or bytes are damaged. The reason is sent to it before the connection is closed.
     Broken(String),
 }
 

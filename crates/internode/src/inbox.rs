@@ -33,7 +33,7 @@ struct Inbox {
 enum End {
     /// The other node has closed it, or is gone.
     Told(String),
-    /// The other node breaks the protocol, or bytes are damaged. It is told, too.
+    /// The other node broke the protocol, or bytes are damaged. The reason is sent to it before the connection is closed.
     Broken(String),
 }
 

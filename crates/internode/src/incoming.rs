@@ -57,11 +57,11 @@ struct Progress {
     credit: u32,
     end: Option<Result<(), CallError>>,
     held_bytes: usize,
-    /// Told when a part is complete, and when the answer ends.
+    /// See [`OnChange`].
     on_change: Option<OnChange>,
 }
 
-/// What is told of changes. It must not ask the answer itself.
+/// Called when a part is complete, and when the answer ends, under the lock of the answer: it must not call the answer.
 pub(crate) type OnChange = Box<dyn Fn() + Send>;
 
 /// What [`Incoming::next`] found.

@@ -104,7 +104,7 @@ impl Drop for Mannerly {
     }
 }
 
-/// Three replicas of everything. Node 1 reads nothing of its own, so it asks node 2, or else node 3.
+/// Every tablet has three replicas. Node 1 refuses to read its own data, so the coordinator asks node 2 first, then node 3.
 fn world(policy: &str) -> (World, Manners) {
     let manners = Manners::default();
     let options = ReadOptions {
