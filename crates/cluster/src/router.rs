@@ -1,6 +1,6 @@
 //! [`Router`]: the replicas of a token at one state. A new router is made when the ring or the replication of a keyspace changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::placement::{Node, Strategy};
 use crate::state::{ClusterState, Moment};
@@ -56,6 +56,13 @@ impl Router {
     pub fn replicas(&self, keyspace: &str, token: i64) -> Option<&[Node]> {
         let replicas = self.keyspaces.get(keyspace)?.replicas.as_ref()?;
         replicas.get(self.tablet(token) as usize).map(Vec::as_slice)
+    }
+
+    /// The nodes that have a replica of a tablet for any keyspace.
+    pub fn nodes_of(&self, tablet: u32) -> BTreeSet<Node> {
+        let routes = self.keyspaces.values();
+        let replicas = routes.filter_map(|routes| routes.replicas.as_ref()?.get(tablet as usize));
+        replicas.flatten().copied().collect()
     }
 
     /// How a keyspace is replicated.

@@ -171,6 +171,11 @@ impl<'a> Envelope<'a> {
 
     /// A copy that owns its body.
     pub fn to_record(&self) -> Record {
+        self.owning(Bytes::copy_from_slice(self.body))
+    }
+
+    /// A copy with these bytes as its body.
+    fn owning(&self, body: Bytes) -> Record {
         let Self {
             kind,
             tablet,
@@ -178,7 +183,7 @@ impl<'a> Envelope<'a> {
             origin,
             time_micros,
             is_captured,
-            body,
+            ..
         } = *self;
         Record {
             kind,
@@ -187,7 +192,7 @@ impl<'a> Envelope<'a> {
             origin,
             time_micros,
             is_captured,
-            body: Bytes::copy_from_slice(body),
+            body,
         }
     }
 }
@@ -199,25 +204,7 @@ impl Record {
     /// What a reader of this version expects.
     pub fn decode(payload: &Bytes) -> Result<Self, &'static str> {
         let envelope = Envelope::decode(payload)?;
-        let body = payload.slice_ref(envelope.body);
-        let Envelope {
-            kind,
-            tablet,
-            schema_epoch,
-            origin,
-            time_micros,
-            is_captured,
-            ..
-        } = envelope;
-        Ok(Self {
-            kind,
-            tablet,
-            schema_epoch,
-            origin,
-            time_micros,
-            is_captured,
-            body,
-        })
+        Ok(envelope.owning(payload.slice_ref(envelope.body)))
     }
 
     /// The record as it is appended.

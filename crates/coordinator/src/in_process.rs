@@ -31,11 +31,6 @@ impl InProcess {
         self.replicas.write().insert(node, Arc::new(replica));
     }
 
-    /// Takes a replica away: it is not reached any more.
-    pub fn remove(&self, node: Node) {
-        self.replicas.write().remove(&node);
-    }
-
     /// A node as a replica; `None` if there is none of this number.
     pub fn replica(&self, node: Node) -> Option<Arc<ReplicaReader>> {
         self.replicas.read().get(&node).cloned()

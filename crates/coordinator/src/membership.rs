@@ -1,6 +1,6 @@
 //! [`Membership`]: what a node knows of its cluster, and [`Topology`]: the ring at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ilion_cluster::{ClusterState, Location, Node, Router, Strategy, Tablets};
@@ -81,6 +81,11 @@ impl Topology {
     /// The replicas of a tablet, the primary one first. `None` if the keyspace is unknown, or if each node has its own data of it.
     pub fn replicas(&self, keyspace: &str, tablet: u32) -> Option<&[Node]> {
         self.router.replicas(keyspace, self.tablets.end(tablet))
+    }
+
+    /// The nodes that have a replica of a tablet for any keyspace.
+    pub fn nodes_of(&self, tablet: u32) -> BTreeSet<Node> {
+        self.router.nodes_of(tablet)
     }
 
     /// How a keyspace is replicated; `None` if it is unknown.

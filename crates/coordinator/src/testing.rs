@@ -488,12 +488,7 @@ impl Writes for Member {
 
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
         let mut change = change.clone();
-        let id = Some(TableId(self.time_uuid()));
-        match &mut change {
-            SchemaChange::CreateTable(create) => create.id = create.id.or(id),
-            SchemaChange::CopyTable(copy) => copy.id = copy.id.or(id),
-            _ => {}
-        }
+        change.give_id(|| TableId(self.time_uuid()));
         let mut writes = self.log.writes.lock();
         for node in self.log.nodes() {
             self.log.catch_up(&mut writes, node, u64::MAX)?;

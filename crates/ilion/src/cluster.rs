@@ -16,7 +16,7 @@ use ilion_internode::{
 };
 use ilion_kafka_client::{Credentials, Mechanism, Security, Url};
 use ilion_kafka_log::KafkaLogs;
-use ilion_member::{CommandClient, Member, MemberListener, MemberOptions, NewCluster, NotHanded};
+use ilion_member::{CommandClient, JoinError, Member, MemberListener, MemberOptions, NewCluster, NotHanded};
 use ilion_query::Store;
 use ilion_schema::SchemaEvent;
 use ilion_server::settings::{LogPlace, SaslMechanism, Settings};
@@ -114,7 +114,7 @@ fn wait_joined(member: &Member) -> Result<NodeNumber, OpenError> {
     loop {
         match member.wait_joined(JOINING) {
             Ok(node) => return Ok(node),
-            Err(error @ ilion_member::JoinError::TooSlow(_)) => {
+            Err(JoinError::TooSlow(_)) => {
                 let step = member
                     .state()
                     .map_or("it has read nothing of the meta log", |state| {
@@ -123,7 +123,7 @@ fn wait_joined(member: &Member) -> Result<NodeNumber, OpenError> {
                             false => "it applies the logs of its tablets",
                         }
                     });
-                tracing::info!(%error, step, "joining");
+                tracing::info!(step, "joining");
             }
             Err(error) => return Err(OpenError::Cluster(error.to_string())),
         }

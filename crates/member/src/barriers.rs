@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::progress::NotHere;
 use crate::sender::Unsent;
-use crate::shared::Shared;
+use crate::shared::{Shared, nanos};
 
 type Raised = Result<u64, BarrierError>;
 
@@ -106,7 +106,7 @@ fn land(
         drop(waiting.send(raised.clone()));
     }
     if has_next {
-        let ends_nanos = shared.now_nanos() + crate::shared::nanos(shared.options.write_timeout);
+        let ends_nanos = shared.now_nanos() + nanos(shared.options.write_timeout);
         send(shared, flights, tablet, ends_nanos);
     }
 }
@@ -118,9 +118,8 @@ impl Barriers for LogBarriers {
             .map(|tablet| (*tablet, self.raise_one(*tablet, deadline_nanos)))
             .collect();
         let position = |(tablet, receiver): (u32, Receiver<Raised>)| {
-            let left = deadline_nanos.saturating_sub(self.shared.now_nanos());
             let offset = receiver
-                .recv_timeout(std::time::Duration::from_nanos(left))
+                .recv_timeout(self.shared.left(deadline_nanos))
                 .map_err(|_| BarrierError::TimedOut)??;
             Ok(TabletPosition { tablet, offset })
         };
@@ -144,8 +143,7 @@ impl Barriers for LogBarriers {
             }
         }
         for _ in reached {
-            let left = deadline_nanos.saturating_sub(self.shared.now_nanos());
-            let applied = receiver.recv_timeout(std::time::Duration::from_nanos(left));
+            let applied = receiver.recv_timeout(self.shared.left(deadline_nanos));
             match applied.map_err(|_| BarrierError::TimedOut)? {
                 // It is in its place all the same.
                 Ok(()) | Err(NotHere::Refused(_)) => {}

@@ -13,7 +13,7 @@ use crate::options::MemberOptions;
 use crate::slices::slices_for_newcomer;
 
 /// The next request of a process that is no member yet. `None`: wait for the effect of what others do.
-pub(crate) fn request(meta: &Meta, session: Uuid, options: &MemberOptions) -> Option<(Origin, Record)> {
+pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Option<(Origin, Record)> {
     let nobody = Origin {
         node: 0,
         incarnation: 0,
@@ -29,7 +29,7 @@ pub(crate) fn request(meta: &Meta, session: Uuid, options: &MemberOptions) -> Op
         let cluster = new.cluster;
         return Some((nobody, Record { cluster, change }));
     };
-    let cluster = state.cluster;
+    let (cluster, session) = (state.cluster, meta.session);
     let understands = FEATURE_LEVEL_MAX;
     if let Some((node, incarnation)) = member_with(state, options.host) {
         let origin = Origin {

@@ -4,15 +4,16 @@
 //! due: changes of the schema, saving, signs of life. Nothing here decides what a record means: that is in `meta` and `ilion_replica`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
-use ilion_cluster::{Change, META_TABLET, Moment, Node, Phase, Record};
+use ilion_cluster::{Change, ClusterState, META_TABLET, Moment, Node, Phase, Record};
 use ilion_commitlog::{Delivered, Kind, Origin, SharedTail, TailError};
 use ilion_coordinator::Topology;
-use ilion_engine::{Engine, TabletPosition};
+use ilion_engine::TabletPosition;
 use ilion_query::StoreError;
 use ilion_replica::{AdoptError, Applied, FencedChange, NotApplied, Replica, ReplicaOptions, is_of_cluster};
 use ilion_schema::{SchemaEvent, is_system_keyspace};
@@ -34,19 +35,37 @@ const SETTLED: Duration = Duration::from_millis(80);
 /// The node that asked for a change of the schema fences the logs at once, the others after so long.
 const FENCE_AFTER: Duration = Duration::from_millis(500);
 
-/// What depends on the ring: if it is as before, the same tablets are followed.
-type Placement = (u64, Option<u64>, u64, u64);
+/// What the replicas of tablets depend on: while it stays the same, so do they.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Placement {
+    ring_version: u64,
+    transition: Option<u64>,
+    schema_epoch: u64,
+    placement_epoch: u64,
+    /// The schema that this node has adopted; 0 where it does not matter.
+    adopted: u64,
+}
+
+fn placement_of(state: &ClusterState) -> Placement {
+    Placement {
+        ring_version: state.ring_version,
+        transition: state.transition.as_ref().map(|transition| transition.number),
+        schema_epoch: state.schema.epoch,
+        placement_epoch: state.schema.placement_epoch,
+        adopted: 0,
+    }
+}
 
 /// See the module.
 pub(crate) struct Follower {
     shared: Arc<Shared>,
     tail: Box<dyn SharedTail>,
     meta: Meta,
-    session: Uuid,
     replica: Option<Replica>,
-    engine: Arc<Engine>,
     followed: BTreeSet<u32>,
     placement: Option<Placement>,
+    /// The ring at that placement, with the schema that this node had adopted.
+    topology: Option<(Placement, Arc<Topology>)>,
     /// Tablets whose next record needs the next schema.
     blocked: BTreeSet<u32>,
     /// What is saved before the next schema is adopted was taken.
@@ -64,6 +83,7 @@ pub(crate) struct Follower {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Heartbeat,
+    CatchUp,
     Ready,
     Fence(u64),
     Adopt,
@@ -72,17 +92,16 @@ enum Due {
 
 impl Follower {
     /// Requires: no other follower of this engine.
-    pub fn new(shared: Arc<Shared>, engine: Arc<Engine>, session: Uuid) -> Result<Self, TailError> {
+    pub fn new(shared: Arc<Shared>, session: Uuid) -> Result<Self, TailError> {
         let tail = shared.sender.logs().tail(&[(META_TABLET, 0)])?;
         Ok(Self {
             meta: Meta::new(shared.options.host, session),
             shared,
             tail,
-            session,
             replica: None,
-            engine,
             followed: BTreeSet::new(),
             placement: None,
+            topology: None,
             blocked: BTreeSet::new(),
             is_taken_for_schema: false,
             entering: None,
@@ -113,11 +132,19 @@ impl Follower {
         let wait = if is_busy { BUSY } else { IDLE };
         match self.tail.next(wait) {
             Ok(records) => {
+                let mut has_read_meta = false;
                 for delivered in records {
                     match delivered.log {
-                        META_TABLET => self.read_meta(&delivered)?,
+                        META_TABLET => {
+                            self.read_meta(&delivered)?;
+                            has_read_meta = true;
+                        }
                         _ => self.apply(delivered),
                     }
+                }
+                if has_read_meta {
+                    self.follow_ring();
+                    self.publish(None);
                 }
             }
             Err(TailError::Unreachable(reason)) => {
@@ -152,8 +179,6 @@ impl Follower {
         if let (None, Some(node), Some(incarnation)) = (was, self.meta.node, self.meta.incarnation) {
             self.begin(node, incarnation)?;
         }
-        self.follow_ring();
-        self.publish();
         Ok(())
     }
 
@@ -166,15 +191,16 @@ impl Follower {
             cluster: state.cluster,
             tablets: state.tablets,
         };
-        let is_new = !is_of_cluster(&**self.engine.env(), self.engine.data_dir());
-        let schema = self.engine.schema();
+        let is_new = !is_of_cluster(&*self.shared.env, self.shared.engine.data_dir());
+        let schema = self.shared.engine.schema();
         let mut own = schema.keyspaces.keys().filter(|name| !is_system_keyspace(name));
         if let (true, Some(name)) = (is_new, own.next()) {
             return Err(format!(
                 "the data directory is that of a single node: it has keyspace {name}; a node that joins a cluster needs an empty data directory"
             ));
         }
-        let mut replica = Replica::open(self.engine.clone(), options).map_err(|error| error.to_string())?;
+        let mut replica =
+            Replica::open(self.shared.engine.clone(), options).map_err(|error| error.to_string())?;
         if is_new {
             // From now on the directory is that of this cluster.
             replica.take();
@@ -198,13 +224,7 @@ impl Follower {
         else {
             return;
         };
-        let transition = state.transition.as_ref();
-        let placement = (
-            state.ring_version,
-            transition.map(|transition| transition.number),
-            state.schema.epoch,
-            state.schema.placement_epoch,
-        );
+        let placement = placement_of(state);
         if self.placement == Some(placement) {
             return;
         }
@@ -240,7 +260,7 @@ impl Follower {
         let shared = self.shared.clone();
         let unsent = self.fence(tablet);
         let done = move |sent: Result<u64, _>| {
-            // If it is lost, a later one will do: see `work`.
+            // If it is lost, `work` asks again.
             if let Ok(offset) = sent {
                 let caught_up = shared.clone();
                 let callback = Box::new(move |applied: Result<(), NotHere>| {
@@ -267,16 +287,11 @@ impl Follower {
         }
     }
 
-    fn publish(&self) {
-        self.publish_with(None);
-    }
-
-    fn publish_with(&self, event: Option<&SchemaEvent>) {
+    /// Makes known what this node knows now; `event` is the change of the schema that it has just adopted.
+    fn publish(&mut self, event: Option<&SchemaEvent>) {
         let adopted = self.adopted();
-        let state = self.meta.state.clone().map(Arc::new);
-        let topology = state
-            .as_ref()
-            .map(|state| Arc::new(Topology::at_epoch(state, adopted)));
+        let topology = self.topology(adopted);
+        let state = self.meta.state.clone();
         let asked = self.meta.asked.clone();
         let node = self.meta.node.filter(|node| self.is_complete(*node));
         self.shared.learn(|known| {
@@ -287,6 +302,23 @@ impl Follower {
             known.node = known.node.or(node);
         });
         self.shared.tell(event);
+    }
+
+    /// The ring. It is computed when the placement or the adopted schema has changed: most records of the meta log are signs of life.
+    fn topology(&mut self, adopted: u64) -> Option<Arc<Topology>> {
+        let state = self.meta.state.as_ref()?;
+        let placement = Placement {
+            adopted,
+            ..placement_of(state)
+        };
+        if self
+            .topology
+            .as_ref()
+            .is_none_or(|(known, _)| *known != placement)
+        {
+            self.topology = Some((placement, Arc::new(Topology::at_epoch(state, adopted))));
+        }
+        self.topology.as_ref().map(|(_, topology)| topology.clone())
     }
 
     /// Whether this node has all of its data, and the newest schema.
@@ -362,18 +394,18 @@ impl Follower {
         self.say_ready();
         if self.is_due(Due::Heartbeat, self.shared.options.heartbeat) {
             self.beat();
-            // Fences that were lost.
-            let unready = self.followed.iter().copied();
-            let unready: Vec<u32> = unready
-                .filter(|tablet| !self.shared.progress.is_ready(*tablet))
-                .collect();
-            if self.is_due(Due::Fence(0), AGAIN) {
-                unready.into_iter().for_each(|tablet| self.catch_up(tablet));
+            if self.is_due(Due::CatchUp, AGAIN) {
+                // Their records may be lost.
+                let unready = |tablet: &&u32| !self.shared.progress.is_ready(**tablet);
+                self.followed
+                    .iter()
+                    .filter(unready)
+                    .for_each(|tablet| self.catch_up(*tablet));
             }
-            self.publish();
+            self.publish(None);
         }
         if self.shared.know(|known| known.node.is_none()) {
-            self.publish();
+            self.publish(None);
         }
         Ok(())
     }
@@ -386,7 +418,7 @@ impl Follower {
         if passed < nanos(SETTLED) {
             return;
         }
-        let request = entering::request(&self.meta, self.session, &self.shared.options);
+        let request = entering::request(&self.meta, &self.shared.options);
         if request.is_some() && (*asked != request || passed >= nanos(AGAIN)) {
             (*asked_nanos, *asked) = (now, request);
             if let Some((origin, record)) = asked {
@@ -480,14 +512,12 @@ impl Follower {
         if !std::mem::replace(&mut self.is_taken_for_schema, true) {
             replica.take();
         }
-        let (epoch, again) = (next.epoch, !self.done_nanos.contains_key(&Due::Adopt));
+        let epoch = next.epoch;
         match replica.save() {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(error) => {
-                if again || self.is_due(Due::Adopt, AGAIN) {
-                    tracing::warn!(epoch, %error, "a change of the schema is tried again");
-                }
+                self.tell_of_retry(epoch, &error);
                 return Ok(());
             }
         }
@@ -502,13 +532,12 @@ impl Follower {
                 ));
             }
             Err(error) => {
-                if again || self.is_due(Due::Adopt, AGAIN) {
-                    tracing::warn!(epoch, %error, "a change of the schema is tried again");
-                }
+                self.tell_of_retry(epoch, &error);
                 return Ok(());
             }
         };
         self.done_nanos.remove(&Due::Adopt);
+        self.done_nanos.remove(&Due::Fence(epoch));
         self.meta.unadopted.pop_front();
         self.is_taken_for_schema = false;
         self.is_saving = false;
@@ -520,8 +549,16 @@ impl Follower {
         if self.meta.unadopted.is_empty() {
             self.beat();
         }
-        self.publish_with(event.as_ref());
+        self.publish(event.as_ref());
         Ok(())
+    }
+
+    /// Logs why a change of the schema is tried again: the first time, and now and then.
+    fn tell_of_retry(&mut self, epoch: u64, error: &dyn Display) {
+        let is_first = !self.done_nanos.contains_key(&Due::Adopt);
+        if self.is_due(Due::Adopt, AGAIN) || is_first {
+            tracing::warn!(epoch, %error, "a change of the schema is tried again");
+        }
     }
 
     fn is_halted(&self, tablet: u32) -> bool {
@@ -537,9 +574,7 @@ impl Follower {
         let is_late = self.is_due(Due::Fence(next.epoch), FENCE_AFTER);
         let tablets: Vec<u32> = match next.is_own && is_first {
             // For the other nodes as well.
-            true => (0..self.tablet_count())
-                .filter(|tablet| self.has_replicas(*tablet))
-                .collect(),
+            true => self.tablets_with_replicas(),
             false if is_late => self.followed.difference(&self.blocked).copied().collect(),
             false => return,
         };
@@ -551,18 +586,19 @@ impl Follower {
         }
     }
 
-    fn tablet_count(&self) -> u32 {
-        let state = self.meta.state.as_ref();
-        state.map_or(0, |state| state.tablets.count())
-    }
-
-    fn has_replicas(&self, tablet: u32) -> bool {
-        let state = self.meta.state.as_ref();
-        self.followed.contains(&tablet)
-            || state.is_some_and(|state| {
-                let replicas = state.all_replicas(Moment::Now);
-                replicas.get(&tablet).is_some_and(|nodes| !nodes.is_empty())
-            })
+    /// The tablets that any node follows.
+    fn tablets_with_replicas(&self) -> Vec<u32> {
+        let replicas = self
+            .meta
+            .state
+            .as_ref()
+            .map(|state| state.all_replicas(Moment::Now));
+        let with_replicas = replicas
+            .into_iter()
+            .flatten()
+            .filter(|(_, nodes)| !nodes.is_empty());
+        let tablets: BTreeSet<u32> = with_replicas.map(|(tablet, _)| tablet).collect();
+        tablets.union(&self.followed).copied().collect()
     }
 
     /// Saves what was applied, now and then.

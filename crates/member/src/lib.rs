@@ -20,12 +20,14 @@
 //! | `writes` | mutations, commands, changes of the schema |
 //! | `barriers` | no-ops that reads share |
 //! | `shared` | what threads share |
+//! | `in_process` | [`InProcess`]: members of one process, for tests |
 //! | `mem_logs` | [`MemLogs`]: logs in memory, for tests |
 
 mod barriers;
 mod entering;
 mod follower;
 mod forward;
+mod in_process;
 mod mem_logs;
 mod member;
 mod meta;
@@ -38,6 +40,7 @@ mod slices;
 mod writes;
 
 pub use forward::{CommandClient, NotHanded};
+pub use in_process::InProcess;
 pub use mem_logs::{LogFaults, MemLogs};
 pub use member::{JoinError, Member};
 pub use options::{MemberOptions, NewCluster};

@@ -66,7 +66,7 @@ impl Member {
         let sender = Arc::new(Sender::new(engine.env().clone(), logs));
         let session = local.random_uuid();
         let shared = Arc::new(Shared::new(engine.clone(), options, local, sender));
-        let follower = Follower::new(shared.clone(), engine.clone(), session)?;
+        let follower = Follower::new(shared.clone(), session)?;
         let closing = Closing(shared.clone());
         let thread = std::thread::Builder::new()
             .name("ilion-follower".to_owned())
@@ -164,7 +164,7 @@ impl Drop for Member {
     }
 }
 
-/// When the thread that follows the logs ends, whatever the reason, nobody waits for it any more.
+/// When the thread that follows the logs ends, whatever the reason, writes that wait for it are given up.
 struct Closing(Arc<Shared>);
 
 impl Drop for Closing {
@@ -194,14 +194,8 @@ impl Membership for LogMembership {
     }
 
     fn is_alive(&self, node: Node) -> bool {
-        let silence = i64::try_from(self.shared.options.silence_max.as_micros()).unwrap_or(i64::MAX);
-        self.shared.know(|known| {
-            let state = known.state.as_ref();
-            state.is_some_and(|state| {
-                let member = state.members.get(&node);
-                known.node == Some(node) || member.is_some_and(|member| !state.is_silent(member, silence))
-            })
-        })
+        let (own, state) = self.shared.know(|known| (known.node, known.state.clone()));
+        state.is_some_and(|state| own == Some(node) || self.shared.is_up(&state, node))
     }
 
     fn is_ready(&self, tablet: u32) -> bool {

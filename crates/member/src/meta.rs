@@ -1,6 +1,7 @@
 //! [`Meta`]: what a node knows from the meta log. Pure: it reads records, and does nothing.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_cluster::{ClusterState, Effect, Entry, Halt, Node, Refusal, apply};
@@ -32,8 +33,9 @@ pub(crate) enum Asked {
 /// See the module.
 pub(crate) struct Meta {
     host: Uuid,
-    session: Uuid,
-    pub state: Option<ClusterState>,
+    /// This process.
+    pub session: Uuid,
+    pub state: Option<Arc<ClusterState>>,
     /// This node, once the log says so.
     pub node: Option<Node>,
     /// The incarnation of this process, once its start is in the log.
@@ -94,9 +96,9 @@ impl Meta {
     pub fn read(&mut self, offset: u64, record: &Record, adopted: u64) -> Result<(), MetaHalt> {
         let origin = record.origin;
         let entry = Entry::decode(position_of(offset), record.time_micros, origin, &record.body)?;
-        let (state, effects) = apply(self.state.as_ref(), &entry)?;
+        let (state, effects) = apply(self.state.as_deref(), &entry)?;
         let time_micros = state.time_micros;
-        self.state = Some(state);
+        self.state = Some(Arc::new(state));
         let is_own = self.node == Some(origin.node) && self.incarnation == Some(origin.incarnation);
         for effect in effects {
             match effect {

@@ -44,6 +44,11 @@ pub struct NewCluster {
 }
 
 impl MemberOptions {
+    /// [`Self::silence_max`] in the unit of the log's times.
+    pub(crate) fn silence_micros(&self) -> i64 {
+        i64::try_from(self.silence_max.as_micros()).unwrap_or(i64::MAX)
+    }
+
     /// The usual times.
     pub fn new(host: Uuid, endpoint: Endpoint, location: Location) -> Self {
         Self {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crossbeam_channel::Sender as Channel;
-use ilion_cluster::{ClusterState, ClusterView, Eyes, Moment, Node};
+use ilion_cluster::{ClusterState, ClusterView, Eyes, Node};
 use ilion_coordinator::Topology;
 use ilion_engine::Engine;
 use ilion_env::Env;
@@ -56,7 +56,7 @@ pub(crate) struct Shared {
     known: Mutex<Known>,
     learned: Condvar,
     pub is_stopping: AtomicBool,
-    /// Whom to tell of the cluster.
+    /// Shows the cluster to clients.
     pub listener: Mutex<Option<Arc<dyn MemberListener>>>,
 }
 
@@ -101,7 +101,7 @@ impl Shared {
         ilion_env::patience::ends_nanos().unwrap_or_else(|| self.now_nanos().saturating_add(nanos(timeout)))
     }
 
-    /// Shows the cluster to clients.
+    /// Passes on the cluster, and a change of the schema, to the listener.
     pub fn tell(&self, event: Option<&SchemaEvent>) {
         let listener = self.listener.lock().clone();
         if let (Some(listener), Some(view)) = (listener, self.view()) {
@@ -114,35 +114,36 @@ impl Shared {
 
     /// The cluster as this node sees it.
     pub fn view(&self) -> Option<ClusterView> {
-        self.know(|known| {
-            let eyes = Eyes {
-                own: known.node?,
-                schema_epoch: known.adopted,
-                silence_micros: i64::try_from(self.options.silence_max.as_micros()).unwrap_or(i64::MAX),
-            };
-            known.state.as_ref().map(|state| ClusterView::of(state, eyes))
-        })
+        let (own, schema_epoch, state) =
+            self.know(|known| Some((known.node?, known.adopted, known.state.clone()?)))?;
+        let eyes = Eyes {
+            own,
+            schema_epoch,
+            silence_micros: self.options.silence_micros(),
+        };
+        Some(ClusterView::of(&state, eyes))
     }
 
     /// The nodes that apply a tablet, whatever keyspace they have of it; those that are thought to be up come first.
     pub fn replicas_of(&self, tablet: u32) -> Vec<Node> {
-        let silence = i64::try_from(self.options.silence_max.as_micros()).unwrap_or(i64::MAX);
-        self.know(|known| {
-            let Some(state) = &known.state else {
-                return Vec::new();
-            };
-            let replicas = state
-                .all_replicas(Moment::Now)
-                .remove(&tablet)
-                .unwrap_or_default();
-            let is_silent = |node: &Node| {
-                let member = state.members.get(node);
-                member.is_none_or(|member| state.is_silent(member, silence))
-            };
-            let mut replicas: Vec<Node> = replicas.into_iter().collect();
-            replicas.sort_by_key(is_silent);
-            replicas
-        })
+        let known = self.know(|known| Some((known.state.clone()?, known.topology.clone()?)));
+        let Some((state, topology)) = known else {
+            return Vec::new();
+        };
+        let mut replicas: Vec<Node> = topology.nodes_of(tablet).into_iter().collect();
+        replicas.sort_by_key(|node| !self.is_up(&state, *node));
+        replicas
+    }
+
+    /// Whether a node is a member that has given signs of life.
+    pub fn is_up(&self, state: &ClusterState, node: Node) -> bool {
+        let member = state.members.get(&node);
+        member.is_some_and(|member| !state.is_silent(member, self.options.silence_micros()))
+    }
+
+    /// The time until a deadline.
+    pub fn left(&self, ends_nanos: u64) -> Duration {
+        Duration::from_nanos(ends_nanos.saturating_sub(self.now_nanos()))
     }
 
     pub fn know<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
@@ -162,11 +163,11 @@ impl Shared {
             if let Some(found) = look(&known) {
                 return Some(found);
             }
-            let left = ends_nanos.saturating_sub(self.now_nanos());
-            if left == 0 {
+            let left = self.left(ends_nanos);
+            if left.is_zero() {
                 return None;
             }
-            self.learned.wait_for(&mut known, Duration::from_nanos(left));
+            self.learned.wait_for(&mut known, left);
         }
     }
 }

@@ -6,21 +6,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use crossbeam_channel::{Sender as Channel, bounded};
 use ilion_cluster::{Change, META_TABLET, Record, Refusal, SchemaRecord, Strategy};
-use ilion_commitlog::{AppendError, ENVELOPE_BYTES, Kind};
+use ilion_commitlog::{AppendError, ENVELOPE_BYTES, Kind, Origin};
 use ilion_coordinator::{Topology, Writes};
 use ilion_query::{Awaited, Command, Commands, Error, Executed, PartitionGuard, Reason, StoreError};
 use ilion_replica::FencedChange;
-use ilion_rows::counter::CounterId;
 use ilion_rows::{DecoratedKey, Mutation, encode_mutation};
 use ilion_schema::{Applied, Diff, Schema, SchemaChange, TableId, is_system_keyspace};
-use uuid::Uuid;
 
 use crate::forward::{self, Answered, CommandClient, Handed, NotHanded};
 use crate::meta::Asked;
 use crate::pending::PendingWrite;
 use crate::progress::NotHere;
 use crate::sender::Unsent;
-use crate::shared::{Known, Outcome, Shared};
+use crate::shared::{Known, Outcome, Shared, nanos};
 
 /// How often a change of the schema is checked again, since another one came first.
 const SCHEMA_TRIES: u32 = 20;
@@ -30,6 +28,17 @@ pub(crate) struct LogWrites {
     pub shared: Arc<Shared>,
     pub client: Arc<dyn CommandClient>,
 }
+
+/// A change that the newest schema allows.
+struct Checked<T> {
+    change: FencedChange,
+    /// The keyspaces whose replication it sets, with the new one; `None` if it drops the keyspace.
+    keyspaces: Keyspaces,
+    /// What the caller gets once it is made.
+    made: T,
+}
+
+type Keyspaces = Vec<(String, Option<Strategy>)>;
 
 impl LogWrites {
     fn topology(&self) -> Result<Arc<Topology>, StoreError> {
@@ -100,10 +109,6 @@ impl LogWrites {
         Ok(Some(Awaited::cluster(write)))
     }
 
-    fn left(&self, ends_nanos: u64) -> std::time::Duration {
-        std::time::Duration::from_nanos(ends_nanos.saturating_sub(self.shared.now_nanos()))
-    }
-
     fn check_size(&self, body_bytes: usize) -> Result<(), StoreError> {
         let (bytes, most) = (
             body_bytes + ENVELOPE_BYTES,
@@ -121,9 +126,9 @@ impl LogWrites {
     /// adopted it. `check` returns `None` if there is nothing to change.
     fn change<T>(
         &self,
-        check: impl Fn(&Schema) -> Result<Option<(FencedChange, T)>, StoreError>,
+        check: impl Fn(&Schema) -> Result<Option<Checked<T>>, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        let ends_nanos = self.shared.now_nanos() + crate::shared::nanos(self.shared.options.schema_timeout);
+        let ends_nanos = self.shared.now_nanos() + nanos(self.shared.options.schema_timeout);
         for _ in 0..SCHEMA_TRIES {
             let is_newest = |known: &Known| {
                 let epoch = known.state.as_ref().map_or(0, |state| state.schema.epoch);
@@ -136,23 +141,18 @@ impl LogWrites {
                 ));
             };
             self.topology()?;
-            let schema = self.shared.local.schema();
-            let Some((change, made)) = check(&schema)? else {
+            let Some(checked) = check(&self.shared.local.schema())? else {
                 return Ok(None);
-            };
-            let keyspaces = match &change {
-                FencedChange::Schema(change) => replication_of(&schema, change, self.now_micros())?,
-                FencedChange::Truncate(_) => Vec::new(),
             };
             let record = SchemaRecord {
                 checked_at,
-                keyspaces,
-                body: change.encode().into(),
+                keyspaces: checked.keyspaces,
+                body: checked.change.encode().into(),
             };
             match self.log_change(record, ends_nanos)? {
                 Asked::Changes(epoch) => {
                     self.wait_for_schema(epoch, ends_nanos)?;
-                    return Ok(Some(made));
+                    return Ok(Some(checked.made));
                 }
                 Asked::Refused(Refusal::SchemaMoved { .. }) => {}
                 Asked::Refused(refusal) => return Err(StoreError::Invalid(refusal.to_string())),
@@ -183,11 +183,11 @@ impl LogWrites {
         self.check_size(unsent.body.len())?;
         let (mut seq, (sender, sent)) = (0, bounded(1));
         let done = move |result: Result<u64, AppendError>| drop(sender.send(result));
-        let numbered = |origin: ilion_commitlog::Origin| seq = origin.seq;
+        let numbered = |origin: Origin| seq = origin.seq;
         let refused = self.shared.sender.send(unsent, numbered, Box::new(done));
         refused.map_err(of_append)?;
         // What is not known yet shows when the log is read.
-        if let Ok(Err(error @ AppendError::Refused(_))) = sent.recv_timeout(self.left(ends_nanos)) {
+        if let Ok(Err(error @ AppendError::Refused(_))) = sent.recv_timeout(self.shared.left(ends_nanos)) {
             return Err(of_append(error));
         }
         let found = self.shared.wait_until(ends_nanos, |known| match &known.halted {
@@ -203,7 +203,7 @@ impl LogWrites {
 
     /// Waits until all nodes that are up have a schema. Those that are too slow get it later.
     fn wait_for_schema(&self, epoch: u64, ends_nanos: u64) -> Result<(), StoreError> {
-        let silence = i64::try_from(self.shared.options.silence_max.as_micros()).unwrap_or(i64::MAX);
+        let silence = self.shared.options.silence_micros();
         let here = self.shared.wait_until(ends_nanos, |known| match &known.halted {
             Some(reason) => Some(Err(StoreError::WriteRefused(reason.clone()))),
             None => (known.adopted >= epoch).then_some(Ok(())),
@@ -236,7 +236,7 @@ impl LogWrites {
         let (sender, outcome): (Channel<Outcome>, _) = bounded(1);
         let (failed, failure) = bounded(1);
         let mut key = None;
-        let numbered = |origin: ilion_commitlog::Origin| {
+        let numbered = |origin: Origin| {
             key = Some((log, origin.seq));
             self.shared.commands.lock().insert((log, origin.seq), sender);
         };
@@ -254,10 +254,10 @@ impl LogWrites {
                     Ok(error) => Err(error),
                     // It is acknowledged: the outcome comes when it is applied here.
                     Err(_) => outcome
-                        .recv_timeout(self.left(ends_nanos))
+                        .recv_timeout(self.shared.left(ends_nanos))
                         .map_err(|_| AppendError::Unknown("no outcome in time".to_owned())),
                 },
-                default(self.left(ends_nanos)) => Err(AppendError::Unknown("no acknowledgement in time".to_owned())),
+                default(self.shared.left(ends_nanos)) => Err(AppendError::Unknown("no acknowledgement in time".to_owned())),
             },
         };
         if let Some(key) = key {
@@ -265,9 +265,7 @@ impl LogWrites {
         }
         answered.map_err(of_append)
     }
-}
 
-impl LogWrites {
     /// Has a replica of the tablet execute a command, since this node is none. The replica sends the record, so it is told of the outcome.
     fn hand_over(&self, unsent: Unsent) -> Result<Outcome, StoreError> {
         let (log, ends_nanos) = (unsent.log, unsent.ends_nanos);
@@ -280,7 +278,12 @@ impl LogWrites {
                 tablet: log,
                 is_counter: unsent.kind == Kind::Counter,
                 schema_epoch: unsent.schema_epoch,
-                left_micros: self.left(ends_nanos).as_micros().try_into().unwrap_or(u64::MAX),
+                left_micros: self
+                    .shared
+                    .left(ends_nanos)
+                    .as_micros()
+                    .try_into()
+                    .unwrap_or(u64::MAX),
                 body: unsent.body.clone(),
             };
             let reason = match self.client.execute(node, handed.encode().into(), ends_nanos) {
@@ -345,18 +348,29 @@ impl Writes for LogWrites {
 
     fn truncate(&self, table: TableId) -> Result<(), StoreError> {
         let check = |schema: &Schema| match schema.table_by_id(table) {
-            Some(_) => Ok(Some((FencedChange::Truncate(table), ()))),
+            Some(_) => Ok(Some(Checked {
+                change: FencedChange::Truncate(table),
+                keyspaces: Vec::new(),
+                made: (),
+            })),
             None => Err(StoreError::Invalid(format!("table {table} does not exist"))),
         };
         self.change(check).map(drop)
     }
 
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
-        let change = self.with_ids(change);
+        let mut change = change.clone();
+        change.give_id(|| TableId(self.shared.local.time_uuid()));
         let check = |schema: &Schema| {
-            let applied = schema.apply(&change, self.now_micros())?;
-            let is_change = !applied.diffs.is_empty();
-            Ok(is_change.then(|| (FencedChange::Schema(change.clone()), applied)))
+            let applied = schema.apply(&change, self.shared.local.now_micros())?;
+            if applied.diffs.is_empty() {
+                return Ok(None);
+            }
+            Ok(Some(Checked {
+                change: FencedChange::Schema(change.clone()),
+                keyspaces: replication_of(&applied)?,
+                made: applied,
+            }))
         };
         self.change(check)
     }
@@ -370,29 +384,7 @@ impl Writes for LogWrites {
         Some(self)
     }
 
-    fn now_micros(&self) -> i64 {
-        self.shared.local.now_micros()
-    }
-
-    fn unique_micros(&self) -> i64 {
-        self.shared.local.unique_micros()
-    }
-
-    fn monotonic_nanos(&self) -> u64 {
-        self.shared.local.monotonic_nanos()
-    }
-
-    fn time_uuid(&self) -> Uuid {
-        self.shared.local.time_uuid()
-    }
-
-    fn random_uuid(&self) -> Uuid {
-        self.shared.local.random_uuid()
-    }
-
-    fn counter_id(&self) -> CounterId {
-        self.shared.local.counter_id()
-    }
+    ilion_query::store_methods!(forward [shared.local]: now_micros unique_micros monotonic_nanos time_uuid random_uuid counter_id);
 }
 
 impl Commands for LogWrites {
@@ -409,10 +401,7 @@ impl Commands for LogWrites {
             .map(|key| tablet_of(key, &topology))
             .collect::<Result<_, _>>()
             .map_err(refused)?;
-        let kind = match reason {
-            Reason::Decides => Kind::Cas,
-            Reason::Counts => Kind::Counter,
-        };
+        let kind = Kind::from(reason);
         let body = Bytes::from(command.encode());
         self.check_size(body.len())
             .map_err(|error| Error::Invalid(error.to_string()))?;
@@ -437,31 +426,8 @@ impl Commands for LogWrites {
     }
 }
 
-impl LogWrites {
-    /// The change with what its replicas must not choose themselves.
-    fn with_ids(&self, change: &SchemaChange) -> SchemaChange {
-        let mut change = change.clone();
-        let new = || TableId(self.shared.local.time_uuid());
-        match &mut change {
-            SchemaChange::CreateTable(create) => {
-                create.id.get_or_insert_with(new);
-            }
-            SchemaChange::CopyTable(copy) => {
-                copy.id.get_or_insert_with(new);
-            }
-            _ => {}
-        }
-        change
-    }
-}
-
-/// The keyspaces whose replication a change sets, with the new one; `None` if it drops the keyspace.
-fn replication_of(
-    schema: &Schema,
-    change: &SchemaChange,
-    now_micros: i64,
-) -> Result<Vec<(String, Option<Strategy>)>, StoreError> {
-    let applied = schema.apply(change, now_micros)?;
+/// See [`Checked::keyspaces`].
+fn replication_of(applied: &Applied) -> Result<Keyspaces, StoreError> {
     let mut names = BTreeSet::new();
     for diff in &applied.diffs {
         if let Diff::Keyspace(transition) = diff {

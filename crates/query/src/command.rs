@@ -15,6 +15,7 @@
 
 use bytes::Bytes;
 use ilion_codec::{Error as CodecError, Reader, Writer};
+use ilion_commitlog::Kind;
 use ilion_rows::DecoratedKey;
 use uuid::Uuid;
 
@@ -61,6 +62,15 @@ pub enum Reason {
     Decides,
     /// It changes counters.
     Counts,
+}
+
+impl From<Reason> for Kind {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Decides => Self::Cas,
+            Reason::Counts => Self::Counter,
+        }
+    }
 }
 
 /// Executes commands in a cluster: by its log.

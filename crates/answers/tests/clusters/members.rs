@@ -1,18 +1,15 @@
 //! Three members of a cluster answer the scripts of `tests/cql` as a single node does: every write goes through a log, every node applies
 //! it, and clients talk to one of them.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use ilion_cluster::{Endpoint, Location};
-use ilion_coordinator::InProcess;
 use ilion_engine::Engine;
 use ilion_env::RealEnv;
 use ilion_index::IndexClasses;
-use ilion_member::{CommandClient, MemLogs, Member, MemberOptions, NewCluster, NotHanded};
+use ilion_member::{InProcess, MemLogs, Member, MemberOptions, NewCluster};
 use ilion_query::Store;
 use ilion_server::{Node, OpenError, ServerOptions};
 
@@ -20,28 +17,13 @@ use crate::compare::{all_answers_are_right, settings, small_pages};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The members of the process.
-#[derive(Clone, Default)]
-struct Peers {
-    readers: InProcess,
-    members: Arc<Mutex<BTreeMap<u32, Weak<Member>>>>,
-}
-
-impl CommandClient for Peers {
-    fn execute(&self, node: u32, request: Bytes, _ends_nanos: u64) -> Result<Bytes, NotHanded> {
-        let member = self.members.lock().unwrap().get(&node).and_then(Weak::upgrade);
-        let member = member.ok_or_else(|| NotHanded::Before(format!("node {node} is not there")))?;
-        Ok(member.execute_for(&request).into())
-    }
-}
-
 /// A member, with its server.
 struct Opened {
     node: Node,
     member: Arc<Member>,
 }
 
-fn open(number: u32, directory: &Path, logs: &MemLogs, peers: &Peers) -> Opened {
+fn open(number: u32, directory: &Path, logs: &MemLogs, peers: &InProcess) -> Opened {
     let settings = settings(&directory.join(number.to_string()));
     let mut member = None;
     let over = |engine: &Arc<Engine>, local: Arc<dyn Store>| -> Result<Arc<dyn Store>, OpenError> {
@@ -74,12 +56,7 @@ fn open(number: u32, directory: &Path, logs: &MemLogs, peers: &Peers) -> Opened 
             .unwrap(),
         );
         let node = joined.wait_joined(PATIENCE).unwrap();
-        peers.readers.add(node, joined.reader());
-        peers
-            .members
-            .lock()
-            .unwrap()
-            .insert(node, Arc::downgrade(&joined));
+        peers.add(node, &joined);
         let store = joined.store(Arc::new(peers.readers.clone()), small_pages());
         member = Some(joined);
         Ok(Arc::new(store))
@@ -93,7 +70,7 @@ fn open(number: u32, directory: &Path, logs: &MemLogs, peers: &Peers) -> Opened 
 fn three_members_answer_as_one_node() {
     let directory = tempfile::tempdir().unwrap();
     let logs = MemLogs::new(RealEnv::new());
-    let peers = Peers::default();
+    let peers = InProcess::default();
     let members: Vec<Opened> = (1..=3)
         .map(|number| open(number, directory.path(), &logs, &peers))
         .collect();

@@ -1,18 +1,17 @@
 //! Several members, each with an engine on a disk in memory that can lose its power.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, RwLock, Weak};
+use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
 use ilion_cluster::{Endpoint, Location};
-use ilion_coordinator::{InProcess, ReadOptions};
+use ilion_coordinator::ReadOptions;
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::{CrashRule, Env, MemEnv, RealEnv};
-use ilion_member::{CommandClient, MemLogs, Member, MemberOptions, NewCluster, NotHanded};
+use ilion_member::{InProcess, MemLogs, Member, MemberOptions, NewCluster};
 use ilion_query::{
     Awaited, ClientState, ClusterFacts, Consistency, EngineStore, Error, ExecuteOptions, Outcome,
     QueryOptions, QueryProcessor, Store, Value, Values,
@@ -31,26 +30,11 @@ pub(crate) struct Running {
     pub local: QueryProcessor,
 }
 
-/// How members reach each other.
-#[derive(Clone, Default)]
-struct Peers {
-    readers: InProcess,
-    members: Arc<RwLock<BTreeMap<u32, Weak<Member>>>>,
-}
-
-impl CommandClient for Peers {
-    fn execute(&self, node: u32, request: Bytes, _ends_nanos: u64) -> Result<Bytes, NotHanded> {
-        let member = self.members.read().unwrap().get(&node).and_then(Weak::upgrade);
-        let member = member.ok_or_else(|| NotHanded::Before(format!("node {node} is not there")))?;
-        Ok(member.execute_for(&request).into())
-    }
-}
-
 /// Members by their place, beginning with 0.
 pub(crate) struct World {
     pub logs: MemLogs,
     pub tablets: u32,
-    peers: Peers,
+    peers: InProcess,
     members: Vec<RwLock<Option<Arc<Running>>>>,
     clock: Option<JoinHandle<()>>,
     envs: Arc<RwLock<Vec<MemEnv>>>,
@@ -83,7 +67,7 @@ impl World {
         let world = Self {
             logs: MemLogs::new(RealEnv::new()),
             tablets,
-            peers: Peers::default(),
+            peers: InProcess::default(),
             members: (0..count).map(|_| RwLock::default()).collect(),
             clock: Some(clock),
             envs,
@@ -143,12 +127,7 @@ impl World {
         .unwrap();
         let node = member.wait_joined(PATIENCE).unwrap();
         let member = Arc::new(member);
-        self.peers.readers.add(node, member.reader());
-        self.peers
-            .members
-            .write()
-            .unwrap()
-            .insert(node, Arc::downgrade(&member));
+        self.peers.add(node, &member);
         let store = member.store(Arc::new(self.peers.readers.clone()), ReadOptions::default());
         let running = Running {
             env,

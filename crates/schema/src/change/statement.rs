@@ -128,6 +128,18 @@ pub enum SchemaChange {
     },
 }
 
+impl SchemaChange {
+    /// Gives a new table its id, if it has none: in a cluster, replicas must not choose it themselves.
+    pub fn give_id(&mut self, new: impl FnOnce() -> TableId) {
+        let id = match self {
+            Self::CreateTable(create) => &mut create.id,
+            Self::CopyTable(copy) => &mut copy.id,
+            _ => return,
+        };
+        id.get_or_insert_with(new);
+    }
+}
+
 /// `CREATE TABLE`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

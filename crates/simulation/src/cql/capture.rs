@@ -107,10 +107,7 @@ impl Commands for CaptureStore {
         let mut tablets: Vec<u32> = partitions.iter().map(|key| self.tablet_of(key)).collect();
         tablets.sort_unstable();
         tablets.dedup();
-        let kind = match reason {
-            Reason::Decides => Kind::Cas,
-            Reason::Counts => Kind::Counter,
-        };
+        let kind = Kind::from(reason);
         let body = command.encode();
         let captured = tablets.into_iter().map(|tablet| Captured {
             tablet,
@@ -138,9 +135,7 @@ impl Store for CaptureStore {
         }
         let applied = self.schema().apply(change, self.now_micros())?;
         let mut change = change.clone();
-        if let SchemaChange::CreateTable(create) = &mut change {
-            create.id.get_or_insert(TableId(self.time_uuid()));
-        }
+        change.give_id(|| TableId(self.time_uuid()));
         *self.altering.lock() = (!applied.diffs.is_empty()).then_some(change);
         Ok(None)
     }
