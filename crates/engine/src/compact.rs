@@ -29,6 +29,7 @@ use ilion_sstable::{
 
 use crate::intervals::intervals_of;
 use crate::live_sstable::LiveSSTable;
+use crate::over_ranges::OverRanges;
 use crate::pace::Pace;
 use crate::shared::Shared;
 use crate::source::scan;
@@ -127,6 +128,8 @@ pub(crate) enum Rules {
     WithoutGrace(Arc<BTreeSet<DecoratedKey>>),
     /// Also what other SSTables of the table have deleted.
     Garbage(Granularity),
+    /// Also all partitions that are not in these ranges, which ascend.
+    Within(Arc<Vec<KeyRange>>),
 }
 
 /// How a compaction ended.
@@ -282,17 +285,21 @@ impl Shared {
         let store = inputs.store;
         let table = store.schema();
         let task = &compaction.registered.task;
+        let within = match &compaction.rules {
+            Rules::Within(ranges) => ranges.clone(),
+            _ => Arc::new(vec![KeyRange::all()]),
+        };
         let sources = inputs
             .merged
             .iter()
-            .map(|live| self.source(live, store, task))
+            .map(|live| self.source(live, store, task, &within))
             .collect();
         let merged = Counted {
             merge: MergeCursor::new(sources, table.clone(), Direction::Forward),
             joined: joined.clone(),
         };
         let (merged, without_grace): (Box<dyn Cursor>, _) = match &compaction.rules {
-            Rules::Usual => (Box::new(merged), Arc::default()),
+            Rules::Usual | Rules::Within(_) => (Box::new(merged), Arc::default()),
             Rules::WithoutGrace(keys) => (Box::new(merged), keys.clone()),
             Rules::Garbage(granularity) => {
                 let shadows = shadows_of(inputs, &table);
@@ -330,10 +337,22 @@ impl Shared {
         }
     }
 
-    fn source(&self, live: &Arc<LiveSSTable>, store: &TableStore, task: &Arc<Task>) -> Box<dyn Cursor> {
-        let filter = Arc::new(ClusteringFilter::all());
+    /// What an input has within these ranges.
+    fn source(
+        &self,
+        live: &Arc<LiveSSTable>,
+        store: &TableStore,
+        task: &Arc<Task>,
+        within: &[KeyRange],
+    ) -> Box<dyn Cursor> {
         let sstable = &live.sstable;
-        let cursor = scan(live, &store.schema(), &KeyRange::all(), &filter, Scan::Sequential);
+        let cursor: Box<dyn Cursor> = match within {
+            [range] => {
+                let filter = Arc::new(ClusteringFilter::all());
+                scan(live, &store.schema(), range, &filter, Scan::Sequential)
+            }
+            ranges => Box::new(OverRanges::of(ranges, vec![live.clone()], &store.schema())),
+        };
         let items = sstable.stats().total_rows + sstable.estimated_keys();
         let pace = Pace::of(&self.pacer, task);
         let watched = Watched::new(cursor, pace, sstable.size_bytes(), items);

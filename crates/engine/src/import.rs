@@ -10,13 +10,14 @@
 pub(crate) mod fit;
 mod placed;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ilion_schema::{TableId, TableSchema, is_system_keyspace};
 use ilion_sstable::{
-    CommitLogPosition, Component, Descriptor, Statistics, Transaction, TransactionKind, read_component,
+    CommitLogInterval, Component, Descriptor, Statistics, Transaction, TransactionKind, read_component,
     verify, write_component,
 };
 
@@ -24,6 +25,7 @@ use crate::link::{copy, link_or_copy};
 use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::table_store::{TableIndexes, TableStore};
+use crate::tablet_ends::tablet_of;
 use crate::work::Work;
 use crate::{Engine, Error, Result};
 
@@ -54,6 +56,29 @@ pub struct ImportReport {
 pub(crate) struct Sound {
     pub descriptor: Descriptor,
     pub statistics: Statistics,
+    /// What it says of logs that this node follows, too: those of tablets that are copied.
+    pub copied: Vec<CommitLogInterval>,
+}
+
+/// Who brings SSTables in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bringer<'a> {
+    /// An operator. Not into a node of a cluster.
+    Operator,
+    /// Another replica of these tablets.
+    Replica(&'a BTreeSet<u32>),
+}
+
+impl Bringer<'_> {
+    fn copied(self, statistics: &Statistics) -> Vec<CommitLogInterval> {
+        let Self::Replica(tablets) = self else {
+            return Vec::new();
+        };
+        let covered = statistics.stats.covered_intervals().into_iter();
+        let is_copied =
+            |interval: &CommitLogInterval| tablet_of(interval).is_some_and(|of| tablets.contains(&of));
+        covered.filter(is_copied).collect()
+    }
 }
 
 impl Engine {
@@ -64,19 +89,30 @@ impl Engine {
     /// The table does not exist or refuses writes, the directory is one of a table, or the operating system refused.
     /// Then nothing is imported.
     pub fn import(&self, table: TableId, directory: &Path, source: ImportSource) -> Result<ImportReport> {
-        let store = self.importing_store(table)?;
+        self.import_by(Bringer::Operator, table, directory, source)
+    }
+
+    pub(crate) fn import_by(
+        &self,
+        bringer: Bringer<'_>,
+        table: TableId,
+        directory: &Path,
+        source: ImportSource,
+    ) -> Result<ImportReport> {
+        let store = self.importing_store(bringer, table)?;
         if self.tables().iter().any(|store| store.directory() == directory) {
             return Err(Error::Refused(format!(
                 "{} holds the SSTables of a table of this node; nodetool refresh takes those that were placed there",
                 directory.display()
             )));
         }
-        self.import_all(&store, sstables_in(&self.shared, directory)?, source)
+        self.import_all(bringer, &store, sstables_in(&self.shared, directory)?, source)
     }
 
     /// Imports those that pass the checks.
     fn import_all(
         &self,
+        bringer: Bringer<'_>,
         store: &Arc<TableStore>,
         found: Vec<Descriptor>,
         source: ImportSource,
@@ -88,6 +124,7 @@ impl Engine {
             match check(shared, &store.schema(), &descriptor)? {
                 Ok(statistics) => sound.push(Sound {
                     descriptor,
+                    copied: bringer.copied(&statistics),
                     statistics,
                 }),
                 Err(reason) => report.refused.push((descriptor.path(&Component::Data), reason)),
@@ -102,8 +139,9 @@ impl Engine {
     }
 
     /// The store of a table that may take SSTables.
-    pub(crate) fn importing_store(&self, table: TableId) -> Result<Arc<TableStore>> {
-        if self.shared.tablets.held_secs().is_some() {
+    pub(crate) fn importing_store(&self, bringer: Bringer<'_>, table: TableId) -> Result<Arc<TableStore>> {
+        let is_of_cluster = self.shared.tablets.held_secs().is_some();
+        if is_of_cluster && matches!(bringer, Bringer::Operator) {
             return Err(Error::Refused(
                 "SSTables cannot be brought into a node of a cluster: its replicas would differ; write the rows by a client".to_owned(),
             ));
@@ -248,6 +286,7 @@ impl Shared {
         }
         let committed = self.commit(transaction)?;
         store.add_sstables(taken.clone());
+        store.forget_tablet_ends();
         self.forget_cached_table(table.id);
         drop(importing);
         self.found_debt(store);
@@ -322,21 +361,19 @@ impl Shared {
                 ImportSource::Copied => copy(env, &path, &to.path(&component))?,
             }
         }
-        let statistics = self.own_statistics(file.statistics.clone());
+        let statistics = self.own_statistics(file);
         let bytes = statistics.encode(to.version);
         Ok(write_component(env, to, &Component::Statistics, &bytes)?)
     }
 
     /// The Statistics.db without what is only true on the node that wrote it.
-    fn own_statistics(&self, mut statistics: Statistics) -> Statistics {
+    fn own_statistics(&self, file: &Sound) -> Statistics {
+        let mut statistics = file.statistics.clone();
         let now = self.barrier();
-        let now = CommitLogPosition {
-            segment: now.segment.0.cast_signed(),
-            offset: i32::try_from(now.offset).unwrap_or(i32::MAX),
-        };
+        let now = (now.segment.0, now.offset);
         let stats = &mut statistics.stats;
         stats.originating_host = Some(self.id);
-        stats.commit_log_intervals = vec![(now, now)];
+        stats.cover([(now, now)].iter().chain(&file.copied));
         stats.level = 0;
         stats.repaired_at_millis = 0;
         stats.pending_repair = None;

@@ -57,6 +57,7 @@
 //! | `link` | files under a second name |
 //! | `intervals` | which stretches of the log an SSTable covers |
 //! | `tablets`, `tablet_ends` | records of shared logs, and up to where they are applied |
+//! | `slices`, `over_ranges` | what tables have of some tablets, for another replica; several ranges as one cursor |
 //! | `clock`, `timestamps`, `reached` | now, as deletion times have it; timestamps that never step back, and the file that sees to it |
 //! | `virtual_table` | tables that are computed when they are read |
 //! | `capture` | change data capture: which writes are kept for consumers, and what these read |
@@ -107,6 +108,7 @@ mod memtable_indexes;
 mod new_log;
 mod options;
 mod origin;
+mod over_ranges;
 mod pace;
 mod parallel;
 mod reached;
@@ -124,6 +126,7 @@ mod scrub;
 mod set_aside;
 mod settle;
 mod shared;
+mod slices;
 mod snapshots;
 mod sorted;
 mod sorted_making;
@@ -165,6 +168,7 @@ pub use options::{CacheOptions, EngineOptions, SnapshotOptions};
 pub use rewrite::{CheckedSSTable, Rewrite};
 pub use sampler::{TopPartition, TopPartitions};
 pub use scrub::{Salvage, ScrubOptions, ScrubbedSSTable};
+pub use slices::{HeldTable, Slice, SliceRanges};
 pub use snapshots::{
     SnapshotChoice, SnapshotFacts, SnapshotMemtables, SnapshotOrder, parse_instant, print_instant,
 };

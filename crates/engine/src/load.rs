@@ -4,6 +4,7 @@
 //! SSTable of another table is refused before the rest is sent. The import checks the whole and takes all or none. The directory is
 //! removed with the [`Load`]; what a crash leaves of it is removed at the next start.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use ilion_env::{Env, WriteFile};
 use ilion_schema::TableId;
 use ilion_sstable::{Component, Descriptor, Statistics};
 
-use crate::import::{ImportSource, fit};
+use crate::import::{Bringer, ImportSource, fit};
 use crate::shared::Shared;
 use crate::{Engine, Error, Result};
 
@@ -29,6 +30,8 @@ const STATISTICS_BYTES_MAX: u64 = 64 << 20;
 pub struct Load {
     shared: Arc<Shared>,
     table: TableId,
+    /// The tablets that are copied; `None` if an operator loads it.
+    copied: Option<Arc<BTreeSet<u32>>>,
     descriptor: Descriptor,
     // Before the directory: its files are closed first.
     parts: Vec<Part>,
@@ -82,8 +85,36 @@ impl Engine {
     /// # Errors
     /// The table does not exist or cannot import, the SSTable cannot be read by its name, or the disk has too little space.
     pub fn begin_load(&self, table: TableId, name: &str, components: &[(&str, u64)]) -> Result<Load> {
+        self.begin_load_by(None, table, name, components)
+    }
+
+    /// As [`Self::begin_load`], for a [`crate::Slice`] of another replica with these tablets. Their records that it has will not be applied
+    /// to the table again.
+    ///
+    /// Requires: the table has no other partition of these tablets ([`Self::clear_ranges`]), and the replica has saved that its tables have
+    /// all records up to [`Self::tablet_seen`] of this node.
+    ///
+    /// # Errors
+    /// As [`Self::begin_load`].
+    pub fn begin_copy(
+        &self,
+        tablets: &Arc<BTreeSet<u32>>,
+        table: TableId,
+        name: &str,
+        components: &[(&str, u64)],
+    ) -> Result<Load> {
+        self.begin_load_by(Some(tablets.clone()), table, name, components)
+    }
+
+    fn begin_load_by(
+        &self,
+        copied: Option<Arc<BTreeSet<u32>>>,
+        table: TableId,
+        name: &str,
+        components: &[(&str, u64)],
+    ) -> Result<Load> {
         let shared = &self.shared;
-        self.importing_store(table)?;
+        self.importing_store(bringer_of(&copied), table)?;
         let directory = ScratchDirectory::new(shared);
         let (descriptor, parts) = parts_of(directory.path(), name, components)?;
         descriptor.version.check_readable()?;
@@ -99,6 +130,7 @@ impl Engine {
         Ok(Load {
             shared: shared.clone(),
             table,
+            copied,
             descriptor,
             parts,
             _directory: directory,
@@ -121,7 +153,8 @@ impl Engine {
         }
         let directory = &load.descriptor.directory;
         self.shared.env.sync_dir(directory)?;
-        let report = self.import(load.table, directory, ImportSource::Moved)?;
+        let bringer = bringer_of(&load.copied);
+        let report = self.import_by(bringer, load.table, directory, ImportSource::Moved)?;
         match (
             report.imported.into_iter().next(),
             report.refused.into_iter().next(),
@@ -135,6 +168,12 @@ impl Engine {
             ))),
         }
     }
+}
+
+fn bringer_of(copied: &Option<Arc<BTreeSet<u32>>>) -> Bringer<'_> {
+    copied
+        .as_deref()
+        .map_or(Bringer::Operator, |tablets| Bringer::Replica(tablets))
 }
 
 impl Load {

@@ -127,6 +127,7 @@ impl Shared {
                     Ok(statistics) => sound.push(Sound {
                         descriptor,
                         statistics,
+                        copied: Vec::new(),
                     }),
                     Err(reason) => return Ok(Err(format!("what was read of it is damaged, too: {reason}"))),
                 }

@@ -184,8 +184,8 @@ pub struct TableStore {
     pub(crate) left: Mutex<Left>,
     /// Up to where the logs of tablets are applied to all tables.
     tablets: Arc<Tablets>,
-    /// Up to where the SSTables had the records of tablets when the first record came.
-    pub(crate) tablet_ends: OnceLock<BTreeMap<u32, u64>>,
+    /// Up to where the SSTables had the records of tablets when the next record came. `None`: none came yet.
+    pub(crate) tablet_ends: RwLock<Option<BTreeMap<u32, u64>>>,
     shards: usize,
 }
 
@@ -261,7 +261,7 @@ impl TableStore {
             imports: AtomicU64::new(0),
             left: Mutex::default(),
             tablets,
-            tablet_ends: OnceLock::new(),
+            tablet_ends: RwLock::new(None),
             schema: ArcSwap::new(schema),
             shards,
         }

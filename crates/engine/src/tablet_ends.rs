@@ -111,6 +111,11 @@ fn end_of(interval: &CommitLogInterval) -> Option<(u32, u64)> {
     Some((tablet, high << OFFSET_BITS | u64::from(offset)))
 }
 
+/// The tablet of an interval; `None` if it is one of the local log. Pure.
+pub(crate) fn tablet_of(interval: &CommitLogInterval) -> Option<u32> {
+    end_of(interval).map(|(tablet, _)| tablet)
+}
+
 /// The ends of the tablets among intervals. Pure.
 pub(crate) fn ends_of(intervals: impl Iterator<Item = CommitLogInterval>) -> BTreeMap<u32, u64> {
     let mut ends = BTreeMap::new();

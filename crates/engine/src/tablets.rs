@@ -11,9 +11,13 @@
 //!
 //! The values are in `tablet_ends`.
 
+use std::collections::BTreeMap;
+
 use ilion_rows::Mutation;
 use ilion_schema::TableId;
+use uuid::Uuid;
 
+use crate::intervals::intervals_of;
 use crate::shared::Shared;
 use crate::table_store::TableStore;
 use crate::tablet_ends::{TABLETS_MAX, TabletPosition, ends_of};
@@ -36,6 +40,16 @@ impl Engine {
     /// Up to where the log of a tablet is applied, exclusive.
     pub fn tablet_end(&self, tablet: u32) -> u64 {
         self.shared.tablets.end_of(tablet)
+    }
+
+    /// The highest offset, exclusive, up to which any table has records of a tablet, or had some that are cleared. A copy of the tablet
+    /// must have all records below.
+    pub fn tablet_seen(&self, tablet: u32) -> u64 {
+        let end = self.shared.tablets.end_of(tablet);
+        let tables = self.shared.tables.load();
+        let ends = tables.values().map(|store| store.ends_on_disk(self.shared.id));
+        let of_tablet = ends.filter_map(|ends| ends.get(&tablet).copied());
+        of_tablet.fold(end, u64::max)
     }
 
     /// Applies the mutations of a record of a tablet's log, all or none; tables that have the record on disk are passed over. A record
@@ -123,17 +137,30 @@ impl Shared {
 
 impl TableStore {
     /// True if an SSTable from before this process wrote its first has the record.
-    fn has_on_disk(&self, position: TabletPosition, id: uuid::Uuid) -> bool {
-        let ends = self.tablet_ends.get_or_init(|| {
-            let view = self.view();
-            let intervals = view
-                .sstables
-                .iter()
-                .flat_map(|live| crate::intervals::intervals_of(&live.sstable, id));
-            ends_of(intervals)
-        });
-        ends.get(&position.tablet)
-            .is_some_and(|end| position.offset < *end)
+    fn has_on_disk(&self, position: TabletPosition, id: Uuid) -> bool {
+        let is_below = |ends: &BTreeMap<u32, u64>| {
+            ends.get(&position.tablet)
+                .is_some_and(|end| position.offset < *end)
+        };
+        if let Some(ends) = &*self.tablet_ends.read() {
+            return is_below(ends);
+        }
+        is_below(
+            self.tablet_ends
+                .write()
+                .get_or_insert_with(|| self.ends_on_disk(id)),
+        )
+    }
+
+    fn ends_on_disk(&self, id: Uuid) -> BTreeMap<u32, u64> {
+        let view = self.view();
+        let sstables = view.sstables.iter();
+        ends_of(sstables.flat_map(|live| intervals_of(&live.sstable, id)))
+    }
+
+    /// The SSTables have records of tablets that this process has not applied, or some less: a copy has come, or was cleared.
+    pub(crate) fn forget_tablet_ends(&self) {
+        *self.tablet_ends.write() = None;
     }
 
     /// The offset of the first record of a tablet that is only in memory.

@@ -15,6 +15,18 @@ impl StatsMetadata {
         let intervals = self.commit_log_intervals.iter();
         intervals.map(|(start, end)| (place(start), place(end))).collect()
     }
+
+    /// Sets what [`Self::covered_intervals`] returns.
+    pub fn cover<'a>(&mut self, intervals: impl IntoIterator<Item = &'a CommitLogInterval>) {
+        let position = |(segment, offset): (u64, u32)| CommitLogPosition {
+            segment: segment.cast_signed(),
+            offset: i32::try_from(offset).unwrap_or(i32::MAX),
+        };
+        let intervals = intervals.into_iter();
+        self.commit_log_intervals = intervals
+            .map(|(start, end)| (position(*start), position(*end)))
+            .collect();
+    }
 }
 
 /// Joins intervals that touch or overlap. Pure.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use ilion_schema::TableId;
 use ilion_sstable::{Component, Descriptor, TableFiles};
 
-use super::{ImportReport, ImportSource};
+use super::{Bringer, ImportReport, ImportSource};
 use crate::shared::Shared;
 use crate::table_store::TableStore;
 use crate::{Engine, Result};
@@ -23,9 +23,9 @@ impl Engine {
     /// # Errors
     /// As [`Engine::import`]. Then no SSTable is added.
     pub fn refresh(&self, table: TableId) -> Result<ImportReport> {
-        let store = self.importing_store(table)?;
+        let store = self.importing_store(Bringer::Operator, table)?;
         let placed = self.shared.placed_in(&store)?;
-        self.import_all(&store, placed, ImportSource::Placed)
+        self.import_all(Bringer::Operator, &store, placed, ImportSource::Placed)
     }
 }
 

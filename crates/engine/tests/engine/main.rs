@@ -4,6 +4,7 @@
 
 mod caches;
 mod compaction;
+mod copies;
 mod costs;
 mod crash;
 mod indexes;

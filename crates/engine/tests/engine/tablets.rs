@@ -1,6 +1,6 @@
 //! Records of shared logs: each is applied to a table once, whatever is lost and read again.
 //!
-//! A record appends its letter to values that it reads, with a new timestamp. So a record that is applied twice, not at all, or out of
+//! A record appends its letter to values that it reads. So a record that is applied twice, not at all, or out of
 //! its order is seen in the value.
 
 use std::collections::BTreeMap;
@@ -15,25 +15,25 @@ use crate::model::strategy;
 use crate::stepped::stepped;
 use crate::support::{Store, decorated, new_store, open, put, small_options};
 
-const TABLES: [&str; 3] = ["t", "u", "v"];
-const TABLETS: u32 = 3;
+pub(crate) const TABLES: [&str; 3] = ["t", "u", "v"];
+pub(crate) const TABLETS: u32 = 3;
 
 /// A record of a tablet: it appends a letter to one row of each of these tables.
 #[derive(Clone, Debug)]
-struct Record {
+pub(crate) struct Record {
     tables: Vec<usize>,
     clustering: i32,
     letter: char,
 }
 
 /// The log of a tablet: offsets grow, with gaps.
-type Log = BTreeMap<u64, Record>;
+pub(crate) type Log = BTreeMap<u64, Record>;
 
-fn key_of(tablet: u32) -> String {
+pub(crate) fn key_of(tablet: u32) -> String {
     format!("tablet {tablet}")
 }
 
-fn random_record(random: &mut Seeded) -> Record {
+pub(crate) fn random_record(random: &mut Seeded) -> Record {
     let mut tables: Vec<usize> = (0..TABLES.len()).filter(|_| random.one_in(2)).collect();
     if tables.is_empty() && random.one_in(2) {
         tables.push(0);
@@ -52,7 +52,7 @@ fn value(store: &Store, table: &str, tablet: u32, clustering: i32) -> String {
 }
 
 /// Applies the next record of a tablet, if there is one.
-fn apply_next(store: &Store, logs: &[Log], tablet: u32) -> bool {
+pub(crate) fn apply_next(store: &Store, logs: &[Log], tablet: u32) -> bool {
     let log = &logs[tablet as usize];
     let Some((offset, record)) = log.range(store.engine.tablet_end(tablet)..).next() else {
         return false;
@@ -64,7 +64,8 @@ fn apply_next(store: &Store, logs: &[Log], tablet: u32) -> bool {
             let name = TABLES[*table];
             let mut value = value(store, name, tablet, record.clustering);
             value.push(record.letter);
-            let timestamp = store.env.unique_micros();
+            // The same on all replicas. If it is applied twice, the longer value wins.
+            let timestamp = i64::try_from(*offset).unwrap();
             put(
                 &store.table_named(name),
                 &key_of(tablet),
@@ -84,21 +85,26 @@ fn apply_next(store: &Store, logs: &[Log], tablet: u32) -> bool {
 
 fn check(seed: u64, store: &Store, logs: &[Log]) {
     for tablet in 0..TABLETS {
-        for (number, table) in TABLES.iter().enumerate() {
-            for clustering in 0..4 {
-                let end = store.engine.tablet_end(tablet);
-                let wanted: String = logs[tablet as usize]
-                    .range(..end)
-                    .map(|(_, record)| record)
-                    .filter(|record| record.clustering == clustering && record.tables.contains(&number))
-                    .map(|record| record.letter)
-                    .collect();
-                let found = value(store, table, tablet, clustering);
-                assert_eq!(
-                    found, wanted,
-                    "seed {seed}: tablet {tablet}, {table}, {clustering}"
-                );
-            }
+        check_tablet(seed, store, logs, tablet);
+    }
+}
+
+/// Checks that a store has applied all of a log up to its end, each record once and in order.
+pub(crate) fn check_tablet(seed: u64, store: &Store, logs: &[Log], tablet: u32) {
+    let end = store.engine.tablet_end(tablet);
+    for (number, table) in TABLES.iter().enumerate() {
+        for clustering in 0..4 {
+            let wanted: String = logs[tablet as usize]
+                .range(..end)
+                .map(|(_, record)| record)
+                .filter(|record| record.clustering == clustering && record.tables.contains(&number))
+                .map(|record| record.letter)
+                .collect();
+            let found = value(store, table, tablet, clustering);
+            assert_eq!(
+                found, wanted,
+                "seed {seed}: tablet {tablet}, {table}, {clustering}"
+            );
         }
     }
 }
@@ -114,7 +120,7 @@ fn calm_store() -> Store {
     )
 }
 
-fn flush_one(random: &mut Seeded, store: &Store) {
+pub(crate) fn flush_one(random: &mut Seeded, store: &Store) {
     let name = TABLES[random.below(TABLES.len() as u64) as usize];
     let id: TableId = store.table_named(name).id;
     store.engine.flush(id).unwrap();

@@ -2,9 +2,7 @@
 
 use ilion_types::{Partitioner, Uuid};
 
-use crate::{
-    CommitLogInterval, CommitLogPosition, DataFile, EncodingStats, Format, StatsMetadata, TransactionKind,
-};
+use crate::{CommitLogInterval, DataFile, EncodingStats, Format, StatsMetadata, TransactionKind};
 
 /// Options of a new SSTable.
 #[derive(Clone, Debug)]
@@ -94,21 +92,15 @@ impl WriterOptions {
 
     /// Adds to the statistics what the rows do not determine.
     pub(super) fn complete(&self, stats: StatsMetadata, data: &DataFile) -> StatsMetadata {
-        let position = |(segment, offset): (u64, u32)| CommitLogPosition {
-            segment: segment.cast_signed(),
-            offset: i32::try_from(offset).unwrap_or(i32::MAX),
-        };
-        let intervals = self.commit_log_intervals.iter();
-        StatsMetadata {
+        let mut stats = StatsMetadata {
             compression_ratio: data.compression_ratio,
             level: self.level,
             repaired_at_millis: self.repaired_at_millis,
-            commit_log_intervals: intervals
-                .map(|(start, end)| (position(*start), position(*end)))
-                .collect(),
             pending_repair: self.pending_repair,
             originating_host: self.originating_host,
             ..stats
-        }
+        };
+        stats.cover(&self.commit_log_intervals);
+        stats
     }
 }
