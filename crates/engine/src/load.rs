@@ -171,9 +171,7 @@ impl Engine {
 }
 
 fn bringer_of(copied: &Option<Arc<BTreeSet<u32>>>) -> Bringer<'_> {
-    copied
-        .as_deref()
-        .map_or(Bringer::Operator, Bringer::Replica)
+    copied.as_deref().map_or(Bringer::Operator, Bringer::Replica)
 }
 
 impl Load {

@@ -16,7 +16,9 @@ use ilion_internode::{
 };
 use ilion_kafka_client::{Credentials, Mechanism, Security, Url};
 use ilion_kafka_log::KafkaLogs;
-use ilion_member::{CommandClient, JoinError, Member, MemberListener, MemberOptions, NewCluster, NotHanded};
+use ilion_member::{
+    JoinError, Member, MemberClient, MemberListener, MemberOptions, NewCluster, NotHanded, Parts,
+};
 use ilion_query::Store;
 use ilion_schema::SchemaEvent;
 use ilion_server::settings::{LogPlace, SaslMechanism, Settings};
@@ -25,6 +27,9 @@ use uuid::Uuid;
 
 /// While a node joins, the log says so this often.
 const JOINING: Duration = Duration::from_secs(10);
+/// A node that copies tablets looks up so often whether it is to stop, and gives a copy up after so long without a part.
+const LOOK_UP: Duration = Duration::from_millis(500);
+const SILENCE_MAX: Duration = Duration::from_secs(300);
 /// Largest file of certificates, or with a password.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -68,7 +73,8 @@ pub fn join(
     let options = member_options(settings, engine, local.random_uuid());
     let member = Member::start(engine, local, Arc::new(logs), handed.clone(), options);
     let member = Arc::new(member.map_err(|error| failed(&error))?);
-    let node = wait_joined(&member)?;
+    // It talks to the others before it has all of its data: it copies them.
+    let node = wait_for(&member, Member::wait_numbered)?;
     let cluster = member.state().map_or(Uuid::nil(), |state| state.cluster);
     let identity = Identity {
         cluster,
@@ -79,7 +85,8 @@ pub fn join(
     let of_commands = CommandService(Arc::downgrade(&member));
     let services = Services::new()
         .with(Kind::READ, Arc::new(ReadService::new(Arc::new(member.reader()))))
-        .with(Kind::COMMAND, Arc::new(of_commands));
+        .with(Kind::COMMAND, Arc::new(of_commands))
+        .with(Kind::COPY, Arc::new(CopyService(Arc::downgrade(&member))));
     let setup = Setup {
         env: env.clone(),
         identity,
@@ -91,6 +98,7 @@ pub fn join(
     let internode = Internode::start(setup, port).map_err(|error| failed(&error))?;
     // It is set once.
     let _ = handed.0.set((env, internode.client().clone()));
+    wait_for(&member, Member::wait_joined)?;
     let replicas = RemoteReplicas::new(internode.client().clone());
     let store = member.store(Arc::new(replicas), ReadOptions::default());
     tracing::info!(node, %cluster, storage = %internode.address(), "this node is a member of the cluster");
@@ -110,20 +118,23 @@ fn listen_address(settings: &Settings) -> IpAddr {
     settings.listen_address.unwrap_or(settings.rpc_address)
 }
 
-fn wait_joined(member: &Member) -> Result<NodeNumber, OpenError> {
+fn wait_for(
+    member: &Member,
+    wait: impl Fn(&Member, Duration) -> Result<NodeNumber, JoinError>,
+) -> Result<NodeNumber, OpenError> {
     loop {
-        match member.wait_joined(JOINING) {
+        match wait(member, JOINING) {
             Ok(node) => return Ok(node),
             Err(JoinError::TooSlow(_)) => {
-                let step = member
-                    .state()
-                    .map_or("it has read nothing of the meta log", |state| {
-                        match state.transition.is_some() {
-                            true => "the ring is changing: a node applies the logs of its tablets",
-                            false => "it applies the logs of its tablets",
-                        }
-                    });
-                tracing::info!(step, "joining");
+                let step = match (member.state(), member.lacking()) {
+                    (None, _) => "it has read nothing of the meta log",
+                    (Some(_), 1..) => "it copies tablets from other nodes",
+                    (Some(state), 0) if state.transition.is_some() => {
+                        "the ring is changing: a node copies tablets, or applies their logs"
+                    }
+                    (Some(_), 0) => "it applies the logs of its tablets",
+                };
+                tracing::info!(step, tablets = member.lacking(), "joining");
             }
             Err(error) => return Err(OpenError::Cluster(error.to_string())),
         }
@@ -216,11 +227,11 @@ impl Peers for KnownPeers {
     }
 }
 
-/// Commands that other nodes execute. Before this node has joined, it hands over none.
+/// Commands that other nodes execute, and tablets that they have. Before this node has its number, it hands over none.
 #[derive(Default)]
 struct HandedOver(OnceLock<(Arc<dyn Env>, Client)>);
 
-impl CommandClient for HandedOver {
+impl MemberClient for HandedOver {
     fn execute(&self, node: NodeNumber, request: Bytes, ends_nanos: u64) -> Result<Bytes, NotHanded> {
         let Some((env, client)) = self.0.get() else {
             return Err(NotHanded::Before("this node has not joined yet".to_owned()));
@@ -231,6 +242,66 @@ impl CommandClient for HandedOver {
             CallError::Refused(reason) => NotHanded::Before(reason),
             error => NotHanded::Unknown(error.to_string()),
         })
+    }
+
+    fn copy<'a>(&'a self, node: NodeNumber, request: Bytes, is_wanted: &'a dyn Fn() -> bool) -> Parts<'a> {
+        let Some((env, client)) = self.0.get() else {
+            let reason = "this node does not talk to others yet".to_owned();
+            return Box::new(std::iter::once(Err(reason)));
+        };
+        Box::new(Copied {
+            parts: client.fetch(node, Kind::COPY, Lane::Copy, request, None),
+            last_nanos: env.monotonic_nanos(),
+            env: env.clone(),
+            is_wanted,
+        })
+    }
+}
+
+/// A copy from another node.
+struct Copied<'a> {
+    env: Arc<dyn Env>,
+    parts: ilion_internode::Parts,
+    is_wanted: &'a dyn Fn() -> bool,
+    /// When the last part came.
+    last_nanos: u64,
+}
+
+impl Iterator for Copied<'_> {
+    type Item = Result<Bytes, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let now = self.env.monotonic_nanos();
+            match self.parts.next_part(now.saturating_add(nanos(LOOK_UP))) {
+                Ok(part) => {
+                    self.last_nanos = now;
+                    return part.map(Ok);
+                }
+                Err(CallError::TimedOut) if !(self.is_wanted)() => {
+                    return Some(Err("this node stops".to_owned()));
+                }
+                Err(CallError::TimedOut) if now.saturating_sub(self.last_nanos) < nanos(SILENCE_MAX) => {}
+                Err(error) => return Some(Err(error.to_string())),
+            }
+        }
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Gives tablets to other nodes.
+struct CopyService(Weak<Member>);
+
+impl Service for CopyService {
+    fn answer(&self, request: Bytes, _call: &ServedCall) -> Result<Served, ServiceError> {
+        let member = self.0.upgrade();
+        let member = member.ok_or_else(|| ServiceError::Refused("the node stops".to_owned()))?;
+        let parts = member.copy_for(&request).map_err(ServiceError::Refused)?;
+        let parts = parts.map(|part| part.map_err(ServiceError::Failed));
+        Ok(Served::Parts(Box::new(parts)))
     }
 }
 

@@ -12,22 +12,31 @@ use crate::meta::Meta;
 use crate::options::MemberOptions;
 use crate::slices::slices_for_newcomer;
 
-/// The next request of a process that is no member yet. `None`: wait for the effect of what others do.
-pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Option<(Origin, Record)> {
+/// Why a process does not ask to take part yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotYet {
+    /// Others have to do something first: create the cluster, or finish the change of its ring that is under way.
+    Others,
+    /// Every member has its last slice of the ring.
+    NoSlice { tablets: u32 },
+}
+
+/// The next request of a process that is no member yet.
+pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Result<(Origin, Record), NotYet> {
     let nobody = Origin {
         node: 0,
         incarnation: 0,
         seq: 0,
     };
     let Some(state) = &meta.state else {
-        let new = options.create?;
+        let new = options.create.ok_or(NotYet::Others)?;
         let change = Change::Create {
             tablets: new.tablets,
             level: FEATURE_LEVEL_MAX,
             down_max_micros: i64::try_from(new.down_max.as_micros()).unwrap_or(i64::MAX),
         };
         let cluster = new.cluster;
-        return Some((nobody, Record { cluster, change }));
+        return Ok((nobody, Record { cluster, change }));
     };
     let (cluster, session) = (state.cluster, meta.session);
     let understands = FEATURE_LEVEL_MAX;
@@ -42,11 +51,16 @@ pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Option<(Origin, R
             endpoint: options.endpoint,
             understands,
         };
-        return Some((origin, Record { cluster, change }));
+        return Ok((origin, Record { cluster, change }));
     }
     // One change of the ring at a time.
     if state.transition.is_some() {
-        return None;
+        return Err(NotYet::Others);
+    }
+    let slices = slices_for_newcomer(state, options.slices);
+    if slices.is_empty() {
+        let tablets = state.tablets.count();
+        return Err(NotYet::NoSlice { tablets });
     }
     let change = Change::Join(Join {
         host: options.host,
@@ -54,9 +68,9 @@ pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Option<(Origin, R
         endpoint: options.endpoint,
         location: options.location.clone(),
         understands,
-        takes: Takes::Slices(slices_for_newcomer(state, options.slices)),
+        takes: Takes::Slices(slices),
     });
-    Some((nobody, Record { cluster, change }))
+    Ok((nobody, Record { cluster, change }))
 }
 
 fn member_with(state: &ClusterState, host: Uuid) -> Option<(Node, u32)> {

@@ -1,26 +1,38 @@
 //! [`Follower`]: the thread that reads the logs of a node and applies them.
 //!
-//! It is the only one that changes the engine's tables of the cluster. In turns it reads records, applies them, and does the work that is
-//! due: changes of the schema, saving, signs of life. Nothing here decides what a record means: that is in `meta` and `ilion_replica`.
+//! It is the only one that changes the engine's tables of the cluster, but for tablets that are being copied. In turns it reads records,
+//! applies them, and does the work that is due. Nothing here decides what a record means: that is in `meta` and `ilion_replica`.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `schema` | changes of the schema |
+//! | `saving` | saving, telling others how far this node is, trimming |
+//! | `copies` | tablets that are copied from other nodes, and to them |
+
+mod copies;
+mod saving;
+mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
 use ilion_cluster::{Change, ClusterState, META_TABLET, Moment, Node, Phase, Record};
-use ilion_commitlog::{Delivered, Kind, Origin, SharedTail, TailError};
+use ilion_commitlog::{Delivered, ENVELOPE_BYTES, Kind, Origin, SharedTail, TailError};
 use ilion_coordinator::Topology;
 use ilion_engine::TabletPosition;
-use ilion_query::StoreError;
-use ilion_replica::{AdoptError, Applied, FencedChange, NotApplied, Replica, ReplicaOptions, is_of_cluster};
+use ilion_replica::{Applied, NotApplied, Replica, ReplicaOptions, SaveError, is_of_cluster};
 use ilion_schema::{SchemaEvent, is_system_keyspace};
 use uuid::Uuid;
 
-use crate::entering;
-use crate::meta::{Meta, Unadopted};
+use crate::copying::{Copies, Worker};
+use crate::entering::{self, NotYet};
+use crate::forward::MemberClient;
+use crate::join_error::JoinError;
+use crate::meta::Meta;
+use crate::meta_file;
 use crate::progress::NotHere;
 use crate::sender::Unsent;
 use crate::shared::{Shared, nanos};
@@ -32,8 +44,6 @@ const BUSY: Duration = Duration::from_millis(1);
 const AGAIN: Duration = Duration::from_secs(2);
 /// Requests to take part are so far apart.
 const SETTLED: Duration = Duration::from_millis(80);
-/// The node that asked for a change of the schema fences the logs at once, the others after so long.
-const FENCE_AFTER: Duration = Duration::from_millis(500);
 
 /// What the replicas of tablets depend on: while it stays the same, so do they.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +87,14 @@ pub(crate) struct Follower {
     /// Bytes that were applied since the last saving was begun.
     unsaved_bytes: u64,
     is_saving: bool,
+    /// The records of the meta log below are in the saved state of the cluster.
+    saved_meta: u64,
+    /// The saved state is of the cluster of this meta log.
+    is_checked: bool,
+    /// The tablets that any node is a replica of.
+    placed: Option<BTreeSet<u32>>,
+    copies: Copies,
+    worker: Worker,
 }
 
 /// What is done now and then.
@@ -88,14 +106,23 @@ enum Due {
     Fence(u64),
     Adopt,
     Save,
+    Copy,
+    Trim,
 }
 
 impl Follower {
     /// Requires: no other follower of this engine.
-    pub fn new(shared: Arc<Shared>, session: Uuid) -> Result<Self, TailError> {
+    pub fn new(shared: Arc<Shared>, client: Arc<dyn MemberClient>, session: Uuid) -> Result<Self, JoinError> {
+        let (env, data_dir) = (&*shared.env, shared.engine.data_dir());
+        let state = is_of_cluster(env, data_dir).then(|| meta_file::read(env, data_dir));
+        let meta = Meta::new(shared.options.host, session, state.flatten());
+        // From its first record, which shows that the log is that of the cluster.
         let tail = shared.sender.logs().tail(&[(META_TABLET, 0)])?;
         Ok(Self {
-            meta: Meta::new(shared.options.host, session),
+            saved_meta: meta.next_offset(),
+            is_checked: meta.state.is_none(),
+            meta,
+            worker: Worker::start(shared.clone(), client)?,
             shared,
             tail,
             replica: None,
@@ -108,6 +135,8 @@ impl Follower {
             done_nanos: BTreeMap::new(),
             unsaved_bytes: 0,
             is_saving: false,
+            placed: None,
+            copies: Copies::default(),
         })
     }
 
@@ -144,6 +173,7 @@ impl Follower {
                 }
                 if has_read_meta {
                     self.follow_ring();
+                    self.delete_trimmed();
                     self.publish(None);
                 }
             }
@@ -159,7 +189,21 @@ impl Follower {
     /// A log cannot be read any more.
     fn lose(&mut self, error: &TailError) -> Result<(), String> {
         match error {
-            TailError::Deleted { log, .. } | TailError::Unreadable { log, .. } if *log != META_TABLET => {
+            // What is deleted is in the saved state.
+            TailError::Deleted {
+                log: META_TABLET,
+                start,
+            } if !self.is_checked && *start <= self.meta.next_offset() => {
+                self.tail.follow(META_TABLET, *start);
+                Ok(())
+            }
+            TailError::Deleted { log, .. } if *log != META_TABLET => {
+                if self.followed.contains(log) {
+                    self.lose_beginning(*log);
+                }
+                Ok(())
+            }
+            TailError::Unreadable { log, .. } if *log != META_TABLET => {
                 tracing::error!(tablet = log, %error, "a tablet is not followed any more");
                 self.shared.progress.halt(*log, &error.to_string());
                 self.blocked.remove(log);
@@ -169,7 +213,25 @@ impl Follower {
         }
     }
 
+    /// Checks with the first record of the meta log that the saved state is of the same cluster, and goes on behind that state.
+    fn check_meta(&mut self, delivered: &Delivered) -> Result<(), String> {
+        let Some(state) = &self.meta.state else {
+            return Ok(());
+        };
+        let first = Record::decode(&delivered.record.body).map_err(|error| error.to_string())?;
+        if first.cluster != state.cluster {
+            let (expected, found) = (first.cluster, state.cluster);
+            return Err(SaveError::OtherCluster { expected, found }.to_string());
+        }
+        self.is_checked = true;
+        self.tail.follow(META_TABLET, self.meta.next_offset());
+        Ok(())
+    }
+
     fn read_meta(&mut self, delivered: &Delivered) -> Result<(), String> {
+        if !self.is_checked {
+            return self.check_meta(delivered);
+        }
         if delivered.offset < self.meta.next_offset() {
             return Ok(());
         }
@@ -210,6 +272,7 @@ impl Follower {
         self.meta.unadopted.retain(|change| change.epoch > adopted);
         self.replica = Some(replica);
         self.shared.sender.begin(node, incarnation);
+        self.shared.learn(|known| known.number = Some(node));
         tracing::info!(node, incarnation, cluster = %options.cluster, "this node is in the cluster's log");
         Ok(())
     }
@@ -220,39 +283,63 @@ impl Follower {
 
     /// Follows the tablets that this node is, or will be, a replica of.
     fn follow_ring(&mut self) {
-        let (Some(state), Some(node), Some(replica)) = (&self.meta.state, self.meta.node, &self.replica)
+        let (Some(state), Some(node), true) =
+            (self.meta.state.clone(), self.meta.node, self.replica.is_some())
         else {
             return;
         };
-        let placement = placement_of(state);
+        let placement = placement_of(&state);
         if self.placement == Some(placement) {
             return;
         }
         self.placement = Some(placement);
-        let all = [Moment::Now, Moment::Afterwards].map(|moment| state.all_replicas(moment));
-        let is_own = |(_, nodes): &(&u32, &BTreeSet<Node>)| nodes.contains(&node);
-        let wanted: BTreeSet<u32> = all
-            .iter()
-            .flat_map(|replicas| replicas.iter().filter(is_own))
-            .map(|(tablet, _)| *tablet)
+        let [now, afterwards] = [Moment::Now, Moment::Afterwards].map(|moment| state.all_replicas(moment));
+        let all = now.iter().chain(&afterwards);
+        let own = all.filter(|(_, nodes)| nodes.contains(&node));
+        let wanted: BTreeSet<u32> = own.map(|(tablet, _)| *tablet).collect();
+        let left: Vec<u32> = self.followed.difference(&wanted).copied().collect();
+        for tablet in left {
+            self.leave(tablet);
+        }
+        self.keep_copies(&wanted);
+        if let Some(replica) = &mut self.replica {
+            replica.follow(&wanted);
+        }
+        let placed = now.iter().filter(|(_, nodes)| !nodes.is_empty());
+        let placed_before = self.placed.replace(placed.map(|(tablet, _)| *tablet).collect());
+        let new = wanted.difference(&self.followed).copied();
+        let new: Vec<u32> = new
+            .filter(|tablet| !self.copies.wanted.contains(tablet))
             .collect();
-        let new: Vec<(u32, u64)> = wanted
-            .difference(&self.followed)
-            .map(|tablet| (*tablet, replica.end(*tablet)))
-            .collect();
-        for tablet in self.followed.difference(&wanted) {
-            self.tail.leave(*tablet);
-            self.shared.progress.leave(*tablet);
-            self.blocked.remove(tablet);
+        for tablet in new {
+            // Else it has records of a keyspace that was there before.
+            let is_new = placed_before
+                .as_ref()
+                .is_some_and(|before| !before.contains(&tablet));
+            let has_others = now
+                .get(&tablet)
+                .is_some_and(|nodes| nodes.iter().any(|other| *other != node));
+            self.begin_tablet(&state, tablet, has_others && !is_new);
         }
-        for (tablet, end) in &new {
-            self.shared.progress.begin(*tablet, *end);
-            self.tail.follow(*tablet, *end);
-        }
-        self.followed = wanted;
-        for (tablet, _) in new {
-            self.catch_up(tablet);
-        }
+    }
+
+    /// Follows a tablet from where this node has it.
+    fn follow_log(&mut self, tablet: u32) {
+        let Some(replica) = &self.replica else {
+            return;
+        };
+        let end = replica.end(tablet);
+        self.shared.progress.begin(tablet, end);
+        self.tail.follow(tablet, end);
+        self.followed.insert(tablet);
+        self.catch_up(tablet);
+    }
+
+    fn leave(&mut self, tablet: u32) {
+        self.tail.leave(tablet);
+        self.shared.progress.leave(tablet);
+        self.blocked.remove(&tablet);
+        self.followed.remove(&tablet);
     }
 
     /// Notes when this node has applied what the log of a tablet has now.
@@ -293,11 +380,13 @@ impl Follower {
         let topology = self.topology(adopted);
         let state = self.meta.state.clone();
         let asked = self.meta.asked.clone();
+        let lacking = self.copies.wanted.len();
         let node = self.meta.node.filter(|node| self.is_complete(*node));
         self.shared.learn(|known| {
             known.state = state;
             known.topology = topology;
             known.adopted = adopted;
+            known.lacking = lacking;
             known.asked = asked;
             known.node = known.node.or(node);
         });
@@ -331,7 +420,8 @@ impl Follower {
             .get(&node)
             .is_none_or(|member| member.phase == Phase::Joining);
         let is_ready = |tablet: &u32| self.shared.progress.is_ready(*tablet);
-        !is_joining && self.meta.unadopted.is_empty() && self.followed.iter().all(is_ready)
+        let is_whole = self.meta.unadopted.is_empty() && !self.lacks_copies();
+        !is_joining && is_whole && self.followed.iter().all(is_ready)
     }
 
     fn apply(&mut self, delivered: Delivered) {
@@ -348,7 +438,7 @@ impl Follower {
         loop {
             match replica.apply(position, record.time_micros, &record) {
                 Ok(applied) => {
-                    self.unsaved_bytes += record.body.len() as u64;
+                    self.unsaved_bytes += (record.body.len() + ENVELOPE_BYTES) as u64;
                     let origin = (Some(record.origin.node), Some(record.origin.incarnation));
                     if let Applied::Executed(outcome) = applied
                         && origin == (self.meta.node, self.meta.incarnation)
@@ -387,10 +477,12 @@ impl Follower {
             self.enter();
             return Ok(());
         }
+        self.work_on_copies();
         if let Some(next) = self.meta.unadopted.front().cloned() {
             self.go_on_with_schema(&next)?;
         }
         self.save();
+        self.trim();
         self.say_ready();
         if self.is_due(Due::Heartbeat, self.shared.options.heartbeat) {
             self.beat();
@@ -418,12 +510,21 @@ impl Follower {
         if passed < nanos(SETTLED) {
             return;
         }
-        let request = entering::request(&self.meta, &self.shared.options);
-        if request.is_some() && (*asked != request || passed >= nanos(AGAIN)) {
-            (*asked_nanos, *asked) = (now, request);
-            if let Some((origin, record)) = asked {
-                entering::ask(self.shared.sender.logs(), *origin, record);
+        let is_long_ago = passed >= nanos(AGAIN);
+        match entering::request(&self.meta, &self.shared.options) {
+            Ok(request) if is_long_ago || asked.as_ref() != Some(&request) => {
+                entering::ask(self.shared.sender.logs(), request.0, &request.1);
+                (*asked_nanos, *asked) = (now, Some(request));
             }
+            Err(NotYet::NoSlice { tablets }) if is_long_ago => {
+                *asked_nanos = now;
+                tracing::warn!(
+                    tablets,
+                    "this node cannot join: every member has its last tablet, and a cluster has at most as many nodes as tablets; it goes on \
+                     when a member has left"
+                );
+            }
+            Ok(_) | Err(NotYet::NoSlice { .. } | NotYet::Others) => {}
         }
     }
 
@@ -485,6 +586,9 @@ impl Follower {
         if gained.is_none() && !is_joining {
             return;
         }
+        if !state.stranded(node).is_empty() {
+            return self.tell_flushed();
+        }
         let mut tablets = gained.into_iter().flatten();
         if !tablets.all(|(tablet, _)| self.shared.progress.is_ready(*tablet)) {
             return;
@@ -499,145 +603,10 @@ impl Follower {
         }
     }
 
-    /// Goes on with the next change of the schema: waits until every log has come to it, saves, and adopts it.
-    fn go_on_with_schema(&mut self, next: &Unadopted) -> Result<(), String> {
-        let is_blocked = |tablet: &u32| self.blocked.contains(tablet) || self.is_halted(*tablet);
-        if !self.followed.iter().all(is_blocked) {
-            self.fence_logs(next);
-            return Ok(());
-        }
-        let Some(replica) = &mut self.replica else {
-            return Ok(());
-        };
-        if !std::mem::replace(&mut self.is_taken_for_schema, true) {
-            replica.take();
-        }
-        let epoch = next.epoch;
-        match replica.save() {
-            Ok(true) => {}
-            Ok(false) => return Ok(()),
-            Err(error) => {
-                self.tell_of_retry(epoch, &error);
-                return Ok(());
-            }
-        }
-        let change = FencedChange::decode(&next.change).map_err(|error| {
-            format!("the change to schema {epoch} is not understood ({error}): upgrade this node, and start it again")
-        })?;
-        let event = match replica.adopt(&change, next.time_micros) {
-            Ok(event) => event,
-            Err(AdoptError::Refused(error @ (StoreError::Schema(_) | StoreError::Invalid(_)))) => {
-                return Err(format!(
-                    "the change to schema {epoch} does not fit to what this node has: {error}"
-                ));
-            }
-            Err(error) => {
-                self.tell_of_retry(epoch, &error);
-                return Ok(());
-            }
-        };
-        self.done_nanos.remove(&Due::Adopt);
-        self.done_nanos.remove(&Due::Fence(epoch));
-        self.meta.unadopted.pop_front();
-        self.is_taken_for_schema = false;
-        self.is_saving = false;
-        for tablet in std::mem::take(&mut self.blocked) {
-            if let Some(replica) = &self.replica {
-                self.tail.follow(tablet, replica.end(tablet));
-            }
-        }
-        if self.meta.unadopted.is_empty() {
-            self.beat();
-        }
-        self.publish(event.as_ref());
-        Ok(())
-    }
-
-    /// Logs why a change of the schema is tried again: the first time, and now and then.
-    fn tell_of_retry(&mut self, epoch: u64, error: &dyn Display) {
-        let is_first = !self.done_nanos.contains_key(&Due::Adopt);
-        if self.is_due(Due::Adopt, AGAIN) || is_first {
-            tracing::warn!(epoch, %error, "a change of the schema is tried again");
-        }
-    }
-
     fn is_halted(&self, tablet: u32) -> bool {
         self.replica
             .as_ref()
             .is_some_and(|replica| replica.halted(tablet).is_some())
             || self.shared.progress.is_halted(tablet)
-    }
-
-    /// Sees to it that every log has a record that needs the next schema.
-    fn fence_logs(&mut self, next: &Unadopted) {
-        let is_first = !self.done_nanos.contains_key(&Due::Fence(next.epoch));
-        let is_late = self.is_due(Due::Fence(next.epoch), FENCE_AFTER);
-        let tablets: Vec<u32> = match next.is_own && is_first {
-            // For the other nodes as well.
-            true => self.tablets_with_replicas(),
-            false if is_late => self.followed.difference(&self.blocked).copied().collect(),
-            false => return,
-        };
-        for tablet in tablets {
-            let unsent = self.fence(tablet);
-            if let Err(error) = self.shared.sender.send(unsent, |_| {}, Box::new(|_| {})) {
-                tracing::warn!(tablet, %error, "a fence is sent again");
-            }
-        }
-    }
-
-    /// The tablets that any node follows.
-    fn tablets_with_replicas(&self) -> Vec<u32> {
-        let replicas = self
-            .meta
-            .state
-            .as_ref()
-            .map(|state| state.all_replicas(Moment::Now));
-        let with_replicas = replicas
-            .into_iter()
-            .flatten()
-            .filter(|(_, nodes)| !nodes.is_empty());
-        let tablets: BTreeSet<u32> = with_replicas.map(|(tablet, _)| tablet).collect();
-        tablets.union(&self.followed).copied().collect()
-    }
-
-    /// Saves what was applied, now and then.
-    fn save(&mut self) {
-        let is_long_ago = self.is_due(Due::Save, self.shared.options.save_interval);
-        let is_much = self.unsaved_bytes >= self.shared.options.save_bytes;
-        let Some(replica) = &mut self.replica else {
-            return;
-        };
-        // The change of a schema saves, too.
-        if self.is_taken_for_schema {
-            return;
-        }
-        if !self.is_saving && (is_long_ago && self.unsaved_bytes > 0 || is_much) {
-            self.unsaved_bytes = 0;
-            self.is_saving = true;
-            replica.take();
-        }
-        if self.is_saving {
-            match replica.save() {
-                Ok(is_saved) => self.is_saving = !is_saved,
-                Err(error) => {
-                    tracing::warn!(%error, "how far this node is cannot be saved; this is tried again")
-                }
-            }
-        }
-    }
-
-    /// A start after a clean stop has little to apply again.
-    fn save_before_stop(&mut self) {
-        let ends = self.shared.now_nanos() + nanos(Duration::from_secs(10));
-        if let Some(replica) = &mut self.replica {
-            replica.take();
-            while let Ok(false) = replica.save() {
-                if self.shared.now_nanos() >= ends {
-                    return;
-                }
-                std::thread::sleep(BUSY);
-            }
-        }
     }
 }

@@ -16,14 +16,21 @@ use serde::{Deserialize, Serialize};
 
 const VERSION: u8 = 1;
 
-/// How a node has others execute commands.
-pub trait CommandClient: Send + Sync {
+/// How a node has others execute commands, and copies tablets from them.
+pub trait MemberClient: Send + Sync {
     /// Sends a request, and waits for the answer until a time of this node's monotonic clock. [`crate::Member::execute_for`] answers it.
     ///
     /// # Errors
     /// See [`NotHanded`].
     fn execute(&self, node: Node, request: Bytes, ends_nanos: u64) -> Result<Bytes, NotHanded>;
+
+    /// Asks for tablets, and returns the parts of the answer as they come, until they are not wanted any more.
+    /// [`crate::Member::copy_for`] makes them. The last item is an error, with its reason, if the parts are not all.
+    fn copy<'a>(&'a self, node: Node, request: Bytes, is_wanted: &'a dyn Fn() -> bool) -> Parts<'a>;
 }
+
+/// The parts of an answer.
+pub type Parts<'a> = Box<dyn Iterator<Item = Result<Bytes, String>> + 'a>;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use ilion_cluster::Node;
 use parking_lot::RwLock;
 
-use crate::forward::{CommandClient, NotHanded};
+use crate::forward::{MemberClient, NotHanded, Parts};
 use crate::member::Member;
 
 /// How the members of a process reach each other. Clones share them.
@@ -26,10 +26,21 @@ impl InProcess {
     }
 }
 
-impl CommandClient for InProcess {
+impl MemberClient for InProcess {
     fn execute(&self, node: Node, request: Bytes, _ends_nanos: u64) -> Result<Bytes, NotHanded> {
         let member = self.members.read().get(&node).and_then(Weak::upgrade);
         let member = member.ok_or_else(|| NotHanded::Before(format!("node {node} is not there")))?;
         Ok(member.execute_for(&request).into())
+    }
+
+    fn copy<'a>(&'a self, node: Node, request: Bytes, _is_wanted: &'a dyn Fn() -> bool) -> Parts<'a> {
+        let member = self.members.read().get(&node).and_then(Weak::upgrade);
+        let parts = member
+            .ok_or_else(|| format!("node {node} is not there"))
+            .and_then(|member| member.copy_for(&request));
+        match parts {
+            Ok(parts) => Box::new(parts),
+            Err(reason) => Box::new(std::iter::once(Err(reason))),
+        }
     }
 }

@@ -8,12 +8,14 @@
 //! | module | what |
 //! | --- | --- |
 //! | `member` | [`Member`] |
+//! | `join_error` | [`JoinError`] |
 //! | `options` | [`MemberOptions`], [`NewCluster`] |
 //! | `follower` | the thread that reads and applies the logs |
-//! | `meta` | what the meta log says; pure |
+//! | `copying` | tablets that are copied from another node |
+//! | `meta`, `meta_file` | what the meta log says; pure. What of it is saved |
 //! | `entering` | create, join, start |
 //! | `slices` | which slices a new node takes; pure |
-//! | `forward` | [`CommandClient`]: commands that other nodes execute |
+//! | `forward` | [`MemberClient`]: the way to other nodes; commands that they execute |
 //! | `sender` | numbers and sends records |
 //! | `pending` | writes that are on their way |
 //! | `progress` | how far each tablet is applied, and who waits |
@@ -24,13 +26,16 @@
 //! | `mem_logs` | [`MemLogs`]: logs in memory, for tests |
 
 mod barriers;
+mod copying;
 mod entering;
 mod follower;
 mod forward;
 mod in_process;
+mod join_error;
 mod mem_logs;
 mod member;
 mod meta;
+mod meta_file;
 mod options;
 mod pending;
 mod progress;
@@ -39,9 +44,11 @@ mod shared;
 mod slices;
 mod writes;
 
-pub use forward::{CommandClient, NotHanded};
+pub use copying::CopyParts;
+pub use forward::{MemberClient, NotHanded, Parts};
 pub use in_process::InProcess;
+pub use join_error::JoinError;
 pub use mem_logs::{LogFaults, MemLogs};
-pub use member::{JoinError, Member};
+pub use member::Member;
 pub use options::{MemberOptions, NewCluster};
 pub use shared::MemberListener;

@@ -72,6 +72,18 @@ impl MemLogs {
         *self.logs.faults.lock() = Some((faults, Seeded::new(seed)));
     }
 
+    /// The first offset that a log has.
+    pub fn start(&self, log: u32) -> u64 {
+        self.logs.logs.lock().get(&log).map_or(0, |log| log.start)
+    }
+
+    /// The offset above the last record of a log.
+    pub fn end(&self, log: u32) -> u64 {
+        let logs = self.logs.logs.lock();
+        logs.get(&log)
+            .map_or(0, |log| log.start + log.records.len() as u64)
+    }
+
     /// From now on, nothing goes wrong.
     pub fn go_right(&self) {
         *self.logs.faults.lock() = None;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ilion_cluster::{ClusterState, ClusterView, Node};
-use ilion_commitlog::{SharedLogs, TailError};
+use ilion_commitlog::SharedLogs;
 use ilion_coordinator::{ClusterStore, Membership, ReadOptions, ReplicaClient, ReplicaReader, Topology};
 use ilion_engine::Engine;
 use ilion_query::Store;
@@ -15,31 +15,14 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::barriers::LogBarriers;
+use crate::copying::{self, CopyParts};
 use crate::follower::Follower;
-use crate::forward::CommandClient;
+use crate::forward::MemberClient;
+use crate::join_error::JoinError;
 use crate::options::MemberOptions;
 use crate::sender::Sender;
-use crate::shared::{MemberListener, Shared, nanos};
+use crate::shared::{Known, MemberListener, Shared, nanos};
 use crate::writes::LogWrites;
-
-/// Why a node does not become a member.
-#[derive(Debug, thiserror::Error)]
-pub enum JoinError {
-    /// The logs cannot be read.
-    #[error("the logs of the cluster cannot be read: {0}")]
-    Logs(#[from] TailError),
-    /// No thread can be started.
-    #[error("no thread to follow the logs: {0}")]
-    Thread(#[from] std::io::Error),
-    /// It must not, or cannot.
-    #[error("{0}")]
-    Refused(String),
-    /// It takes longer.
-    #[error(
-        "this node is not a complete member of the cluster after {0:?}: it goes on when it is started again; the log says what it waits for"
-    )]
-    TooSlow(Duration),
-}
 
 /// A node of a cluster. It follows the logs until it is dropped.
 pub struct Member {
@@ -60,13 +43,13 @@ impl Member {
         engine: &Arc<Engine>,
         local: Arc<dyn Store>,
         logs: Arc<dyn SharedLogs>,
-        commands: Arc<dyn CommandClient>,
+        client: Arc<dyn MemberClient>,
         options: MemberOptions,
     ) -> Result<Self, JoinError> {
         let sender = Arc::new(Sender::new(engine.env().clone(), logs));
         let session = local.random_uuid();
         let shared = Arc::new(Shared::new(engine.clone(), options, local, sender));
-        let follower = Follower::new(shared.clone(), session)?;
+        let follower = Follower::new(shared.clone(), client.clone(), session)?;
         let closing = Closing(shared.clone());
         let thread = std::thread::Builder::new()
             .name("ilion-follower".to_owned())
@@ -82,7 +65,7 @@ impl Member {
             barriers: Arc::new(LogBarriers::new(shared.clone())),
             writes: Arc::new(LogWrites {
                 shared: shared.clone(),
-                client: commands,
+                client,
             }),
             shared,
             follower: Mutex::new(Some(thread)),
@@ -94,17 +77,38 @@ impl Member {
         self.session
     }
 
+    /// Waits until this node has its number, so that it can talk to others. It may lack data.
+    ///
+    /// # Errors
+    /// See [`JoinError`].
+    pub fn wait_numbered(&self, at_most: Duration) -> Result<Node, JoinError> {
+        self.wait_known(at_most, |known| known.number)
+    }
+
     /// Waits until this node is a member with all of its data.
     ///
     /// # Errors
     /// See [`JoinError`].
     pub fn wait_joined(&self, at_most: Duration) -> Result<Node, JoinError> {
+        self.wait_known(at_most, |known| known.node)
+    }
+
+    fn wait_known(
+        &self,
+        at_most: Duration,
+        look: impl Fn(&Known) -> Option<Node>,
+    ) -> Result<Node, JoinError> {
         let ends = self.shared.now_nanos().saturating_add(nanos(at_most));
-        let joined = self.shared.wait_until(ends, |known| match &known.halted {
+        let known = self.shared.wait_until(ends, |known| match &known.halted {
             Some(reason) => Some(Err(JoinError::Refused(reason.clone()))),
-            None => known.node.map(Ok),
+            None => look(known).map(Ok),
         });
-        joined.unwrap_or(Err(JoinError::TooSlow(at_most)))
+        known.unwrap_or(Err(JoinError::TooSlow(at_most)))
+    }
+
+    /// How many tablets this node still copies from others.
+    pub fn lacking(&self) -> usize {
+        self.shared.know(|known| known.lacking)
     }
 
     /// The cluster, as of the records that this node has read. `None`: it has read none.
@@ -137,9 +141,17 @@ impl Member {
         self.shared.tell(None);
     }
 
-    /// Executes a command that another node has sent with [`CommandClient`], and returns the bytes of the answer.
+    /// Executes a command that another node has sent with [`MemberClient`], and returns the bytes of the answer.
     pub fn execute_for(&self, request: &Bytes) -> Vec<u8> {
         self.writes.execute_for(request)
+    }
+
+    /// Copies tablets for another node, which has asked with [`MemberClient::copy`].
+    ///
+    /// # Errors
+    /// This node does not have what is wanted, or not yet.
+    pub fn copy_for(&self, request: &Bytes) -> Result<CopyParts, String> {
+        copying::serve(&self.shared, request)
     }
 
     /// The cluster as the storage of this node's query layer. Requires: this node has joined.

@@ -44,6 +44,8 @@ pub(crate) struct Meta {
     pub unadopted: VecDeque<Unadopted>,
     /// By the number of the record.
     pub asked: BTreeMap<u64, Asked>,
+    /// What this process may delete of the logs of tablets, since it asked for it: offsets below these.
+    pub trimmed: Vec<(u32, u64)>,
 }
 
 /// Why a node stops following the meta log.
@@ -68,11 +70,13 @@ pub(crate) fn position_of(offset: u64) -> Position {
 }
 
 impl Meta {
-    pub fn new(host: Uuid, session: Uuid) -> Self {
+    /// `state` is what was known at the end of an earlier process.
+    pub fn new(host: Uuid, session: Uuid, state: Option<ClusterState>) -> Self {
         Self {
             host,
             session,
-            state: None,
+            state: state.map(Arc::new),
+            trimmed: Vec::new(),
             node: None,
             incarnation: None,
             unadopted: VecDeque::new(),
@@ -123,6 +127,9 @@ impl Meta {
                             is_own,
                         });
                     }
+                }
+                Effect::Trimmed { tablet, position } if is_own => {
+                    self.trimmed.push((tablet, position.segment.0));
                 }
                 Effect::Refused { refusal } if is_own => {
                     self.asked.insert(origin.seq, Asked::Refused(refusal));

@@ -30,6 +30,10 @@ pub struct MemberOptions {
     pub save_interval: Duration,
     /// Bytes of records that are applied between two savings.
     pub save_bytes: u64,
+    /// How often logs are trimmed, and of how many records at least.
+    pub trim_interval: Duration,
+    /// See [`Self::trim_interval`].
+    pub trim_records: u64,
 }
 
 /// What is decided once for a cluster.
@@ -63,6 +67,8 @@ impl MemberOptions {
             silence_max: Duration::from_secs(5),
             save_interval: Duration::from_secs(600),
             save_bytes: 256 << 20,
+            trim_interval: Duration::from_secs(60),
+            trim_records: 10_000,
         }
     }
 }

@@ -14,6 +14,7 @@ use ilion_query::{Error, Executed, Store};
 use ilion_schema::SchemaEvent;
 use parking_lot::{Condvar, Mutex};
 
+use crate::copying;
 use crate::meta::Asked;
 use crate::options::MemberOptions;
 use crate::pending::Overdue;
@@ -30,8 +31,12 @@ pub(crate) struct Known {
     pub state: Option<Arc<ClusterState>>,
     /// The ring, with the schema that this node has adopted.
     pub topology: Option<Arc<Topology>>,
+    /// The number of this node, once it is in the meta log.
+    pub number: Option<Node>,
     /// This node, once it is a member with all of its data.
     pub node: Option<Node>,
+    /// Tablets that this node still copies from others.
+    pub lacking: usize,
     /// The schema that this node has adopted.
     pub adopted: u64,
     /// Changes of the schema that this process asked for, by the numbers of their records.
@@ -53,6 +58,8 @@ pub(crate) struct Shared {
     pub overdue: Overdue,
     /// Commands of this process that are on their way, by tablet and number.
     pub commands: Mutex<BTreeMap<(u32, u64), Channel<Outcome>>>,
+    /// Requests of other nodes to copy tablets.
+    pub copies: Mutex<Vec<copying::Asked>>,
     known: Mutex<Known>,
     learned: Condvar,
     pub is_stopping: AtomicBool,
@@ -85,6 +92,7 @@ impl Shared {
             progress: Progress::default(),
             overdue: Overdue::default(),
             commands: Mutex::default(),
+            copies: Mutex::default(),
             known: Mutex::default(),
             learned: Condvar::new(),
             is_stopping: AtomicBool::new(false),

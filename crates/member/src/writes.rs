@@ -13,7 +13,7 @@ use ilion_replica::FencedChange;
 use ilion_rows::{DecoratedKey, Mutation, encode_mutation};
 use ilion_schema::{Applied, Diff, Schema, SchemaChange, TableId, is_system_keyspace};
 
-use crate::forward::{self, Answered, CommandClient, Handed, NotHanded};
+use crate::forward::{self, Answered, Handed, MemberClient, NotHanded};
 use crate::meta::Asked;
 use crate::pending::PendingWrite;
 use crate::progress::NotHere;
@@ -26,7 +26,7 @@ const SCHEMA_TRIES: u32 = 20;
 /// The write path of a node.
 pub(crate) struct LogWrites {
     pub shared: Arc<Shared>,
-    pub client: Arc<dyn CommandClient>,
+    pub client: Arc<dyn MemberClient>,
 }
 
 /// A change that the newest schema allows.

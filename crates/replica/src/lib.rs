@@ -16,15 +16,18 @@
 //! | `replica` | [`Replica`] |
 //! | `place` | storage at a place in a log |
 //! | `saved` | what is saved beside the tables |
+//! | `copied` | [`CopiedState`]: what a replica that copies tablets needs beside the tables |
 //! | `fenced` | [`FencedChange`]: changes of the schema, TRUNCATE |
 //! | `digest` | [`BlockDigest`]: replicas that differ are noticed |
 
+mod copied;
 mod digest;
 mod fenced;
 mod place;
 mod replica;
 mod saved;
 
+pub use copied::CopiedState;
 pub use digest::BlockDigest;
 pub use fenced::FencedChange;
 pub use replica::{AdoptError, Applied, NotApplied, Replica, ReplicaOptions};

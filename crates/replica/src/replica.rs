@@ -1,6 +1,6 @@
 //! [`Replica`]: applies records, and saves how far it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ilion_cluster::{Admission, Tablets, Windows};
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::digest::Rolling;
 use crate::place::{Place, PlaceStore};
 use crate::saved::{self, SaveError, Saved, SavedTablet};
-use crate::{BlockDigest, FencedChange};
+use crate::{BlockDigest, CopiedState, FencedChange};
 
 /// What a replica must know of its cluster.
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +79,10 @@ pub struct Replica {
     is_adopting: bool,
     /// Taken, and not written yet, since tables do not have all of it on disk.
     taken: Option<Saved>,
-    /// Up to where each tablet is saved.
-    saved_ends: BTreeMap<u32, u64>,
+    /// What is in the file.
+    saved: Saved,
+    /// Tablets whose records come: only for them, purging is held back.
+    followed: Option<BTreeSet<u32>>,
 }
 
 /// One tablet that it follows.
@@ -117,18 +119,77 @@ impl Replica {
             schema_epoch: saved.schema_epoch,
             is_adopting: saved.is_adopting,
             taken: None,
-            saved_ends: BTreeMap::new(),
+            saved: saved.clone(),
+            followed: None,
         };
-        hold_purge(replica.engine(), &saved);
+        replica.hold_purge();
         for (number, saved) in saved.tablets {
             replica.resume(number, saved);
         }
         Ok(replica)
     }
 
+    /// From now on, records of these tablets come, and of no others. What is known of others stays, so that they can be gone on with.
+    pub fn follow(&mut self, tablets: &BTreeSet<u32>) {
+        self.followed = Some(tablets.clone());
+        self.hold_purge();
+    }
+
+    /// Whether this replica has all of a tablet up to [`Self::end`].
+    pub fn has(&self, tablet: u32) -> bool {
+        self.tablets.contains_key(&tablet)
+    }
+
+    /// What is saved of these tablets, for a replica that copies them from then on. `None`: it does not have all of them, or its schema is
+    /// about to change.
+    pub fn saved_state(&self, tablets: &BTreeSet<u32>) -> Option<CopiedState> {
+        let mut state = self.saved.clone();
+        state.tablets.retain(|number, _| tablets.contains(number));
+        let is_whole = state.tablets.len() == tablets.len() && !state.is_adopting;
+        is_whole.then_some(CopiedState(state))
+    }
+
+    /// Forgets what it knows of tablets that it will copy, so that a crash in between does not go on with what is left of them.
+    ///
+    /// # Errors
+    /// It cannot be saved. It can be tried again.
+    pub fn forget(&mut self, tablets: &BTreeSet<u32>) -> Result<(), SaveError> {
+        let is_known = |number: &u32| self.tablets.contains_key(number);
+        if !tablets.iter().any(is_known) {
+            return Ok(());
+        }
+        self.tablets.retain(|number, _| !tablets.contains(number));
+        self.change_saved(|saved| saved.tablets.retain(|number, _| !tablets.contains(number)))
+    }
+
+    /// Goes on with tablets whose tables were copied.
+    ///
+    /// # Errors
+    /// It cannot be saved. It can be tried again.
+    pub fn take_over(&mut self, state: &CopiedState) -> Result<(), SaveError> {
+        let copied = &state.0.tablets;
+        self.change_saved(|saved| saved.tablets.extend(copied.clone()))?;
+        for (number, saved) in copied {
+            self.resume(*number, saved.clone());
+        }
+        Ok(())
+    }
+
+    /// Changes what is saved, and what is about to be.
+    fn change_saved(&mut self, change: impl Fn(&mut Saved)) -> Result<(), SaveError> {
+        let mut saved = self.saved.clone();
+        change(&mut saved);
+        let taken = self.taken.take();
+        self.write_saved(saved)?;
+        self.taken = taken.map(|mut taken| {
+            change(&mut taken);
+            taken
+        });
+        Ok(())
+    }
+
     fn resume(&mut self, number: u32, saved: SavedTablet) {
         self.engine().resume_tablet(number, saved.end);
-        self.saved_ends.insert(number, saved.end);
         let tablet = Tablet {
             time_micros: saved.time_micros,
             schema_epoch: saved.schema_epoch,
@@ -448,26 +509,38 @@ impl Replica {
     fn write_saved(&mut self, saved: Saved) -> Result<(), SaveError> {
         let engine = self.store.engine();
         saved::write(&**engine.env(), engine.data_dir(), &saved)?;
-        hold_purge(engine, &saved);
-        let ends = saved.tablets.iter();
-        self.saved_ends = ends.map(|(number, saved)| (*number, saved.end)).collect();
+        self.saved = saved;
+        self.hold_purge();
         self.taken = None;
         Ok(())
     }
 
+    /// Records after those that are saved may be read again.
+    fn hold_purge(&self) {
+        let is_followed = |number: &u32| {
+            let followed = self.followed.as_ref();
+            followed.is_none_or(|followed| followed.contains(number))
+        };
+        let tablets = self.saved.tablets.iter();
+        let with_records = tablets.filter(|(number, tablet)| tablet.end > 0 && is_followed(number));
+        let oldest_micros = with_records.map(|(_, tablet)| tablet.time_micros).min();
+        let log_secs = oldest_micros.map(|micros| micros.div_euclid(1_000_000).max(0));
+        let log_secs = log_secs.and_then(|secs| u32::try_from(secs).ok());
+        self.engine().hold_purge(log_secs.unwrap_or(u32::MAX));
+    }
+
     /// Up to where a tablet is saved, exclusive: records below are not needed again.
     pub fn saved_end(&self, tablet: u32) -> u64 {
-        self.saved_ends.get(&tablet).copied().unwrap_or(0)
+        self.saved.tablets.get(&tablet).map_or(0, |saved| saved.end)
     }
-}
 
-/// Records after these may be read again.
-fn hold_purge(engine: &Engine, saved: &Saved) {
-    let with_records = saved.tablets.values().filter(|tablet| tablet.end > 0);
-    let oldest_micros = with_records.map(|tablet| tablet.time_micros).min();
-    let log_secs = oldest_micros.map(|micros| micros.div_euclid(1_000_000).max(0));
-    let log_secs = log_secs.and_then(|secs| u32::try_from(secs).ok());
-    engine.hold_purge(log_secs.unwrap_or(u32::MAX));
+    /// Up to where each tablet is saved, exclusive.
+    pub fn saved_ends(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.saved
+            .tablets
+            .iter()
+            .map(|(number, saved)| (*number, saved.end))
+    }
 }
 
 /// Whether an error is one of the command, the same on all replicas, and not one of this node.

@@ -109,7 +109,7 @@ pub(crate) fn write(env: &dyn Env, data_dir: &Path, saved: &Saved) -> Result<(),
     Ok(env.write_atomically(&data_dir.join(FILE), &encode(saved))?)
 }
 
-fn encode(saved: &Saved) -> Vec<u8> {
+pub(crate) fn encode(saved: &Saved) -> Vec<u8> {
     let mut out = Writer::new();
     out.u8(VERSION);
     out.bytes(saved.cluster.as_bytes());
@@ -128,7 +128,7 @@ fn encode(saved: &Saved) -> Vec<u8> {
     out.into_vec()
 }
 
-fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     let whole = Reader::new(bytes);
     let (content, crc) = bytes
         .split_last_chunk::<CRC_BYTES>()

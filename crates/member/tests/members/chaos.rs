@@ -15,7 +15,7 @@ use ilion_histories::{
 use ilion_member::LogFaults;
 use ilion_query::{Consistency, Error};
 
-use crate::world::{Running, World, run};
+use crate::world::{DOWN_MAX, Running, World, run};
 
 const CLIENTS: u32 = 5;
 /// Most requests of a client; it stops earlier when all crashes are over.
@@ -246,7 +246,15 @@ impl Chaos {
                 1 => CrashRule::LoseUnsynced,
                 _ => CrashRule::Seeded(random.next_u64()),
             };
-            self.world.crash(random.below(MEMBERS as u64) as usize, rule);
+            let place = random.below(MEMBERS as u64) as usize;
+            let Some(disk) = self.world.lose(place, rule) else {
+                continue;
+            };
+            if round % 2 == 1 {
+                // It is away until the others have trimmed what it lacks.
+                thread::sleep(DOWN_MAX * 2);
+            }
+            self.world.start(place, disk);
         }
         self.is_over.store(true, SeqCst);
     }

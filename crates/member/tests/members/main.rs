@@ -7,4 +7,5 @@
 )]
 
 mod chaos;
+mod copies;
 mod world;

@@ -18,6 +18,8 @@ use ilion_query::{
 };
 use uuid::Uuid;
 
+/// Logs are kept so long for a member that is silent.
+pub(crate) const DOWN_MAX: Duration = Duration::from_millis(400);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A member that runs.
@@ -44,6 +46,11 @@ pub(crate) struct World {
 impl World {
     /// `count` members that have joined.
     pub fn new(count: usize, tablets: u32) -> Self {
+        Self::with_room(count, count, tablets)
+    }
+
+    /// `count` members that have joined, of `most`.
+    pub fn with_room(count: usize, most: usize, tablets: u32) -> Self {
         let envs: Arc<RwLock<Vec<MemEnv>>> = Arc::default();
         let is_over = Arc::new(AtomicBool::new(false));
         // Clocks of disks in memory stand still by themselves.
@@ -68,7 +75,7 @@ impl World {
             logs: MemLogs::new(RealEnv::new()),
             tablets,
             peers: InProcess::default(),
-            members: (0..count).map(|_| RwLock::default()).collect(),
+            members: (0..most).map(|_| RwLock::default()).collect(),
             clock: Some(clock),
             envs,
             is_over,
@@ -109,11 +116,13 @@ impl World {
             create: Some(NewCluster {
                 cluster: Uuid::from_u128(7),
                 tablets: self.tablets,
-                down_max: Duration::from_secs(3600),
+                down_max: DOWN_MAX,
             }),
             heartbeat: Duration::from_millis(100),
             write_timeout: Duration::from_secs(1),
             save_bytes: 20_000,
+            trim_interval: Duration::from_millis(50),
+            trim_records: 20,
             ..MemberOptions::new(Uuid::from_u128(100 + place as u128), endpoint, location)
         };
         let logs = Arc::new(self.logs.clone());
@@ -140,12 +149,24 @@ impl World {
 
     /// The power of a member goes, and comes back. Its clients do not notice at once.
     pub fn crash(&self, place: usize, rule: CrashRule) {
-        let Some(running) = self.members[place].write().unwrap().take() else {
-            return;
-        };
+        if let Some(disk) = self.lose(place, rule) {
+            self.start(place, disk);
+        }
+    }
+
+    /// Stops a member as an operator does. Returns its disk.
+    pub fn stop(&self, place: usize) -> MemEnv {
+        let running = self.members[place].write().unwrap().take().unwrap();
+        running.member.stop();
+        running.env.crash(CrashRule::KeepAll)
+    }
+
+    /// The power of a member goes. Returns its disk.
+    pub fn lose(&self, place: usize, rule: CrashRule) -> Option<MemEnv> {
+        let running = self.members[place].write().unwrap().take()?;
         let after = running.env.crash(rule);
         running.member.stop();
-        self.start(place, after);
+        Some(after)
     }
 }
 

@@ -1,0 +1,88 @@
+//! [`Copies`]: which tablets are copied, in both directions; and how a node begins to follow a tablet. Pure.
+
+use std::collections::BTreeSet;
+
+use ilion_cluster::Node;
+use ilion_replica::CopiedState;
+
+use super::Asked;
+
+/// What this node copies, and what others copy from it.
+#[derive(Default)]
+pub(crate) struct Copies {
+    /// Tablets that are to be copied.
+    pub wanted: BTreeSet<u32>,
+    /// Those of them that are being copied.
+    pub running: BTreeSet<u32>,
+    /// They are in the tables, and how far they are could not be saved yet.
+    pub arrived: Vec<CopiedState>,
+    /// Requests of others that wait until this node has applied more.
+    pub asked: Vec<Asked>,
+    /// Those that wait for the next saving, and those that wait for the current one.
+    pub unsaved: Vec<Asked>,
+    pub saving: Vec<Asked>,
+}
+
+/// How a node begins to follow a tablet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// From where it was, or from the beginning of the log.
+    OfLog,
+    /// It copies the tablet.
+    Copied,
+}
+
+/// `own`: up to where it has the tablet. `trimmed`: where the log begins. `others`: another node may have it. Pure.
+pub(crate) fn beginning_of(own: Option<u64>, trimmed: u64, others: bool) -> Beginning {
+    match own {
+        Some(end) if end >= trimmed => Beginning::OfLog,
+        None if trimmed == 0 && !others => Beginning::OfLog,
+        _ => Beginning::Copied,
+    }
+}
+
+/// The other nodes that may have a tablet, the best first: nodes that are up, and each tablet begins with another one. Pure.
+pub(crate) fn sources_of(
+    replicas: &BTreeSet<Node>,
+    own: Node,
+    tablet: u32,
+    is_up: impl Fn(&Node) -> bool,
+) -> Vec<Node> {
+    let mut others: Vec<Node> = replicas.iter().copied().filter(|node| *node != own).collect();
+    if !others.is_empty() {
+        let first = tablet as usize % others.len();
+        others.rotate_left(first);
+    }
+    others.sort_by_key(|node| !is_up(node));
+    others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_read_on_where_it_has_what_comes_next_and_else_the_tablet_is_copied() {
+        assert_eq!(beginning_of(Some(10), 10, true), Beginning::OfLog);
+        assert_eq!(beginning_of(Some(10), 11, true), Beginning::Copied);
+        assert_eq!(beginning_of(None, 0, false), Beginning::OfLog);
+        assert_eq!(beginning_of(None, 0, true), Beginning::Copied, "it may be long");
+        assert_eq!(
+            beginning_of(None, 1, false),
+            Beginning::Copied,
+            "it waits for a node"
+        );
+    }
+
+    #[test]
+    fn nodes_that_are_up_come_first_and_tablets_are_spread_over_them() {
+        let replicas = BTreeSet::from([1, 2, 3, 4]);
+        assert_eq!(sources_of(&replicas, 1, 0, |_| true), [2, 3, 4]);
+        assert_eq!(sources_of(&replicas, 1, 1, |_| true), [3, 4, 2]);
+        assert_eq!(sources_of(&replicas, 1, 1, |node| *node != 3), [4, 2, 3]);
+        assert_eq!(
+            sources_of(&BTreeSet::from([1]), 1, 5, |_| true),
+            Vec::<Node>::new()
+        );
+    }
+}

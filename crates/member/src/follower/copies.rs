@@ -1,0 +1,198 @@
+//! Tablets that this node copies from others, and others from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use ilion_cluster::{ClusterState, Moment, Node};
+
+use super::{Due, Follower};
+use crate::copying::{Beginning, CopyJob, Done, Job, Judged, beginning_of, judge, sources_of};
+
+/// A copy that no node gave is tried again after so long.
+const RETRY: Duration = Duration::from_millis(500);
+
+impl Follower {
+    /// Begins to follow a tablet. `others`: another node may have it.
+    pub(super) fn begin_tablet(&mut self, state: &ClusterState, tablet: u32, others: bool) {
+        let Some(replica) = &self.replica else {
+            return;
+        };
+        let own = replica.has(tablet).then(|| replica.end(tablet));
+        match beginning_of(own, state.trimmed(tablet).segment.0, others) {
+            Beginning::OfLog => self.follow_log(tablet),
+            Beginning::Copied => drop(self.copies.wanted.insert(tablet)),
+        }
+    }
+
+    /// The beginning of a log is gone that this node needs.
+    pub(super) fn lose_beginning(&mut self, tablet: u32) {
+        tracing::warn!(
+            tablet,
+            "the log of a tablet was trimmed while this node was away: it is copied from another node"
+        );
+        self.leave(tablet);
+        self.copies.wanted.insert(tablet);
+    }
+
+    /// Forgets copies of tablets that are not wanted any more.
+    pub(super) fn keep_copies(&mut self, wanted: &BTreeSet<u32>) {
+        self.copies.wanted.retain(|tablet| wanted.contains(tablet));
+        self.copies.running.retain(|tablet| wanted.contains(tablet));
+    }
+
+    /// Whether this node lacks tablets.
+    pub(super) fn lacks_copies(&self) -> bool {
+        !self.copies.wanted.is_empty()
+    }
+
+    /// Whether tables are being copied.
+    pub(super) fn is_copying(&self) -> bool {
+        !self.copies.running.is_empty()
+    }
+
+    /// Does what is due for copies.
+    pub(super) fn work_on_copies(&mut self) {
+        self.take_done();
+        self.start_copies();
+        self.judge_asked();
+    }
+
+    /// Starts copies, all at once. Tables are copied by one schema, so changes of it wait until the copies have ended.
+    fn start_copies(&mut self) {
+        let is_idle = self.copies.running.is_empty() && self.copies.arrived.is_empty();
+        if !self.lacks_copies() || !is_idle || !self.meta.unadopted.is_empty() {
+            return;
+        }
+        let is_first = !self.done_nanos.contains_key(&Due::Copy);
+        if !self.is_due(Due::Copy, RETRY) && !is_first {
+            return;
+        }
+        let (Some(state), Some(node)) = (self.meta.state.clone(), self.meta.node) else {
+            return;
+        };
+        let Some(replica) = &mut self.replica else {
+            return;
+        };
+        if let Err(error) = replica.forget(&self.copies.wanted) {
+            tracing::warn!(%error, "tablets are copied later");
+            return;
+        }
+        let replicas = state.all_replicas(Moment::Now);
+        let none = BTreeSet::new();
+        let is_up = |node: &Node| self.shared.is_up(&state, *node);
+        let sources = self.copies.wanted.iter().map(|tablet| {
+            let replicas = replicas.get(tablet).unwrap_or(&none);
+            (*tablet, sources_of(replicas, node, *tablet, is_up))
+        });
+        let job = CopyJob {
+            cluster: state.cluster,
+            ring: state.tablets,
+            schema_epoch: replica.schema_epoch(),
+            sources: sources.collect(),
+        };
+        self.copies.running.clone_from(&self.copies.wanted);
+        self.worker.ask(Job::Copy(job));
+    }
+
+    /// Follows the logs of tablets that have come.
+    fn take_done(&mut self) {
+        while let Ok(done) = self.worker.done.try_recv() {
+            match done {
+                Done::Copied(state) => self.copies.arrived.push(state),
+                Done::NotCopied(tablets) => self.do_without(&tablets),
+            }
+        }
+        for state in std::mem::take(&mut self.copies.arrived) {
+            let Some(replica) = &mut self.replica else {
+                return;
+            };
+            if let Err(error) = replica.take_over(&state) {
+                tracing::warn!(%error, "tablets that were copied are used later");
+                self.copies.arrived.push(state);
+                continue;
+            }
+            for (tablet, _) in state.ends() {
+                self.copies.running.remove(&tablet);
+                if self.copies.wanted.remove(&tablet) {
+                    self.follow_log(tablet);
+                }
+            }
+            self.tell_flushed();
+        }
+    }
+
+    /// No node has given these tablets. Their logs are read from the beginning, if they have it.
+    fn do_without(&mut self, tablets: &BTreeSet<u32>) {
+        let Some(state) = self.meta.state.clone() else {
+            return;
+        };
+        for tablet in tablets {
+            self.copies.running.remove(tablet);
+            let is_whole = state.trimmed(*tablet).segment.0 == 0;
+            if is_whole && self.copies.wanted.remove(tablet) {
+                self.follow_log(*tablet);
+            }
+        }
+        if self.lacks_copies() {
+            let tablets = self.copies.wanted.len();
+            tracing::warn!(
+                tablets,
+                "no other node gives tablets that this one lacks; this is tried again"
+            );
+        }
+    }
+
+    /// Sees which requests of others can be answered with the next saving.
+    fn judge_asked(&mut self) {
+        self.copies.asked.append(&mut self.shared.copies.lock());
+        if self.copies.asked.is_empty() {
+            return;
+        }
+        let is_changing = !self.meta.unadopted.is_empty();
+        let Some(replica) = &self.replica else {
+            return;
+        };
+        let has = |tablet: &&u32| replica.has(**tablet) && !self.is_halted(**tablet);
+        let followed = self.followed.iter().filter(has);
+        let ends: BTreeMap<u32, u64> = followed.map(|tablet| (*tablet, replica.end(*tablet))).collect();
+        let (epoch, now) = (replica.schema_epoch(), self.shared.now_nanos());
+        for asked in std::mem::take(&mut self.copies.asked) {
+            let judged = match is_changing {
+                true => Err("the schema of this node is changing".to_owned()),
+                false => judge(&asked.request, epoch, &ends),
+            };
+            match judged {
+                // Whoever asked has gone.
+                _ if asked.ends_nanos < now => {}
+                Ok(Judged::Save) => self.copies.unsaved.push(asked),
+                Ok(Judged::Wait) => self.copies.asked.push(asked),
+                Err(reason) => drop(asked.reply.send(Err(reason))),
+            }
+        }
+    }
+
+    /// Whether others wait for a saving.
+    pub(super) fn is_saving_asked(&self) -> bool {
+        !self.copies.unsaved.is_empty()
+    }
+
+    /// What is saved next has what these requests want.
+    pub(super) fn begin_saving_for_copies(&mut self) {
+        self.copies.saving.append(&mut self.copies.unsaved);
+    }
+
+    /// What was applied is saved: answers those that wait for it.
+    pub(super) fn answer_copies(&mut self) {
+        for asked in std::mem::take(&mut self.copies.saving) {
+            let tablets = asked.request.tablets.iter().map(|(tablet, _)| *tablet).collect();
+            let state = self
+                .replica
+                .as_ref()
+                .and_then(|replica| replica.saved_state(&tablets));
+            let state = state.filter(|state| state.schema_epoch() == asked.request.schema_epoch);
+            let answer = state.ok_or_else(|| "this node does not have all of it any more".to_owned());
+            // Whoever asked may have gone.
+            drop(asked.reply.send(answer));
+        }
+    }
+}

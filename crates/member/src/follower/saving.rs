@@ -1,0 +1,150 @@
+//! Saving how far this node is, telling the others, and trimming the logs.
+
+use std::time::Duration;
+
+use ilion_cluster::{Change, ClusterState, META_TABLET};
+use ilion_commitlog::Position;
+
+use super::{BUSY, Due, Follower};
+use crate::copying::Job;
+use crate::meta_file;
+use crate::shared::nanos;
+
+/// The state of the cluster is saved after so many records of the meta log: so many are read again at a start.
+const META_RECORDS: u64 = 1000;
+
+/// Up to where a replica has a tablet on disk, as the meta log says it: it needs the records from this offset on.
+fn position_of(end: u64) -> Position {
+    Position::new(end, 0)
+}
+
+impl Follower {
+    /// Saves what was applied, now and then.
+    pub(super) fn save(&mut self) {
+        let is_long_ago = self.is_due(Due::Save, self.shared.options.save_interval);
+        let is_much = self.unsaved_bytes >= self.shared.options.save_bytes;
+        let is_asked = self.is_saving_asked();
+        // The change of a schema saves, too.
+        if self.is_taken_for_schema {
+            return;
+        }
+        let Some(replica) = &mut self.replica else {
+            return;
+        };
+        if !self.is_saving && (is_long_ago && self.unsaved_bytes > 0 || is_much || is_asked) {
+            self.unsaved_bytes = 0;
+            self.is_saving = true;
+            replica.take();
+            self.begin_saving_for_copies();
+        }
+        if self.is_saving {
+            let saved = self.replica.as_mut().map_or(Ok(true), |replica| replica.save());
+            match saved {
+                Ok(true) => {
+                    self.is_saving = false;
+                    self.answer_copies();
+                    self.tell_flushed();
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "how far this node is cannot be saved; this is tried again")
+                }
+            }
+        }
+        let unsaved = self.meta.next_offset().saturating_sub(self.saved_meta);
+        if unsaved >= META_RECORDS {
+            self.save_meta();
+        }
+    }
+
+    /// Saves the state of the cluster, so that the next start need not read the meta log from its beginning. What this node has not adopted
+    /// yet is read again.
+    fn save_meta(&mut self) {
+        let (Some(state), true) = (&self.meta.state, self.meta.unadopted.is_empty()) else {
+            return;
+        };
+        if self.replica.is_none() {
+            return;
+        }
+        match meta_file::write(&*self.shared.env, self.shared.engine.data_dir(), state) {
+            Ok(()) => self.saved_meta = self.meta.next_offset(),
+            Err(error) => {
+                tracing::warn!(%error, "the state of the cluster cannot be saved; this is tried again")
+            }
+        }
+    }
+
+    /// Tells the meta log up to where this node does not need the logs any more, where that is more than it says.
+    pub(super) fn tell_flushed(&mut self) {
+        let (Some(state), Some(node), Some(replica)) = (&self.meta.state, self.meta.node, &self.replica)
+        else {
+            return;
+        };
+        let ends = replica.saved_ends();
+        let followed = ends.filter(|(tablet, _)| self.followed.contains(tablet));
+        let positions: Vec<(u32, Position)> = followed
+            .map(|(tablet, end)| (tablet, position_of(end)))
+            .filter(|(tablet, position)| *position > state.flushed(*tablet, node))
+            .collect();
+        if !positions.is_empty() {
+            self.tell(Change::Flushed { positions });
+        }
+    }
+
+    /// Has logs trimmed, now and then, if this is the node that does it.
+    pub(super) fn trim(&mut self) {
+        if !self.is_due(Due::Trim, self.shared.options.trim_interval) {
+            return;
+        }
+        // The last record may have been lost.
+        self.tell_flushed();
+        let (Some(state), Some(node)) = (&self.meta.state, self.meta.node) else {
+            return;
+        };
+        let mut up = state
+            .members
+            .keys()
+            .filter(|node| self.shared.is_up(state, **node));
+        if up.next() != Some(&node) {
+            return;
+        }
+        let positions = trimmable(state, self.shared.options.trim_records);
+        if !positions.is_empty() {
+            self.tell(Change::Trim { positions });
+        }
+    }
+
+    /// Deletes what the meta log lets this node delete.
+    pub(super) fn delete_trimmed(&mut self) {
+        let trimmed = std::mem::take(&mut self.meta.trimmed);
+        if !trimmed.is_empty() {
+            self.worker.ask(Job::Delete(trimmed));
+        }
+    }
+
+    /// A start after a clean stop has little to apply again.
+    pub(super) fn save_before_stop(&mut self) {
+        let ends = self.shared.now_nanos() + nanos(Duration::from_secs(10));
+        if let Some(replica) = &mut self.replica {
+            replica.take();
+            while let Ok(false) = replica.save() {
+                if self.shared.now_nanos() >= ends {
+                    return;
+                }
+                std::thread::sleep(BUSY);
+            }
+        }
+        self.save_meta();
+    }
+}
+
+/// Up to where logs of tablets can be deleted, if that is at least so many records. Pure.
+fn trimmable(state: &ClusterState, records: u64) -> Vec<(u32, Position)> {
+    let points = state.trim_points().into_iter();
+    let of_tablets = points.filter(|(tablet, _)| *tablet != META_TABLET);
+    let is_much = |(tablet, point): &(u32, Position)| {
+        let gained = point.segment.0.saturating_sub(state.trimmed(*tablet).segment.0);
+        gained > 0 && gained >= records
+    };
+    of_tablets.filter(is_much).collect()
+}

@@ -1,0 +1,191 @@
+//! Members that join late, or were away while logs were trimmed, copy what they lack from others.
+
+use std::thread;
+
+use ilion_env::{CrashRule, MemEnv};
+use ilion_query::Consistency;
+
+use crate::world::{DOWN_MAX, PATIENCE, Running, World, run};
+
+const ROWS: i64 = 300;
+
+fn create(node: &Running, replicas: u32) {
+    let keyspace = format!(
+        "CREATE KEYSPACE ks WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
+    );
+    for statement in [
+        keyspace.as_str(),
+        "CREATE TABLE ks.cells (k bigint, c bigint, v bigint, w bigint, PRIMARY KEY (k, c))",
+        "CREATE TABLE ks.counters (k bigint PRIMARY KEY, n counter)",
+        "CREATE INDEX ON ks.cells (w)",
+    ] {
+        run(&node.processor, statement, &[], Consistency::ONE).unwrap();
+    }
+}
+
+/// Writes rows, and adds their numbers to counters.
+fn fill(node: &Running, from: i64) {
+    for row in from..from + ROWS {
+        let write = "INSERT INTO ks.cells (k, c, v, w) VALUES (?, ?, ?, ?)";
+        run(
+            &node.processor,
+            write,
+            &[row % 40, row, row * 2, row % 7],
+            Consistency::QUORUM,
+        )
+        .unwrap();
+        if row % 5 == 0 {
+            let delete = "DELETE FROM ks.cells WHERE k = ? AND c = ?";
+            run(&node.processor, delete, &[row % 40, row], Consistency::QUORUM).unwrap();
+        }
+        let add = "UPDATE ks.counters SET n = n + ? WHERE k = ?";
+        run(&node.processor, add, &[row, row % 10], Consistency::QUORUM).unwrap();
+    }
+}
+
+fn rows_of(node: &Running, level: Consistency) -> Vec<Vec<Option<i64>>> {
+    let mut rows = run(&node.processor, "SELECT k, c, v, w FROM ks.cells", &[], level).unwrap();
+    rows.sort();
+    rows
+}
+
+/// Checks what clients of a member see of the first `rows` rows, written once each.
+fn check(node: &Running, rows: i64) {
+    let is_left = |row: &i64| row % 5 != 0;
+    let mut expected: Vec<Vec<Option<i64>>> = (0..rows)
+        .filter(is_left)
+        .map(|row| [row % 40, row, row * 2, row % 7].map(Some).to_vec())
+        .collect();
+    expected.sort();
+    assert_eq!(rows_of(node, Consistency::QUORUM), expected);
+    let by_index = "SELECT c FROM ks.cells WHERE w = 3";
+    let mut found = run(&node.processor, by_index, &[], Consistency::QUORUM).unwrap();
+    found.sort();
+    let wanted: Vec<Vec<Option<i64>>> = (0..rows)
+        .filter(is_left)
+        .filter(|row| row % 7 == 3)
+        .map(|row| vec![Some(row)])
+        .collect();
+    assert_eq!(found, wanted);
+    for counter in 0..10 {
+        let sum: i64 = (0..rows).filter(|row| row % 10 == counter).sum();
+        let found = run(
+            &node.processor,
+            "SELECT n FROM ks.counters WHERE k = ?",
+            &[counter],
+            Consistency::QUORUM,
+        );
+        assert_eq!(found.unwrap(), [[Some(sum)]], "counter {counter}");
+    }
+}
+
+/// Waits until the logs of tablets do not have their beginnings any more.
+fn wait_for_trimming(world: &World, tablets: u32) {
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while (0..tablets).any(|tablet| world.logs.start(tablet) == 0) {
+        assert!(std::time::Instant::now() < deadline, "the logs are not trimmed");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_member_that_joins_late_copies_what_the_logs_do_not_have_any_more() {
+    const TABLETS: u32 = 4;
+    let world = World::with_room(1, 3, TABLETS);
+    let first = world.at(0).unwrap();
+    create(&first, 3);
+    fill(&first, 0);
+    wait_for_trimming(&world, TABLETS);
+    world.start(1, MemEnv::new(50));
+    fill(&first, ROWS);
+    world.start(2, MemEnv::new(51));
+    for place in 0..3 {
+        let member = world.at(place).unwrap();
+        check(&member, 2 * ROWS);
+        assert_eq!(member.member.halted(), None);
+    }
+    // They have all of it themselves.
+    for place in 0..3 {
+        let local = run(
+            &world.at(place).unwrap().local,
+            "SELECT count(*) FROM ks.cells",
+            &[],
+            Consistency::ONE,
+        );
+        assert_eq!(local.unwrap(), [[Some(2 * ROWS * 4 / 5)]], "member {place}");
+    }
+    // And it is durable.
+    world.crash(2, CrashRule::LoseUnsynced);
+    world.crash(1, CrashRule::LoseUnsynced);
+    check(&world.at(1).unwrap(), 2 * ROWS);
+    check(&world.at(2).unwrap(), 2 * ROWS);
+}
+
+#[test]
+fn a_member_that_was_away_while_logs_were_trimmed_copies_and_keeps_nothing_that_was_deleted() {
+    const TABLETS: u32 = 4;
+    let world = World::new(3, TABLETS);
+    let first = world.at(0).unwrap();
+    create(&first, 3);
+    fill(&first, 0);
+    let disk = world.lose(2, CrashRule::KeepAll).unwrap();
+    let ends: Vec<u64> = (0..TABLETS).map(|tablet| world.logs.end(tablet)).collect();
+    thread::sleep(DOWN_MAX * 2);
+    fill(&first, ROWS);
+    // Nobody remembers what was deleted.
+    run(
+        &first.processor,
+        "ALTER TABLE ks.cells WITH gc_grace_seconds = 0",
+        &[],
+        Consistency::ONE,
+    )
+    .unwrap();
+    run(
+        &first.processor,
+        "DELETE FROM ks.cells WHERE k = 1",
+        &[],
+        Consistency::QUORUM,
+    )
+    .unwrap();
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while (0..TABLETS).any(|tablet| world.logs.start(tablet) <= ends[tablet as usize]) {
+        assert!(std::time::Instant::now() < deadline, "the logs are not trimmed");
+        thread::yield_now();
+    }
+    world.start(2, disk);
+    let third = world.at(2).unwrap();
+    let gone = run(
+        &third.processor,
+        "SELECT c FROM ks.cells WHERE k = 1",
+        &[],
+        Consistency::QUORUM,
+    );
+    assert_eq!(gone.unwrap(), Vec::<Vec<Option<i64>>>::new());
+    let others = rows_of(&first, Consistency::QUORUM);
+    assert_eq!(rows_of(&third, Consistency::QUORUM), others);
+    let mut local = run(
+        &third.local,
+        "SELECT k, c, v, w FROM ks.cells",
+        &[],
+        Consistency::ONE,
+    )
+    .unwrap();
+    local.sort();
+    assert_eq!(local, others);
+}
+
+#[test]
+fn a_start_does_not_need_the_beginning_of_the_meta_log() {
+    let world = World::new(1, 2);
+    let first = world.at(0).unwrap();
+    create(&first, 1);
+    fill(&first, 0);
+    drop(first);
+    // A stop saves the state of the cluster.
+    let stopped = world.stop(0);
+    let meta = ilion_cluster::META_TABLET;
+    let end = world.logs.end(meta);
+    ilion_commitlog::SharedLogs::delete_below(&world.logs, meta, end - 1).unwrap();
+    world.start(0, stopped);
+    check(&world.at(0).unwrap(), ROWS);
+}

@@ -1,0 +1,40 @@
+//! [`CopiedState`]: what a replica has beside its tables of some tablets, for one that copies them.
+
+use ilion_codec::Error as CodecError;
+use uuid::Uuid;
+
+use crate::saved::{self, Saved};
+
+/// What a replica has saved of some tablets: up to where its tables have them on disk, and what depends on the records below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopiedState(pub(crate) Saved);
+
+impl CopiedState {
+    /// The bytes of it: those of the file `ilion.tablets`, with these tablets only.
+    pub fn encode(&self) -> Vec<u8> {
+        saved::encode(&self.0)
+    }
+
+    /// Reads them.
+    ///
+    /// # Errors
+    /// They are damaged, or a newer Ilion wrote them.
+    pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
+        saved::decode(bytes).map(Self)
+    }
+
+    /// The cluster that it is from.
+    pub fn cluster(&self) -> Uuid {
+        self.0.cluster
+    }
+
+    /// The schema of its tables.
+    pub fn schema_epoch(&self) -> u64 {
+        self.0.schema_epoch
+    }
+
+    /// The tablets, and for each the offset from which on its log must be read.
+    pub fn ends(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.0.tablets.iter().map(|(tablet, saved)| (*tablet, saved.end))
+    }
+}
