@@ -16,7 +16,7 @@ from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
 from cassandra.query import SimpleStatement
 
 from broker import CERTIFICATES, Broker
-from node import OwnNode, free_port
+from node import OwnNode, answers, free_port
 from shell import Cqlsh
 
 NODES = 3
@@ -182,11 +182,62 @@ def test_a_lost_node_is_replaced_by_an_empty_one(members):
     load.grow(300)
     nodes[2].kill()
     shutil.rmtree(nodes[2].data)
+    refused = run(nodes[2])
+    assert "A node with address 127.0.0.3" in refused and "replace_address_first_boot" in refused, refused
+    nodes[2].settings += ["replace_address_first_boot=127.0.0.3"]
+    # A node is thought to be down when it was silent for some seconds.
+    until(lambda: "DN  127.0.0.3" in nodetool(nodes[0], "status"))
     nodes[2].start()
     load.grow(100)
     load.end()
     cluster.shutdown()
     check(nodes, load)
+    assert members_of(nodes[0]) == {"127.0.0.1", "127.0.0.2", "127.0.0.3"}
+    # Later starts find that it is done.
+    assert nodes[2].stop() == 0
+    nodes[2].start()
+    check(nodes, load)
+
+
+def test_nodes_leave_and_are_removed_while_clients_write(members):
+    _, nodes = members
+    first, second, third = nodes
+    cluster, session = first.connect()
+    create(session, replicas=2)
+    load = Load(nodes[:2])
+    load.grow(300)
+    nodetool(third, "decommission")
+    assert members_of(first) == {"127.0.0.1", "127.0.0.2"}
+    assert "Mode: NORMAL" in nodetool(first, "netstats") and "Mode: DECOMMISSIONED" in nodetool(third, "netstats")
+    until(lambda: not answers(third.host, third.port))
+    load.grow(100)
+    assert third.stop() == 0
+    refused = run(third)
+    assert "has left it: start it with an empty data directory" in refused, refused
+    refused = nodetool_fails(second, "decommission")
+    assert "Not enough live nodes to maintain replication factor in keyspace ks (RF = 2, N = 2)" in refused, refused
+    # An empty one joins, and is lost.
+    shutil.rmtree(third.data)
+    third.start()
+    load.grow(100)
+    lost = next(line for line in nodetool(first, "status").splitlines() if "127.0.0.3" in line).split()
+    host = next(word for word in lost if word.count("-") == 4)
+    assert "is alive and owns this ID" in nodetool_fails(first, "removenode", host)
+    third.kill()
+    until(lambda: "DN  127.0.0.3" in nodetool(first, "status"))
+    nodetool(first, "removenode", host)
+    assert members_of(second) == {"127.0.0.1", "127.0.0.2"}
+    assert "No token removals in process" in nodetool(first, "removenode", "status")
+    load.grow(100)
+    for node in (first, second):
+        nodetool(node, "cleanup")
+    load.end()
+    cluster.shutdown()
+    check(nodes[:2], load)
+    for node in (first, second):
+        assert node.stop() == 0, node.last_words()
+        node.start()
+    check(nodes[:2], load)
 
 
 def test_drivers_find_all_nodes_and_route_by_token(members):
@@ -230,6 +281,28 @@ REPLICATIONS = {
 def nodetool(node, *words):
     command = [node.binary, "nodetool", "-p", str(node.admin_port), *words]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def nodetool_fails(node, *words):
+    """What nodetool says that fails."""
+    command = [node.binary, "nodetool", "-p", str(node.admin_port), *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode != 0, done.stdout
+    return done.stdout + done.stderr
+
+
+def members_of(node):
+    """The addresses of the members, as a node sees them."""
+    lines = nodetool(node, "status").splitlines()
+    return {line.split()[1] for line in lines if "127.0.0." in line}
+
+
+def until(is_so):
+    """Waits until something is so."""
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.1)
 
 
 def test_drivers_compute_the_replicas_that_the_nodes_have(members):

@@ -88,6 +88,17 @@ pub enum Command {
     Drain(AdminArguments),
     /// Makes a running node read its settings file again and adopt what can be changed while it runs. Exit code 1 if some need a restart.
     Reload(AdminArguments),
+    /// Gives the data of a node of a cluster to the others, and takes it out of the cluster.
+    Decommission(DecommissionArguments),
+    /// Takes a lost node out of the cluster; others copy its data from other replicas.
+    #[command(visible_alias = "removenode")]
+    RemoveNode(RemoveNodeArguments),
+    /// Spreads the slices of the ring evenly over the nodes of each data center.
+    Rebalance(AdminArguments),
+    /// Gives up the change of the ring that is under way.
+    CancelRingChange(AdminArguments),
+    /// Removes the data of slices of the ring that a node does not hold any more.
+    Cleanup(AdminArguments),
     /// Sets passwords on a stopped node.
     #[command(subcommand)]
     Auth(AuthCommand),
@@ -97,6 +108,26 @@ pub enum Command {
     /// Inspects, checks and converts SSTable files; exports and imports them.
     #[command(subcommand)]
     Sstable(SstableCommand),
+}
+
+/// Arguments of `decommission`.
+#[derive(Args)]
+pub struct DecommissionArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Also if a keyspace then has fewer replicas than it wants.
+    #[arg(short, long)]
+    pub force: bool,
+}
+
+/// Arguments of `remove-node`.
+#[derive(Args)]
+pub struct RemoveNodeArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// The host id of the lost node (see nodetool status), or `status` to see what is under way.
+    #[arg(value_name = "HOST_ID|status")]
+    pub node: String,
 }
 
 /// What to do with SSTable files. All but import and export need no node.

@@ -17,13 +17,16 @@ use ilion_internode::{
 use ilion_kafka_client::{Credentials, Mechanism, Security, Url};
 use ilion_kafka_log::KafkaLogs;
 use ilion_member::{
-    JoinError, Member, MemberClient, MemberListener, MemberOptions, NewCluster, NotHanded, Parts,
+    JoinError, Member, MemberClient, MemberListener, MemberOptions, NewCluster, NotHanded, Parts, Replaced,
 };
 use ilion_query::Store;
 use ilion_schema::SchemaEvent;
+use ilion_server::admin::RingAdmin;
 use ilion_server::settings::{LogPlace, SaslMechanism, Settings};
-use ilion_server::{Node, OpenError, refused_in_a_cluster, server_encryption};
+use ilion_server::{Entry, Node, OpenError, refused_in_a_cluster, server_encryption};
 use uuid::Uuid;
+
+use crate::ring_admin::MemberRing;
 
 /// While a node joins, the log says so this often.
 const JOINING: Duration = Duration::from_secs(10);
@@ -37,6 +40,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub struct Cluster {
     member: Arc<Member>,
     internode: Option<Internode>,
+    shown: OnceLock<Arc<Shown>>,
 }
 
 impl Cluster {
@@ -45,9 +49,30 @@ impl Cluster {
         if let Some(view) = self.member.view() {
             let peers = ilion_server::Peers::new(view);
             node.follow(&peers)?;
-            self.member.listen(Arc::new(Shown(peers)));
+            let shown = Arc::new(Shown {
+                peers,
+                entry: OnceLock::new(),
+            });
+            // It is set once.
+            let _ = self.shown.set(shown.clone());
+            self.member.listen(shown);
         }
         Ok(())
+    }
+
+    /// Closes this door to clients when the node has left the cluster.
+    pub fn close_when_left(&self, entry: Entry) {
+        if let Some(shown) = self.shown.get() {
+            let _ = shown.entry.set(entry);
+            if self.member.ring().has_left() {
+                shown.left();
+            }
+        }
+    }
+
+    /// The ring, for the administration.
+    pub fn ring(&self) -> Arc<dyn RingAdmin> {
+        Arc::new(MemberRing(Arc::downgrade(&self.member)))
     }
 
     /// Stops following the logs, and the connections to other nodes.
@@ -70,7 +95,7 @@ pub fn join(
     let failed = |error: &dyn std::fmt::Display| OpenError::Cluster(error.to_string());
     let logs = open_logs(&*env, settings, url)?;
     let handed = Arc::<HandedOver>::default();
-    let options = member_options(settings, engine, local.random_uuid());
+    let options = member_options(settings, engine, local.random_uuid()).map_err(OpenError::Settings)?;
     let member = Member::start(engine, local, Arc::new(logs), handed.clone(), options);
     let member = Arc::new(member.map_err(|error| failed(&error))?);
     // It talks to the others before it has all of its data: it copies them.
@@ -105,6 +130,7 @@ pub fn join(
     let cluster = Cluster {
         member,
         internode: Some(internode),
+        shown: OnceLock::new(),
     };
     Ok((cluster, Arc::new(store)))
 }
@@ -142,7 +168,7 @@ fn wait_for(
 }
 
 /// `new_id` is that of the cluster, if this node makes one.
-fn member_options(settings: &Settings, engine: &Engine, new_id: Uuid) -> MemberOptions {
+fn member_options(settings: &Settings, engine: &Engine, new_id: Uuid) -> Result<MemberOptions, String> {
     let rpc_address = settings.broadcast_rpc_address.unwrap_or(settings.rpc_address);
     let endpoint = Endpoint {
         ip: settings.listen_address.unwrap_or(rpc_address),
@@ -153,7 +179,8 @@ fn member_options(settings: &Settings, engine: &Engine, new_id: Uuid) -> MemberO
         datacenter: settings.data_center.clone(),
         rack: settings.rack.clone(),
     };
-    MemberOptions {
+    let replaces = settings.replace_address_first_boot.as_deref().map(replaced);
+    Ok(MemberOptions {
         create: Some(NewCluster {
             // Not the id of the node: that outlives a cluster.
             cluster: new_id,
@@ -161,8 +188,16 @@ fn member_options(settings: &Settings, engine: &Engine, new_id: Uuid) -> MemberO
             down_max: settings.down_max,
         }),
         slices: settings.num_tokens.map(u32::from),
+        replaces: replaces.transpose()?,
         ..MemberOptions::new(engine.id(), endpoint, location)
-    }
+    })
+}
+
+/// The lost node that `replace_address_first_boot` names.
+fn replaced(text: &str) -> Result<Replaced, String> {
+    let address = text.parse().map(Replaced::Address);
+    let found = address.or_else(|_| text.parse().map(Replaced::Host));
+    found.map_err(|_| format!("replace_address_first_boot: {text} is no IP address and no host id"))
 }
 
 /// Connects to the brokers.
@@ -204,15 +239,33 @@ fn open_logs(env: &dyn Env, settings: &Settings, url: &Url) -> Result<KafkaLogs,
 }
 
 /// What clients are shown.
-struct Shown(Arc<ilion_server::Peers>);
+struct Shown {
+    peers: Arc<ilion_server::Peers>,
+    /// The door of clients, once it is there.
+    entry: OnceLock<Entry>,
+}
 
 impl MemberListener for Shown {
     fn changed(&self, view: ClusterView) {
-        self.0.publish(view);
+        self.peers.publish(view);
     }
 
     fn schema_changed(&self, event: &SchemaEvent) {
-        self.0.schema_changed(std::slice::from_ref(event));
+        self.peers.schema_changed(std::slice::from_ref(event));
+    }
+
+    fn left(&self) {
+        let Some(entry) = self.entry.get() else {
+            return;
+        };
+        match entry.close() {
+            Ok(()) => {
+                tracing::warn!(
+                    "this node has left the cluster and takes no clients any more: stop it, and remove its data directory before it joins again"
+                );
+            }
+            Err(reason) => tracing::warn!(%reason, "the port of clients cannot be closed"),
+        }
     }
 }
 

@@ -16,6 +16,8 @@ mod compactions;
 mod indexes;
 mod load;
 mod nodetool;
+mod ring_admin;
+mod ring_changes;
 mod serve;
 mod sink;
 mod snapshots;
@@ -101,6 +103,11 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Snapshot(arguments) => snapshots::take(&arguments),
         Command::ListSnapshots(arguments) => snapshots::list(&arguments),
         Command::ClearSnapshot(arguments) => snapshots::clear(&arguments),
+        Command::Decommission(arguments) => ring_changes::decommission(&arguments),
+        Command::RemoveNode(arguments) => ring_changes::remove_node(&arguments),
+        Command::Rebalance(arguments) => ring_changes::rebalance(&arguments),
+        Command::CancelRingChange(arguments) => ring_changes::cancel(&arguments),
+        Command::Cleanup(arguments) => ring_changes::cleanup(&arguments),
         Command::Drain(arguments) => ask::drain(&arguments),
         Command::Reload(arguments) => ask::reload(&arguments),
         Command::Sstable(SstableCommand::Offline(command)) => {

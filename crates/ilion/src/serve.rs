@@ -77,6 +77,13 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         .with_salvaging(|env, data, directory| {
             ilion_tools::sstable::salvage(env, data, directory).map_err(|error| format!("{error:#}"))
         });
+    let admin = match &cluster {
+        Some(cluster) => {
+            cluster.close_when_left(server.entry());
+            admin.with_ring(cluster.ring())
+        }
+        None => admin,
+    };
     let admin = Arc::new(admin);
     if let Some(telemetry) = &node.observers().telemetry {
         let admin = Arc::downgrade(&admin);
@@ -125,6 +132,11 @@ fn open(env: &Arc<dyn Env>, settings: &Settings) -> Result<(Node, Option<Cluster
                  in the log only",
                 settings.data_path().display()
             )));
+        }
+        if settings.replace_address_first_boot.is_some() {
+            return Err(Failure::Usage(
+                "replace_address_first_boot: there is no other node to replace, since this one has no log of a cluster (--log)".to_owned(),
+            ));
         }
         let node = Node::open(env.clone(), settings).map_err(cannot_open)?;
         return Ok((node, None));

@@ -441,8 +441,8 @@ fn nodetool_ends_with_cassandras_codes_and_a_reload_takes_over_the_file() {
             1,
         ),
         (
-            &["decommission"],
-            format!("nodetool: decommission means nothing here: there is one node\n{hint}"),
+            &["assassinate"],
+            format!("nodetool: assassinate means nothing here: there is one node\n{hint}"),
             1,
         ),
         (

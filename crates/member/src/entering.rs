@@ -4,21 +4,23 @@
 
 use std::sync::Arc;
 
-use ilion_cluster::{Change, ClusterState, FEATURE_LEVEL_MAX, Join, META_TABLET, Node, Record, Takes};
+use ilion_cluster::{
+    Change, ClusterState, FEATURE_LEVEL_MAX, Join, META_TABLET, Member, Node, Record, Takes,
+};
 use ilion_commitlog::{Envelope, Kind, Origin, SharedLogs};
 use uuid::Uuid;
 
 use crate::meta::Meta;
-use crate::options::MemberOptions;
+use crate::options::{MemberOptions, Replaced};
 use crate::slices::slices_for_newcomer;
 
 /// Why a process does not ask to take part yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotYet {
     /// Others have to do something first: create the cluster, or finish the change of its ring that is under way.
     Others,
-    /// Every member has its last slice of the ring.
-    NoSlice { tablets: u32 },
+    /// It cannot take part, as far as the log is read.
+    Never(String),
 }
 
 /// The next request of a process that is no member yet.
@@ -57,20 +59,69 @@ pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Result<(Origin, R
     if state.transition.is_some() {
         return Err(NotYet::Others);
     }
-    let slices = slices_for_newcomer(state, options.slices);
-    if slices.is_empty() {
-        let tablets = state.tablets.count();
-        return Err(NotYet::NoSlice { tablets });
-    }
+    let takes = taken(state, options).map_err(NotYet::Never)?;
     let change = Change::Join(Join {
         host: options.host,
         session,
         endpoint: options.endpoint,
         location: options.location.clone(),
         understands,
-        takes: Takes::Slices(slices),
+        takes,
     });
     Ok((nobody, Record { cluster, change }))
+}
+
+/// What a new node takes over.
+fn taken(state: &ClusterState, options: &MemberOptions) -> Result<Takes, String> {
+    if let Some(node) = state.former.get(&options.host) {
+        return Err(format!(
+            "this node was node {node} of the cluster and has left it: start it with an empty data directory to join again"
+        ));
+    }
+    if let Some(replaced) = options.replaces {
+        return replaced_by(state, options, replaced).map(Takes::PlaceOf);
+    }
+    let endpoint = options.endpoint;
+    let place = |member: &Member| (member.endpoint.ip, member.endpoint.storage_port);
+    let mut others = state.members.values();
+    if others.any(|member| place(member) == (endpoint.ip, endpoint.storage_port)) {
+        return Err(format!(
+            "A node with address {}:{} already exists, cancelling join. Use replace_address_first_boot if you want to replace this node.",
+            endpoint.ip, endpoint.storage_port
+        ));
+    }
+    let slices = slices_for_newcomer(state, options.slices);
+    if slices.is_empty() {
+        return Err(format!(
+            "every member of the cluster has its last tablet: a cluster has at most as many nodes as tablets, here {}",
+            state.tablets.count()
+        ));
+    }
+    Ok(Takes::Slices(slices))
+}
+
+/// The lost member that a new node replaces.
+fn replaced_by(state: &ClusterState, options: &MemberOptions, replaced: Replaced) -> Result<Node, String> {
+    let is_it = |member: &Member| match replaced {
+        Replaced::Address(ip) => member.endpoint.ip == ip,
+        Replaced::Host(host) => member.host == host,
+    };
+    let mut found = state.members.iter().filter(|(_, member)| is_it(member));
+    let (Some((node, member)), None) = (found.next(), found.next()) else {
+        return Err(match replaced {
+            Replaced::Address(ip) => format!(
+                "Cannot replace_address {ip} because it doesn't exist, or more than once: name the host id of the lost node instead"
+            ),
+            Replaced::Host(host) => format!("there is no member with host id {host} to be replaced"),
+        });
+    };
+    if !state.is_silent(member, options.silence_micros()) {
+        return Err(format!(
+            "Cannot replace a live node: {} gave a sign of life in the last {:?}",
+            member.endpoint.ip, options.silence_max
+        ));
+    }
+    Ok(*node)
 }
 
 fn member_with(state: &ClusterState, host: Uuid) -> Option<(Node, u32)> {

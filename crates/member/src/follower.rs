@@ -31,7 +31,7 @@ use crate::copying::{Copies, Worker};
 use crate::entering::{self, NotYet};
 use crate::forward::MemberClient;
 use crate::join_error::JoinError;
-use crate::meta::Meta;
+use crate::meta::{Meta, MetaHalt};
 use crate::meta_file;
 use crate::progress::NotHere;
 use crate::sender::Unsent;
@@ -42,6 +42,8 @@ const IDLE: Duration = Duration::from_millis(20);
 const BUSY: Duration = Duration::from_millis(1);
 /// A request that had no effect is sent again after so long.
 const AGAIN: Duration = Duration::from_secs(2);
+/// A node that knows its cluster waits so long for the first record of a log that can be read.
+const EMPTY_AFTER: Duration = Duration::from_secs(5);
 /// Requests to take part are so far apart.
 const SETTLED: Duration = Duration::from_millis(80);
 
@@ -179,6 +181,7 @@ impl Follower {
             }
             Err(TailError::Unreachable(reason)) => {
                 tracing::warn!(%reason, "the logs cannot be read; this is tried again");
+                self.entering = None;
             }
             Err(error) => self.lose(&error)?,
         }
@@ -237,11 +240,22 @@ impl Follower {
         }
         let (was, adopted) = (self.meta.incarnation, self.adopted());
         let read = self.meta.read(delivered.offset, &delivered.record, adopted);
-        read.map_err(|halt| halt.to_string())?;
+        if let Err(halt) = read {
+            if halt == MetaHalt::Left {
+                self.leave_cluster();
+            }
+            return Err(halt.to_string());
+        }
         if let (None, Some(node), Some(incarnation)) = (was, self.meta.node, self.meta.incarnation) {
             self.begin(node, incarnation)?;
         }
         Ok(())
+    }
+
+    /// Others have the data of this node.
+    fn leave_cluster(&self) {
+        tracing::info!("this node has left the cluster");
+        self.shared.learn(|known| known.has_left = true);
     }
 
     /// This process is in the meta log: it may send, and applies records.
@@ -304,6 +318,11 @@ impl Follower {
         self.keep_copies(&wanted);
         if let Some(replica) = &mut self.replica {
             replica.follow(&wanted);
+            // The logs of others go on without this node, and so does the schema: if it becomes a replica again, it copies.
+            if let Err(error) = replica.keep(&wanted) {
+                tracing::warn!(%error, "tablets that this node has left are forgotten later");
+                self.placement = None;
+            }
         }
         let placed = now.iter().filter(|(_, nodes)| !nodes.is_empty());
         let placed_before = self.placed.replace(placed.map(|(tablet, _)| *tablet).collect());
@@ -474,8 +493,7 @@ impl Follower {
     /// Does what is due.
     fn work(&mut self) -> Result<(), String> {
         if self.meta.incarnation.is_none() {
-            self.enter();
-            return Ok(());
+            return self.enter();
         }
         self.work_on_copies();
         if let Some(next) = self.meta.unadopted.front().cloned() {
@@ -503,12 +521,24 @@ impl Follower {
     }
 
     /// Asks to take part in the cluster. What the log has is heard out first, so that the request fits to it.
-    fn enter(&mut self) {
+    fn enter(&mut self) -> Result<(), String> {
         let now = self.shared.now_nanos();
         let (asked_nanos, asked) = self.entering.get_or_insert((now, None));
         let passed = now.saturating_sub(*asked_nanos);
+        if !self.is_checked {
+            // Nothing is written to a log that may be another cluster's.
+            let cluster = self.meta.state.as_ref().map(|state| state.cluster);
+            return match passed < nanos(EMPTY_AFTER) {
+                true => Ok(()),
+                false => Err(format!(
+                    "the data directory belongs to cluster {}, and the log is empty: check which log this node is given, and whether its \
+                     topics were made anew; a node that is to join another cluster needs an empty data directory",
+                    cluster.unwrap_or_default()
+                )),
+            };
+        }
         if passed < nanos(SETTLED) {
-            return;
+            return Ok(());
         }
         let is_long_ago = passed >= nanos(AGAIN);
         match entering::request(&self.meta, &self.shared.options) {
@@ -516,16 +546,11 @@ impl Follower {
                 entering::ask(self.shared.sender.logs(), request.0, &request.1);
                 (*asked_nanos, *asked) = (now, Some(request));
             }
-            Err(NotYet::NoSlice { tablets }) if is_long_ago => {
-                *asked_nanos = now;
-                tracing::warn!(
-                    tablets,
-                    "this node cannot join: every member has its last tablet, and a cluster has at most as many nodes as tablets; it goes on \
-                     when a member has left"
-                );
-            }
-            Ok(_) | Err(NotYet::NoSlice { .. } | NotYet::Others) => {}
+            // What is not read yet may allow it.
+            Err(NotYet::Never(reason)) if is_long_ago => return Err(reason),
+            Ok(_) | Err(NotYet::Never(_) | NotYet::Others) => {}
         }
+        Ok(())
     }
 
     /// True if something was not done for so long; notes that it is done now. The first time counts from the first call.

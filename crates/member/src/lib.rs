@@ -14,8 +14,10 @@
 //! | `copying` | tablets that are copied from another node |
 //! | `meta`, `meta_file` | what the meta log says; pure. What of it is saved |
 //! | `entering` | create, join, start |
-//! | `slices` | which slices a new node takes; pure |
+//! | `slices` | which slices nodes take and give; pure |
 //! | `forward` | [`MemberClient`]: the way to other nodes; commands that they execute |
+//! | `asking` | records of the meta log whose outcome is waited for |
+//! | `ring` | [`RingChanges`]: leave, remove, rebalance, cancel, clean |
 //! | `sender` | numbers and sends records |
 //! | `pending` | writes that are on their way |
 //! | `progress` | how far each tablet is applied, and who waits |
@@ -25,6 +27,7 @@
 //! | `in_process` | [`InProcess`]: members of one process, for tests |
 //! | `mem_logs` | [`MemLogs`]: logs in memory, for tests |
 
+mod asking;
 mod barriers;
 mod copying;
 mod entering;
@@ -39,6 +42,7 @@ mod meta_file;
 mod options;
 mod pending;
 mod progress;
+mod ring;
 mod sender;
 mod shared;
 mod slices;
@@ -50,5 +54,6 @@ pub use in_process::InProcess;
 pub use join_error::JoinError;
 pub use mem_logs::{LogFaults, MemLogs};
 pub use member::Member;
-pub use options::{MemberOptions, NewCluster};
+pub use options::{MemberOptions, NewCluster, Replaced};
+pub use ring::{RingChange, RingChanges, RingError};
 pub use shared::MemberListener;

@@ -20,6 +20,7 @@ use crate::follower::Follower;
 use crate::forward::MemberClient;
 use crate::join_error::JoinError;
 use crate::options::MemberOptions;
+use crate::ring::RingChanges;
 use crate::sender::Sender;
 use crate::shared::{Known, MemberListener, Shared, nanos};
 use crate::writes::LogWrites;
@@ -159,6 +160,11 @@ impl Member {
         ClusterStore::new(self.reader(), client, self.writes.clone(), options)
     }
 
+    /// Changes of the ring.
+    pub fn ring(&self) -> RingChanges {
+        RingChanges(self.shared.clone())
+    }
+
     /// Stops following the logs, and saves how far it is.
     pub fn stop(&self) {
         self.shared.is_stopping.store(true, Relaxed);
@@ -186,7 +192,12 @@ impl Drop for Closing {
                 .halted
                 .get_or_insert_with(|| "this node does not follow the cluster any more".to_owned());
         });
+        self.0.cleanings.lock().clear();
         self.0.overdue.close();
+        let listener = self.0.listener.lock().clone();
+        if let (Some(listener), true) = (listener, self.0.know(|known| known.has_left)) {
+            listener.left();
+        }
     }
 }
 

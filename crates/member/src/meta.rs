@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_cluster::{ClusterState, Effect, Entry, Halt, Node, Refusal, apply};
+use ilion_cluster::{Change, ClusterState, Effect, Entry, Halt, Node, Refusal, apply};
 use ilion_commitlog::{Position, Record};
 use uuid::Uuid;
 
@@ -21,11 +21,11 @@ pub(crate) struct Unadopted {
     pub is_own: bool,
 }
 
-/// What became of a change of the schema that this process asked for.
+/// What became of a change of the schema or of the ring that this process asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// It makes this epoch.
-    Changes(u64),
+    /// It makes this epoch of the schema, or begins this transition of the ring; 0 if the ring was changed at once.
+    Done(u64),
     /// It changes nothing.
     Refused(Refusal),
 }
@@ -101,9 +101,22 @@ impl Meta {
         let origin = record.origin;
         let entry = Entry::decode(position_of(offset), record.time_micros, origin, &record.body)?;
         let (state, effects) = apply(self.state.as_deref(), &entry)?;
+        let is_of_ring = matches!(
+            entry.record.change,
+            Change::Leave { .. } | Change::Move { .. } | Change::Cancel { .. }
+        );
         let time_micros = state.time_micros;
         self.state = Some(Arc::new(state));
         let is_own = self.node == Some(origin.node) && self.incarnation == Some(origin.incarnation);
+        if is_own && is_of_ring {
+            let begins = |effect: &Effect| match effect {
+                Effect::Copy { transition, .. } => Some(*transition),
+                _ => None,
+            };
+            // A refusal takes its place below.
+            let transition = effects.iter().find_map(begins).unwrap_or_default();
+            self.asked.insert(origin.seq, Asked::Done(transition));
+        }
         for effect in effects {
             match effect {
                 Effect::Joined { node, host, session } if host == self.host => {
@@ -117,7 +130,7 @@ impl Meta {
                 Effect::Left { node } if self.node == Some(node) => return Err(MetaHalt::Left),
                 Effect::SchemaChanged { epoch, body } => {
                     if is_own {
-                        self.asked.insert(origin.seq, Asked::Changes(epoch));
+                        self.asked.insert(origin.seq, Asked::Done(epoch));
                     }
                     if epoch > adopted {
                         self.unadopted.push_back(Unadopted {

@@ -1,5 +1,6 @@
 //! [`MemberOptions`]: who a node is, and how long it waits.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use ilion_cluster::{Endpoint, Location};
@@ -18,6 +19,8 @@ pub struct MemberOptions {
     pub create: Option<NewCluster>,
     /// The number of slices of the ring that a node takes when it joins. `None`: as many as each of the others has then.
     pub slices: Option<u32>,
+    /// A lost member whose slices this node takes over when it joins.
+    pub replaces: Option<Replaced>,
     /// A write that is not acknowledged for so long has timed out.
     pub write_timeout: Duration,
     /// A change of the schema waits so long for the other nodes.
@@ -34,6 +37,15 @@ pub struct MemberOptions {
     pub trim_interval: Duration,
     /// See [`Self::trim_interval`].
     pub trim_records: u64,
+}
+
+/// A lost member that a new node takes the place of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replaced {
+    /// By its address for other nodes.
+    Address(IpAddr),
+    /// By its host id.
+    Host(Uuid),
 }
 
 /// What is decided once for a cluster.
@@ -61,6 +73,7 @@ impl MemberOptions {
             location,
             create: None,
             slices: None,
+            replaces: None,
             write_timeout: Duration::from_secs(2),
             schema_timeout: Duration::from_secs(10),
             heartbeat: Duration::from_secs(1),

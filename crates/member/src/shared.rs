@@ -41,6 +41,8 @@ pub(crate) struct Known {
     pub adopted: u64,
     /// Changes of the schema that this process asked for, by the numbers of their records.
     pub asked: BTreeMap<u64, Asked>,
+    /// This node was a member and is none any more.
+    pub has_left: bool,
     /// Why this node does not follow the cluster any more.
     pub halted: Option<String>,
 }
@@ -60,6 +62,8 @@ pub(crate) struct Shared {
     pub commands: Mutex<BTreeMap<(u32, u64), Channel<Outcome>>>,
     /// Requests of other nodes to copy tablets.
     pub copies: Mutex<Vec<copying::Asked>>,
+    /// Requests to remove the data of slices that this node does not hold.
+    pub cleanings: Mutex<Vec<Channel<Result<(), String>>>>,
     known: Mutex<Known>,
     learned: Condvar,
     pub is_stopping: AtomicBool,
@@ -67,13 +71,16 @@ pub(crate) struct Shared {
     pub listener: Mutex<Option<Arc<dyn MemberListener>>>,
 }
 
-/// Who shows the cluster to clients. Called by the thread that follows the logs.
+/// Who shows the cluster to clients. Called by the thread that follows the logs, one call after another.
 pub trait MemberListener: Send + Sync {
     /// The cluster may have changed.
     fn changed(&self, view: ClusterView);
 
     /// This node has adopted a change of the schema. Its view came before.
     fn schema_changed(&self, event: &SchemaEvent);
+
+    /// This node is not a member any more: others have its data. The last call; nothing waits for the logs any more.
+    fn left(&self);
 }
 
 impl Shared {
@@ -93,6 +100,7 @@ impl Shared {
             overdue: Overdue::default(),
             commands: Mutex::default(),
             copies: Mutex::default(),
+            cleanings: Mutex::default(),
             known: Mutex::default(),
             learned: Condvar::new(),
             is_stopping: AtomicBool::new(false),

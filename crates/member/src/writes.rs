@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use crossbeam_channel::{Sender as Channel, bounded};
-use ilion_cluster::{Change, META_TABLET, Record, Refusal, SchemaRecord, Strategy};
-use ilion_commitlog::{AppendError, ENVELOPE_BYTES, Kind, Origin};
+use ilion_cluster::{Change, Refusal, SchemaRecord, Strategy};
+use ilion_commitlog::{AppendError, Kind, Origin};
 use ilion_coordinator::{Topology, Writes};
 use ilion_query::{Awaited, Command, Commands, Error, Executed, PartitionGuard, Reason, StoreError};
 use ilion_replica::FencedChange;
 use ilion_rows::{DecoratedKey, Mutation, encode_mutation};
 use ilion_schema::{Applied, Diff, Schema, SchemaChange, TableId, is_system_keyspace};
 
+use crate::asking::{check_size, log_and_read, of_append, unknown};
 use crate::forward::{self, Answered, Handed, MemberClient, NotHanded};
 use crate::meta::Asked;
 use crate::pending::PendingWrite;
@@ -86,7 +87,7 @@ impl LogWrites {
             *count += 1;
         }
         for (body, _) in bodies.values() {
-            self.check_size(body.len())?;
+            check_size(&self.shared, body.len())?;
         }
         let write = PendingWrite::new(bodies.len());
         self.shared.overdue.watch(ends_nanos, &write);
@@ -107,19 +108,6 @@ impl LogWrites {
             self.send(unsent, &write);
         }
         Ok(Some(Awaited::cluster(write)))
-    }
-
-    fn check_size(&self, body_bytes: usize) -> Result<(), StoreError> {
-        let (bytes, most) = (
-            body_bytes + ENVELOPE_BYTES,
-            self.shared.sender.logs().caps().record_bytes_max,
-        );
-        match u32::try_from(bytes).is_ok_and(|bytes| bytes <= most) {
-            true => Ok(()),
-            false => Err(StoreError::Invalid(format!(
-                "A write of {bytes} bytes to partitions of one tablet is too large: the log takes at most {most}"
-            ))),
-        }
     }
 
     /// Makes a change at one place of all logs: checks it against the newest schema, logs it, and waits until the nodes that are up have
@@ -149,8 +137,8 @@ impl LogWrites {
                 keyspaces: checked.keyspaces,
                 body: checked.change.encode().into(),
             };
-            match self.log_change(record, ends_nanos)? {
-                Asked::Changes(epoch) => {
+            match log_and_read(&self.shared, Change::Schema(record), ends_nanos)? {
+                Asked::Done(epoch) => {
                     self.wait_for_schema(epoch, ends_nanos)?;
                     return Ok(Some(checked.made));
                 }
@@ -161,44 +149,6 @@ impl LogWrites {
         Err(StoreError::WriteRefused(
             "other changes of the schema always came first; try again".to_owned(),
         ))
-    }
-
-    /// Logs a change, and waits until this node has read what became of it.
-    fn log_change(&self, record: SchemaRecord, ends_nanos: u64) -> Result<Asked, StoreError> {
-        let cluster = self
-            .shared
-            .know(|known| known.state.as_ref().map(|state| state.cluster))
-            .unwrap_or_default();
-        let record = Record {
-            cluster,
-            change: Change::Schema(record),
-        };
-        let unsent = Unsent {
-            log: META_TABLET,
-            kind: Kind::Schema,
-            schema_epoch: 0,
-            body: record.encode().into(),
-            ends_nanos,
-        };
-        self.check_size(unsent.body.len())?;
-        let (mut seq, (sender, sent)) = (0, bounded(1));
-        let done = move |result: Result<u64, AppendError>| drop(sender.send(result));
-        let numbered = |origin: Origin| seq = origin.seq;
-        let refused = self.shared.sender.send(unsent, numbered, Box::new(done));
-        refused.map_err(of_append)?;
-        // What is not known yet shows when the log is read.
-        if let Ok(Err(error @ AppendError::Refused(_))) = sent.recv_timeout(self.shared.left(ends_nanos)) {
-            return Err(of_append(error));
-        }
-        let found = self.shared.wait_until(ends_nanos, |known| match &known.halted {
-            Some(reason) => Some(Err(StoreError::WriteRefused(reason.clone()))),
-            None => known.asked.get(&seq).cloned().map(Ok),
-        });
-        found.unwrap_or_else(|| {
-            Err(of_append(AppendError::Unknown(
-                "the change may still be made".to_owned(),
-            )))
-        })
     }
 
     /// Waits until all nodes that are up have a schema. Those that are too slow get it later.
@@ -403,8 +353,7 @@ impl Commands for LogWrites {
             .map_err(refused)?;
         let kind = Kind::from(reason);
         let body = Bytes::from(command.encode());
-        self.check_size(body.len())
-            .map_err(|error| Error::Invalid(error.to_string()))?;
+        check_size(&self.shared, body.len()).map_err(|error| Error::Invalid(error.to_string()))?;
         let ends_nanos = self.shared.ends_nanos(self.shared.options.write_timeout);
         let mut executed = None;
         // Those of counters may be in several tablets: each executes its part.
@@ -454,28 +403,4 @@ fn tablet_of(key: &DecoratedKey, topology: &Topology) -> Result<u32, StoreError>
     let token = token
         .ok_or_else(|| StoreError::Internal("a table of another partitioner is not in a ring".to_owned()))?;
     Ok(topology.tablets().of(token))
-}
-
-/// What a writer is told of a record that is not acknowledged.
-fn of_append(error: AppendError) -> StoreError {
-    match error {
-        AppendError::Refused(reason) => {
-            tracing::warn!(%reason, "the log takes no record");
-            StoreError::Unavailable {
-                required: 1,
-                alive: 0,
-            }
-        }
-        AppendError::Unknown(reason) => {
-            tracing::debug!(%reason, "the log has not acknowledged a record");
-            unknown()
-        }
-    }
-}
-
-fn unknown() -> StoreError {
-    StoreError::WriteTimeout {
-        received: 0,
-        block_for: 1,
-    }
 }

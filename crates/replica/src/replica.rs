@@ -154,12 +154,24 @@ impl Replica {
     /// # Errors
     /// It cannot be saved. It can be tried again.
     pub fn forget(&mut self, tablets: &BTreeSet<u32>) -> Result<(), SaveError> {
-        let is_known = |number: &u32| self.tablets.contains_key(number);
-        if !tablets.iter().any(is_known) {
+        self.retain(|number| !tablets.contains(number))
+    }
+
+    /// Forgets what it knows of all tablets but these: it is a replica of no others. Their data stays.
+    ///
+    /// # Errors
+    /// It cannot be saved. It can be tried again.
+    pub fn keep(&mut self, tablets: &BTreeSet<u32>) -> Result<(), SaveError> {
+        self.retain(|number| tablets.contains(number))
+    }
+
+    fn retain(&mut self, is_kept: impl Fn(&u32) -> bool) -> Result<(), SaveError> {
+        self.tablets.retain(|number, _| is_kept(number));
+        let taken = self.taken.iter().flat_map(|taken| taken.tablets.keys());
+        if self.saved.tablets.keys().chain(taken).all(&is_kept) {
             return Ok(());
         }
-        self.tablets.retain(|number, _| !tablets.contains(number));
-        self.change_saved(|saved| saved.tablets.retain(|number, _| !tablets.contains(number)))
+        self.change_saved(|saved| saved.tablets.retain(|number, _| is_kept(number)))
     }
 
     /// Goes on with tablets whose tables were copied.

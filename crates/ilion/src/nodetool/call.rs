@@ -17,7 +17,14 @@ use crate::bar::while_node_works;
 use crate::cli::{AdminArguments, LoginArguments};
 
 /// Actions whose progress is that of compactions and builds of indexes.
-const LONG: [&str; 5] = ["compact", "compact-keys", "garbage", "index/rebuild", "rewrite"];
+const LONG: [&str; 6] = [
+    "cleanup",
+    "compact",
+    "compact-keys",
+    "garbage",
+    "index/rebuild",
+    "rewrite",
+];
 
 /// The node that is meant, and the login there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -206,8 +206,21 @@ pub fn verify(call: &Call) -> Result<(), Failure> {
     }
 }
 
-/// The one node has all ranges of tokens, and one data directory.
+/// Removes the data of slices of the ring that the node does not hold any more. A single node holds all.
 pub fn cleanup(call: &Call) -> Result<(), Failure> {
+    let node: NodeReport = call.get("node", &[])?;
+    if let Some(keyspace) = call.value(0).filter(|name| !node.keyspaces.contains_key(*name)) {
+        return Err(missing_keyspace(keyspace));
+    }
+    match node.members.is_empty() {
+        true => Ok(()),
+        // All keyspaces at once: a slice that the node does not hold has nothing to keep of any.
+        false => call.post("cleanup", &[]).map(drop),
+    }
+}
+
+/// There is one data directory.
+pub fn relocate(call: &Call) -> Result<(), Failure> {
     match call.value(0) {
         Some(keyspace) => check_keyspace(call, keyspace),
         None => Ok(()),

@@ -215,8 +215,8 @@ mod tests {
             ),
             ("nodetool statusbinary x", "Found unexpected parameters: [x]"),
             (
-                "nodetool decommission",
-                "decommission means nothing here: there is one node",
+                "nodetool assassinate",
+                "assassinate means nothing here: there is one node",
             ),
         ] {
             assert_eq!(own(given), expected, "{given}");

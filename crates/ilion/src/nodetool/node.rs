@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use ilion_server::admin::{
-    BackupReport, BinaryReport, CompactionReport, Latencies, MemberState, NodeReport, Percentiles, file_size,
-    laid_out,
+    BackupReport, BinaryReport, CompactionReport, Latencies, MemberState, NodeReport, Percentiles,
+    RingReport, file_size, laid_out,
 };
 
 use super::call::Call;
@@ -119,8 +119,29 @@ pub fn no_gossip(_: &Call) -> Result<(), Failure> {
 
 /// There are no other nodes to stream to. Compat: `StorageService.Mode` of a node that serves; no other can be seen from here.
 pub fn net_stats(call: &Call) -> Result<(), Failure> {
-    let _: NodeReport = call.get("node", &[])?;
-    say("Mode: NORMAL\nNot sending any streams.");
+    let node: NodeReport = call.get("node", &[])?;
+    let own = node.members.iter().find(|member| member.host_id == node.host_id);
+    let ring: RingReport = match own {
+        Some(_) => call.get("ring-change", &[])?,
+        None => RingReport::default(),
+    };
+    let mode = match own.map(|own| own.state) {
+        _ if ring.has_left => "DECOMMISSIONED",
+        Some(MemberState::Leaving) => "LEAVING",
+        Some(MemberState::Joining) => "JOINING",
+        Some(MemberState::Normal) | None => "NORMAL",
+    };
+    say(&format!("Mode: {mode}"));
+    match ring.change {
+        Some(change) => {
+            say(&format!("{} ({} slices)", change.what, change.slices));
+            for node in &change.copying {
+                let step = if node.is_ready { "has copied" } else { "copies" };
+                say(&format!("    {} {step}", node.address));
+            }
+        }
+        None => say("Not sending any streams."),
+    }
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crossbeam_channel::Sender as Channel;
 use ilion_cluster::Node;
 use ilion_replica::CopiedState;
 
@@ -21,6 +22,9 @@ pub(crate) struct Copies {
     /// Those that wait for the next saving, and those that wait for the current one.
     pub unsaved: Vec<Asked>,
     pub saving: Vec<Asked>,
+    /// Tablets that this node does not hold, whose data is being removed, and who waits for that.
+    pub clearing: BTreeSet<u32>,
+    pub cleaning: Vec<Channel<Result<(), String>>>,
 }
 
 /// How a node begins to follow a tablet.

@@ -1,4 +1,5 @@
-//! [`Worker`]: a thread for what takes long: copies of tablets, and deleting what no node needs of the logs.
+//! [`Worker`]: a thread for what takes long: copies of tablets, removing the data of tablets that others hold, and deleting what no node needs
+//! of the logs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub(crate) enum Job {
     Copy(CopyJob),
     /// Deletes the logs of tablets below these offsets.
     Delete(Vec<(u32, u64)>),
+    /// Removes the data of tablets of this ring.
+    Clear(BTreeSet<u32>, Tablets),
 }
 
 /// Tablets that are to be copied.
@@ -41,6 +44,8 @@ pub(crate) enum Done {
     Copied(CopiedState),
     /// No node gave them.
     NotCopied(BTreeSet<u32>),
+    /// The data of tablets is removed, or was not.
+    Cleared(Result<(), String>),
 }
 
 /// See the module. Dropping it waits for the thread.
@@ -61,6 +66,10 @@ impl Worker {
                     match job {
                         Job::Copy(job) => Copying::new(&shared, &*client, job).run(&send_done),
                         Job::Delete(offsets) => delete(&shared, &offsets),
+                        Job::Clear(tablets, ring) => {
+                            let cleared = shared.engine.clear_ranges(&slices_of(&tablets, ring));
+                            drop(send_done.send(Done::Cleared(cleared.map_err(|error| error.to_string()))));
+                        }
                     }
                 }
             })?;

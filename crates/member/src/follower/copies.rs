@@ -18,6 +18,7 @@ impl Follower {
             return;
         };
         let own = replica.has(tablet).then(|| replica.end(tablet));
+        let others = others || self.copies.clearing.contains(&tablet);
         match beginning_of(own, state.trimmed(tablet).segment.0, others) {
             Beginning::OfLog => self.follow_log(tablet),
             Beginning::Copied => drop(self.copies.wanted.insert(tablet)),
@@ -55,6 +56,7 @@ impl Follower {
         self.take_done();
         self.start_copies();
         self.judge_asked();
+        self.start_cleaning();
     }
 
     /// Starts copies, all at once. Tables are copied by one schema, so changes of it wait until the copies have ended.
@@ -100,6 +102,13 @@ impl Follower {
             match done {
                 Done::Copied(state) => self.copies.arrived.push(state),
                 Done::NotCopied(tablets) => self.do_without(&tablets),
+                Done::Cleared(result) => {
+                    self.copies.clearing.clear();
+                    for waiting in self.copies.cleaning.drain(..) {
+                        // Whoever asked may have gone.
+                        drop(waiting.send(result.clone()));
+                    }
+                }
             }
         }
         for state in std::mem::take(&mut self.copies.arrived) {
@@ -169,6 +178,30 @@ impl Follower {
                 Err(reason) => drop(asked.reply.send(Err(reason))),
             }
         }
+    }
+
+    /// Removes the data of tablets that this node does not hold, if somebody has asked for it.
+    fn start_cleaning(&mut self) {
+        let is_idle = self.copies.clearing.is_empty();
+        let Some(state) = self
+            .meta
+            .state
+            .clone()
+            .filter(|_| is_idle && self.placement.is_some())
+        else {
+            return;
+        };
+        let mut asked = std::mem::take(&mut *self.shared.cleanings.lock());
+        if asked.is_empty() {
+            return;
+        }
+        let is_held = |tablet: &u32| self.followed.contains(tablet) || self.copies.wanted.contains(tablet);
+        let tablets: BTreeSet<u32> = (0..state.tablets.count())
+            .filter(|tablet| !is_held(tablet))
+            .collect();
+        self.copies.clearing.clone_from(&tablets);
+        self.copies.cleaning.append(&mut asked);
+        self.worker.ask(Job::Clear(tablets, state.tablets));
     }
 
     /// Whether others wait for a saving.

@@ -7,9 +7,9 @@ use ilion_query::Consistency;
 
 use crate::world::{DOWN_MAX, PATIENCE, Running, World, run};
 
-const ROWS: i64 = 300;
+pub(crate) const ROWS: i64 = 300;
 
-fn create(node: &Running, replicas: u32) {
+pub(crate) fn create(node: &Running, replicas: u32) {
     let keyspace = format!(
         "CREATE KEYSPACE ks WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
     );
@@ -24,7 +24,7 @@ fn create(node: &Running, replicas: u32) {
 }
 
 /// Writes rows, and adds their numbers to counters.
-fn fill(node: &Running, from: i64) {
+pub(crate) fn fill(node: &Running, from: i64) {
     for row in from..from + ROWS {
         let write = "INSERT INTO ks.cells (k, c, v, w) VALUES (?, ?, ?, ?)";
         run(
@@ -43,14 +43,14 @@ fn fill(node: &Running, from: i64) {
     }
 }
 
-fn rows_of(node: &Running, level: Consistency) -> Vec<Vec<Option<i64>>> {
+pub(crate) fn rows_of(node: &Running, level: Consistency) -> Vec<Vec<Option<i64>>> {
     let mut rows = run(&node.processor, "SELECT k, c, v, w FROM ks.cells", &[], level).unwrap();
     rows.sort();
     rows
 }
 
 /// Checks what clients of a member see of the first `rows` rows, written once each.
-fn check(node: &Running, rows: i64) {
+pub(crate) fn check(node: &Running, rows: i64) {
     let is_left = |row: &i64| row % 5 != 0;
     let mut expected: Vec<Vec<Option<i64>>> = (0..rows)
         .filter(is_left)
@@ -188,4 +188,15 @@ fn a_start_does_not_need_the_beginning_of_the_meta_log() {
     ilion_commitlog::SharedLogs::delete_below(&world.logs, meta, end - 1).unwrap();
     world.start(0, stopped);
     check(&world.at(0).unwrap(), ROWS);
+}
+
+#[test]
+fn a_start_with_an_empty_log_writes_nothing_to_it() {
+    let world = World::new(1, 2);
+    create(&world.at(0).unwrap(), 1);
+    let disk = world.stop(0);
+    let another = World::with_room(0, 1, 2);
+    let refused = another.start_as(0, disk, 100, None).unwrap_err();
+    assert!(refused.to_string().contains("belongs to cluster"), "{refused}");
+    assert_eq!(another.logs.end(ilion_cluster::META_TABLET), 0);
 }

@@ -8,4 +8,5 @@
 
 mod chaos;
 mod copies;
+mod ring;
 mod world;

@@ -11,7 +11,7 @@ use ilion_cluster::{Endpoint, Location};
 use ilion_coordinator::ReadOptions;
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::{CrashRule, Env, MemEnv, RealEnv};
-use ilion_member::{InProcess, MemLogs, Member, MemberOptions, NewCluster};
+use ilion_member::{InProcess, JoinError, MemLogs, Member, MemberOptions, NewCluster, Replaced};
 use ilion_query::{
     Awaited, ClientState, ClusterFacts, Consistency, EngineStore, Error, ExecuteOptions, Outcome,
     QueryOptions, QueryProcessor, Store, Value, Values,
@@ -20,6 +20,8 @@ use uuid::Uuid;
 
 /// Logs are kept so long for a member that is silent.
 pub(crate) const DOWN_MAX: Duration = Duration::from_millis(400);
+/// A member that gives no sign of life for so long is thought to be down.
+const SILENCE: Duration = Duration::from_secs(1);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A member that runs.
@@ -93,6 +95,17 @@ impl World {
 
     /// Opens a node on a disk, and waits until it is a complete member.
     pub fn start(&self, place: usize, env: MemEnv) {
+        self.start_as(place, env, 100 + place as u128, None).unwrap();
+    }
+
+    /// As [`Self::start`], with a host id, and perhaps in the place of another node.
+    pub fn start_as(
+        &self,
+        place: usize,
+        env: MemEnv,
+        host: u128,
+        replaces: Option<Replaced>,
+    ) -> Result<(), JoinError> {
         self.envs.write().unwrap().push(env.clone());
         let mut options = EngineOptions::below(Path::new("/ilion"));
         options.commit_log.segment_bytes = 256 << 10;
@@ -123,7 +136,9 @@ impl World {
             save_bytes: 20_000,
             trim_interval: Duration::from_millis(50),
             trim_records: 20,
-            ..MemberOptions::new(Uuid::from_u128(100 + place as u128), endpoint, location)
+            silence_max: SILENCE,
+            replaces,
+            ..MemberOptions::new(Uuid::from_u128(host), endpoint, location)
         };
         let logs = Arc::new(self.logs.clone());
         let member = Member::start(
@@ -134,7 +149,7 @@ impl World {
             options,
         )
         .unwrap();
-        let node = member.wait_joined(PATIENCE).unwrap();
+        let node = member.wait_joined(PATIENCE)?;
         let member = Arc::new(member);
         self.peers.add(node, &member);
         let store = member.store(Arc::new(self.peers.readers.clone()), ReadOptions::default());
@@ -145,6 +160,7 @@ impl World {
             member,
         };
         *self.members[place].write().unwrap() = Some(Arc::new(running));
+        Ok(())
     }
 
     /// The power of a member goes, and comes back. Its clients do not notice at once.

@@ -21,9 +21,9 @@ use super::listen::{Serving, serve};
 use super::{
     Access, AccessError, Admin, AuditLogOrder, AutoCompactionOrder, BackupOrder, BackupReport, BinaryReport,
     CacheChoice, CacheOrder, CidrGroupOrder, CidrGroupsOrder, ClearOrder, CompactionOrder, DataPathsOrder,
-    GarbageOrder, IndexOrder, KeysOrder, NodeTable, RewriteOrder, RoleLogins, SSTablesOrder, ScrubOrder,
-    SettingsOrder, SnapshotOrder, StopOrder, TableChoice, TablePlace, ThresholdsOrder, ThroughputOrder,
-    TopPartitionsOrder, TraceProbabilityReport,
+    GarbageOrder, IndexOrder, KeysOrder, NodeTable, RewriteOrder, RingOrder, RoleLogins, SSTablesOrder,
+    ScrubOrder, SettingsOrder, SnapshotOrder, StopOrder, TableChoice, TablePlace, ThresholdsOrder,
+    ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
 };
 
 use crate::certificate::CertificateLogins;
@@ -172,6 +172,8 @@ fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
         .route("/admin/binary", get(binary).post(set_binary))
         .route("/admin/rewrite", post(rewrite))
         .route("/admin/garbage", post(garbage))
+        .route("/admin/ring-change", get(ring_change).post(change_ring))
+        .route("/admin/cleanup", post(cleanup))
         .route("/admin/compact-keys", post(compact_keys))
         .route("/admin/compaction-thresholds", get(thresholds).post(thresholds))
         .route("/admin/cidr-groups", get(cidr_groups))
@@ -440,6 +442,22 @@ async fn binary(State(admin): Shared) -> Response {
 async fn set_binary(State(admin): Shared, Query(wanted): Query<BinaryReport>) -> Response {
     in_thread(move || {
         admin.set_open(wanted.on)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn ring_change(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.ring()?.report()).into_response())).await
+}
+
+async fn change_ring(State(admin): Shared, Query(order): Query<RingOrder>) -> Response {
+    in_thread(move || Ok(Json(admin.ring()?.change(&order)?).into_response())).await
+}
+
+async fn cleanup(State(admin): Shared) -> Response {
+    in_thread(move || {
+        admin.ring()?.clean()?;
         Ok(Json(json!({})).into_response())
     })
     .await

@@ -35,6 +35,8 @@
 //! | `POST /admin/reload` | the settings of the file; JSON: [`ReloadReport`] |
 //! | `POST /admin/reload-certificates` | the files of certificates are read |
 //! | `GET`, `POST /admin/binary` | `?on=true` or `false`: whether clients may connect; JSON: [`BinaryReport`] |
+//! | `GET`, `POST /admin/ring-change` | `?kind=leave`, `remove`, `rebalance` or `cancel`, `&host=id&force=true`: the ring of the cluster: [`RingOrder`]; JSON: [`RingReport`], [`RingStarted`] |
+//! | `POST /admin/cleanup` | removes the data of slices of the ring that this node does not hold |
 //! | `POST /admin/rewrite` | `?keyspace=k&table=t&all=true` or `compression=true`, all optional: SSTables are written anew: [`RewriteOrder`] |
 //! | `POST /admin/garbage` | `?keyspace=k&table=t&cells=true`, all optional: what newer SSTables have deleted is removed from older ones: [`GarbageOrder`] |
 //! | `POST /admin/compact-keys` | `?keyspace=k&table=t&keys=`, one per line: [`KeysOrder`] |
@@ -84,6 +86,7 @@ mod paths;
 mod process_metrics;
 mod report;
 mod rewrite;
+mod ring;
 mod settings;
 mod snapshots;
 mod statements;
@@ -120,6 +123,9 @@ pub use node::{Latencies, MemberReport, MemberState, NodeReport};
 pub use node_tables::{NodeTable, NodeTableReport};
 pub use paths::{DataPathsOrder, DataPathsReport, SSTablesOrder, SSTablesReport};
 pub use rewrite::{DamagedSSTable, RewriteOrder, ScrubOrder, ScrubReport, VerifiedSSTable, VerifyReport};
+pub use ring::{
+    CopyingReport, RingAdmin, RingChangeReport, RingOrder, RingOrderKind, RingReport, RingStarted,
+};
 pub use settings::{BinaryReport, SettingsOrder, SettingsReport};
 pub use snapshots::{
     BackupOrder, BackupReport, ClearOrder, SnapshotOrder, SnapshotReport, SnapshotsReport, file_size,
@@ -273,6 +279,11 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn set_open(&self, is_open: bool) -> Result<(), AdminError>;
+    /// The ring of the cluster.
+    ///
+    /// # Errors
+    /// The node is a single one.
+    fn ring(&self) -> Result<Arc<dyn RingAdmin>, AdminError>;
     /// Why the node does not serve: it takes no clients, or no writes. `None` if it does.
     fn unready(&self) -> Option<String>;
     /// Writes SSTables anew, one by one; returns their number.

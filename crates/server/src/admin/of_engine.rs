@@ -20,10 +20,10 @@ use super::{
     CompactionOrder, CompactionReport, ConsumersReport, DataPathsOrder, DataPathsReport, ExportReport,
     ForgetOrder, GarbageOrder, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport,
     KeySampleReport, KeysOrder, Latencies, LeftFile, LoadOrder, LoadPiece, LoadReport, LogLossReport,
-    NodeReport, NodeTable, NodeTableReport, ReleaseOrder, ReleaseReport, RewriteOrder, SSTablesOrder,
-    SSTablesReport, ScrubOrder, ScrubReport, SettingsOrder, SettingsReport, SnapshotOrder, SnapshotsReport,
-    StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats,
-    TableStatsReport, ThresholdsOrder, ThresholdsReport, ThroughputOrder, TopPartitionsOrder,
+    NodeReport, NodeTable, NodeTableReport, ReleaseOrder, ReleaseReport, RewriteOrder, RingAdmin,
+    SSTablesOrder, SSTablesReport, ScrubOrder, ScrubReport, SettingsOrder, SettingsReport, SnapshotOrder,
+    SnapshotsReport, StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport,
+    TableStats, TableStatsReport, ThresholdsOrder, ThresholdsReport, ThroughputOrder, TopPartitionsOrder,
     TopPartitionsReport, VerifyReport,
 };
 use crate::ReloadReport;
@@ -73,6 +73,7 @@ pub struct EngineAdmin {
     loads: Loads,
     stopping: Option<Box<dyn Fn() + Send + Sync>>,
     salvaging: Option<Salvaging>,
+    ring: Option<Arc<dyn RingAdmin>>,
 }
 
 /// Writes what can be read of the SSTable with a Data.db into a directory.
@@ -134,6 +135,7 @@ impl EngineAdmin {
             loads: Loads::default(),
             stopping: None,
             salvaging: None,
+            ring: None,
         }
     }
 
@@ -157,6 +159,15 @@ impl EngineAdmin {
     ) -> Self {
         Self {
             salvaging: Some(Box::new(salvaging)),
+            ..self
+        }
+    }
+
+    /// With the ring of the cluster that the node is a member of.
+    #[must_use]
+    pub fn with_ring(self, ring: Arc<dyn RingAdmin>) -> Self {
+        Self {
+            ring: Some(ring),
             ..self
         }
     }
@@ -580,7 +591,15 @@ impl Admin for EngineAdmin {
         done.map_err(AdminError::Failed)
     }
 
+    fn ring(&self) -> Result<Arc<dyn RingAdmin>, AdminError> {
+        let ring = self.ring.clone();
+        ring.ok_or_else(|| AdminError::Refused("this is a single node: it has no ring".to_owned()))
+    }
+
     fn unready(&self) -> Option<String> {
+        if self.ring.as_ref().is_some_and(|ring| ring.report().has_left) {
+            return Some("this node has left the cluster".to_owned());
+        }
         if let Some(reason) = self.engine().failure() {
             return Some(format!("writes are refused: {reason}"));
         }

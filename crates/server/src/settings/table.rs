@@ -123,6 +123,8 @@ settings! {
     num_tokens: Option<u16> = "auto";
     /// How long the log keeps what a node that is down lacks, decided when a cluster is created. A node that is away for longer copies its data again.
     down_max: Duration = "1d";
+    /// Address, for other nodes, of a lost node of the cluster, or its host id: a new node that joins takes its place. Without effect once it has joined.
+    replace_address_first_boot: Option<String> = "auto";
 
     /// Address that CQL clients connect to.
     rpc_address: IpAddr = "127.0.0.1";

@@ -10,7 +10,7 @@ pub const FILES: &[Verb] = &[
         &[valued("-j", "--jobs", "jobs")],
         &["keyspace?", "tables*"],
         files::cleanup,
-        "Nothing is to be done: the one node has all ranges.",
+        "Removes the data of slices that the node does not hold any more. A single node holds all.",
     ),
     is("clearsnapshot", &["clear-snapshot"], "Removes snapshots."),
     own(
@@ -150,7 +150,7 @@ pub const FILES: &[Verb] = &[
         "relocatesstables",
         &[valued("-j", "--jobs", "jobs")],
         &["keyspace?", "tables*"],
-        files::cleanup,
+        files::relocate,
         "Nothing is to be done: there is one data directory.",
     ),
     own(

@@ -22,6 +22,11 @@ pub const NODE: &[Verb] = &[
         node::compaction_stats,
         "Running and pending compactions.",
     ),
+    is(
+        "decommission",
+        &["decommission"],
+        "Gives the data of the node to the others, and takes it out of the cluster.",
+    ),
     own(
         "describecluster",
         &[],
@@ -139,7 +144,7 @@ pub const NODE: &[Verb] = &[
         &[flag("-H", "--human-readable")],
         &[],
         node::net_stats,
-        "The mode of the node; it sends no streams.",
+        "The mode of the node, and the change of the ring that is under way.",
     ),
     own(
         "proxyhistograms",
@@ -175,6 +180,11 @@ pub const NODE: &[Verb] = &[
         &[],
         node::reload_certificates,
         "Reads the certificates of client connections.",
+    ),
+    is(
+        "removenode",
+        &["remove-node"],
+        "Takes a lost node out of the cluster; others copy its data.",
     ),
     own("ring", &[], &["keyspace?"], ring::ring, "The tokens of the node."),
     own(

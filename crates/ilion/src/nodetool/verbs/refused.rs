@@ -8,7 +8,6 @@ pub const REFUSED: &[Verb] = &[
     refused("autorepairstatus", "one node has nothing to repair"),
     refused("bootstrap", "there is one node"),
     refused("checktokenmetadata", "there is one node"),
-    refused("decommission", "there is one node"),
     refused(
         "disablefullquerylog",
         "there is no full query log; the audit log has the category QUERY (enableauditlog)",
@@ -43,11 +42,13 @@ pub const REFUSED: &[Verb] = &[
     refused("getstreamthroughput", "there is one node"),
     refused("invalidatejmxpermissionscache", "there is no JMX"),
     refused("join", "there is one node"),
-    refused("move", "there is one node"),
+    refused(
+        "move",
+        "the tokens of a node are the ends of its slices of the ring: ilion rebalance spreads them",
+    ),
     refused("pausehandoff", "there are no hints, since there is one node"),
     refused("rebuild", "there is one node"),
     refused("reloadtriggers", "there are no triggers in Java"),
-    refused("removenode", "there is one node"),
     refused("repair_admin", "there is one node"),
     refused(
         "replaybatchlog",
