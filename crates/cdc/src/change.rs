@@ -76,7 +76,8 @@ pub fn changes_of(
     };
     let mut found: Vec<(Option<DecoratedKey>, Changed)> = Vec::new();
     match record.kind {
-        Kind::Noop | Kind::Schema => {}
+        // Batches over several tablets are records of a cluster, whose changes are not captured.
+        Kind::Noop | Kind::Schema | Kind::LoggedBatch | Kind::BatchesDone => {}
         Kind::Truncate => {
             let id = record.body.first_chunk::<16>();
             let id = id.ok_or_else(|| broken(0, "the id of a table"))?;

@@ -34,10 +34,14 @@ pub enum Kind {
     Noop = 6,
     /// A schema change. It depends on a read of the schema, so it is only right if every record before it is applied.
     Schema = 7,
+    /// A batch over several tablets: all or none of it. Its parts follow as records of their tablets; if they do not, replicas send them.
+    LoggedBatch = 8,
+    /// All parts of logged batches of this log are in the logs of their tablets.
+    BatchesDone = 9,
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::Mutation,
         Self::Cas,
         Self::Counter,
@@ -45,6 +49,8 @@ impl Kind {
         Self::Batch,
         Self::Noop,
         Self::Schema,
+        Self::LoggedBatch,
+        Self::BatchesDone,
     ];
 
     /// True if a record of this kind is only right if every record before it is applied.

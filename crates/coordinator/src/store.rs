@@ -114,6 +114,13 @@ impl Store for ClusterStore {
         }
     }
 
+    fn apply_logged(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
+        match self.are_local(&mutations)? {
+            true => self.local().apply_logged(mutations),
+            false => self.writes.apply_logged(mutations),
+        }
+    }
+
     fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         match self.are_local(&mutations)? {
             true => self.local().apply_decided(mutations),

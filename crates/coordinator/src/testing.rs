@@ -473,6 +473,10 @@ impl Writes for Member {
         self.log.append(self.node, &mutations)
     }
 
+    fn apply_logged(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
+        self.log.append(self.node, &mutations)
+    }
+
     fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
         self.log.append(self.node, &mutations)
     }

@@ -15,6 +15,12 @@ pub trait Writes: Send + Sync {
     /// Nothing was applied, or the outcome is unknown and the error says so.
     fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError>;
 
+    /// See [`ilion_query::Store::apply_logged`].
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    fn apply_logged(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError>;
+
     /// See [`ilion_query::Store::apply_decided`].
     ///
     /// # Errors

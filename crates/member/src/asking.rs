@@ -9,6 +9,7 @@ use ilion_query::StoreError;
 
 use crate::meta::Asked;
 use crate::sender::Unsent;
+use crate::settling::of_append;
 use crate::shared::Shared;
 
 /// Logs a change of the schema or of the ring, and waits until this node has read what became of it.
@@ -67,30 +68,5 @@ pub(crate) fn check_size(shared: &Shared, body_bytes: usize) -> Result<(), Store
         false => Err(StoreError::Invalid(format!(
             "A write of {bytes} bytes to partitions of one tablet is too large: the log takes at most {most}"
         ))),
-    }
-}
-
-/// What a writer is told of a record that is not acknowledged.
-pub(crate) fn of_append(error: AppendError) -> StoreError {
-    match error {
-        AppendError::Refused(reason) => {
-            tracing::warn!(%reason, "the log takes no record");
-            StoreError::Unavailable {
-                required: 1,
-                alive: 0,
-            }
-        }
-        AppendError::Unknown(reason) => {
-            tracing::debug!(%reason, "the log has not acknowledged a record");
-            unknown()
-        }
-    }
-}
-
-/// What a client is told of a write whose outcome is unknown.
-pub(crate) fn unknown() -> StoreError {
-    StoreError::WriteTimeout {
-        received: 0,
-        block_for: 1,
     }
 }

@@ -7,8 +7,10 @@
 //! | --- | --- |
 //! | `schema` | changes of the schema |
 //! | `saving` | saving, telling others how far this node is, trimming |
+//! | `batches` | batches over several tablets that are finished, or left undone |
 //! | `copies` | tablets that are copied from other nodes, and to them |
 
+mod batches;
 mod copies;
 mod saving;
 mod schema;
@@ -23,7 +25,7 @@ use ilion_cluster::{Change, ClusterState, META_TABLET, Moment, Node, Phase, Reco
 use ilion_commitlog::{Delivered, ENVELOPE_BYTES, Kind, Origin, SharedTail, TailError};
 use ilion_coordinator::Topology;
 use ilion_engine::TabletPosition;
-use ilion_replica::{Applied, NotApplied, Replica, ReplicaOptions, SaveError, is_of_cluster};
+use ilion_replica::{Applied, BatchId, NotApplied, Replica, ReplicaOptions, SaveError, is_of_cluster};
 use ilion_schema::{SchemaEvent, is_system_keyspace};
 use uuid::Uuid;
 
@@ -96,6 +98,8 @@ pub(crate) struct Follower {
     /// The tablets that any node is a replica of.
     placed: Option<BTreeSet<u32>>,
     copies: Copies,
+    /// When this node has seen unfinished batches first, or has sent their parts; by their homes.
+    batches: BTreeMap<(u32, BatchId), u64>,
     worker: Worker,
 }
 
@@ -110,6 +114,8 @@ enum Due {
     Save,
     Copy,
     Trim,
+    TellBatches,
+    FinishBatches,
 }
 
 impl Follower {
@@ -139,6 +145,7 @@ impl Follower {
             is_saving: false,
             placed: None,
             copies: Copies::default(),
+            batches: BTreeMap::new(),
         })
     }
 
@@ -501,6 +508,7 @@ impl Follower {
         }
         self.save();
         self.trim();
+        self.work_on_batches();
         self.say_ready();
         if self.is_due(Due::Heartbeat, self.shared.options.heartbeat) {
             self.beat();

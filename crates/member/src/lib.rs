@@ -16,12 +16,14 @@
 //! | `entering` | create, join, start |
 //! | `slices` | which slices nodes take and give; pure |
 //! | `forward` | [`MemberClient`]: the way to other nodes; commands that they execute |
+//! | `settling` | what a writer is told of its records |
 //! | `asking` | records of the meta log whose outcome is waited for |
 //! | `ring` | [`RingChanges`]: leave, remove, rebalance, cancel, clean |
 //! | `sender` | numbers and sends records |
 //! | `pending` | writes that are on their way |
 //! | `progress` | how far each tablet is applied, and who waits |
 //! | `writes` | mutations, commands, changes of the schema |
+//! | `logged` | batches over several tablets, all or none |
 //! | `barriers` | no-ops that reads share |
 //! | `shared` | what threads share |
 //! | `in_process` | [`InProcess`]: members of one process, for tests |
@@ -35,6 +37,7 @@ mod follower;
 mod forward;
 mod in_process;
 mod join_error;
+mod logged;
 mod mem_logs;
 mod member;
 mod meta;
@@ -44,6 +47,7 @@ mod pending;
 mod progress;
 mod ring;
 mod sender;
+mod settling;
 mod shared;
 mod slices;
 mod writes;

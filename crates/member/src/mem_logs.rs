@@ -1,6 +1,6 @@
 //! [`MemLogs`]: the logs of a cluster in the memory of one process, for tests of several nodes. They last as long as they are referenced.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ struct Logs {
     /// The time of the last record.
     last_micros: Mutex<i64>,
     faults: Mutex<Option<(LogFaults, Seeded)>>,
+    /// Nothing gets to these logs.
+    cut_off: Mutex<BTreeSet<u32>>,
 }
 
 /// What goes wrong: so many of 1,000 records.
@@ -84,12 +86,20 @@ impl MemLogs {
             .map_or(0, |log| log.start + log.records.len() as u64)
     }
 
+    /// From now on, records of these logs get lost on their way, and of no others.
+    pub fn cut_off(&self, logs: impl IntoIterator<Item = u32>) {
+        *self.logs.cut_off.lock() = logs.into_iter().collect();
+    }
+
     /// From now on, nothing goes wrong.
     pub fn go_right(&self) {
         *self.logs.faults.lock() = None;
     }
 
-    fn fate(&self) -> Fate {
+    fn fate(&self, log: u32) -> Fate {
+        if self.logs.cut_off.lock().contains(&log) {
+            return Fate::RequestLost;
+        }
         let mut faults = self.logs.faults.lock();
         let Some((faults, random)) = &mut *faults else {
             return Fate::Appended;
@@ -110,7 +120,7 @@ impl SharedLogs for MemLogs {
         if envelope.body.len() + ENVELOPE_BYTES > RECORD_BYTES_MAX as usize {
             return done(Err(AppendError::Refused("the record is too large".to_owned())));
         }
-        let fate = self.fate();
+        let fate = self.fate(envelope.tablet);
         let unknown =
             |done: AppendCallback| done(Err(AppendError::Unknown("it was lost on its way".to_owned())));
         if fate == Fate::RequestLost {

@@ -25,6 +25,8 @@ pub struct MemberOptions {
     pub write_timeout: Duration,
     /// A change of the schema waits so long for the other nodes.
     pub schema_timeout: Duration,
+    /// The parts of a logged batch that its coordinator has not sent for so long are sent by a replica.
+    pub finish_batches_after: Duration,
     /// How often the log is told that this node is alive.
     pub heartbeat: Duration,
     /// A node that was silent for so long, by the time of the log, is thought to be down.
@@ -76,6 +78,7 @@ impl MemberOptions {
             replaces: None,
             write_timeout: Duration::from_secs(2),
             schema_timeout: Duration::from_secs(10),
+            finish_batches_after: Duration::from_secs(5),
             heartbeat: Duration::from_secs(1),
             silence_max: Duration::from_secs(5),
             save_interval: Duration::from_secs(600),

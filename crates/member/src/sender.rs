@@ -90,11 +90,15 @@ impl Sender {
     ) -> Result<(), AppendError> {
         let origin = self.number(unsent.log, unsent.ends_nanos)?;
         number(origin);
-        self.clone().append(Arc::new(unsent), origin, RETRIES, done);
+        self.send_as(unsent, origin, done);
         Ok(())
     }
 
-    fn number(&self, log: u32, ends_nanos: u64) -> Result<Origin, AppendError> {
+    /// The next number in a log; it is used, or given back. Waits until this time while too many are on their way.
+    ///
+    /// # Errors
+    /// The process is no member yet, or too many records are on their way.
+    pub fn number(&self, log: u32, ends_nanos: u64) -> Result<Origin, AppendError> {
         let refused = |reason: &str| Err(AppendError::Refused(reason.to_owned()));
         let mut numbers = self.numbers.lock();
         loop {
@@ -118,6 +122,16 @@ impl Sender {
             self.settled
                 .wait_for(&mut numbers, std::time::Duration::from_nanos(left));
         }
+    }
+
+    /// Sends a record under a number of [`Self::number`].
+    pub fn send_as(self: &Arc<Self>, unsent: Unsent, origin: Origin, done: SentCallback) {
+        self.clone().append(Arc::new(unsent), origin, RETRIES, done);
+    }
+
+    /// Gives back a number whose record is not sent.
+    pub fn give_back(&self, log: u32, origin: Origin) {
+        self.settle(log, origin.seq);
     }
 
     fn append(self: Arc<Self>, unsent: Arc<Unsent>, origin: Origin, retries: u32, done: SentCallback) {

@@ -11,6 +11,7 @@ use ilion_coordinator::Topology;
 use ilion_engine::Engine;
 use ilion_env::Env;
 use ilion_query::{Error, Executed, Store};
+use ilion_replica::BatchId;
 use ilion_schema::SchemaEvent;
 use parking_lot::{Condvar, Mutex};
 
@@ -62,6 +63,8 @@ pub(crate) struct Shared {
     pub commands: Mutex<BTreeMap<(u32, u64), Channel<Outcome>>>,
     /// Requests of other nodes to copy tablets.
     pub copies: Mutex<Vec<copying::Asked>>,
+    /// Logged batches all of whose parts are in their logs, by home; it has not been told yet.
+    pub finished: Mutex<Vec<(u32, BatchId)>>,
     /// Requests to remove the data of slices that this node does not hold.
     pub cleanings: Mutex<Vec<Channel<Result<(), String>>>>,
     known: Mutex<Known>,
@@ -100,6 +103,7 @@ impl Shared {
             overdue: Overdue::default(),
             commands: Mutex::default(),
             copies: Mutex::default(),
+            finished: Mutex::default(),
             cleanings: Mutex::default(),
             known: Mutex::default(),
             learned: Condvar::new(),

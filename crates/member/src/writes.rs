@@ -13,16 +13,20 @@ use ilion_replica::FencedChange;
 use ilion_rows::{DecoratedKey, Mutation, encode_mutation};
 use ilion_schema::{Applied, Diff, Schema, SchemaChange, TableId, is_system_keyspace};
 
-use crate::asking::{check_size, log_and_read, of_append, unknown};
+use crate::asking::{check_size, log_and_read};
 use crate::forward::{self, Answered, Handed, MemberClient, NotHanded};
+use crate::logged::{self, Part, kind_of};
 use crate::meta::Asked;
 use crate::pending::PendingWrite;
-use crate::progress::NotHere;
 use crate::sender::Unsent;
+use crate::settling::{of_append, settle_when_applied, unknown};
 use crate::shared::{Known, Outcome, Shared, nanos};
 
 /// How often a change of the schema is checked again, since another one came first.
 const SCHEMA_TRIES: u32 = 20;
+
+/// The tablet and the length of a part of a logged batch, and a share of their count.
+const PART_BYTES: usize = 4 + 4 + 2;
 
 /// The write path of a node.
 pub(crate) struct LogWrites {
@@ -52,29 +56,18 @@ impl LogWrites {
 
     /// Sends a record of a write. It is settled once it is acknowledged, and applied here if this node is a replica.
     fn send(&self, unsent: Unsent, write: &Arc<PendingWrite>) {
-        let (shared, log) = (self.shared.clone(), unsent.log);
-        let of_done = write.clone();
+        let (shared, log, of_done) = (self.shared.clone(), unsent.log, write.clone());
         let done = move |sent: Result<u64, AppendError>| match sent {
             Err(error) => of_done.settle(Err(of_append(error))),
-            Ok(offset) => {
-                let callback = move |applied: Result<(), NotHere>| {
-                    of_done.settle(match applied {
-                        Err(NotHere::Refused(reason)) => Err(StoreError::Invalid(reason)),
-                        // It is in the log, so other replicas apply it.
-                        Ok(()) | Err(NotHere::Halted(_)) => Ok(()),
-                    });
-                };
-                if let Some(callback) = shared.progress.on_applied(log, offset, Box::new(callback)) {
-                    callback(Ok(()));
-                }
-            }
+            Ok(offset) => settle_when_applied(&shared, &of_done, log, offset),
         };
         if let Err(error) = self.shared.sender.send(unsent, |_| {}, Box::new(done)) {
             write.settle(Err(of_append(error)));
         }
     }
 
-    fn write(&self, mutations: &[Mutation]) -> Result<Option<Awaited>, StoreError> {
+    /// `is_logged`: all or none of it.
+    fn write(&self, mutations: &[Mutation], is_logged: bool) -> Result<Option<Awaited>, StoreError> {
         let topology = self.topology()?;
         self.shared.engine.check_loggable(mutations)?;
         let schema_epoch = topology.schema_epoch();
@@ -86,21 +79,30 @@ impl LogWrites {
             encode_mutation(mutation, body);
             *count += 1;
         }
-        for (body, _) in bodies.values() {
-            check_size(&self.shared, body.len())?;
+        let is_spread = is_logged && bodies.len() > 1;
+        match is_spread {
+            true => check_size(
+                &self.shared,
+                bodies.values().map(|(body, _)| body.len() + PART_BYTES).sum(),
+            )?,
+            false => bodies
+                .values()
+                .try_for_each(|(body, _)| check_size(&self.shared, body.len()))?,
         }
         let write = PendingWrite::new(bodies.len());
         self.shared.overdue.watch(ends_nanos, &write);
-        for (log, (body, mutations)) in bodies {
-            let kind = if mutations > 1 {
-                Kind::Batch
-            } else {
-                Kind::Mutation
-            };
-            let body = Bytes::from(body);
+        let parts = bodies
+            .into_iter()
+            .map(|(tablet, (body, count))| (tablet, (Bytes::from(body), count)));
+        let parts: BTreeMap<u32, Part> = parts.collect();
+        if is_spread {
+            logged::send(&self.shared, schema_epoch, &parts, &write, ends_nanos).map_err(of_append)?;
+            return Ok(Some(Awaited::cluster(write)));
+        }
+        for (log, (body, mutations)) in parts {
             let unsent = Unsent {
                 log,
-                kind,
+                kind: kind_of(mutations),
                 schema_epoch,
                 body,
                 ends_nanos,
@@ -289,11 +291,15 @@ impl LogWrites {
 
 impl Writes for LogWrites {
     fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
-        self.write(&mutations)
+        self.write(&mutations, false)
+    }
+
+    fn apply_logged(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
+        self.write(&mutations, true)
     }
 
     fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
-        self.write(&mutations)
+        self.write(&mutations, false)
     }
 
     fn truncate(&self, table: TableId) -> Result<(), StoreError> {

@@ -60,6 +60,15 @@ pub trait Store: Send + Sync {
     /// Nothing was applied.
     fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError>;
 
+    /// Like [`Store::apply`], for a logged batch: whatever fails, in the end all of it is applied or none. Stores for which each write
+    /// is so need no method of their own.
+    ///
+    /// # Errors
+    /// As [`Store::apply`].
+    fn apply_logged(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError> {
+        self.apply(mutations)
+    }
+
     /// Like [`Store::apply`], for mutations that depend on what was read: a crash that loses what was read loses them, too.
     ///
     /// # Errors

@@ -40,6 +40,10 @@ macro_rules! store_methods {
         $crate::store_methods!(@make $($how)+ fn apply(mutations: Vec<$crate::store_types::Mutation>)
             -> Result<Option<$crate::store_types::Awaited>, $crate::store_types::StoreError>);
     };
+    (@apply_logged $($how:tt)+) => {
+        $crate::store_methods!(@make $($how)+ fn apply_logged(mutations: Vec<$crate::store_types::Mutation>)
+            -> Result<Option<$crate::store_types::Awaited>, $crate::store_types::StoreError>);
+    };
     (@apply_decided $($how:tt)+) => {
         $crate::store_methods!(@make $($how)+ fn apply_decided(mutations: Vec<$crate::store_types::Mutation>)
             -> Result<Option<$crate::store_types::Awaited>, $crate::store_types::StoreError>);

@@ -18,11 +18,13 @@
 //! | `saved` | what is saved beside the tables |
 //! | `copied` | [`CopiedState`]: what a replica that copies tablets needs beside the tables |
 //! | `fenced` | [`FencedChange`]: changes of the schema, TRUNCATE |
+//! | `logged` | [`LoggedBatch`]: batches over several tablets |
 //! | `digest` | [`BlockDigest`]: replicas that differ are noticed |
 
 mod copied;
 mod digest;
 mod fenced;
+mod logged;
 mod place;
 mod replica;
 mod saved;
@@ -30,5 +32,6 @@ mod saved;
 pub use copied::CopiedState;
 pub use digest::BlockDigest;
 pub use fenced::FencedChange;
+pub use logged::{BatchId, LoggedBatch, UnfinishedBatch, encode_done};
 pub use replica::{AdoptError, Applied, NotApplied, Replica, ReplicaOptions};
 pub use saved::{SaveError, is_of_cluster};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ilion_cluster::{Admission, Tablets, Windows};
 use ilion_commitlog::{Kind, Record};
 use ilion_engine::{Engine, TabletPosition};
@@ -10,11 +11,12 @@ use ilion_query::{
     BatchStatement, ClientState, Command, Error, Executed, Form, Guardrails, QueryOptions, QueryProcessor,
     Store, StoreError, Values,
 };
-use ilion_rows::{Decoded, Mutation, MutationReader};
+use ilion_rows::{Decoded, Mutation, MutationReader, encode_mutation};
 use ilion_schema::{SchemaEvent, TableId, TableSchema, whole_milli};
 use uuid::Uuid;
 
 use crate::digest::Rolling;
+use crate::logged::{BatchId, LoggedBatch, UnfinishedBatch, decode_done, id_of};
 use crate::place::{Place, PlaceStore};
 use crate::saved::{self, SaveError, Saved, SavedTablet};
 use crate::{BlockDigest, CopiedState, FencedChange};
@@ -93,6 +95,31 @@ struct Tablet {
     windows: Windows,
     digest: Rolling,
     halted: Option<String>,
+    unfinished: BTreeMap<BatchId, UnfinishedBatch>,
+}
+
+impl Tablet {
+    /// Remembers a logged batch, or forgets those that are finished. Requires: the record was applied.
+    fn note_batches(&mut self, number: u32, record: &Record) {
+        match record.kind {
+            Kind::LoggedBatch => {
+                if let Ok(mut others) = LoggedBatch::decode(&record.body) {
+                    others.parts.remove(&number);
+                    let batch = UnfinishedBatch {
+                        schema_epoch: record.schema_epoch,
+                        others,
+                    };
+                    self.unfinished.insert(id_of(record.origin), batch);
+                }
+            }
+            Kind::BatchesDone => {
+                for id in decode_done(&record.body).unwrap_or_default() {
+                    self.unfinished.remove(&id);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Replica {
@@ -208,6 +235,7 @@ impl Replica {
             windows: saved.windows,
             digest: Rolling::from(saved.end),
             halted: None,
+            unfinished: saved.unfinished,
         };
         self.tablets.insert(number, tablet);
     }
@@ -230,6 +258,21 @@ impl Replica {
     /// The digest of the last block of a tablet; `None` if it did not execute all of it.
     pub fn digest(&self, tablet: u32) -> Option<BlockDigest> {
         self.tablets.get(&tablet)?.digest.last()
+    }
+
+    /// Logged batches whose other parts may not be in their logs yet: the home of each, and its id.
+    pub fn unfinished(&self) -> impl Iterator<Item = (u32, BatchId)> {
+        let of_tablet = |(number, tablet): (&u32, &Tablet)| {
+            let number = *number;
+            let ids: Vec<BatchId> = tablet.unfinished.keys().copied().collect();
+            ids.into_iter().map(move |id| (number, id))
+        };
+        self.tablets.iter().flat_map(of_tablet)
+    }
+
+    /// One of them.
+    pub fn unfinished_batch(&self, home: u32, id: BatchId) -> Option<&UnfinishedBatch> {
+        self.tablets.get(&home)?.unfinished.get(&id)
     }
 
     /// The schema that the engine has.
@@ -261,6 +304,9 @@ impl Replica {
             Err(StoreError::Schema(_) | StoreError::Invalid(_)) if was_adopting => None,
             Err(error) => return Err(AdoptError::Refused(error)),
         };
+        if let FencedChange::Truncate(table) = change {
+            self.leave_out(*table);
+        }
         self.schema_epoch += 1;
         self.is_adopting = false;
         for tablet in self.tablets.values_mut() {
@@ -269,6 +315,28 @@ impl Replica {
         let saved = self.all();
         self.write_saved(saved)?;
         Ok(event)
+    }
+
+    /// Takes what a table gets out of unfinished batches: they came before it was emptied.
+    fn leave_out(&mut self, table: TableId) {
+        let schema = self.engine().schema();
+        let resolve = |id: TableId| -> Option<Arc<TableSchema>> { schema.table_by_id(id).cloned() };
+        let batches = self
+            .tablets
+            .values_mut()
+            .flat_map(|tablet| tablet.unfinished.values_mut());
+        for part in batches.flat_map(|batch| batch.others.parts.values_mut()) {
+            let (mut reader, mut left) = (MutationReader::new(part.clone()), Vec::new());
+            // What does not decode is refused where it is sent.
+            while let Ok(Some(decoded)) = reader.next_mutation(&resolve) {
+                if let Decoded::Mutation(mutation) = decoded
+                    && mutation.table.id != table
+                {
+                    encode_mutation(&mutation, &mut left);
+                }
+            }
+            *part = left.into();
+        }
     }
 
     fn make(&self, change: &FencedChange, time_micros: i64) -> Result<Option<SchemaEvent>, StoreError> {
@@ -317,6 +385,9 @@ impl Replica {
                     Applied::Forgotten => tablet.digest.add(position.offset, None),
                     Applied::Done | Applied::Repeated => {}
                 }
+                if admission == Admission::New {
+                    tablet.note_batches(position.tablet, record);
+                }
                 tablet.windows.admit(record.origin);
                 tablet.time_micros = time_micros;
                 tablet.schema_epoch = tablet.schema_epoch.max(record.schema_epoch);
@@ -349,17 +420,16 @@ impl Replica {
         }
         match record.kind {
             Kind::Noop => self.write(position, &[]).map(|()| Applied::Done),
-            Kind::Mutation | Kind::Batch => {
-                let mutations = self.mutations(position, record)?;
-                match self.engine().apply_at(position, &mutations) {
-                    Ok(()) => Ok(Applied::Done),
-                    // The coordinator checked it against an older schema: it did not know of a new index.
-                    Err(ilion_engine::Error::Refused(reason)) => {
-                        self.write(position, &[])?;
-                        Ok(Applied::Executed(Err(Error::Invalid(reason))))
-                    }
-                    Err(error) => Err(refusal(error)),
-                }
+            Kind::Mutation | Kind::Batch => self.write_body(position, &record.body),
+            Kind::LoggedBatch => {
+                let batch =
+                    LoggedBatch::decode(&record.body).map_err(|error| undecodable(position, &error))?;
+                let own = batch.parts.get(&position.tablet).cloned().unwrap_or_default();
+                self.write_body(position, &own)
+            }
+            Kind::BatchesDone => {
+                decode_done(&record.body).map_err(|error| undecodable(position, &error))?;
+                self.write(position, &[]).map(|()| Applied::Done)
             }
             Kind::Cas | Kind::Counter if is_old => {
                 self.write(position, &[])?;
@@ -375,11 +445,24 @@ impl Replica {
         }
     }
 
-    /// The mutations of a record, without those of tables that do not exist any more.
-    fn mutations(&self, position: TabletPosition, record: &Record) -> Result<Vec<Mutation>, NotApplied> {
+    fn write_body(&self, position: TabletPosition, body: &Bytes) -> Result<Applied, NotApplied> {
+        let mutations = self.mutations(position, body)?;
+        match self.engine().apply_at(position, &mutations) {
+            Ok(()) => Ok(Applied::Done),
+            // The coordinator checked it against an older schema: it did not know of a new index.
+            Err(ilion_engine::Error::Refused(reason)) => {
+                self.write(position, &[])?;
+                Ok(Applied::Executed(Err(Error::Invalid(reason))))
+            }
+            Err(error) => Err(refusal(error)),
+        }
+    }
+
+    /// The mutations of a body, without those of tables that do not exist any more.
+    fn mutations(&self, position: TabletPosition, body: &Bytes) -> Result<Vec<Mutation>, NotApplied> {
         let schema = self.engine().schema();
         let resolve = |id: TableId| -> Option<Arc<TableSchema>> { schema.table_by_id(id).cloned() };
-        let mut reader = MutationReader::new(record.body.clone());
+        let mut reader = MutationReader::new(body.clone());
         let mut mutations = Vec::new();
         loop {
             match reader.next_mutation(&resolve) {
@@ -480,6 +563,7 @@ impl Replica {
                 time_micros: tablet.time_micros,
                 schema_epoch: tablet.schema_epoch,
                 windows: tablet.windows.clone(),
+                unfinished: tablet.unfinished.clone(),
             };
             (*number, saved)
         });

@@ -6,7 +6,8 @@
 //! ```text
 //! file := version: u8, cluster: uuid, schema epoch: u64, adopting: u8 (1: the next schema may be adopted in part), count: vint, tablets,
 //!         crc: u32 (of all before it)                                                           (big-endian)
-//! tablet := number: u32, end: u64, time: i64 (micros), schema epoch: u64, windows               (ascending by number)
+//! tablet := number: u32, end: u64, time: i64 (micros), schema epoch: u64, windows, unfinished batches (since version 2)
+//!                                                                                              (ascending by number)
 //! ```
 
 use std::collections::BTreeMap;
@@ -17,8 +18,10 @@ use ilion_codec::{Error as CodecError, Reader, Writer, crc32};
 use ilion_env::Env;
 use uuid::Uuid;
 
+use crate::logged::{BatchId, UnfinishedBatch, decode_unfinished, encode_unfinished};
+
 const FILE: &str = "ilion.tablets";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const CRC_BYTES: usize = 4;
 /// Far above what 4,096 tablets and hundreds of senders take.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -36,6 +39,8 @@ pub(crate) struct SavedTablet {
     pub schema_epoch: u64,
     /// Which records were applied.
     pub windows: Windows,
+    /// Logged batches of this home whose other parts may not be in their logs yet.
+    pub unfinished: BTreeMap<BatchId, UnfinishedBatch>,
 }
 
 /// All of it at one moment.
@@ -122,6 +127,7 @@ pub(crate) fn encode(saved: &Saved) -> Vec<u8> {
         out.i64(tablet.time_micros);
         out.u64(tablet.schema_epoch);
         tablet.windows.encode(&mut out);
+        encode_unfinished(&tablet.unfinished, &mut out);
     }
     let crc = crc32(out.as_slice());
     out.u32(crc);
@@ -137,8 +143,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
         return Err(whole.error("a file that its checksum fits"));
     }
     let input = &mut Reader::new(content);
-    if input.u8()? != VERSION {
-        return Err(whole.error("version 1 (a newer Ilion wrote this)"));
+    let version = input.u8()?;
+    if !(1..=VERSION).contains(&version) {
+        return Err(whole.error("version 1 or 2 (a newer Ilion wrote this)"));
     }
     let cluster = Uuid::from_bytes(input.uuid_bytes()?);
     let (schema_epoch, is_adopting) = (input.u64()?, input.bool()?);
@@ -155,6 +162,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
             time_micros: input.i64()?,
             schema_epoch: input.u64()?,
             windows: Windows::decode(input)?,
+            unfinished: match version {
+                1 => BTreeMap::new(),
+                _ => decode_unfinished(input)?,
+            },
         };
         if tablets.last_key_value().is_some_and(|(last, _)| *last >= number) {
             return Err(start.error("ascending tablets"));
@@ -174,9 +185,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use ilion_commitlog::Origin;
 
     use super::*;
+    use crate::LoggedBatch;
 
     fn saved() -> Saved {
         let mut windows = Windows::default();
@@ -187,11 +200,17 @@ mod tests {
                 seq,
             });
         }
+        let parts = BTreeMap::from([(4, Bytes::from_static(b"mutations"))]);
+        let batch = UnfinishedBatch {
+            schema_epoch: 3,
+            others: LoggedBatch { parts },
+        };
         let tablet = SavedTablet {
             end: 1 << 40,
             time_micros: -1,
             schema_epoch: 3,
             windows,
+            unfinished: BTreeMap::from([((1, 2, 3), batch)]),
         };
         Saved {
             cluster: Uuid::from_u128(7),

@@ -86,7 +86,9 @@ impl Command {
             Kind::Counter => Self::Add(input.u64()?, input.i64()?),
             Kind::Batch => Self::Batch([input.u64()?, input.u64()?], input.u64()?),
             Kind::Noop => Self::Barrier,
-            Kind::Truncate | Kind::Schema => return Err(input.error("a kind of the toy")),
+            Kind::Truncate | Kind::Schema | Kind::LoggedBatch | Kind::BatchesDone => {
+                return Err(input.error("a kind of the toy"));
+            }
         })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ilion_env::{CrashRule, Seeded};
 use ilion_histories::{
@@ -15,7 +15,7 @@ use ilion_histories::{
 use ilion_member::LogFaults;
 use ilion_query::{Consistency, Error};
 
-use crate::world::{DOWN_MAX, Running, World, run};
+use crate::world::{DOWN_MAX, PATIENCE, Running, World, run};
 
 const CLIENTS: u32 = 5;
 /// Most requests of a client; it stops earlier when all crashes are over.
@@ -25,6 +25,7 @@ const REQUESTS_BETWEEN: u64 = 150;
 const MEMBERS: usize = 3;
 const CRASHES: u32 = 5;
 const COUNTER: i64 = 1;
+const BATCH_ROWS: i64 = 6;
 
 #[derive(Default)]
 struct History {
@@ -33,6 +34,8 @@ struct History {
     counter_reads: Vec<CounterRead>,
     writes: Vec<Write>,
     reads: Vec<Read>,
+    /// The number of each batch, and whether it was acknowledged.
+    batches: Vec<(u64, bool)>,
     answered: u32,
 }
 
@@ -87,12 +90,13 @@ impl Chaos {
             thread::sleep(Duration::from_millis(2));
             let node = self.someone(&mut random);
             let key = random.below(3);
-            match random.below(8) {
+            match random.below(9) {
                 0 | 1 => self.set(&node, number, key, random.one_in(2)),
                 2 | 3 => self.look(&node, number, key),
                 4 => self.add(&node, random.below(9) as i64 + 1),
                 5 => self.count(&node),
                 6 => self.write(&node, key),
+                7 => self.batch(&node),
                 _ => self.read(&node, number, key),
             }
         }
@@ -209,6 +213,25 @@ impl Chaos {
         });
     }
 
+    /// A logged batch over several partitions. Its rows have a number of their own.
+    fn batch(&self, node: &Running) {
+        let number = self.value();
+        let row = |key| format!("INSERT INTO ks.batches (k, n) VALUES ({key}, {number});");
+        let rows: String = (0..BATCH_ROWS).map(row).collect();
+        let answer = run(
+            &node.processor,
+            &format!("BEGIN BATCH {rows} APPLY BATCH"),
+            &[],
+            Consistency::ONE,
+        );
+        let is_acknowledged = self.asked(answer).is_some();
+        self.history
+            .lock()
+            .unwrap()
+            .batches
+            .push((number, is_acknowledged));
+    }
+
     fn read(&self, node: &Running, client: u32, key: u64) {
         let called = self.now();
         let text = "SELECT v FROM ks.cells WHERE k = 0 AND c = ?";
@@ -271,6 +294,36 @@ fn content(node: &Running, table: &str) -> Vec<Vec<Option<i64>>> {
     .unwrap()
 }
 
+/// Waits until each batch is there as a whole or not at all. One that was acknowledged is there.
+fn check_batches(node: &Running, batches: &[(u64, bool)]) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = run(
+            &node.processor,
+            "SELECT n FROM ks.batches",
+            &[],
+            Consistency::QUORUM,
+        )
+        .unwrap();
+        let mut rows: BTreeMap<u64, i64> = BTreeMap::new();
+        for number in found.iter().filter_map(|row| row[0]) {
+            *rows.entry(number.cast_unsigned()).or_default() += 1;
+        }
+        for (number, _) in batches.iter().filter(|(_, is_acknowledged)| *is_acknowledged) {
+            assert_eq!(
+                rows.get(number),
+                Some(&BATCH_ROWS),
+                "batch {number} was acknowledged"
+            );
+        }
+        if rows.values().all(|count| *count == BATCH_ROWS) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "batches are there in part: {rows:?}");
+        thread::yield_now();
+    }
+}
+
 #[test]
 fn clients_see_one_database_while_members_crash_and_acknowledgements_are_lost() {
     let chaos = Chaos {
@@ -286,6 +339,7 @@ fn clients_see_one_database_while_members_crash_and_acknowledgements_are_lost() 
         "CREATE TABLE ks.registers (k bigint PRIMARY KEY, v bigint)",
         "CREATE TABLE ks.counters (k bigint PRIMARY KEY, n counter)",
         "CREATE TABLE ks.cells (k bigint, c bigint, v bigint, PRIMARY KEY (k, c))",
+        "CREATE TABLE ks.batches (k bigint, n bigint, PRIMARY KEY (k, n))",
     ] {
         run(&first.processor, statement, &[], Consistency::ONE).unwrap();
     }
@@ -314,11 +368,12 @@ fn clients_see_one_database_while_members_crash_and_acknowledgements_are_lost() 
     check_counter(&history.adds, &history.counter_reads).unwrap_or_else(|violation| panic!("{violation}"));
     let verdict = check_registers(&history.operations, 1_000_000);
     assert!(!matches!(verdict, Verdict::Wrong(_)), "{verdict:?}");
+    check_batches(&chaos.world.at(0).unwrap(), &history.batches);
     let mut contents = BTreeMap::new();
     for place in 0..MEMBERS {
         let node = chaos.world.at(place).unwrap();
         assert_eq!(node.member.halted(), None);
-        for table in ["registers", "counters", "cells"] {
+        for table in ["registers", "counters", "cells", "batches"] {
             // A read with barriers: afterwards this node has everything.
             run(
                 &node.processor,

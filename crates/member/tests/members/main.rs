@@ -8,5 +8,6 @@
 
 mod chaos;
 mod copies;
+mod logged;
 mod ring;
 mod world;

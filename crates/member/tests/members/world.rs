@@ -38,6 +38,8 @@ pub(crate) struct Running {
 pub(crate) struct World {
     pub logs: MemLogs,
     pub tablets: u32,
+    /// Members that start from now on finish logged batches of others after so long.
+    pub finish_after: Duration,
     peers: InProcess,
     members: Vec<RwLock<Option<Arc<Running>>>>,
     clock: Option<JoinHandle<()>>,
@@ -76,6 +78,7 @@ impl World {
         let world = Self {
             logs: MemLogs::new(RealEnv::new()),
             tablets,
+            finish_after: Duration::from_millis(300),
             peers: InProcess::default(),
             members: (0..most).map(|_| RwLock::default()).collect(),
             clock: Some(clock),
@@ -133,6 +136,7 @@ impl World {
             }),
             heartbeat: Duration::from_millis(100),
             write_timeout: Duration::from_secs(1),
+            finish_batches_after: self.finish_after,
             save_bytes: 20_000,
             trim_interval: Duration::from_millis(50),
             trim_records: 20,

@@ -236,10 +236,11 @@ fn apply_alone(
     locked: &[(TableId, DecoratedKey)],
     write_type: WriteType,
 ) -> Result<Option<Awaited>, StoreError> {
-    if locked.is_empty() || write_type == WriteType::Counter {
-        store.apply(mutations)
-    } else {
-        store.apply_decided(mutations)
+    match write_type {
+        WriteType::Batch if locked.is_empty() => store.apply_logged(mutations),
+        WriteType::Counter => store.apply(mutations),
+        _ if locked.is_empty() => store.apply(mutations),
+        _ => store.apply_decided(mutations),
     }
 }
 

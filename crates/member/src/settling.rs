@@ -1,0 +1,50 @@
+//! What a writer is told of its records: when they are applied, and what an error of the log means.
+
+use std::sync::Arc;
+
+use ilion_commitlog::AppendError;
+use ilion_query::StoreError;
+
+use crate::pending::PendingWrite;
+use crate::progress::NotHere;
+use crate::shared::Shared;
+
+/// Settles the record of a write that is in a log, once this node has applied it, if it is a replica.
+pub(crate) fn settle_when_applied(shared: &Shared, write: &Arc<PendingWrite>, log: u32, offset: u64) {
+    let of_callback = write.clone();
+    let callback = move |applied: Result<(), NotHere>| {
+        of_callback.settle(match applied {
+            Err(NotHere::Refused(reason)) => Err(StoreError::Invalid(reason)),
+            // It is in the log, so other replicas apply it.
+            Ok(()) | Err(NotHere::Halted(_)) => Ok(()),
+        });
+    };
+    if let Some(callback) = shared.progress.on_applied(log, offset, Box::new(callback)) {
+        callback(Ok(()));
+    }
+}
+
+/// What a writer is told of a record that is not acknowledged.
+pub(crate) fn of_append(error: AppendError) -> StoreError {
+    match error {
+        AppendError::Refused(reason) => {
+            tracing::warn!(%reason, "the log takes no record");
+            StoreError::Unavailable {
+                required: 1,
+                alive: 0,
+            }
+        }
+        AppendError::Unknown(reason) => {
+            tracing::debug!(%reason, "the log has not acknowledged a record");
+            unknown()
+        }
+    }
+}
+
+/// What a client is told of a write whose outcome is unknown.
+pub(crate) fn unknown() -> StoreError {
+    StoreError::WriteTimeout {
+        received: 0,
+        block_for: 1,
+    }
+}

@@ -1,0 +1,111 @@
+//! A logged batch over several tablets is made as a whole or not at all, whatever becomes of its coordinator.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ilion_env::CrashRule;
+use ilion_query::{Consistency, Error};
+
+use crate::world::{PATIENCE, Running, World, run};
+
+const TABLETS: u32 = 8;
+const KEYS: i64 = 40;
+
+fn create(node: &Running) {
+    for statement in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}",
+        "CREATE TABLE ks.a (k bigint, n bigint, PRIMARY KEY (k, n))",
+        "CREATE TABLE ks.b (k bigint, n bigint, PRIMARY KEY (k, n))",
+    ] {
+        run(&node.processor, statement, &[], Consistency::ONE).unwrap();
+    }
+}
+
+/// A row in each of many partitions of two tables, so that every tablet has some.
+fn batch(node: &Running, kind: &str, number: i64) -> Result<(), Error> {
+    let insert = |table: &str| {
+        let row = |key: i64| format!("INSERT INTO ks.{table} (k, n) VALUES ({key}, {number});");
+        (0..KEYS).map(row).collect::<String>()
+    };
+    let text = format!("BEGIN {kind} BATCH {}{} APPLY BATCH", insert("a"), insert("b"));
+    run(&node.processor, &text, &[], Consistency::QUORUM).map(drop)
+}
+
+/// How many rows of a batch a table has.
+fn rows(node: &Running, table: &str, number: i64) -> i64 {
+    let found = run(
+        &node.processor,
+        &format!("SELECT n FROM ks.{table}"),
+        &[],
+        Consistency::QUORUM,
+    );
+    let rows = found.unwrap();
+    rows.iter().filter(|row| row[0] == Some(number)).count() as i64
+}
+
+fn wait_for(node: &Running, table: &str, number: i64) {
+    let deadline = Instant::now() + PATIENCE;
+    while rows(node, table, number) < KEYS {
+        assert!(Instant::now() < deadline, "batch {number} is not finished");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn what_a_coordinator_leaves_undone_is_done_by_others() {
+    let world = World::new(3, TABLETS);
+    let first = world.at(0).unwrap();
+    create(&first);
+    // The first tablet is the home; its log alone can be written to.
+    world.logs.cut_off(1..TABLETS);
+    let kinds = ["UNLOGGED", ""];
+    for (number, kind) in (1..).zip(kinds) {
+        let failed = batch(&first, kind, number).unwrap_err();
+        assert!(matches!(failed, Error::WriteTimeout { .. }), "{failed:?}");
+    }
+    drop(first);
+    world.lose(0, CrashRule::LoseUnsynced);
+    world.logs.cut_off([]);
+    let second = world.at(1).unwrap();
+    wait_for(&second, "a", 2);
+    wait_for(&second, "b", 2);
+    let unlogged = rows(&second, "a", 1);
+    assert!(
+        (1..KEYS).contains(&unlogged),
+        "an unlogged batch is not finished: {unlogged} rows"
+    );
+    // One that cannot even be begun changes nothing.
+    world.logs.cut_off(0..TABLETS);
+    batch(&second, "", 3).unwrap_err();
+    world.logs.cut_off([]);
+    batch(&second, "", 4).unwrap();
+    assert_eq!([rows(&second, "a", 3), rows(&second, "a", 4)], [0, KEYS]);
+}
+
+#[test]
+fn unfinished_batches_outlive_stops_and_leave_out_tables_that_were_emptied() {
+    let mut world = World::with_room(0, 3, TABLETS);
+    // Nobody finishes them yet.
+    world.finish_after = Duration::from_secs(10_000);
+    for place in 0..3 {
+        world.start(place, ilion_env::MemEnv::new(80 + place as u64));
+    }
+    let first = world.at(0).unwrap();
+    create(&first);
+    world.logs.cut_off(1..TABLETS);
+    batch(&first, "", 1).unwrap_err();
+    world.logs.cut_off([]);
+    run(&first.processor, "TRUNCATE ks.a", &[], Consistency::QUORUM).unwrap();
+    batch(&first, "", 2).unwrap();
+    drop(first);
+    // A clean stop saves: the record of the batch is not read again.
+    let disks = [0, 1, 2].map(|place| world.stop(place));
+    world.finish_after = Duration::from_millis(100);
+    for (place, disk) in disks.into_iter().enumerate() {
+        world.start(place, disk);
+    }
+    let first = world.at(0).unwrap();
+    wait_for(&first, "b", 1);
+    assert_eq!(rows(&first, "a", 1), 0, "it was emptied after the batch");
+    assert_eq!([rows(&first, "a", 2), rows(&first, "b", 2)], [KEYS, KEYS]);
+}
