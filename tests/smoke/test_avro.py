@@ -52,8 +52,8 @@ def run(node, *statements):
     cluster.shutdown()
 
 
-def tail(node, table, *arguments):
-    command = [node.binary, "cdc", "tail", table, "--from", "earliest", "--admin-port", str(node.admin_port), *arguments]
+def tail(node, table, *arguments, start="earliest"):
+    command = [node.binary, "cdc", "tail", table, "--from", start, "--admin-port", str(node.admin_port), *arguments]
     return subprocess.run(command, capture_output=True, timeout=RUN_SECS, check=False)
 
 
@@ -115,7 +115,8 @@ def test_a_file_ends_when_the_table_is_altered_and_another_one_goes_on(node):
         assert tailing.wait(RUN_SECS) == 1
     assert "the table was altered" in message
     position = message.split("--from ")[1].split()[0]
-    done = tail(node, "shop.altered", "--format", "avro", "--once", "--from", position)
+    done = tail(node, "shop.altered", "--format", "avro", "--once", start=position)
+    assert done.returncode == 0, done.stderr
     [change] = fastavro.reader(io.BytesIO(done.stdout))
     assert (change["after"]["k"]["value"], change["after"]["v"]["value"]) == (2, "b")
 

@@ -47,6 +47,12 @@ impl Cluster {
             node.follow(&peers)?;
             self.member.listen(Arc::new(Shown(peers)));
         }
+        let member = Arc::downgrade(&self.member);
+        node.settings().of_cluster(move |settings| {
+            if let Some(member) = member.upgrade() {
+                member.set_write_timeout(settings.write_request_timeout);
+            }
+        });
         Ok(())
     }
 
@@ -161,6 +167,7 @@ fn member_options(settings: &Settings, engine: &Engine, new_id: Uuid) -> MemberO
             down_max: settings.down_max,
         }),
         slices: settings.num_tokens.map(u32::from),
+        write_timeout: settings.write_request_timeout,
         ..MemberOptions::new(engine.id(), endpoint, location)
     }
 }

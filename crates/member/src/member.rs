@@ -159,6 +159,11 @@ impl Member {
         ClusterStore::new(self.reader(), client, self.writes.clone(), options)
     }
 
+    /// Changes [`MemberOptions::write_timeout`], for writes that begin later.
+    pub fn set_write_timeout(&self, timeout: Duration) {
+        self.shared.set_write_timeout(timeout);
+    }
+
     /// Stops following the logs, and saves how far it is.
     pub fn stop(&self) {
         self.shared.is_stopping.store(true, Relaxed);
