@@ -26,28 +26,25 @@ use ilion_types::{CqlType, decode_composite};
 
 use crate::{Change, Changed};
 
+/// `version` and `connector` of `source`.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const CONNECTOR: &str = "ilion";
+
 /// Appends a change as one line of JSON, without the end of the line.
 ///
 /// # Errors
 /// A value is invalid for its column's type; the text is for people.
 pub fn print_json(change: &Change, out: &mut String) -> Result<(), String> {
     let table = &*change.table;
-    let op = match &change.changed {
-        Changed::Table => "t",
-        Changed::Partition(_) | Changed::DeletedRow(_) => "d",
-        Changed::Range(_) => "r",
-        Changed::Row(row) if !row.liveness.is_none() => "i",
-        Changed::Row(_) | Changed::Static(_) => "u",
-    };
+    let op = op(&change.changed);
     let millis = change.logged_micros.div_euclid(1000);
     put(
         out,
         format_args!(
-            "{{\"op\":\"{op}\",\"ts_ms\":{millis},\"source\":{{\"version\":\"{}\"",
-            env!("CARGO_PKG_VERSION")
+            "{{\"op\":\"{op}\",\"ts_ms\":{millis},\"source\":{{\"version\":\"{VERSION}\",\"connector\":\"{CONNECTOR}\""
         ),
     );
-    out.push_str(",\"connector\":\"ilion\",\"keyspace\":");
+    out.push_str(",\"keyspace\":");
     string(&table.keyspace, out);
     out.push_str(",\"table\":");
     string(&table.name, out);
@@ -193,15 +190,7 @@ impl Fields<'_> {
 
     fn bound(&mut self, name: &str, bound: &Bound) -> Result<(), String> {
         self.name(name);
-        let method = match bound.kind {
-            BoundKind::InclStart => "INCL_START",
-            BoundKind::ExclStart => "EXCL_START",
-            BoundKind::InclEnd => "INCL_END",
-            BoundKind::ExclEnd => "EXCL_END",
-            BoundKind::ExclEndInclStart | BoundKind::InclEndExclStart => {
-                return Err("a range that ends with a boundary".to_owned());
-            }
-        };
+        let method = method(bound.kind)?;
         put(self.out, format_args!("{{\"method\":\"{method}\",\"values\":{{"));
         let values: &Values = &bound.values;
         for (index, (column, value)) in self.table.clustering().zip(values).enumerate() {
@@ -313,7 +302,31 @@ fn ends(local_secs: u32, ttl_secs: u32, out: &mut String) {
     }
 }
 
-fn micros(secs: u32) -> i64 {
+/// `op` of a change.
+pub(crate) fn op(changed: &Changed) -> &'static str {
+    match changed {
+        Changed::Table => "t",
+        Changed::Partition(_) | Changed::DeletedRow(_) => "d",
+        Changed::Range(_) => "r",
+        Changed::Row(row) if !row.liveness.is_none() => "i",
+        Changed::Row(_) | Changed::Static(_) => "u",
+    }
+}
+
+/// `method` of an end of a range.
+pub(crate) fn method(kind: BoundKind) -> Result<&'static str, String> {
+    match kind {
+        BoundKind::InclStart => Ok("INCL_START"),
+        BoundKind::ExclStart => Ok("EXCL_START"),
+        BoundKind::InclEnd => Ok("INCL_END"),
+        BoundKind::ExclEnd => Ok("EXCL_END"),
+        BoundKind::ExclEndInclStart | BoundKind::InclEndExclStart => {
+            Err("a range that ends with a boundary".to_owned())
+        }
+    }
+}
+
+pub(crate) fn micros(secs: u32) -> i64 {
     i64::from(secs) * 1_000_000
 }
 

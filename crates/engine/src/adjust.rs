@@ -15,6 +15,8 @@ pub(crate) struct Adjusted {
     /// Files that a snapshot links per second; 0 is no limit.
     links_per_sec: AtomicU32,
     large: ArcSwap<LargeLimits>,
+    /// Size of the blocks of row indexes; 0 is the default of the format.
+    column_index_bytes: AtomicU32,
 }
 
 impl Adjusted {
@@ -22,6 +24,7 @@ impl Adjusted {
         Self {
             links_per_sec: AtomicU32::new(options.snapshots.links_per_sec.unwrap_or(0)),
             large: ArcSwap::from_pointee(options.large),
+            column_index_bytes: AtomicU32::new(options.column_index_bytes.unwrap_or(0)),
         }
     }
 
@@ -32,6 +35,16 @@ impl Adjusted {
 
     pub(crate) fn large(&self) -> LargeLimits {
         **self.large.load()
+    }
+
+    /// `None` is the default of the format.
+    pub(crate) fn column_index_bytes(&self) -> Option<u32> {
+        Some(self.column_index_bytes.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0)
+    }
+
+    pub(crate) fn set_column_index_bytes(&self, bytes: Option<u32>) {
+        self.column_index_bytes
+            .store(bytes.unwrap_or(0), Ordering::Relaxed);
     }
 
     pub(crate) fn set_links_per_sec(&self, links: Option<u32>) {

@@ -132,6 +132,11 @@ impl Engine {
         self.shared.adjusted.set_large(limits);
     }
 
+    /// Changes the size of the blocks of row indexes; for flushes and compactions that begin later. `None` is the default of the format.
+    pub fn set_column_index_bytes(&self, bytes: Option<u32>) {
+        self.shared.adjusted.set_column_index_bytes(bytes);
+    }
+
     /// Locks partitions for a write that depends on a read.
     pub fn lock_partitions<'a>(
         &'a self,

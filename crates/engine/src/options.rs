@@ -36,6 +36,8 @@ pub struct EngineOptions {
     pub key_cache: CacheOptions,
     /// Thresholds of warnings about large partitions, rows and cells.
     pub large: LargeLimits,
+    /// Size of the blocks of row indexes that are written; `None` is the default of the format.
+    pub column_index_bytes: Option<u32>,
     /// Memory of the index summaries of all SSTables; they are sampled more sparsely to fit.
     pub index_summary_bytes: u64,
     /// Memory of the sorted views of all tables. A table whose view does not fit has none.
@@ -112,6 +114,7 @@ impl EngineOptions {
             finding: Finding::TokenMap,
             key_cache: CacheOptions::of(16 << 20),
             large: LargeLimits::default(),
+            column_index_bytes: None,
             index_summary_bytes: 128 << 20,
             sorted_view_bytes: 256 << 20,
             index_page_bytes: 1 << 30,

@@ -2,18 +2,19 @@
 
 use std::io::Write as _;
 
+use ilion_env::{Env as _, RealEnv};
 use ilion_query::Identity;
-use ilion_server::{ChangeStream, ChangesOrder, Node};
+use ilion_server::{ChangeStream, ChangesFormat, ChangesOrder, Node};
 use serde_json::Value;
 
 use crate::Failure;
 use crate::ask::{client, path};
+use crate::cdc_file::ChangesFile;
 use crate::cli::{CdcTailArguments, ChangeFormat, ServeArguments};
 use crate::serve;
 
 /// Prints changes until the stream ends.
 pub fn tail(arguments: &CdcTailArguments) -> Result<(), Failure> {
-    let ChangeFormat::Json = arguments.format;
     let named = arguments.table.split_once('.');
     let (keyspace, table) = named.ok_or_else(|| {
         Failure::Usage(format!(
@@ -26,9 +27,13 @@ pub fn tail(arguments: &CdcTailArguments) -> Result<(), Failure> {
         table: table.to_owned(),
         from: arguments.from.clone(),
         once: arguments.once || arguments.data.is_some(),
+        format: match arguments.format {
+            ChangeFormat::Json => ChangesFormat::Json,
+            ChangeFormat::Avro => ChangesFormat::Avro,
+        },
         ..ChangesOrder::default()
     };
-    let mut lines = Lines::default();
+    let mut lines = Lines::new(arguments);
     match &arguments.data {
         Some(_) => of_files(arguments, &order, &mut lines)?,
         None => {
@@ -36,6 +41,13 @@ pub fn tail(arguments: &CdcTailArguments) -> Result<(), Failure> {
                 ("keyspace", Some(keyspace)),
                 ("table", Some(table)),
                 ("from", Some(order.from.as_str())),
+                (
+                    "format",
+                    Some(match arguments.format {
+                        ChangeFormat::Json => "json",
+                        ChangeFormat::Avro => "avro",
+                    }),
+                ),
                 ("once", Some(if order.once { "true" } else { "false" })),
             ];
             let path = path("changes", &parts);
@@ -72,35 +84,58 @@ fn of_files(arguments: &CdcTailArguments, order: &ChangesOrder, lines: &mut Line
     Ok(())
 }
 
-/// Prints the lines of a stream.
-#[derive(Default)]
+/// Writes the lines of a stream to stdout.
 struct Lines {
+    /// `None`: lines of JSON.
+    file: Option<ChangesFile>,
     has_ended: bool,
     failed: Option<Failure>,
 }
 
 impl Lines {
-    /// Prints a line; returns false if no more lines are wanted.
+    fn new(arguments: &CdcTailArguments) -> Self {
+        let file = match arguments.format {
+            ChangeFormat::Json => None,
+            ChangeFormat::Avro => {
+                let mut marker = [0; 16];
+                RealEnv::new().random_bytes(&mut marker);
+                Some(ChangesFile::new(marker, &arguments.from))
+            }
+        };
+        Self {
+            file,
+            has_ended: false,
+            failed: None,
+        }
+    }
+
+    /// Writes a line; returns false if no more lines are wanted.
     fn take(&mut self, line: &str) -> bool {
         // The last line of a stream has a field that no change has.
         self.has_ended = line.starts_with("{\"end\":");
-        if self.has_ended {
-            return false;
-        }
-        if line.starts_with("{\"error\":") {
+        let is_failed = line.starts_with("{\"error\":");
+        let outcome = match &mut self.file {
+            _ if self.has_ended || is_failed => {
+                self.file.as_mut().map_or(Ok(()), |file| write(&[&file.finish()]))
+            }
+            Some(file) => file.take(line).and_then(|bytes| write(&[&bytes])),
+            None => write(&[line.as_bytes(), b"\n"]),
+        };
+        self.failed = outcome.err();
+        if is_failed {
             let last: Option<Value> = serde_json::from_str(line).ok();
             let text = last
                 .as_ref()
                 .and_then(|last| last["error"].as_str())
                 .unwrap_or(line);
             self.failed = Some(Failure::Failed(text.to_owned()));
-            return false;
         }
-        let mut stdout = std::io::stdout().lock();
-        let printed = stdout
-            .write_all(line.as_bytes())
-            .and_then(|()| stdout.write_all(b"\n"));
-        self.failed = printed.and_then(|()| stdout.flush()).err().map(Failure::of);
-        self.failed.is_none()
+        self.failed.is_none() && !self.has_ended
     }
+}
+
+fn write(parts: &[&[u8]]) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    let written = parts.iter().try_for_each(|part| stdout.write_all(part));
+    written.and_then(|()| stdout.flush()).map_err(Failure::of)
 }

@@ -306,6 +306,18 @@ pub struct CdcSinkArguments {
     /// A broker that does not answer a request for so long is asked again over another connection.
     #[arg(long, value_name = "MS", default_value_t = 15_000, value_parser = clap::value_parser!(u64).range(100..))]
     pub request_timeout_ms: u64,
+    /// Sends Avro instead of JSON: the registry that gives its schemas numbers, as Confluent's serializers write them.
+    #[arg(long, value_name = "URL")]
+    pub schema_registry: Option<String>,
+    /// Logs in to the registry as this user.
+    #[arg(long, value_name = "USER", requires_all = ["schema_registry", "schema_registry_password_file"])]
+    pub schema_registry_user: Option<String>,
+    /// A file with its password.
+    #[arg(long, value_name = "FILE", requires = "schema_registry_user")]
+    pub schema_registry_password_file: Option<PathBuf>,
+    /// PEM file with the certificates of who issued those of the registry [default: whom the system trusts].
+    #[arg(long, value_name = "FILE", requires = "schema_registry")]
+    pub schema_registry_ca: Option<PathBuf>,
     /// Encrypts connections to the brokers, and trusts whom the system trusts.
     #[arg(long)]
     pub tls: bool,
@@ -330,6 +342,8 @@ pub struct CdcSinkArguments {
 pub enum ChangeFormat {
     /// JSON, in the envelope of Debezium's connector for Cassandra.
     Json,
+    /// The same in Avro: an object container file.
+    Avro,
 }
 
 /// Arguments of `cdc tail`.

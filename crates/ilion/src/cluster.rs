@@ -57,6 +57,12 @@ impl Cluster {
             let _ = self.shown.set(shown.clone());
             self.member.listen(shown);
         }
+        let member = Arc::downgrade(&self.member);
+        node.settings().of_cluster(move |settings| {
+            if let Some(member) = member.upgrade() {
+                member.set_write_timeout(settings.write_request_timeout);
+            }
+        });
         Ok(())
     }
 
@@ -189,6 +195,7 @@ fn member_options(settings: &Settings, engine: &Engine, new_id: Uuid) -> Result<
         }),
         slices: settings.num_tokens.map(u32::from),
         replaces: replaces.transpose()?,
+        write_timeout: settings.write_request_timeout,
         ..MemberOptions::new(engine.id(), endpoint, location)
     })
 }

@@ -10,6 +10,7 @@ mod bar;
 mod bench;
 mod cdc;
 mod cdc_consumers;
+mod cdc_file;
 mod cli;
 mod cluster;
 mod compactions;

@@ -442,7 +442,9 @@ fn nodetool_ends_with_cassandras_codes_and_a_reload_takes_over_the_file() {
         ),
         (
             &["assassinate"],
-            format!("nodetool: assassinate means nothing here: there is one node\n{hint}"),
+            format!(
+                "nodetool: assassinate means nothing here: a lost node is taken out by removenode, which copies its data from others\n{hint}"
+            ),
             1,
         ),
         (

@@ -25,6 +25,14 @@ pub enum Error {
         /// Its name.
         topic: String,
     },
+    /// The registry of schemas refused a schema or the login, or is not there.
+    #[error("schema registry {url}: {problem}")]
+    Registry {
+        /// Its URL.
+        url: String,
+        /// What it answered.
+        problem: String,
+    },
     /// The brokers do not accept the login.
     #[error("the brokers refused the login: {0}")]
     Login(String),

@@ -6,7 +6,7 @@
 //! answered in time counts as one of these (the watchdog): its connection is given up, and another one is opened. So records may
 //! arrive twice, but none is left out. Failures that do not pass are an [`Error`], which says who must act.
 //!
-//! `kafka-client` speaks the protocol. Tokio is behind `topic` and `connection`; callers block.
+//! `kafka-client` speaks the protocol. Tokio is behind `topic`, `connection` and `registry`; callers block.
 //!
 //! | module | |
 //! | --- | --- |
@@ -14,15 +14,18 @@
 //! | `record` | [`Record`]; records cut into requests |
 //! | `connection` | connections to the leaders, what their errors mean |
 //! | `topic` | [`Topic`]: what is retried, and when it is given up |
+//! | `registry` | [`Registry`]: numbers of schemas, for records of Avro |
 
 mod connection;
 mod error;
 mod partitioner;
 mod record;
+mod registry;
 mod topic;
 
 pub use error::Error;
 pub use ilion_kafka_client::{Credentials, Mechanism, Options, Security, Url, parse_url};
 pub use partitioner::partition_of;
 pub use record::Record;
+pub use registry::{Registry, RegistryOptions};
 pub use topic::{Missing, Topic};

@@ -106,7 +106,7 @@ fn land(
         drop(waiting.send(raised.clone()));
     }
     if has_next {
-        let ends_nanos = shared.now_nanos() + nanos(shared.options.write_timeout);
+        let ends_nanos = shared.now_nanos() + nanos(shared.write_timeout());
         send(shared, flights, tablet, ends_nanos);
     }
 }

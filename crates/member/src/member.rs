@@ -165,6 +165,11 @@ impl Member {
         RingChanges(self.shared.clone())
     }
 
+    /// Changes [`MemberOptions::write_timeout`], for writes that begin later.
+    pub fn set_write_timeout(&self, timeout: Duration) {
+        self.shared.set_write_timeout(timeout);
+    }
+
     /// Stops following the logs, and saves how far it is.
     pub fn stop(&self) {
         self.shared.is_stopping.store(true, Relaxed);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use crossbeam_channel::Sender as Channel;
@@ -70,6 +71,8 @@ pub(crate) struct Shared {
     known: Mutex<Known>,
     learned: Condvar,
     pub is_stopping: AtomicBool,
+    /// How long a write may take, in nanoseconds.
+    write_timeout: AtomicU64,
     /// Shows the cluster to clients.
     pub listener: Mutex<Option<Arc<dyn MemberListener>>>,
 }
@@ -95,6 +98,7 @@ impl Shared {
     ) -> Self {
         Self {
             env: engine.env().clone(),
+            write_timeout: AtomicU64::new(nanos(options.write_timeout)),
             engine,
             options,
             local,
@@ -110,6 +114,16 @@ impl Shared {
             is_stopping: AtomicBool::new(false),
             listener: Mutex::default(),
         }
+    }
+
+    /// A write that is not acknowledged for so long has timed out.
+    pub fn write_timeout(&self) -> Duration {
+        Duration::from_nanos(self.write_timeout.load(Relaxed))
+    }
+
+    /// For writes that begin later.
+    pub fn set_write_timeout(&self, timeout: Duration) {
+        self.write_timeout.store(nanos(timeout), Relaxed);
     }
 
     pub fn now_nanos(&self) -> u64 {

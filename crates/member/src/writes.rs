@@ -71,7 +71,7 @@ impl LogWrites {
         let topology = self.topology()?;
         self.shared.engine.check_loggable(mutations)?;
         let schema_epoch = topology.schema_epoch();
-        let ends_nanos = self.shared.ends_nanos(self.shared.options.write_timeout);
+        let ends_nanos = self.shared.ends_nanos(self.shared.write_timeout());
         let mut bodies: BTreeMap<u32, (Vec<u8>, u32)> = BTreeMap::new();
         for mutation in mutations {
             let tablet = tablet_of(&mutation.key, &topology)?;
@@ -360,7 +360,7 @@ impl Commands for LogWrites {
         let kind = Kind::from(reason);
         let body = Bytes::from(command.encode());
         check_size(&self.shared, body.len()).map_err(|error| Error::Invalid(error.to_string()))?;
-        let ends_nanos = self.shared.ends_nanos(self.shared.options.write_timeout);
+        let ends_nanos = self.shared.ends_nanos(self.shared.write_timeout());
         let mut executed = None;
         // Those of counters may be in several tablets: each executes its part.
         for log in tablets {

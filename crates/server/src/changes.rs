@@ -4,7 +4,9 @@
 //! json:   a change is its envelope
 //! keyed:  a change is `RESUME TAB LOGGED_MS TAB KEY TAB ENVELOPE`; KEY is the partition key as an object, `null` for TRUNCATE
 //!         `{"at": POSITION, "logged_ms": ..}`: everything before it was printed; so consumers of a quiet table go forward
-//! both:   the last line is `{"end": POSITION}` or `{"error": TEXT}`
+//! avro:   the same, but that KEY and ENVELOPE are data of Avro in base64. Before the first change, and again when the table was altered:
+//!         `{"schema": TEXT, "key_schema": TEXT}`, of the changes that follow. Behind each part: `{"at": ..}`
+//! all:    the last line is `{"end": POSITION}` or `{"error": TEXT}`
 //! ```
 //!
 //! A stream may begin and go on while the table is written and altered. Before each part it checks again that its client may read
@@ -13,7 +15,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_cdc::{Change, Place, changes_of, print_json, print_key};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ilion_cdc::{AvroTable, Change, Place, changes_of, print_json, print_key};
 use ilion_commitlog::{Changes, Position};
 use ilion_engine::Engine;
 use ilion_query::{AccessControl, Identity};
@@ -45,6 +49,8 @@ pub enum ChangesFormat {
     Json,
     /// The same, behind the position and the key.
     Keyed,
+    /// The envelope and the key as Avro, in base64, behind the position.
+    Avro,
 }
 
 /// Which changes a consumer reads.
@@ -78,6 +84,8 @@ pub struct ChangeStream {
     table: TableId,
     changes: Changes,
     format: ChangesFormat,
+    /// The schemas that the consumer was told last.
+    avro: Option<AvroTable>,
     /// The consumer was told that it may go on there.
     told: Position,
     /// So many parts in a row had no line.
@@ -145,6 +153,7 @@ impl ChangeStream {
             table: table.id,
             changes,
             format: order.format,
+            avro: None,
             told: from,
             silent_parts: 0,
             end: order.once.then_some(end),
@@ -183,6 +192,8 @@ impl ChangeStream {
         let table = schema.table_by_id(self.table).ok_or("the table was dropped")?;
         let checked = self.access.check_changes(&self.identity, table);
         checked.map_err(|error| error.to_string())?;
+        let table = Arc::clone(table);
+        self.tell_schema(&table, part)?;
         for _ in 0..PART_RECORDS {
             if self.end.is_some_and(|end| self.changes.position() >= end) {
                 self.tell_position(self.changes.position(), part);
@@ -199,9 +210,9 @@ impl ChangeStream {
                 return Ok(true);
             }
             self.consumer.reads(record.time_micros);
-            let changes = changes_of(table, position, &record, behind);
+            let changes = changes_of(&table, position, &record, behind);
             for change in changes.map_err(|error| error.to_string())? {
-                print(self.format, &change, part)
+                self.print(&change, part)
                     .map_err(|problem| format!("the record at {position} has a wrong value: {problem}"))?;
                 self.told = change.resume;
             }
@@ -213,10 +224,57 @@ impl ChangeStream {
         Ok(false)
     }
 
+    /// Tells a consumer of Avro the schema of what follows, unless it knows it.
+    fn tell_schema(&mut self, table: &Arc<TableSchema>, part: &mut String) -> Result<(), String> {
+        let is_told = self.avro.as_ref().is_some_and(|avro| avro.is_of(table));
+        if self.format != ChangesFormat::Avro || is_told {
+            return Ok(());
+        }
+        let avro = AvroTable::of(table)?;
+        let texts =
+            |avro: &AvroTable| json!({ "schema": avro.envelope_schema(), "key_schema": avro.key_schema() });
+        let told = texts(&avro);
+        if self.avro.as_ref().map(texts).as_ref() != Some(&told) {
+            part.push_str(&told.to_string());
+            part.push('\n');
+        }
+        self.avro = Some(avro);
+        Ok(())
+    }
+
+    /// Prints a change as one line.
+    fn print(&self, change: &Change, part: &mut String) -> Result<(), String> {
+        if self.format != ChangesFormat::Json {
+            let logged_millis = change.logged_micros.div_euclid(1000);
+            part.push_str(&format!("{}\t{logged_millis}\t", change.resume));
+        }
+        match &self.avro {
+            Some(avro) => {
+                match avro.encode_key(change)? {
+                    Some(key) => STANDARD.encode_string(key, part),
+                    None => part.push_str("null"),
+                }
+                part.push('\t');
+                STANDARD.encode_string(avro.encode(change)?, part);
+            }
+            None => {
+                if self.format == ChangesFormat::Keyed {
+                    print_key(change, part)?;
+                    part.push('\t');
+                }
+                print_json(change, part)?;
+            }
+        }
+        part.push('\n');
+        Ok(())
+    }
+
     /// Tells a consumer that keeps positions how far it is, unless its last change said so.
     fn tell_position(&mut self, position: Position, part: &mut String) {
         self.silent_parts = if part.is_empty() { self.silent_parts + 1 } else { 0 };
-        let has_news = position != self.told || self.silent_parts >= SILENT_PARTS_MAX;
+        // Who writes blocks of Avro ends one with each part.
+        let ends_block = self.format == ChangesFormat::Avro && !part.is_empty();
+        let has_news = position != self.told || ends_block || self.silent_parts >= SILENT_PARTS_MAX;
         if self.format == ChangesFormat::Json || !has_news {
             return;
         }
@@ -244,17 +302,4 @@ pub(crate) fn readable_table(
         return Err(IS_OFF.to_owned());
     }
     Ok(Arc::clone(table))
-}
-
-/// Prints a change as one line.
-fn print(format: ChangesFormat, change: &Change, part: &mut String) -> Result<(), String> {
-    if format == ChangesFormat::Keyed {
-        let logged_millis = change.logged_micros.div_euclid(1000);
-        part.push_str(&format!("{}\t{logged_millis}\t", change.resume));
-        print_key(change, part)?;
-        part.push('\t');
-    }
-    print_json(change, part)?;
-    part.push('\n');
-    Ok(())
 }

@@ -181,6 +181,7 @@ pub(crate) fn engine_options(env: &dyn Env, settings: &Settings) -> Result<Engin
         saved_caches_dir: settings.saved_caches_path(),
         cache_load_timeout: settings.cache_load_timeout,
         large: large_limits(settings),
+        column_index_bytes: settings.column_index_size.map(|size| size.0),
         index_summary_bytes: budgets.summaries,
         sorted_view_bytes: budgets.sorted_views,
         index_page_bytes: budgets.pages,

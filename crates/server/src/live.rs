@@ -4,7 +4,7 @@
 //! its settings cannot be changed while the node runs, or has no possible value, none is changed. Changes last until the next start.
 //! When you make another setting changeable, add it to [`LIVE`] and apply it in [`LiveSettings::apply`].
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ilion_engine::Engine;
 use ilion_query::QueryProcessor;
@@ -27,7 +27,12 @@ pub struct LiveSettings {
     processor: Weak<QueryProcessor>,
     observers: Weak<Observers>,
     old_versions: Arc<OldVersions>,
+    /// Applies what concerns the node as a member of a cluster.
+    cluster: OnceLock<ApplyToCluster>,
 }
+
+/// Applies settings that have changed to the node as a member of a cluster.
+type ApplyToCluster = Box<dyn Fn(&Settings) + Send + Sync>;
 
 /// The effect of a new settings file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -54,7 +59,13 @@ impl LiveSettings {
             processor: Arc::downgrade(processor),
             observers: Arc::downgrade(observers),
             old_versions: old_versions.clone(),
+            cluster: OnceLock::new(),
         }
+    }
+
+    /// The node is a member of a cluster, which `apply` tells of settings that have changed. It is set once.
+    pub fn of_cluster(&self, apply: impl Fn(&Settings) + Send + Sync + 'static) {
+        let _ = self.cluster.set(Box::new(apply));
     }
 
     /// The settings that hold now.
@@ -80,6 +91,12 @@ impl LiveSettings {
         // Otherwise a setting of Cassandra that Ilion ignores would be accepted silently.
         if let Some(warning) = wanted.warnings.first() {
             return Err(warning.clone());
+        }
+        let is_of_cluster = |(name, _): &(&str, &str)| *name == "write_request_timeout";
+        if assignments.iter().any(is_of_cluster) && self.cluster.get().is_none() {
+            return Err(
+                "write_request_timeout has an effect in a cluster only: writes of a node that is alone wait for no other node".to_owned(),
+            );
         }
         let fixed = differing(&current, &wanted.settings).filter(|name| !LIVE.contains(name));
         let fixed: Vec<&str> = fixed.collect();
@@ -152,6 +169,10 @@ impl LiveSettings {
             .allow(wanted.native_transport_allow_older_protocols);
         engine.set_snapshot_links_per_sec(Some(wanted.snapshot_links_per_second).filter(|links| *links > 0));
         engine.set_large_limits(large_limits(wanted));
+        engine.set_column_index_bytes(wanted.column_index_size.map(|size| size.0));
+        if let Some(cluster) = self.cluster.get() {
+            cluster(wanted);
+        }
         if has("compaction_throughput") {
             engine.set_compaction_throughput(Some(wanted.compaction_throughput.0).filter(|rate| *rate > 0));
         }

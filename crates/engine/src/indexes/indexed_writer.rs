@@ -127,6 +127,10 @@ impl IndexedWriter {
         options: WriterOptions,
     ) -> Result<Self> {
         let partitioner = options.partitioner;
+        let options = WriterOptions {
+            column_index_bytes: shared.adjusted.column_index_bytes(),
+            ..options
+        };
         let writer = SSTableWriter::new(&shared.env, descriptor, table, options)?;
         let chosen: Vec<&dyn Attached> = indexes.attached().map(|(_, attached)| attached).collect();
         let index_writers = match chosen.is_empty() {

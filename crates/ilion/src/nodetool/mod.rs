@@ -216,7 +216,7 @@ mod tests {
             ("nodetool statusbinary x", "Found unexpected parameters: [x]"),
             (
                 "nodetool assassinate",
-                "assassinate means nothing here: there is one node",
+                "assassinate means nothing here: a lost node is taken out by removenode, which copies its data from others",
             ),
         ] {
             assert_eq!(own(given), expected, "{given}");

@@ -26,7 +26,7 @@ fn value(call: &Call, name: &str) -> Result<String, Failure> {
 const TIMEOUTS: [(&str, Option<&str>); 10] = [
     ("read", Some("read_request_timeout")),
     ("range", Some("range_request_timeout")),
-    ("write", None),
+    ("write", Some("write_request_timeout")),
     ("counterwrite", None),
     ("cascontention", None),
     ("truncate", None),
@@ -42,7 +42,7 @@ fn timeout_setting(kind: Option<&str>, refusal: &str) -> Result<(&'static str, &
     let (kind, setting) = known.ok_or_else(|| Failure::nodetool(refusal))?;
     let setting = setting.ok_or_else(|| {
         Failure::nodetool(format!(
-            "there is no timeout of type {kind}: one node waits for no others, and writes have none"
+            "there is no timeout of type {kind}: writes of all kinds have that of type write, and a node has no streams"
         ))
     })?;
     Ok((kind, setting))
@@ -93,6 +93,31 @@ pub fn get_compaction_throughput(call: &Call) -> Result<(), Failure> {
 pub fn set_compaction_throughput(call: &Call) -> Result<(), Failure> {
     let mebibytes: u64 = call.number(0)?;
     call.set(&[("compaction_throughput", format!("{mebibytes}MiB/s"))])
+}
+
+/// Prints the size of the blocks of row indexes.
+pub fn get_column_index_size(call: &Call) -> Result<(), Failure> {
+    let size = value(call, "column_index_size")?;
+    // Compat: -1 is the default of the format.
+    let kibibytes = match &*size {
+        "auto" => "-1".to_owned(),
+        size => {
+            let Size(bytes) = parse_size(size).map_err(Failure::nodetool)?;
+            (bytes >> 10).to_string()
+        }
+    };
+    say(&format!("Current value for column_index_size: {kibibytes} KiB"));
+    Ok(())
+}
+
+/// Sets it.
+pub fn set_column_index_size(call: &Call) -> Result<(), Failure> {
+    let kibibytes: i64 = call.number(0)?;
+    let size = match kibibytes {
+        -1 => "auto".to_owned(),
+        kibibytes => format!("{kibibytes}KiB"),
+    };
+    call.set(&[("column_index_size", size)])
 }
 
 /// Prints how many compactions run at once.

@@ -107,8 +107,8 @@ mod tests {
         let reader = Arc::clone(&handover);
         let reading = thread::spawn(move || {
             for number in 0..5000 {
-                let envelope = format!("{number:1000}");
-                assert!(reader.put(|round| round.add(place(number), Some("1"), &envelope)));
+                let envelope = format!("{number:1000}").into_bytes();
+                assert!(reader.put(|round| round.add(place(number), Some(b"1".to_vec()), envelope)));
             }
             reader.close(Ok(()));
         });

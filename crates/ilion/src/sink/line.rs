@@ -1,4 +1,4 @@
-//! A line of the node: a change with its key, or a position. See `ilion_server::ChangesFormat::Keyed`.
+//! A line of the node: a change with its key, a schema, or a position. See `ilion_server::ChangesFormat`.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,6 +14,17 @@ pub struct Place {
     pub logged_millis: i64,
 }
 
+/// The Avro schemas of the changes that follow.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Schemas {
+    /// Of envelopes.
+    #[serde(rename = "schema")]
+    pub envelope: String,
+    /// Of partition keys.
+    #[serde(rename = "key_schema")]
+    pub key: String,
+}
+
 /// A line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
@@ -26,6 +37,8 @@ pub enum Line<'a> {
         /// The envelope.
         envelope: &'a str,
     },
+    /// The schemas, if the changes are Avro.
+    Schemas(Schemas),
     /// No change.
     At(Place),
     /// The last line.
@@ -42,7 +55,8 @@ pub fn parse(line: &str) -> Option<Line<'_>> {
         return text("end")
             .map(Line::End)
             .or_else(|| text("error").map(Line::Failed))
-            .or_else(|| Place::deserialize(&object).ok().map(Line::At));
+            .or_else(|| Place::deserialize(&object).ok().map(Line::At))
+            .or_else(|| Schemas::deserialize(&object).ok().map(Line::Schemas));
     }
     let mut parts = line.splitn(4, '\t');
     let mut next = || parts.next();
@@ -82,6 +96,13 @@ mod tests {
             ),
             ("17:48\t5\tnull\t{\"op\":\"t\"}", change(None, "{\"op\":\"t\"}")),
             (r#"{"at":"17:48","logged_ms":7}"#, Line::At(place("17:48", 7))),
+            (
+                r#"{"schema":"\"int\"","key_schema":"\"long\""}"#,
+                Line::Schemas(Schemas {
+                    envelope: "\"int\"".to_owned(),
+                    key: "\"long\"".to_owned(),
+                }),
+            ),
             (r#"{"end":"17:48"}"#, Line::End("17:48".to_owned())),
             (r#"{"error":"gone"}"#, Line::Failed("gone".to_owned())),
         ] {

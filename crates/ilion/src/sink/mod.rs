@@ -12,14 +12,16 @@
 //! | `handover` | the round between the two threads |
 //! | `reading` | from the node; goes on after a broken connection |
 //! | `sending` | into the topic; commits positions |
+//! | `wire` | what keys and values of records are: JSON, or Avro with the numbers of its schemas |
 //! | `source` | the table and the consumer; what is told |
 
 mod handover;
-mod line;
+pub mod line;
 mod reading;
 mod round;
 mod sending;
 mod source;
+mod wire;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
@@ -28,7 +30,9 @@ use std::thread;
 use std::time::Duration;
 
 use ilion_env::{Env, RealEnv};
-use ilion_kafka::{Credentials, Mechanism, Missing, Options, Security, Topic, parse_url};
+use ilion_kafka::{
+    Credentials, Mechanism, Missing, Options, Registry, RegistryOptions, Security, Topic, parse_url,
+};
 
 use crate::Failure;
 use crate::ask::client;
@@ -37,6 +41,7 @@ use handover::Handover;
 use reading::Reading;
 use sending::Sending;
 use source::{Source, tell};
+use wire::Wire;
 
 /// Largest file with a password or certificates.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -54,6 +59,7 @@ pub fn run(arguments: &CdcSinkArguments) -> Result<(), Failure> {
         true => Missing::Create(arguments.partitions),
         false => Missing::Refuse,
     };
+    let registry = registry(&*env, arguments)?;
     let client = client(&arguments.admin)?.with_silence_max(reading::SILENCE_MAX);
     // All topics are found before the first change is sent.
     let mut tables = Vec::new();
@@ -89,6 +95,7 @@ pub fn run(arguments: &CdcSinkArguments) -> Result<(), Failure> {
             source: source.clone(),
             from: arguments.from.clone(),
             is_once: arguments.once,
+            wire: Wire::new(registry.clone(), topic.name()),
         };
         let sending = Sending {
             client: client.clone(),
@@ -125,8 +132,38 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Failure>
     spawned.map(drop).map_err(Failure::of)
 }
 
+/// The registry of schemas, if one is named.
+fn registry(env: &dyn Env, arguments: &CdcSinkArguments) -> Result<Option<Registry>, Failure> {
+    let Some(url) = &arguments.schema_registry else {
+        return Ok(None);
+    };
+    let user = arguments.schema_registry_user.as_ref();
+    let login = user.zip(arguments.schema_registry_password_file.as_deref());
+    let login = login.map(|(user, path)| Ok((user.clone(), password(env, path)?)));
+    let issuers = arguments.schema_registry_ca.as_deref();
+    let registry = Registry::new(RegistryOptions {
+        url: url.clone(),
+        login: login.transpose()?,
+        issuers: issuers.map(|path| read(env, path)).transpose()?,
+        request_timeout: Duration::from_millis(arguments.request_timeout_ms),
+    });
+    registry
+        .map(Some)
+        .map_err(|error| Failure::Usage(error.to_string()))
+}
+
+fn read(env: &dyn Env, path: &Path) -> Result<Vec<u8>, Failure> {
+    env.read_all(path, FILE_BYTES_MAX).map_err(Failure::of)
+}
+
+/// A file with a password; the end of its line is no part of it.
+fn password(env: &dyn Env, path: &Path) -> Result<String, Failure> {
+    let bytes = read(env, path)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
 fn security(env: &dyn Env, arguments: &CdcSinkArguments) -> Result<Security, Failure> {
-    let read = |path: &Path| env.read_all(path, FILE_BYTES_MAX).map_err(Failure::of);
     let credentials = match (&arguments.sasl_username, &arguments.sasl_password_file) {
         (Some(username), Some(path)) => Some(Credentials {
             mechanism: match arguments.sasl {
@@ -135,15 +172,17 @@ fn security(env: &dyn Env, arguments: &CdcSinkArguments) -> Result<Security, Fai
                 SaslMechanism::ScramSha512 => Mechanism::ScramSha512,
             },
             username: username.clone(),
-            password: String::from_utf8_lossy(&read(path)?)
-                .trim_end_matches(['\r', '\n'])
-                .to_owned(),
+            password: password(env, path)?,
         }),
         _ => None,
     };
     Ok(Security {
         is_encrypted: arguments.tls || arguments.tls_ca.is_some(),
-        issuers: arguments.tls_ca.as_deref().map(read).transpose()?,
+        issuers: arguments
+            .tls_ca
+            .as_deref()
+            .map(|path| read(env, path))
+            .transpose()?,
         credentials,
     })
 }

@@ -7,6 +7,7 @@ use ilion_server::admin::{AdminClient, ClientError};
 use super::handover::Handover;
 use super::line::{Line, parse};
 use super::source::{Source, tell};
+use super::wire::Wire;
 use crate::Failure;
 use crate::ask::path;
 
@@ -26,26 +27,40 @@ pub struct Reading {
     pub from: Option<String>,
     /// It ends with the changes that there are at first.
     pub is_once: bool,
+    /// What records hold.
+    pub wire: Wire,
 }
 
 impl Reading {
     /// Hands changes over until there is no use in more.
-    pub fn run(&self, handover: &Handover) -> Result<(), Failure> {
+    pub fn run(mut self, handover: &Handover) -> Result<(), Failure> {
         let (mut came_upto, mut pause): (Option<String>, _) = (None, PAUSE_MIN);
         loop {
             let mut outcome = None;
             let before = came_upto.clone();
             let path = self.path(before.as_deref());
+            let wire = &mut self.wire;
             let read = self.client.lines(&path, &mut |line| {
                 let (is_wanted, place) = match parse(line) {
                     None => (false, None),
-                    Some(Line::Change { place, key, envelope }) => {
-                        let position = place.position.clone();
-                        (
-                            handover.put(|round| round.add(place, key, envelope)),
-                            Some(position),
-                        )
-                    }
+                    Some(Line::Change { place, key, envelope }) => match wire.record(key, envelope) {
+                        Ok((key, value)) => {
+                            let position = place.position.clone();
+                            let is_wanted = handover.put(|round| round.add(place, key, value));
+                            (is_wanted, Some(position))
+                        }
+                        Err(failure) => {
+                            outcome = Some(Err(failure));
+                            (false, None)
+                        }
+                    },
+                    Some(Line::Schemas(schemas)) => match wire.adopt(&schemas) {
+                        Ok(()) => (true, None),
+                        Err(failure) => {
+                            outcome = Some(Err(failure));
+                            (false, None)
+                        }
+                    },
                     Some(Line::At(place)) => {
                         let position = place.position.clone();
                         (handover.put(|round| round.advance(place)), Some(position))
@@ -88,7 +103,7 @@ impl Reading {
             ("keyspace", Some(self.source.keyspace.as_str())),
             ("table", Some(self.source.table.as_str())),
             ("consumer", Some(self.source.consumer.as_str())),
-            ("format", Some("keyed")),
+            ("format", Some(self.wire.format())),
             ("from", Some(from)),
             ("begins", given(begins)),
             ("once", given(self.is_once)),

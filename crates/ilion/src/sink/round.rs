@@ -27,10 +27,10 @@ impl Round {
     }
 
     /// Adds a change. One without a key is for all partitions.
-    pub fn add(&mut self, place: Place, key: Option<&str>, envelope: &str) {
+    pub fn add(&mut self, place: Place, key: Option<Vec<u8>>, envelope: Vec<u8>) {
         let record = Record {
-            key: key.map(|key| key.as_bytes().to_vec()),
-            value: envelope.as_bytes().to_vec(),
+            key,
+            value: envelope,
             headers: Vec::new(),
             created_millis: place.logged_millis,
         };
@@ -104,7 +104,7 @@ mod tests {
             (4, None),
             (5, Some("{\"k\":1}")),
         ] {
-            round.add(place("7:1"), key, &number.to_string());
+            round.add(place("7:1"), key.map(Vec::from), number.to_string().into_bytes());
         }
         let mut partitions = values(&mut round);
         partitions.sort();
@@ -115,7 +115,7 @@ mod tests {
     fn a_round_ends_where_its_last_change_or_position_says() {
         let mut round = Round::new(1);
         assert!(round.is_empty());
-        round.add(place("7:1"), Some("1"), "x");
+        round.add(place("7:1"), Some(b"1".to_vec()), b"x".to_vec());
         round.advance(place("7:9"));
         assert_eq!(round.take().1, Some(place("7:9")));
         assert!(round.is_empty());
@@ -126,7 +126,7 @@ mod tests {
         let mut round = Round::new(2);
         let mut added = 0;
         while !round.is_full() {
-            round.add(place("7:1"), Some("1"), &"x".repeat(1000));
+            round.add(place("7:1"), Some(b"1".to_vec()), vec![b'x'; 1000]);
             added += 1;
         }
         assert!(added <= 1 + BYTES_MAX / 1000, "{added}");

@@ -3,7 +3,7 @@
 use ilion_audit::Category;
 use ilion_types::Partitioner;
 
-use super::form::{Form, Names};
+use super::form::{Form, Names, Size, parse_size};
 
 choices!(CommitLogSync, "When a write is acknowledged (`commitlog_sync`).", {
     /// After the commit log is synced; writes that wait share a sync.
@@ -277,5 +277,28 @@ impl Form for Partitioner {
 
     fn print(&self) -> String {
         self.class_name().to_owned()
+    }
+}
+
+/// Size of the blocks of a row index, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSize(pub u32);
+
+/// Compat: what `column_index_size` may be at most.
+const BLOCK_BYTES_MAX: u32 = 2_147_483_646;
+
+impl Form for BlockSize {
+    fn parse(text: &str) -> Result<Self, String> {
+        let bytes = parse_size(text)
+            .ok()
+            .and_then(|Size(bytes)| u32::try_from(bytes).ok());
+        let bytes = bytes.filter(|bytes| (1..=BLOCK_BYTES_MAX).contains(bytes));
+        bytes
+            .map(Self)
+            .ok_or_else(|| format!("a size like 64KiB, from 1B to {BLOCK_BYTES_MAX}B"))
+    }
+
+    fn print(&self) -> String {
+        Size(self.0.into()).print()
     }
 }

@@ -35,7 +35,6 @@ pub const FOREIGN: &[Foreign] = &[
             "key_cache_migrate_during_compaction",
             "key_cache_invalidate_after_sstable_deletion",
             "row_cache_class_name",
-            "column_index_size",
             "sstable_format_parameters",
         ],
         fate: Fate::PassedOver,
@@ -313,7 +312,6 @@ pub const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &[
             "request_timeout",
-            "write_request_timeout",
             "counter_write_request_timeout",
             "cas_contention_timeout",
             "truncate_request_timeout",

@@ -23,11 +23,13 @@ pub const LIVE: &[&str] = &[
     "tombstone_warn_threshold",
     "user_defined_functions_enabled",
     "user_defined_functions_fail_timeout",
+    "write_request_timeout",
     // Roles and passwords in memory.
     "credentials_validity",
     "permissions_validity",
     "roles_validity",
     // Files and caches.
+    "column_index_size",
     "compaction_throughput",
     "concurrent_compactors",
     "counter_cache_keys_to_save",

@@ -25,8 +25,8 @@ use ilion_env::Env;
 use crate::superuser;
 
 pub use choices::{
-    AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
-    ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogTarget, LogTargets,
+    AuditLogger, Authenticator, Authorizer, BlockSize, Categories, CertificateValidator, CidrAuthorizer,
+    CidrMode, ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogTarget, LogTargets,
     NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat, SSTableLookup, SaslMechanism,
     StorageCompatibility,
 };

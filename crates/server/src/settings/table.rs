@@ -12,9 +12,10 @@ use ilion_tls::Secret;
 use ilion_types::Partitioner;
 
 use super::choices::{
-    AuditLogger, Authenticator, Authorizer, Categories, CertificateValidator, CidrAuthorizer, CidrMode,
-    ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogTargets, NetworkAuthorizer,
-    RoleManager, RollCycle, SSTableFormat, SSTableLookup, SaslMechanism, StorageCompatibility,
+    AuditLogger, Authenticator, Authorizer, BlockSize, Categories, CertificateValidator, CidrAuthorizer,
+    CidrMode, ClientCertificates, CommitLogSync, InternodeEncryption, LogFormat, LogTargets,
+    NetworkAuthorizer, RoleManager, RollCycle, SSTableFormat, SSTableLookup, SaslMechanism,
+    StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
@@ -344,6 +345,8 @@ settings! {
     cache_load_timeout: Duration = "30s", was "cache_load_timeout_seconds" in "s";
     /// Format of the SSTables that are written: nb and oa are BIG, da is BTI; Cassandra 4.x reads nb only. All are read. The block `sstable` of cassandra.yaml selects da by `selected_format: bti`.
     sstable_format: SSTableFormat = "nb";
+    /// Size of the blocks of a partition that its row index has entries for: smaller ones make reads within large partitions cheaper, and the index larger. For SSTables that are written from then on. auto: 64KiB, or 16KiB with da.
+    column_index_size: Option<BlockSize> = "auto", was "column_index_size_in_kb" in "KiB";
     /// For the data directory of a Cassandra 4.x: CASSANDRA_4 keeps it readable by that version, and refuses what that version does not know; NONE converts it to 5.0, for good. Directories of 5.0 are not affected.
     storage_compatibility_mode: StorageCompatibility = "CASSANDRA_4";
     /// Compaction of tables that do not set it: a class, then its options as in `UnifiedCompactionStrategy; scaling_parameters=L4`, or a block as in cassandra.yaml.
@@ -390,6 +393,8 @@ settings! {
     read_request_timeout: Duration = "5s", was "read_request_timeout_in_ms" in "ms";
     /// The same for a SELECT of other partitions.
     range_request_timeout: Duration = "10s", was "range_request_timeout_in_ms" in "ms";
+    /// In a cluster: a write that the log and the replicas have not acknowledged for so long ends with 0x1100. The writes of a node that is alone wait for no other node.
+    write_request_timeout: Duration = "2s", was "write_request_timeout_in_ms" in "ms";
     /// Tombstones that a read may meet before its client is warned; -1: no limit.
     tombstone_warn_threshold: Limit = "1000";
     /// Tombstones that a read may meet before it is ended; -1: no limit.

@@ -1,5 +1,7 @@
 //! Named consumers of changes, over the HTTP port.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use ilion_server::admin::{ConsumersReport, ReleaseReport};
 use ilion_server::settings::Size;
 
@@ -139,4 +141,46 @@ fn segments_that_all_named_consumers_have_processed_are_released() {
         .post("/admin/changes/forget?consumer=sink")
         .unwrap();
     assert_eq!(consumers(&node).consumers, []);
+}
+
+#[test]
+fn a_stream_of_avro_tells_each_schema_before_the_changes_that_have_it() {
+    let node = start();
+    let mut root = node.setup.log_in(ROOT);
+    run(&mut root, "INSERT INTO ks.c (k, v) VALUES (1, 'first')");
+    let mut lines = Vec::new();
+    let path = format!("/admin/changes?{TABLE}&format=avro&from=earliest");
+    let read = node.client(ROOT).lines(&path, &mut |line| {
+        lines.push(line.to_owned());
+        // The reader writes while it reads: it alters the table when it has the first change.
+        let changes = lines.iter().filter(|line| !line.starts_with('{')).count();
+        if changes == 1 && !line.starts_with('{') {
+            run(&mut root, "ALTER TABLE ks.c ADD w text");
+            run(&mut root, "INSERT INTO ks.c (k, w) VALUES (2, 'second')");
+        }
+        changes < 2
+    });
+    read.unwrap();
+    let mut found: Vec<&str> = lines
+        .iter()
+        .map(|line| match serde_json::from_str::<serde_json::Value>(line) {
+            Ok(object) if object["at"].is_string() => "at",
+            Ok(object) => match object["schema"].as_str().unwrap().contains(r#""name":"w""#) {
+                true => "schema with w",
+                false => "schema",
+            },
+            Err(_) => "change",
+        })
+        .collect();
+    // The log may go on without a change.
+    found.dedup();
+    assert_eq!(found, ["schema", "change", "at", "schema with w", "change"]);
+    let last = lines.len() - 1;
+    for (line, text) in [(&lines[1], "first"), (&lines[last], "second")] {
+        let datum = STANDARD.decode(line.split('\t').nth(3).unwrap()).unwrap();
+        assert!(
+            datum.windows(text.len()).any(|part| part == text.as_bytes()),
+            "{line}"
+        );
+    }
 }

@@ -366,3 +366,64 @@ fn sstables_are_checked_and_written_anew_while_the_table_is_in_use() {
             .any(|sstable| { sstable.path == after.sstables[0].path && !sstable.damage.is_empty() })
     );
 }
+
+#[test]
+fn smaller_blocks_of_the_row_index_hold_for_the_next_flush() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    run(
+        &mut client,
+        "CREATE TABLE ks.wide (k int, c int, v text, PRIMARY KEY (k, c))",
+    );
+    let (_door, admin) = admin::open(&setup);
+    let data = setup.env.list(Path::new("/ilion/data/ks")).unwrap();
+    let table = data
+        .into_iter()
+        .find(|entry| entry.name.starts_with("wide-"))
+        .unwrap();
+    let directory = Path::new("/ilion/data/ks").join(table.name);
+    // Bytes of the partition index, which has the row indexes, of the SSTable that a flush of the same rows writes.
+    let mut known = Vec::new();
+    let mut flush = |client: &mut Client| {
+        for row in 0..100 {
+            let text = "x".repeat(1000);
+            run(
+                client,
+                &format!("INSERT INTO ks.wide (k, c, v) VALUES (1, {row}, '{text}')"),
+            );
+        }
+        admin.post("/admin/flush?keyspace=ks&table=wide").unwrap();
+        let files = setup.env.list(&directory).unwrap();
+        let index = files
+            .into_iter()
+            .find(|file| file.name.ends_with("-Index.db") && !known.contains(&file.name))
+            .unwrap();
+        known.push(index.name.clone());
+        setup
+            .env
+            .read_all(&directory.join(index.name), 1 << 20)
+            .unwrap()
+            .len()
+    };
+    let set_size = |size: &str| set("column_index_size", size);
+    let usual = flush(&mut client);
+    run(&mut client, &set_size("4KiB"));
+    assert_eq!(value(&admin, "column_index_size"), "4KiB");
+    let small = flush(&mut client);
+    assert!(small > 4 * usual, "{small} {usual}");
+    run(&mut client, &set_size("auto"));
+    assert_eq!(flush(&mut client), usual);
+    for size in ["0B", "2GiB", "x"] {
+        let refused = refusal(&mut client, &set_size(size));
+        assert!(refused.contains("from 1B to 2147483646B"), "{refused}");
+    }
+}
+
+#[test]
+fn the_timeout_of_writes_of_a_node_that_is_alone_is_refused() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    let refused = refusal(&mut client, &set("write_request_timeout", "1s"));
+    assert!(refused.contains("has an effect in a cluster only"), "{refused}");
+}

@@ -45,6 +45,13 @@ pub const SETTINGS: &[Verb] = &[
         "The groups of an address.",
     ),
     own(
+        "getcolumnindexsize",
+        &[],
+        &[],
+        settings::get_column_index_size,
+        "The size of the blocks of row indexes, in KiB; -1: the default of the format.",
+    ),
+    own(
         "getcompactionthroughput",
         &[flag("-d", "--precise-mib")],
         &[],
@@ -98,7 +105,7 @@ pub const SETTINGS: &[Verb] = &[
         &[],
         &["timeout_type?"],
         settings::get_timeout,
-        "The timeout of SELECTs: read or range.",
+        "The timeout of SELECTs (read or range), or of writes in a cluster (write).",
     ),
     own(
         "gettraceprobability",
@@ -151,6 +158,13 @@ pub const SETTINGS: &[Verb] = &[
         "Sets how many keys of the caches are saved; -1: all.",
     ),
     own(
+        "setcolumnindexsize",
+        &[],
+        &["column_index_size"],
+        settings::set_column_index_size,
+        "Sets this size, for SSTables that are written from then on.",
+    ),
+    own(
         "setcompactionthroughput",
         &[],
         &["compaction_throughput"],
@@ -190,7 +204,7 @@ pub const SETTINGS: &[Verb] = &[
         &[],
         &["timeout_type?", "timeout_in_ms?"],
         settings::set_timeout,
-        "Sets the timeout of SELECTs: read or range.",
+        "Sets the timeout of SELECTs (read or range), or of writes in a cluster (write).",
     ),
     own(
         "settraceprobability",
