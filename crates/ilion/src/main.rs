@@ -12,6 +12,7 @@ mod cdc;
 mod cdc_consumers;
 mod cli;
 mod cluster;
+mod cluster_facts;
 mod compactions;
 mod indexes;
 mod load;

@@ -77,6 +77,10 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         .with_salvaging(|env, data, directory| {
             ilion_tools::sstable::salvage(env, data, directory).map_err(|error| format!("{error:#}"))
         });
+    let admin = match &cluster {
+        Some(cluster) => admin.with_cluster(cluster.probe()),
+        None => admin,
+    };
     let admin = Arc::new(admin);
     if let Some(telemetry) = &node.observers().telemetry {
         let admin = Arc::downgrade(&admin);

@@ -22,12 +22,14 @@
 //! | `writes` | mutations, commands, changes of the schema |
 //! | `barriers` | no-ops that reads share |
 //! | `shared` | what threads share |
+//! | `facts` | [`MemberFacts`]: what is counted, for metrics |
 //! | `in_process` | [`InProcess`]: members of one process, for tests |
 //! | `mem_logs` | [`MemLogs`]: logs in memory, for tests |
 
 mod barriers;
 mod copying;
 mod entering;
+mod facts;
 mod follower;
 mod forward;
 mod in_process;
@@ -45,6 +47,7 @@ mod slices;
 mod writes;
 
 pub use copying::CopyParts;
+pub use facts::{MemberFacts, TabletFacts, WaitTimes};
 pub use forward::{MemberClient, NotHanded, Parts};
 pub use in_process::InProcess;
 pub use join_error::JoinError;

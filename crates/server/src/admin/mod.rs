@@ -64,6 +64,7 @@ mod change_metrics;
 mod changes;
 mod cidr_groups;
 mod client;
+mod cluster_metrics;
 mod compaction;
 mod consumers_report;
 mod door;

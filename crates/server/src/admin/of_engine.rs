@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::audit_log::AuditMetrics;
 use super::change_metrics::ChangeMetrics;
+use super::cluster_metrics::ClusterMetrics;
 use super::consumers_report;
 use super::engine_metrics::EngineMetrics;
 use super::handling::failed;
@@ -30,6 +31,7 @@ use crate::ReloadReport;
 use crate::auditor::Auditor;
 use crate::changes::{ChangeStream, ChangesOrder};
 use crate::clients::Clients;
+use crate::cluster_probe::ClusterProbe;
 use crate::costs::TableCosts;
 use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 use crate::entry::Entry;
@@ -73,6 +75,7 @@ pub struct EngineAdmin {
     loads: Loads,
     stopping: Option<Box<dyn Fn() + Send + Sync>>,
     salvaging: Option<Salvaging>,
+    cluster: Option<Arc<dyn ClusterProbe>>,
 }
 
 /// Writes what can be read of the SSTable with a Data.db into a directory.
@@ -134,6 +137,7 @@ impl EngineAdmin {
             loads: Loads::default(),
             stopping: None,
             salvaging: None,
+            cluster: None,
         }
     }
 
@@ -147,6 +151,15 @@ impl EngineAdmin {
             reloading: Some(Box::new(reloading)),
             ..self
         }
+    }
+
+    /// With the parts that make the node one of a cluster: their metrics, and what members say of themselves.
+    #[must_use]
+    pub fn with_cluster(mut self, probe: Arc<dyn ClusterProbe>) -> Self {
+        let registry = self.registry.sub_registry_with_prefix("ilion");
+        registry.register_collector(Box::new(ClusterMetrics(probe.clone())));
+        self.cluster = Some(probe);
+        self
     }
 
     /// With this for `nodetool scrub`.
