@@ -22,7 +22,7 @@ use ilion_member::{
 use ilion_query::Store;
 use ilion_schema::SchemaEvent;
 use ilion_server::settings::{LogPlace, SaslMechanism, Settings};
-use ilion_server::{Node, OpenError, refused_in_a_cluster, server_encryption};
+use ilion_server::{Certificates, Node, OpenError, refused_in_a_cluster, server_encryption};
 use uuid::Uuid;
 
 use crate::cluster_facts::{ClusterFacts, Probe, StandingService};
@@ -51,6 +51,12 @@ impl Cluster {
             self.member.listen(Arc::new(Shown(peers)));
         }
         Ok(())
+    }
+
+    /// The certificates of the connections between nodes, with those of the server.
+    pub fn certificates(&self, of_server: Certificates) -> Certificates {
+        let internode = self.internode.as_ref();
+        of_server.and(internode.and_then(Internode::encryption))
     }
 
     /// What the administration asks.

@@ -262,7 +262,7 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`]; nothing has changed.
     fn reload(&self) -> Result<ReloadReport, AdminError>;
-    /// Reads the certificates of client connections.
+    /// Reads the certificates of client connections and of those between nodes.
     ///
     /// # Errors
     /// See [`AdminError`]; the old ones stay in use.
