@@ -1,8 +1,10 @@
 """Three nodes are one cluster over a Kafka broker: whatever is killed, what was acknowledged is there, on every node."""
 
+import json
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -305,6 +307,11 @@ def until(is_so):
         time.sleep(0.1)
 
 
+def ilion(node, *words):
+    command = [node.binary, *words, "--admin-port", str(node.admin_port)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 def test_drivers_compute_the_replicas_that_the_nodes_have(members):
     _, nodes = members
     cluster, session = nodes[0].connect()
@@ -347,8 +354,14 @@ def test_nodetool_and_events_show_who_is_there(members):
     rows = [line.split() for line in status.splitlines() if line.startswith("UN ")]
     assert sorted(row[1] for row in rows) == addresses, status
     assert sum("100.0%" in row for row in rows) == NODES, status
-    # The load of the others is in no log.
-    assert {row[1] for row in rows if row[2] == "?"} == {nodes[0].host, nodes[2].host}, status
+    # The others were asked for their load.
+    assert not any(row[2] == "?" for row in rows), status
+    shown = ilion(nodes[1], "status")
+    rows = [line.split() for line in shown.splitlines() if line.startswith("UN ")]
+    assert sorted(row[1] for row in rows) == addresses and not any("?" in row for row in rows), shown
+    standing = json.loads(ilion(nodes[1], "status", "--json"))["members"]
+    assert all(member["lag_records"] is not None and member["tablets_behind"] == 0 for member in standing), standing
+    assert len(json.loads(ilion(nodes[2], "ring", "ks", "--json"))) == TABLETS
     described = nodetool(nodes[1], "describecluster")
     assert f"[{', '.join(addresses)}]" in described and "Live: 3" in described, described
     assert all(f"/{address}\n" in nodetool(nodes[2], "gossipinfo") for address in addresses)
@@ -361,7 +374,7 @@ def test_nodetool_and_events_show_who_is_there(members):
     nodes[2].kill()
     lost = (nodes[2].host, nodes[2].port)
     wait_for(change_type="DOWN", address=lost)
-    assert f"DN  {nodes[2].host}" in nodetool(nodes[0], "status", "ks")
+    assert f"DN  {nodes[2].host}  ? " in nodetool(nodes[0], "status", "ks")
     assert f"UNREACHABLE: [{nodes[2].host}]" in nodetool(nodes[0], "describecluster")
     nodes[2].start()
     wait_for(change_type="UP", address=lost)
@@ -396,6 +409,24 @@ def test_nodes_answer_for_each_other(members):
             assert sum(row.n for row in session.execute(counts)) == sum(range(40))
     for cluster, _ in sessions:
         cluster.shutdown()
+
+
+READ_AGAIN = "certificates were read again"
+
+
+@pytest.mark.parametrize("members", [ENCRYPTED], indirect=True, ids=["encrypted"])
+def test_certificates_between_nodes_are_read_again(members):
+    _, nodes = members
+    node = nodes[0]
+    assert READ_AGAIN not in node.last_words()
+    nodetool(node, "reloadssl")
+    ilion(node, "reload")
+    assert node.last_words().count(READ_AGAIN) == 2, node.last_words()
+    node.process.send_signal(signal.SIGHUP)
+    deadline = time.monotonic() + 60
+    while node.last_words().count(READ_AGAIN) < 3:
+        assert time.monotonic() < deadline, node.last_words()
+        time.sleep(0.05)
 
 
 def test_directories_and_logs_are_not_mixed_up(members):

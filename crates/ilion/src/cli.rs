@@ -22,8 +22,10 @@ pub struct Cli {
 pub enum Command {
     /// Runs a node until SIGINT or SIGTERM.
     Serve(ServeArguments),
-    /// Prints the state of a running node, and its tables.
+    /// Prints the state of a running node and its tables, and the members of its cluster.
     Status(AdminArguments),
+    /// Prints the tokens of the ring, each with its node.
+    Ring(RingArguments),
     /// Checks whether a running node serves clients and accepts writes; exit code 1 if not. For health checks: it needs no login.
     Ready(ReadyArguments),
     /// Prints identity, versions, addresses and directories of a running node.
@@ -412,6 +414,15 @@ pub struct ReadyArguments {
     /// Checks only whether the process answers: a node that is alive but not ready needs no restart.
     #[arg(long)]
     pub alive: bool,
+}
+
+/// Arguments of `ring`.
+#[derive(Args)]
+pub struct RingArguments {
+    /// Shows how much of this keyspace each node has.
+    pub keyspace: Option<String>,
+    #[command(flatten)]
+    pub admin: AdminArguments,
 }
 
 /// Arguments that name a node.

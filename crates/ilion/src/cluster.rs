@@ -23,9 +23,10 @@ use ilion_query::Store;
 use ilion_schema::SchemaEvent;
 use ilion_server::admin::RingAdmin;
 use ilion_server::settings::{LogPlace, SaslMechanism, Settings};
-use ilion_server::{Entry, Node, OpenError, refused_in_a_cluster, server_encryption};
+use ilion_server::{Certificates, Entry, Node, OpenError, refused_in_a_cluster, server_encryption};
 use uuid::Uuid;
 
+use crate::cluster_facts::{ClusterFacts, Probe, StandingService};
 use crate::ring_admin::MemberRing;
 
 /// While a node joins, the log says so this often.
@@ -41,6 +42,7 @@ pub struct Cluster {
     member: Arc<Member>,
     internode: Option<Internode>,
     shown: OnceLock<Arc<Shown>>,
+    probe: Arc<Probe>,
 }
 
 impl Cluster {
@@ -81,6 +83,17 @@ impl Cluster {
         Arc::new(MemberRing(Arc::downgrade(&self.member)))
     }
 
+    /// The certificates of the connections between nodes, with those of the server.
+    pub fn certificates(&self, of_server: Certificates) -> Certificates {
+        let internode = self.internode.as_ref();
+        of_server.and(internode.and_then(Internode::encryption))
+    }
+
+    /// What the administration asks.
+    pub fn probe(&self) -> Arc<Probe> {
+        self.probe.clone()
+    }
+
     /// Stops following the logs, and the connections to other nodes.
     pub fn stop(mut self) {
         self.member.stop();
@@ -99,10 +112,10 @@ pub fn join(
     refused_in_a_cluster(settings).map_err(OpenError::Settings)?;
     let env = engine.env().clone();
     let failed = |error: &dyn std::fmt::Display| OpenError::Cluster(error.to_string());
-    let logs = open_logs(&*env, settings, url)?;
+    let logs = Arc::new(open_logs(&*env, settings, url)?);
     let handed = Arc::<HandedOver>::default();
     let options = member_options(settings, engine, local.random_uuid()).map_err(OpenError::Settings)?;
-    let member = Member::start(engine, local, Arc::new(logs), handed.clone(), options);
+    let member = Member::start(engine, local, logs.clone(), handed.clone(), options);
     let member = Arc::new(member.map_err(|error| failed(&error))?);
     // It talks to the others before it has all of its data: it copies them.
     let node = wait_for(&member, Member::wait_numbered)?;
@@ -114,10 +127,16 @@ pub fn join(
         host: engine.id(),
     };
     let of_commands = CommandService(Arc::downgrade(&member));
+    let facts = Arc::new(ClusterFacts {
+        engine: engine.clone(),
+        member: member.clone(),
+        logs,
+    });
     let services = Services::new()
         .with(Kind::READ, Arc::new(ReadService::new(Arc::new(member.reader()))))
         .with(Kind::COMMAND, Arc::new(of_commands))
-        .with(Kind::COPY, Arc::new(CopyService(Arc::downgrade(&member))));
+        .with(Kind::COPY, Arc::new(CopyService(Arc::downgrade(&member))))
+        .with(Kind::STANDING, Arc::new(StandingService(Arc::downgrade(&facts))));
     let setup = Setup {
         env: env.clone(),
         identity,
@@ -130,13 +149,15 @@ pub fn join(
     // It is set once.
     let _ = handed.0.set((env, internode.client().clone()));
     wait_for(&member, Member::wait_joined)?;
-    let replicas = RemoteReplicas::new(internode.client().clone());
+    let client = internode.client().clone();
+    let replicas = RemoteReplicas::new(client.clone());
     let store = member.store(Arc::new(replicas), ReadOptions::default());
     tracing::info!(node, %cluster, storage = %internode.address(), "this node is a member of the cluster");
     let cluster = Cluster {
         member,
         internode: Some(internode),
         shown: OnceLock::new(),
+        probe: Arc::new(Probe { facts, client }),
     };
     Ok((cluster, Arc::new(store)))
 }

@@ -13,9 +13,11 @@ mod cdc_consumers;
 mod cdc_file;
 mod cli;
 mod cluster;
+mod cluster_facts;
 mod compactions;
 mod indexes;
 mod load;
+mod members;
 mod nodetool;
 mod ring_admin;
 mod ring_changes;
@@ -30,7 +32,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use ilion_server::admin::{
-    ClientError, CompactionReport, InfoReport, StatusReport, TableHistogramsReport, TableStatsReport,
+    ClientError, CompactionReport, InfoReport, TableHistogramsReport, TableStatsReport,
 };
 
 use cli::{AuthCommand, CdcCommand, Cli, Command, SstableCommand};
@@ -69,7 +71,8 @@ fn first_line(error: &clap::Error) -> String {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(arguments) => serve::run(&arguments),
-        Command::Status(arguments) => ask::report::<StatusReport>(&arguments, "/admin/status"),
+        Command::Status(arguments) => members::status(&arguments),
+        Command::Ring(arguments) => members::ring(&arguments),
         Command::Ready(arguments) => ask::ready(&arguments),
         Command::Info(arguments) => ask::report::<InfoReport>(&arguments, "/admin/info"),
         Command::Flush(arguments) => ask::tables(&arguments, "flush"),

@@ -70,8 +70,12 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     // Signals must be handled before the port is open: a client that can connect may also send one.
     let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
     let server = node.serve_at(ports, &options).map_err(failed("cannot start"))?;
-    let certificates = server.certificates();
+    let certificates = match &cluster {
+        Some(cluster) => cluster.certificates(server.certificates()),
+        None => server.certificates(),
+    };
     let admin = EngineAdmin::new(&node, &server, &settings)
+        .with_certificates(certificates.clone())
         .with_reloading(reloading(&env, arguments))
         .with_stopping(signals.order())
         .with_salvaging(|env, data, directory| {
@@ -80,7 +84,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let admin = match &cluster {
         Some(cluster) => {
             cluster.close_when_left(server.entry());
-            admin.with_ring(cluster.ring())
+            admin.with_ring(cluster.ring()).with_cluster(cluster.probe())
         }
         None => admin,
     };

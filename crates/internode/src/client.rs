@@ -10,6 +10,7 @@ use ilion_env::Env;
 use parking_lot::Mutex;
 
 use crate::conn::Conn;
+use crate::counts::{CallCounts, Counting, add_one};
 use crate::error::CallError;
 use crate::incoming::{Incoming, Next, Wanted};
 use crate::kind::{Kind, Lane};
@@ -38,6 +39,11 @@ impl Client {
         }
     }
 
+    /// What was counted since the start, of both directions.
+    pub fn counts(&self) -> CallCounts {
+        self.shared.counting.counts()
+    }
+
     /// Asks a node. `time_left`: the node gives up after so long; `None`: it does not.
     pub fn call(
         &self,
@@ -50,6 +56,7 @@ impl Client {
         Call {
             asked: self.ask(node, kind, lane, request, time_left, Wanted::Whole),
             env: self.shared.env.clone(),
+            counting: self.shared.counting.clone(),
         }
     }
 
@@ -65,10 +72,26 @@ impl Client {
         Parts {
             asked: self.ask(node, kind, lane, request, time_left, Wanted::Parts),
             env: self.shared.env.clone(),
+            counting: self.shared.counting.clone(),
         }
     }
 
     fn ask(
+        &self,
+        node: Node,
+        kind: Kind,
+        lane: Lane,
+        request: Bytes,
+        time_left: Option<Duration>,
+        wanted: Wanted,
+    ) -> Result<Asked, CallError> {
+        let counting = &self.shared.counting;
+        add_one(&counting.asked);
+        let begun = self.begin(node, kind, lane, request, time_left, wanted);
+        begun.inspect_err(|_| add_one(&counting.unanswered))
+    }
+
+    fn begin(
         &self,
         node: Node,
         kind: Kind,
@@ -125,6 +148,7 @@ impl Drop for Asked {
 pub struct Call {
     asked: Result<Asked, CallError>,
     env: Arc<dyn Env>,
+    counting: Arc<Counting>,
 }
 
 impl Call {
@@ -148,12 +172,14 @@ impl Call {
     /// See [`CallError`].
     pub fn wait(self, deadline_nanos: u64) -> Result<Bytes, CallError> {
         let asked = self.asked?;
-        match asked.incoming.next(until(&*self.env, deadline_nanos)) {
-            Next::Part(answer, _) => Ok(answer),
-            Next::End(Err(error)) => Err(error),
-            Next::End(Ok(())) => Err(CallError::Failed("its answer has no part".to_owned())),
-            Next::TimedOut => Err(CallError::TimedOut),
-        }
+        let failure = match asked.incoming.next(until(&*self.env, deadline_nanos)) {
+            Next::Part(answer, _) => return Ok(answer),
+            Next::End(Err(error)) => error,
+            Next::End(Ok(())) => CallError::Failed("its answer has no part".to_owned()),
+            Next::TimedOut => CallError::TimedOut,
+        };
+        add_one(&self.counting.unanswered);
+        Err(failure)
     }
 }
 
@@ -163,6 +189,7 @@ impl Call {
 pub struct Parts {
     asked: Result<Asked, CallError>,
     env: Arc<dyn Env>,
+    counting: Arc<Counting>,
 }
 
 impl Parts {
@@ -179,7 +206,10 @@ impl Parts {
                 asked.conn.credit(asked.stream, &asked.incoming, credit);
                 Ok(Some(part))
             }
-            Next::End(end) => end.map(|()| None),
+            Next::End(end) => {
+                let end = end.inspect_err(|_| add_one(&self.counting.unanswered));
+                end.map(|()| None)
+            }
             Next::TimedOut => Err(CallError::TimedOut),
         }
     }

@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::client::Client;
+use crate::counts::Counting;
 use crate::error::StartError;
 use crate::hello::Identity;
 use crate::incoming::Bounds;
@@ -122,11 +123,13 @@ impl Internode {
         let (stopping, told) = watch::channel(false);
         let listener = listen(&runtime, port.socket, port.address)?;
         let (lanes, threads) = Lanes::start(&options).map_err(StartError::Threads)?;
+        let counting = Arc::<Counting>::default();
         let server = Server {
             env: env.clone(),
             options: options.clone(),
             services,
             lanes,
+            counting: counting.clone(),
             stopping: told.clone(),
         };
         let door = Door {
@@ -149,6 +152,7 @@ impl Internode {
                 all_bytes_max: options.received_bytes_max,
                 all_bytes: AtomicUsize::new(0),
             }),
+            counting,
             options,
             encryption: encryption.clone(),
             handle: runtime.handle().clone(),

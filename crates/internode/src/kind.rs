@@ -11,6 +11,8 @@ impl Kind {
     pub const COMMAND: Self = Self(2);
     /// Files and positions of a tablet, and their copies.
     pub const COPY: Self = Self(3);
+    /// What the node says of itself for operators: load and lag.
+    pub const STANDING: Self = Self(4);
 }
 
 /// Which threads of the node that is asked answer a request. The node that asks chooses: it knows what it asks for. Each lane has threads

@@ -20,6 +20,7 @@
 //! | `client` | [`Client`], [`Call`], [`Parts`]: calls to others |
 //! | `shared`, `link`, `conn`, `dial`, `backoff`, `signs`, `stopping` | connections to others: made, kept, given up, made again |
 //! | `calls`, `incoming` | open calls; the answer of a call as it arrives |
+//! | `counts` | [`CallCounts`]: requests and failures |
 //! | `listener`, `welcome`, `strangers`, `inbox`, `serving`, `served` | connections of others, their requests, and answers to them |
 //! | `service`, `lanes` | [`Service`]: who answers; on which threads |
 //! | `replicas` | [`RemoteReplicas`], [`ReadService`]: reads of a coordinator |
@@ -32,6 +33,7 @@ mod backoff;
 mod calls;
 mod client;
 mod conn;
+mod counts;
 mod dial;
 mod error;
 mod hello;
@@ -60,6 +62,7 @@ pub mod testing;
 mod welcome;
 
 pub use client::{Call, Client, Parts};
+pub use counts::CallCounts;
 pub use error::{CallError, StartError};
 pub use hello::{Hello, Identity, NEWEST, OLDEST, Reply, judge};
 pub use internode::{Internode, Setup, StoragePort};

@@ -15,6 +15,7 @@ use ilion_protocol::Opcode;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use crate::counts::{Counting, add_one};
 use crate::hello::Identity;
 use crate::kind::Kind;
 use crate::lanes::Lanes;
@@ -33,6 +34,7 @@ pub(crate) struct Server {
     pub options: Options,
     pub services: Services,
     pub lanes: Lanes,
+    pub counting: Arc<Counting>,
     pub stopping: watch::Receiver<bool>,
 }
 
@@ -112,6 +114,7 @@ impl Serving {
     /// Answers a request.
     fn answer(&self, request: Request) {
         let Request { call, head, bytes } = request;
+        add_one(&self.server.counting.served);
         let (code, reason) = match self.ask(head.kind, &call, bytes) {
             Ok(Served::Whole(bytes)) => {
                 self.forget(&call);
@@ -201,6 +204,9 @@ impl Serving {
 
     /// Ends a call with a failure.
     pub fn fail(&self, call: &ServedCall, code: Code, reason: &str) {
+        if code != Code::Cancelled {
+            add_one(&self.server.counting.failed);
+        }
         self.forget(call);
         self.sender
             .post(|outbox| outbox.failure(call.stream, code, reason.to_owned()));

@@ -7,6 +7,7 @@ use ilion_tls::Encryption;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::counts::Counting;
 use crate::hello::Identity;
 use crate::incoming::Bounds;
 use crate::options::Options;
@@ -21,5 +22,6 @@ pub(crate) struct Shared {
     pub encryption: Option<Arc<Encryption>>,
     pub handle: Handle,
     pub bounds: Arc<Bounds>,
+    pub counting: Arc<Counting>,
     pub stopping: watch::Receiver<bool>,
 }

@@ -20,9 +20,11 @@
 //! | `following` | what a tail reads, and what has come. Pure |
 //! | `reading` | fetches it from the brokers |
 //! | `tail` | the records of some logs, for one caller |
+//! | `counts` | [`LogCounts`]: requests and failures |
 //! | `delete` | deleting the start of a log |
 //! | `logs` | [`KafkaLogs`] |
 
+mod counts;
 mod delete;
 mod following;
 mod frame;
@@ -36,6 +38,7 @@ mod settings;
 mod tail;
 mod topics;
 
+pub use counts::LogCounts;
 pub use logs::KafkaLogs;
 pub use open::OpenError;
 pub use options::{Missing, Options};

@@ -1,11 +1,13 @@
 //! [`KafkaLogs`]: what callers see. They block; tasks on a runtime of its own speak to the brokers.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 
 use ilion_commitlog::{AppendCallback, Capabilities, Envelope, SharedLogs, SharedTail, TailError};
 use ilion_kafka_client::Cluster;
 use tokio::runtime::{Builder, Handle, Runtime};
 
+use crate::counts::{Counting, LogCounts};
 use crate::delete::delete_below;
 use crate::open::open;
 use crate::reading::Reading;
@@ -28,6 +30,7 @@ struct Inner {
     options: Arc<Options>,
     topics: Arc<Topics>,
     cluster: Arc<Cluster>,
+    counting: Arc<Counting>,
     sending: Arc<Sending>,
     threads: Threads,
 }
@@ -72,18 +75,35 @@ impl KafkaLogs {
         };
         let opened = wait_for(&handle, opening);
         let cluster = opened.unwrap_or_else(|| Err(refused("they have ended".to_owned())))?;
-        let sending = Sending::new(Arc::clone(&cluster), Arc::clone(&topics), Arc::clone(&options));
-        let sending = Arc::new(sending);
+        let counting = Arc::<Counting>::default();
+        let sending = Arc::new(Sending::new(
+            Arc::clone(&cluster),
+            Arc::clone(&topics),
+            Arc::clone(&options),
+            Arc::clone(&counting),
+        ));
         handle.spawn(Arc::clone(&sending).run());
         Ok(Self {
             inner: Arc::new(Inner {
                 options,
                 topics,
                 cluster,
+                counting,
                 sending,
                 threads,
             }),
         })
+    }
+
+    /// What was counted since the logs were opened.
+    pub fn counts(&self) -> LogCounts {
+        self.inner.counting.counts()
+    }
+
+    /// The offset behind the last record of each log that a tail follows, as brokers said last. While a broker does not answer, its logs
+    /// may be longer.
+    pub fn ends(&self) -> BTreeMap<u32, u64> {
+        self.inner.counting.ends()
     }
 }
 
@@ -105,6 +125,7 @@ impl SharedLogs for KafkaLogs {
             Arc::clone(&inner.cluster),
             Arc::clone(&inner.topics),
             Arc::clone(&inner.options),
+            Arc::clone(&inner.counting),
         );
         let unreachable_after = inner.options.unreachable_after;
         Ok(Box::new(Tail::start(

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until};
 
 use crate::Options;
+use crate::counts::{Counting, add_one};
 use crate::following::{Asked, Following, Range, judge_range};
 use crate::topics::Topics;
 
@@ -37,6 +38,7 @@ pub(crate) struct Reading {
     cluster: Arc<Cluster>,
     topics: Arc<Topics>,
     options: Arc<Options>,
+    counting: Arc<Counting>,
     /// Never held while a broker is asked.
     pub state: Mutex<State>,
     /// Something has come.
@@ -67,7 +69,12 @@ impl State {
 }
 
 impl Reading {
-    pub(crate) fn new(cluster: Arc<Cluster>, topics: Arc<Topics>, options: Arc<Options>) -> Self {
+    pub(crate) fn new(
+        cluster: Arc<Cluster>,
+        topics: Arc<Topics>,
+        options: Arc<Options>,
+        counting: Arc<Counting>,
+    ) -> Self {
         let state = State {
             following: Following::new(options.cluster),
             leaders: HashMap::new(),
@@ -78,6 +85,7 @@ impl Reading {
             cluster,
             topics,
             options,
+            counting,
             state: Mutex::new(state),
             come: Condvar::new(),
         }
@@ -150,6 +158,7 @@ impl Reading {
             }
             is_failing = trouble.is_some();
             if let Some(trouble) = trouble {
+                add_one(&self.counting.fetch_errors);
                 self.state.lock().following.note(&trouble.to_string());
                 self.cluster.renew();
                 sleep(PAUSE).await;
@@ -178,6 +187,7 @@ impl Reading {
         let request = self.request(asked);
         let at_most = POLL + self.options.client.request_timeout;
         let answer = self.cluster.renewing(connection.ask(&request, at_most)).await?;
+        add_one(&self.counting.fetch_requests);
         let by_log: HashMap<u32, Asked> = asked.iter().map(|asked| (asked.log, *asked)).collect();
         for asked in self.receive(answer, &by_log) {
             let range = self.range(connection, asked).await?;
@@ -234,14 +244,17 @@ impl Reading {
                 match partition.error {
                     codes::NONE => {
                         let end = partition.high_watermark;
+                        self.counting.reach(asked.log, end);
                         state.following.receive(asked, partition.records, end, now);
                     }
                     codes::OFFSET_OUT_OF_RANGE => outside.push(asked),
                     codes::TOPIC_AUTHORIZATION_FAILED => {
+                        add_one(&self.counting.fetch_errors);
                         let problem = format!("the login of Ilion needs Read on topic {}", topic.name);
                         state.following.put_off(asked, &problem, now + PAUSE_DENIED);
                     }
                     error => {
+                        add_one(&self.counting.fetch_errors);
                         let problem = format!("topic {}, partition {}", topic.name, partition.index);
                         let problem = format!("{problem}: {}", codes::name(error));
                         state.following.put_off(asked, &problem, now + PAUSE);

@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until};
 
+use crate::counts::{Counting, add_one};
 use crate::queue::{Pending, Queue, Taken};
 use crate::topics::Topics;
 use crate::{Options, frame};
@@ -33,6 +34,7 @@ pub(crate) struct Sending {
     cluster: Arc<Cluster>,
     topics: Arc<Topics>,
     options: Arc<Options>,
+    counting: Arc<Counting>,
     /// Never held while a broker is asked, or a callback is called.
     state: Mutex<State>,
     /// Records were settled.
@@ -65,11 +67,17 @@ enum Verdict {
 }
 
 impl Sending {
-    pub(crate) fn new(cluster: Arc<Cluster>, topics: Arc<Topics>, options: Arc<Options>) -> Self {
+    pub(crate) fn new(
+        cluster: Arc<Cluster>,
+        topics: Arc<Topics>,
+        options: Arc<Options>,
+        counting: Arc<Counting>,
+    ) -> Self {
         Self {
             cluster,
             topics,
             options,
+            counting,
             state: Mutex::default(),
             room: Condvar::new(),
             filled: Notify::new(),
@@ -230,7 +238,10 @@ impl Sending {
             };
             let trouble = match open {
                 Ok(open) => self.send(connection.insert(open), broker).await.err(),
-                Err(trouble) => Some(trouble),
+                Err(trouble) => {
+                    add_one(&self.counting.produce_errors);
+                    Some(trouble)
+                }
             };
             match trouble {
                 None if is_failing => tracing::info!("broker {broker} takes records again"),
@@ -285,6 +296,7 @@ impl Sending {
         let answer = self.cluster.renewing(connection.ask(&request, at_most)).await;
         let (verdicts, trouble) = match &answer {
             Ok(answer) => {
+                add_one(&self.counting.produce_requests);
                 let of = |taken: &Taken| self.verdict(answer, taken.log);
                 (taken.iter().map(of).collect(), None)
             }
@@ -345,6 +357,9 @@ impl Sending {
     fn finish(&self, mut taken: Taken, sent_before: bool, verdict: Verdict) {
         let count = taken.records.len();
         let bytes = taken.records.iter().map(|record| record.value.len()).sum();
+        if !matches!(verdict, Verdict::There(_)) {
+            add_one(&self.counting.produce_errors);
+        }
         let (settled, trouble) = match verdict {
             Verdict::There(base_offset) => {
                 self.state.lock().queue.settle(taken.log, count, bytes);

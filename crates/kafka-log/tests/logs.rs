@@ -112,6 +112,8 @@ fn two_readers_read_the_same_of_all_logs() {
     };
     let early = by_log(read(&mut *early, acknowledged.len()));
     assert_eq!(early, by_log(read(&mut *late, acknowledged.len())));
+    let ends = all.iter().map(|(log, _)| (*log, 50));
+    assert_eq!(logs.ends(), ends.collect(), "where the logs end");
     for (log, seq, offset) in acknowledged {
         let read = &early[&log][usize::try_from(offset).unwrap()];
         assert_eq!((read.offset, read.record.origin.seq), (offset, seq));
@@ -200,6 +202,8 @@ fn errors_that_pass_are_tried_again_and_others_refused_with_what_to_do() {
     brokers.set_mode(Mode::Fail(3, codes::NOT_ENOUGH_REPLICAS));
     assert_eq!(outcome(&append(&logs, 1, 1)), Ok(0));
     assert_eq!(brokers.appends(), 4);
+    let counts = logs.counts();
+    assert_eq!((counts.produce_requests, counts.produce_errors), (4, 3));
     brokers.set_mode(Mode::Fail(1, codes::TOPIC_AUTHORIZATION_FAILED));
     let Err(AppendError::Refused(problem)) = outcome(&append(&logs, 1, 2)) else {
         panic!("it may not write")

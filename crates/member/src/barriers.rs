@@ -10,6 +10,7 @@ use ilion_coordinator::{BarrierError, Barriers};
 use ilion_engine::TabletPosition;
 use parking_lot::Mutex;
 
+use crate::facts::{Counting, Times};
 use crate::progress::NotHere;
 use crate::sender::Unsent;
 use crate::shared::{Shared, nanos};
@@ -37,6 +38,14 @@ impl LogBarriers {
         }
     }
 
+    fn timed(&self, times: impl FnOnce(&Counting) -> &Times) -> Timed<'_> {
+        Timed {
+            shared: &self.shared,
+            times: times(&self.shared.counting),
+            begun_nanos: self.shared.now_nanos(),
+        }
+    }
+
     /// The offset of a no-op that is sent after this call.
     fn raise_one(&self, tablet: u32, ends_nanos: u64) -> Receiver<Raised> {
         let (sender, receiver) = bounded(1);
@@ -54,6 +63,20 @@ impl LogBarriers {
         }
         send(&self.shared, &self.flights, tablet, ends_nanos);
         receiver
+    }
+}
+
+/// Counts the time until it is dropped, whatever the outcome.
+struct Timed<'a> {
+    shared: &'a Shared,
+    times: &'a Times,
+    begun_nanos: u64,
+}
+
+impl Drop for Timed<'_> {
+    fn drop(&mut self) {
+        let elapsed = self.shared.now_nanos().saturating_sub(self.begun_nanos);
+        self.times.count(elapsed);
     }
 }
 
@@ -113,6 +136,7 @@ fn land(
 
 impl Barriers for LogBarriers {
     fn raise(&self, tablets: &[u32], deadline_nanos: u64) -> Result<Vec<TabletPosition>, BarrierError> {
+        let _timed = self.timed(|counting| &counting.barriers_raised);
         let raised: Vec<(u32, Receiver<Raised>)> = tablets
             .iter()
             .map(|tablet| (*tablet, self.raise_one(*tablet, deadline_nanos)))
@@ -127,6 +151,7 @@ impl Barriers for LogBarriers {
     }
 
     fn wait_applied(&self, reached: &[TabletPosition], deadline_nanos: u64) -> Result<(), BarrierError> {
+        let _timed = self.timed(|counting| &counting.barriers_applied);
         let (sender, receiver) = unbounded();
         for position in reached {
             let sender = sender.clone();

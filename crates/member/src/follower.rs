@@ -31,6 +31,7 @@ use uuid::Uuid;
 
 use crate::copying::{Copies, Worker};
 use crate::entering::{self, NotYet};
+use crate::facts::add_one;
 use crate::forward::MemberClient;
 use crate::join_error::JoinError;
 use crate::meta::{Meta, MetaHalt};
@@ -476,6 +477,7 @@ impl Follower {
                             (None, Ok(_)) => {}
                         }
                     }
+                    add_one(&self.shared.counting.applied);
                     return self.shared.progress.reach(log, offset + 1);
                 }
                 Err(NotApplied::Schema(_)) => {

@@ -26,6 +26,7 @@
 //! | `logged` | batches over several tablets, all or none |
 //! | `barriers` | no-ops that reads share |
 //! | `shared` | what threads share |
+//! | `facts` | [`MemberFacts`]: what is counted, for metrics |
 //! | `in_process` | [`InProcess`]: members of one process, for tests |
 //! | `mem_logs` | [`MemLogs`]: logs in memory, for tests |
 
@@ -33,6 +34,7 @@ mod asking;
 mod barriers;
 mod copying;
 mod entering;
+mod facts;
 mod follower;
 mod forward;
 mod in_process;
@@ -53,6 +55,7 @@ mod slices;
 mod writes;
 
 pub use copying::CopyParts;
+pub use facts::{MemberFacts, TabletFacts, WaitTimes};
 pub use forward::{MemberClient, NotHanded, Parts};
 pub use in_process::InProcess;
 pub use join_error::JoinError;

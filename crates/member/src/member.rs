@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::barriers::LogBarriers;
 use crate::copying::{self, CopyParts};
+use crate::facts::MemberFacts;
 use crate::follower::Follower;
 use crate::forward::MemberClient;
 use crate::join_error::JoinError;
@@ -110,6 +111,12 @@ impl Member {
     /// How many tablets this node still copies from others.
     pub fn lacking(&self) -> usize {
         self.shared.know(|known| known.lacking)
+    }
+
+    /// What it has counted, and how far it is with its tablets.
+    pub fn facts(&self) -> MemberFacts {
+        let tablets = self.shared.progress.facts();
+        self.shared.counting.facts(tablets, self.lacking())
     }
 
     /// The cluster, as of the records that this node has read. `None`: it has read none.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
+use crate::facts::TabletFacts;
+
 /// Called once: when a record is applied, or with the reason why it is not.
 pub(crate) type AppliedCallback = Box<dyn FnOnce(Result<(), NotHere>) + Send>;
 
@@ -137,6 +139,18 @@ impl Progress {
         tablets
             .get(&tablet)
             .is_some_and(|tablet| tablet.is_ready && tablet.halted.is_none())
+    }
+
+    /// How far this node is with each tablet.
+    pub fn facts(&self) -> Vec<TabletFacts> {
+        let tablets = self.tablets.lock();
+        let facts = tablets.iter().map(|(number, tablet)| TabletFacts {
+            tablet: *number,
+            applied: tablet.end,
+            is_ready: tablet.is_ready && tablet.halted.is_none(),
+            is_halted: tablet.halted.is_some(),
+        });
+        facts.collect()
     }
 
     /// Whether a tablet is not followed any more.

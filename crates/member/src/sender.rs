@@ -12,6 +12,8 @@ use ilion_commitlog::{AppendError, Envelope, Kind, Origin, SharedLogs};
 use ilion_env::Env;
 use parking_lot::{Condvar, Mutex};
 
+use crate::facts::{Counting, add_one};
+
 /// Called once with what became of a record.
 pub(crate) type SentCallback = Box<dyn FnOnce(Result<u64, AppendError>) + Send>;
 
@@ -47,6 +49,7 @@ pub(crate) struct Sender {
     logs: Arc<dyn SharedLogs>,
     numbers: Mutex<Numbers>,
     settled: Condvar,
+    counting: Arc<Counting>,
 }
 
 /// A record without its number.
@@ -66,7 +69,12 @@ impl Sender {
             logs,
             numbers: Mutex::default(),
             settled: Condvar::new(),
+            counting: Arc::default(),
         }
+    }
+
+    pub fn counting(&self) -> &Arc<Counting> {
+        &self.counting
     }
 
     pub fn logs(&self) -> &Arc<dyn SharedLogs> {
@@ -150,9 +158,14 @@ impl Sender {
             Box::new(move |sent| {
                 let is_worth_it = retries > 0 && sender.env.monotonic_nanos() < again.ends_nanos;
                 if matches!(sent, Err(AppendError::Unknown(_))) && is_worth_it {
+                    add_one(&sender.counting.repeated);
                     return sender.append(again, origin, retries - 1, done);
                 }
                 sender.settle(again.log, origin.seq);
+                add_one(match &sent {
+                    Ok(_) => &sender.counting.appended,
+                    Err(_) => &sender.counting.not_appended,
+                });
                 // A record that was sent again and refused then may be there from before.
                 let sent = match sent {
                     Err(AppendError::Refused(reason)) if retries < RETRIES => {

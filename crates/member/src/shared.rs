@@ -17,6 +17,7 @@ use ilion_schema::SchemaEvent;
 use parking_lot::{Condvar, Mutex};
 
 use crate::copying;
+use crate::facts::Counting;
 use crate::meta::Asked;
 use crate::options::MemberOptions;
 use crate::pending::Overdue;
@@ -58,6 +59,7 @@ pub(crate) struct Shared {
     pub local: Arc<dyn Store>,
     pub sender: Arc<Sender>,
     pub progress: Progress,
+    pub counting: Arc<Counting>,
     /// Writes that are on their way.
     pub overdue: Overdue,
     /// Commands of this process that are on their way, by tablet and number.
@@ -102,6 +104,7 @@ impl Shared {
             engine,
             options,
             local,
+            counting: sender.counting().clone(),
             sender,
             progress: Progress::default(),
             overdue: Overdue::default(),

@@ -14,6 +14,7 @@
 //! | `client_memory`, `descriptors`, `request_rate`, `overload` | limits for all clients together: memory; file descriptors; requests per second; the answer beyond |
 //! | `socket`, `tls`, `keystore` | a client's socket: TCP, or TLS over it; certificates and keys, and the files that hold them |
 //! | `session` | the shared state of a connection; its limits; answers that are not sent yet |
+//! | `cluster_probe` | [`ClusterProbe`]: what the administration asks of the parts of a cluster |
 //! | `cluster_settings` | what a cluster, or a single node, refuses |
 //! | `clients`, `client_facts` | who is connected, for operators |
 //! | `queues` | where requests wait for threads |
@@ -61,6 +62,7 @@ mod changes;
 mod client_facts;
 mod client_memory;
 mod clients;
+mod cluster_probe;
 mod cluster_settings;
 mod connection;
 mod consumers;
@@ -124,6 +126,7 @@ pub use certificate::CertificateLogins;
 pub use changes::{ChangeStream, ChangesFormat, ChangesOrder};
 pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};
+pub use cluster_probe::{ClusterCounts, ClusterProbe, MemberStanding, Waits};
 pub use cluster_settings::refused_in_a_cluster;
 pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};

@@ -71,22 +71,30 @@ pub enum StartError {
     Threads(io::Error),
 }
 
-/// The certificates of client connections.
+/// The certificates of client connections, and of others that were added.
 #[derive(Clone)]
-pub struct Certificates(Option<Arc<Encryption>>);
+pub struct Certificates(Vec<Arc<Encryption>>);
 
 impl Certificates {
+    /// These, and those of other connections; `None` if these are not encrypted.
+    #[must_use]
+    pub fn and(mut self, others: Option<&Arc<Encryption>>) -> Self {
+        self.0.extend(others.cloned());
+        self
+    }
+
     /// Reads the files now. New connections use the new certificates, or still the old ones if the new ones cannot be used.
     ///
     /// # Errors
-    /// The files cannot be read or used.
+    /// Files cannot be read or used; the first of these. Others were read.
     pub fn reload(&self) -> Result<(), TlsError> {
-        self.0.as_ref().map_or(Ok(()), |encryption| encryption.reload())
+        let reloaded: Vec<_> = self.0.iter().map(|encryption| encryption.reload()).collect();
+        reloaded.into_iter().collect()
     }
 
-    /// A warning if the node's certificate has expired or soon will.
-    pub fn warning(&self) -> Option<String> {
-        self.0.as_ref()?.warning()
+    /// A warning for each certificate of the node that has expired or soon will.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        self.0.iter().filter_map(|encryption| encryption.warning())
     }
 }
 
@@ -236,7 +244,7 @@ impl Server {
 
     /// Reads the certificates of client connections.
     pub fn certificates(&self) -> Certificates {
-        Certificates(self.encryption.clone())
+        Certificates(self.encryption.iter().cloned().collect())
     }
 
     /// Sends an event to the clients that registered for it.

@@ -1,6 +1,6 @@
 //! The members of a cluster, as `nodetool status`, `ring`, `describecluster`, `describering`, `gossipinfo` and `getendpoints` print them.
 //!
-//! Compat: laid out as by Cassandra 5.0.9 with three nodes. The load of other members is unknown and printed as `?`. Pure.
+//! Compat: laid out as by Cassandra 5.0.9 with three nodes. The load of members that do not say it is printed as `?`. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -38,6 +38,23 @@ fn keyspace_shown<'n>(node: &'n NodeReport, given: Option<&'n str>) -> Option<&'
     }
 }
 
+/// The share of the data that each member has, by host id: of a keyspace, or of the user's if all are replicated alike.
+pub fn ownership<'n>(node: &'n NodeReport, keyspace: Option<&'n str>) -> Option<&'n BTreeMap<String, f64>> {
+    let shown = keyspace_shown(node, keyspace)?;
+    node.shares.get(shown)
+}
+
+/// Whether a member is up, and its state: `UN`, `DN`, `UJ`, `UL`.
+pub fn letters_of(member: &MemberReport) -> String {
+    let up = if member.is_up { 'U' } else { 'D' };
+    let state = match member.state {
+        MemberState::Normal => 'N',
+        MemberState::Leaving => 'L',
+        MemberState::Joining => 'J',
+    };
+    format!("{up}{state}")
+}
+
 fn load_of(member: &MemberReport) -> String {
     member.load_bytes.map_or("?".to_owned(), file_size)
 }
@@ -52,7 +69,7 @@ fn by_datacenter(node: &NodeReport) -> BTreeMap<&str, Vec<&MemberReport>> {
 
 pub fn status_of(node: &NodeReport, keyspace: Option<&str>) -> String {
     let shown = keyspace_shown(node, keyspace);
-    let shares = shown.and_then(|keyspace| node.shares.get(keyspace));
+    let shares = ownership(node, keyspace);
     let owns = match shown {
         Some(_) => "Owns (effective)",
         None => "Owns",
@@ -67,16 +84,10 @@ pub fn status_of(node: &NodeReport, keyspace: Option<&str>) -> String {
                 .to_vec(),
         ];
         for member in members {
-            let up = if member.is_up { 'U' } else { 'D' };
-            let state = match member.state {
-                MemberState::Normal => 'N',
-                MemberState::Leaving => 'L',
-                MemberState::Joining => 'J',
-            };
             let share = shares.map(|shares| shares.get(&member.host_id).copied().unwrap_or_default());
             let share = share.filter(|_| member.state != MemberState::Joining);
             rows.push(vec![
-                format!("{up}{state}"),
+                letters_of(member),
                 member.address.clone(),
                 load_of(member),
                 member.tokens.len().to_string(),
@@ -101,7 +112,7 @@ pub fn status_of(node: &NodeReport, keyspace: Option<&str>) -> String {
 
 pub fn ring_of(node: &NodeReport, keyspace: Option<&str>) -> String {
     let shown = keyspace_shown(node, keyspace);
-    let shares = shown.and_then(|keyspace| node.shares.get(keyspace));
+    let shares = ownership(node, keyspace);
     let width = node.members.iter().map(|member| member.address.len());
     let width = width.max().unwrap_or(0).max(15);
     let mut text = String::new();

@@ -33,6 +33,8 @@ use std::path::Path;
 
 use crate::Failure;
 use call::Call;
+pub use cluster::{letters_of, ownership};
+pub use ring::ring_text;
 use verbs::{Act, VERBS};
 
 /// What the arguments of the program ask for.

@@ -73,11 +73,16 @@ fn status_of(node: &NodeReport) -> String {
 /// Prints the tokens.
 pub fn ring(call: &Call) -> Result<(), Failure> {
     let node = node_with(call, call.value(0))?;
-    say(&match node.members.is_empty() {
-        true => ring_of(&node),
-        false => cluster::ring_of(&node, call.value(0)),
-    });
+    say(&ring_text(&node, call.value(0)));
     Ok(())
+}
+
+/// The tokens, with the share of a keyspace that each member has. Pure.
+pub fn ring_text(node: &NodeReport, keyspace: Option<&str>) -> String {
+    match node.members.is_empty() {
+        true => ring_of(node),
+        false => cluster::ring_of(node, keyspace),
+    }
 }
 
 fn ring_of(node: &NodeReport) -> String {

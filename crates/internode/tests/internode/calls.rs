@@ -102,7 +102,7 @@ fn a_later_request_may_be_answered_first() {
 
 #[test]
 fn refusals_failures_and_panics_come_with_their_words() {
-    let (asking, _asked, _) = pair(Function(|request: Bytes, _: &ServedCall| match &request[..] {
+    let (asking, asked_node, _) = pair(Function(|request: Bytes, _: &ServedCall| match &request[..] {
         b"refuse" => Err(ServiceError::Refused("it is no replica".to_owned())),
         b"late" => Err(ServiceError::TimedOut),
         b"fail" => Err(ServiceError::Failed("a disk failed".to_owned())),
@@ -123,6 +123,9 @@ fn refusals_failures_and_panics_come_with_their_words() {
             "it has no service for requests of kind 9".to_owned()
         ))
     );
+    let (asking, asked) = (asking.client().counts(), asked_node.client().counts());
+    assert_eq!((asking.asked, asking.unanswered), (6, 6));
+    assert_eq!((asked.served, asked.failed), (6, 6));
 }
 
 #[test]

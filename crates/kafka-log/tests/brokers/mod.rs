@@ -440,6 +440,7 @@ impl State {
                 partitions.push(FetchedPartition {
                     index: partition.index,
                     error,
+                    high_watermark: log.end,
                     records: records.into(),
                     ..FetchedPartition::default()
                 });

@@ -66,6 +66,7 @@ mod change_metrics;
 mod changes;
 mod cidr_groups;
 mod client;
+mod cluster_metrics;
 mod compaction;
 mod consumers_report;
 mod door;
@@ -267,7 +268,7 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`]; nothing has changed.
     fn reload(&self) -> Result<ReloadReport, AdminError>;
-    /// Reads the certificates of client connections.
+    /// Reads the certificates of client connections and of those between nodes.
     ///
     /// # Errors
     /// See [`AdminError`]; the old ones stay in use.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ilion_cluster::{ClusterView, MemberView, Phase, Strategy};
+use ilion_cluster::{ClusterView, MemberView, Node, Phase, Strategy};
 use ilion_query::ClusterSource as _;
 use ilion_schema::{Keyspace, Schema, TableKind};
 use serde::{Deserialize, Serialize};
 
 use super::table_stats::Percentiles;
 use super::{CacheReport, TableReport};
+use crate::cluster_probe::MemberStanding;
 use crate::costs::{Histogram, StatementCosts};
 use crate::system::LocalNode;
 
@@ -106,8 +107,14 @@ pub struct MemberReport {
     pub is_up: bool,
     /// Version of its schema.
     pub schema_version: String,
-    /// Bytes of its SSTables. `None`: unknown, as for all members but the node that is asked.
+    /// Bytes of its SSTables. `None`: it is down, or does not say.
     pub load_bytes: Option<u64>,
+    /// Records that it has not applied yet, as far as it knows. `None`: it is down, or does not say.
+    #[serde(default)]
+    pub lag_records: Option<u64>,
+    /// Tablets that it copies, or may not answer for yet. `None`: it is down, or does not say.
+    #[serde(default)]
+    pub tablets_behind: Option<u64>,
 }
 
 /// What a member is about to do.
@@ -124,7 +131,7 @@ pub enum MemberState {
 }
 
 impl MemberReport {
-    fn of(member: &MemberView) -> Self {
+    fn of(member: &MemberView, standing: Option<&MemberStanding>) -> Self {
         Self {
             host_id: member.host.to_string(),
             address: member.endpoint.ip.to_string(),
@@ -140,7 +147,9 @@ impl MemberReport {
             },
             is_up: member.is_up,
             schema_version: member.schema_version.to_string(),
-            load_bytes: None,
+            load_bytes: standing.map(|standing| standing.load_bytes),
+            lag_records: standing.map(|standing| standing.lag_records),
+            tablets_behind: standing.map(|standing| standing.tablets_behind),
         }
     }
 }
@@ -191,9 +200,16 @@ impl NodeReport {
         }
     }
 
-    /// Adds what the cluster knows, for these keyspaces. `load_bytes` of this node must be set.
-    pub(super) fn add_members(&mut self, view: &ClusterView, strategies: &BTreeMap<String, Strategy>) {
-        self.members = view.members.iter().map(MemberReport::of).collect();
+    /// Adds what the cluster knows, for these keyspaces, and what members say of themselves. `load_bytes` of this node must be set.
+    pub(super) fn add_members(
+        &mut self,
+        view: &ClusterView,
+        strategies: &BTreeMap<String, Strategy>,
+        standings: &BTreeMap<Node, MemberStanding>,
+    ) {
+        let members = view.members.iter();
+        let members = members.map(|member| MemberReport::of(member, standings.get(&member.node)));
+        self.members = members.collect();
         for member in &mut self.members {
             if member.host_id == self.host_id {
                 member.load_bytes = Some(self.load_bytes);

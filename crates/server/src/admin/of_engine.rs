@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::audit_log::AuditMetrics;
 use super::change_metrics::ChangeMetrics;
+use super::cluster_metrics::ClusterMetrics;
 use super::consumers_report;
 use super::engine_metrics::EngineMetrics;
 use super::handling::failed;
@@ -30,6 +31,7 @@ use crate::ReloadReport;
 use crate::auditor::Auditor;
 use crate::changes::{ChangeStream, ChangesOrder};
 use crate::clients::Clients;
+use crate::cluster_probe::{ClusterProbe, MemberStanding};
 use crate::costs::TableCosts;
 use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 use crate::entry::Entry;
@@ -40,6 +42,7 @@ use crate::server::{Certificates, Server};
 use crate::settings::{Loaded, Settings};
 use crate::system::RELEASE_VERSION;
 use ilion_auth::Cidr;
+use ilion_cluster::{ClusterView, Node as Member};
 use ilion_engine::{
     CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableDetails, TableFacts,
 };
@@ -74,6 +77,7 @@ pub struct EngineAdmin {
     stopping: Option<Box<dyn Fn() + Send + Sync>>,
     salvaging: Option<Salvaging>,
     ring: Option<Arc<dyn RingAdmin>>,
+    cluster: Option<Arc<dyn ClusterProbe>>,
 }
 
 /// Writes what can be read of the SSTable with a Data.db into a directory.
@@ -136,7 +140,14 @@ impl EngineAdmin {
             stopping: None,
             salvaging: None,
             ring: None,
+            cluster: None,
         }
+    }
+
+    /// With these certificates to read again, instead of those of client connections.
+    #[must_use]
+    pub fn with_certificates(self, certificates: Certificates) -> Self {
+        Self { certificates, ..self }
     }
 
     /// With this for `ilion reload`: it reads the sources of the settings.
@@ -149,6 +160,15 @@ impl EngineAdmin {
             reloading: Some(Box::new(reloading)),
             ..self
         }
+    }
+
+    /// With the parts that make the node one of a cluster: their metrics, and what members say of themselves.
+    #[must_use]
+    pub fn with_cluster(mut self, probe: Arc<dyn ClusterProbe>) -> Self {
+        let registry = self.registry.sub_registry_with_prefix("ilion");
+        registry.register_collector(Box::new(ClusterMetrics(probe.clone())));
+        self.cluster = Some(probe);
+        self
     }
 
     /// With this for `nodetool scrub`.
@@ -179,6 +199,16 @@ impl EngineAdmin {
             stopping: Some(Box::new(stopping)),
             ..self
         }
+    }
+
+    /// What the members that are up say of themselves.
+    fn standings(&self, view: &ClusterView) -> BTreeMap<Member, MemberStanding> {
+        let Some(probe) = &self.cluster else {
+            return BTreeMap::new();
+        };
+        let up = view.members.iter().filter(|member| member.is_up);
+        let up: Vec<Member> = up.map(|member| member.node).collect();
+        probe.ask(&up)
     }
 
     /// Changes a setting as `UPDATE system_views.settings` does.
@@ -529,7 +559,8 @@ impl Admin for EngineAdmin {
         if let Some(peers) = self.node.local().peers() {
             let keyspaces = report.keyspaces.keys();
             let strategies = keyspaces.map(|name| (name.clone(), self.node.local().strategy(name)));
-            report.add_members(&peers.view(), &strategies.collect());
+            let view = peers.view();
+            report.add_members(&view, &strategies.collect(), &self.standings(&view));
         }
         report
     }
@@ -570,7 +601,11 @@ impl Admin for EngineAdmin {
         };
         let loaded = reloading().map_err(AdminError::Refused)?;
         let mut report = self.node.settings().reload(loaded).map_err(AdminError::Refused)?;
-        report.warnings.extend(self.certificates.warning());
+        if let Err(error) = self.certificates.reload() {
+            let warning = format!("certificates cannot be used, and the old ones stay in use: {error}");
+            report.warnings.push(warning);
+        }
+        report.warnings.extend(self.certificates.warnings());
         Ok(report)
     }
 

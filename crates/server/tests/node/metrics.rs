@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ilion_cluster::{ClusterView, Endpoint, Location, MemberView, Node, Phase};
 use ilion_env::{Env as _, MemEnv};
 use ilion_protocol::Version;
 use ilion_server::admin::{Admin, EngineAdmin};
+use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Waits};
 use serde_json::Value;
 
 use crate::{Setup, make_table, run, start, start_with};
@@ -34,7 +36,8 @@ fn exported(setup: &Setup) -> (BTreeMap<String, Described>, String) {
     make_table(&mut client);
     run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'one')");
     let _ = client.query("SELECT nothing FROM ks.t");
-    let text = EngineAdmin::new(&setup.node, &setup.server, &setup.settings).metrics();
+    let admin = EngineAdmin::new(&setup.node, &setup.server, &setup.settings);
+    let text = admin.with_cluster(Arc::new(OfThree)).metrics();
     let mut metrics: BTreeMap<String, Described> = BTreeMap::new();
     for line in text.lines() {
         if let Some((what, rest)) = line.strip_prefix("# ").and_then(|line| line.split_once(' ')) {
@@ -63,6 +66,51 @@ fn exported(setup: &Setup) -> (BTreeMap<String, Described>, String) {
     (metrics, text)
 }
 
+/// A node of a cluster of three, of which one is down.
+struct OfThree;
+
+impl ClusterProbe for OfThree {
+    fn view(&self) -> Option<ClusterView> {
+        let members = (1..=3).map(|number| MemberView {
+            node: number,
+            host: uuid::Uuid::from_u128(number.into()),
+            endpoint: Endpoint {
+                ip: [127, 0, 0, 1].into(),
+                native_port: 9042,
+                storage_port: 7000,
+            },
+            location: Location {
+                datacenter: "datacenter1".to_owned(),
+                rack: "rack1".to_owned(),
+            },
+            phase: Phase::Normal,
+            tokens: Vec::new(),
+            is_up: number < 3,
+            schema_version: uuid::Uuid::nil(),
+        });
+        Some(ClusterView {
+            own: 1,
+            members: members.collect(),
+        })
+    }
+
+    fn counts(&self) -> ClusterCounts {
+        ClusterCounts {
+            followed: 4,
+            lag_records: [(0, 7), (3, 35)].into(),
+            barriers_raised: Waits {
+                sum_nanos: 3_000_000,
+                buckets: vec![(1_000_000, 1), (u64::MAX, 1)],
+            },
+            ..ClusterCounts::default()
+        }
+    }
+
+    fn ask(&self, _members: &[Node]) -> BTreeMap<Node, MemberStanding> {
+        BTreeMap::new()
+    }
+}
+
 /// Names as Prometheus stores them.
 fn stored_name(name: &str, metric: &Described) -> String {
     match metric.kind.as_str() {
@@ -75,6 +123,7 @@ fn stored_name(name: &str, metric: &Described) -> String {
 fn document(metrics: &BTreeMap<String, Described>) -> String {
     let mut page = "# Metrics\n\nWhat `GET /metrics` of the administration's port exports, in the text format of OpenMetrics, which Prometheus reads. A\n\
                     dashboard for Grafana that uses them: [grafana/ilion.json](grafana/ilion.json). Made by a test; do not edit.\n\n\
+                    Only a node of a cluster has `ilion_cluster_*`.\n\n\
                     | metric | type | labels | meaning |\n| --- | --- | --- | --- |\n"
         .to_owned();
     for (name, metric) in metrics {
@@ -150,6 +199,27 @@ fn every_panel_of_the_dashboard_of_grafana_has_data() {
         }
     }
     assert!(asked > 50, "{asked}");
+}
+
+#[test]
+fn only_a_node_of_a_cluster_has_metrics_of_it() {
+    let setup = start();
+    let (_, text) = exported(&setup);
+    for line in [
+        "ilion_cluster_members{state=\"normal\",up=\"true\"} 2",
+        "ilion_cluster_members{state=\"normal\",up=\"false\"} 1",
+        "ilion_cluster_tablets_followed 4",
+        "ilion_cluster_tablet_lag_records{tablet=\"3\"} 35",
+        "ilion_cluster_lag_records 42",
+        "ilion_cluster_lag_records_max 35",
+        "ilion_cluster_barrier_seconds_sum{step=\"raise\"} 0.003",
+        "ilion_cluster_barrier_seconds_bucket{le=\"0.001\",step=\"raise\"} 1",
+        "ilion_cluster_barrier_seconds_bucket{le=\"+Inf\",step=\"raise\"} 2",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line} in {text}");
+    }
+    let alone = EngineAdmin::new(&setup.node, &setup.server, &setup.settings).metrics();
+    assert!(!alone.contains("ilion_cluster"), "{alone}");
 }
 
 #[test]

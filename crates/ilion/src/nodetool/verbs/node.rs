@@ -179,7 +179,7 @@ pub const NODE: &[Verb] = &[
         &[],
         &[],
         node::reload_certificates,
-        "Reads the certificates of client connections.",
+        "Reads the certificates of client connections and, in a cluster, of those between nodes.",
     ),
     is(
         "removenode",

@@ -1,0 +1,198 @@
+//! What a node of a cluster tells of itself: counts for metrics, and load and lag for operators, also of other members.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use ilion_cluster::{ClusterView, Node as NodeNumber};
+use ilion_codec::{Error, Reader, Writer};
+use ilion_engine::Engine;
+use ilion_internode::{Client, Kind, Lane, Served, ServedCall, Service, ServiceError};
+use ilion_kafka_log::KafkaLogs;
+use ilion_member::{Member, MemberFacts, WaitTimes};
+use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Waits};
+
+/// Members have so long to say how they stand.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// See the module.
+pub struct ClusterFacts {
+    pub engine: Arc<Engine>,
+    pub member: Arc<Member>,
+    pub logs: Arc<KafkaLogs>,
+}
+
+impl ClusterFacts {
+    /// How this node stands.
+    fn standing(&self) -> MemberStanding {
+        let facts = self.member.facts();
+        let tables = self.engine.table_facts();
+        let is_behind = facts.tablets.iter().filter(|tablet| !tablet.is_ready).count();
+        MemberStanding {
+            load_bytes: tables.iter().map(|table| table.sstable_bytes).sum(),
+            lag_records: lags(&facts, &self.logs.ends()).values().sum(),
+            tablets_behind: (facts.lacking + is_behind) as u64,
+        }
+    }
+}
+
+/// For each tablet that a node follows, the records of its log that it has not applied. Pure.
+fn lags(facts: &MemberFacts, ends: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
+    let lag_of = |tablet: u32, applied: u64| ends.get(&tablet).map_or(0, |end| end.saturating_sub(applied));
+    let tablets = facts.tablets.iter();
+    tablets
+        .map(|facts| (facts.tablet, lag_of(facts.tablet, facts.applied)))
+        .collect()
+}
+
+/// What the administration asks.
+pub struct Probe {
+    pub facts: Arc<ClusterFacts>,
+    pub client: Client,
+}
+
+impl ClusterProbe for Probe {
+    fn view(&self) -> Option<ClusterView> {
+        self.facts.member.view()
+    }
+
+    fn counts(&self) -> ClusterCounts {
+        let facts = self.facts.member.facts();
+        let (logs, calls) = (self.facts.logs.counts(), self.client.counts());
+        let ready = facts.tablets.iter().filter(|tablet| tablet.is_ready);
+        let halted = facts.tablets.iter().filter(|tablet| tablet.is_halted);
+        ClusterCounts {
+            followed: facts.tablets.len() as u64,
+            ready: ready.count() as u64,
+            lacking: facts.lacking as u64,
+            halted: halted.count() as u64,
+            lag_records: lags(&facts, &self.facts.logs.ends()),
+            applied: facts.applied,
+            appended: facts.appended,
+            repeated: facts.repeated,
+            not_appended: facts.not_appended,
+            barriers_raised: waits(facts.barriers_raised),
+            barriers_applied: waits(facts.barriers_applied),
+            produce_requests: logs.produce_requests,
+            produce_errors: logs.produce_errors,
+            fetch_requests: logs.fetch_requests,
+            fetch_errors: logs.fetch_errors,
+            asked: calls.asked,
+            unanswered: calls.unanswered,
+            served: calls.served,
+            failed: calls.failed,
+        }
+    }
+
+    fn ask(&self, members: &[NodeNumber]) -> BTreeMap<NodeNumber, MemberStanding> {
+        let own = self.facts.member.view().map(|view| view.own);
+        let ends_nanos = self.facts.engine.env().monotonic_nanos() + nanos(PATIENCE);
+        // All are asked before the first answer is waited for.
+        let others = members.iter().filter(|node| Some(**node) != own);
+        let calls: Vec<_> = others
+            .map(|node| {
+                let call = self
+                    .client
+                    .call(*node, Kind::STANDING, Lane::Point, Bytes::new(), Some(PATIENCE));
+                (*node, call)
+            })
+            .collect();
+        let answers = calls.into_iter().filter_map(|(node, call)| {
+            let answer = call.wait(ends_nanos).map_err(|error| error.to_string());
+            let standing = answer.and_then(|answer| decode(&answer).map_err(|error| error.to_string()));
+            match standing {
+                Ok(standing) => Some((node, standing)),
+                Err(reason) => {
+                    tracing::debug!(node, reason, "a member does not say how it stands");
+                    None
+                }
+            }
+        });
+        let mut standings: BTreeMap<NodeNumber, MemberStanding> = answers.collect();
+        if let Some(own) = own.filter(|own| members.contains(own)) {
+            standings.insert(own, self.facts.standing());
+        }
+        standings
+    }
+}
+
+fn waits(times: WaitTimes) -> Waits {
+    Waits {
+        sum_nanos: times.sum_nanos,
+        buckets: times.buckets,
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Says to other members how this node stands.
+pub struct StandingService(pub Weak<ClusterFacts>);
+
+impl Service for StandingService {
+    fn answer(&self, _request: Bytes, _call: &ServedCall) -> Result<Served, ServiceError> {
+        let facts = self.0.upgrade();
+        let facts = facts.ok_or_else(|| ServiceError::Refused("the node stops".to_owned()))?;
+        Ok(Served::Whole(encode(&facts.standing()).into()))
+    }
+}
+
+/// The bytes of a standing: load, lag, tablets behind (u64 each). A later version may append to them.
+fn encode(standing: &MemberStanding) -> Vec<u8> {
+    let mut out = Writer::new();
+    out.u64(standing.load_bytes);
+    out.u64(standing.lag_records);
+    out.u64(standing.tablets_behind);
+    out.into_vec()
+}
+
+fn decode(bytes: &[u8]) -> Result<MemberStanding, Error> {
+    let mut input = Reader::new(bytes);
+    Ok(MemberStanding {
+        load_bytes: input.u64()?,
+        lag_records: input.u64()?,
+        tablets_behind: input.u64()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_member::TabletFacts;
+
+    use super::*;
+
+    #[test]
+    fn the_lag_of_a_tablet_is_what_its_log_has_beyond_what_is_applied() {
+        let tablet = |tablet, applied| TabletFacts {
+            tablet,
+            applied,
+            is_ready: true,
+            is_halted: false,
+        };
+        let facts = MemberFacts {
+            // No broker has answered for the last one yet.
+            tablets: vec![tablet(1, 70), tablet(2, 90), tablet(3, 5)],
+            ..MemberFacts::default()
+        };
+        // The end of the second is older than what was applied.
+        let ends = BTreeMap::from([(0, 9), (1, 100), (2, 80)]);
+        assert_eq!(lags(&facts, &ends), BTreeMap::from([(1, 30), (2, 0), (3, 0)]));
+    }
+
+    #[test]
+    fn a_standing_comes_back_also_with_more_behind_it() {
+        let standing = MemberStanding {
+            load_bytes: 1,
+            lag_records: u64::MAX,
+            tablets_behind: 3,
+        };
+        let mut bytes = encode(&standing);
+        for cut in 0..bytes.len() {
+            assert!(decode(&bytes[..cut]).is_err(), "{cut}");
+        }
+        bytes.extend_from_slice(b"of a later version");
+        assert_eq!(decode(&bytes).unwrap(), standing);
+    }
+}

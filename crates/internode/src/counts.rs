@@ -1,0 +1,40 @@
+//! [`CallCounts`]: requests to other nodes and of other nodes, and how many failed.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What was counted since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallCounts {
+    /// Requests to other nodes.
+    pub asked: u64,
+    /// Those without an answer: the node could not be reached, refused, failed, or was too slow. Requests that were cancelled do not count.
+    pub unanswered: u64,
+    /// Requests of other nodes that this node began to answer.
+    pub served: u64,
+    /// Requests of other nodes that this node refused or failed to answer, also for having too much to do.
+    pub failed: u64,
+}
+
+/// Counts while there are connections.
+#[derive(Debug, Default)]
+pub(crate) struct Counting {
+    pub asked: AtomicU64,
+    pub unanswered: AtomicU64,
+    pub served: AtomicU64,
+    pub failed: AtomicU64,
+}
+
+impl Counting {
+    pub(crate) fn counts(&self) -> CallCounts {
+        CallCounts {
+            asked: self.asked.load(Relaxed),
+            unanswered: self.unanswered.load(Relaxed),
+            served: self.served.load(Relaxed),
+            failed: self.failed.load(Relaxed),
+        }
+    }
+}
+
+pub(crate) fn add_one(count: &AtomicU64) {
+    count.fetch_add(1, Relaxed);
+}

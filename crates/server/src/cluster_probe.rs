@@ -1,0 +1,83 @@
+//! [`ClusterProbe`]: what the administration asks the parts of a node that make it one of a cluster.
+//!
+//! This crate does not know these parts; the binary puts them together.
+
+use std::collections::BTreeMap;
+
+use ilion_cluster::{ClusterView, Node};
+
+/// The parts of a node that make it one of a cluster.
+pub trait ClusterProbe: Send + Sync {
+    /// The cluster as this node sees it. `None`: it has not joined yet.
+    fn view(&self) -> Option<ClusterView>;
+
+    /// What they have counted.
+    fn counts(&self) -> ClusterCounts;
+
+    /// What each of these members says of itself; asks them over the network, all at once, and waits for a second at most. Members that do
+    /// not answer are left out. This node answers without the network.
+    fn ask(&self, members: &[Node]) -> BTreeMap<Node, MemberStanding>;
+}
+
+/// What a member says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberStanding {
+    /// Bytes of its SSTables.
+    pub load_bytes: u64,
+    /// Records that it has not applied yet, of all its tablets, as far as it knows.
+    pub lag_records: u64,
+    /// Tablets that it copies, or may not answer for yet.
+    pub tablets_behind: u64,
+}
+
+/// What the parts have counted since the start of the process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterCounts {
+    /// Tablets that this node follows.
+    pub followed: u64,
+    /// Those that it may answer reads of.
+    pub ready: u64,
+    /// Tablets that it copies from other nodes.
+    pub lacking: u64,
+    /// Tablets whose records it does not apply any more.
+    pub halted: u64,
+    /// Records that this node has not applied, by tablet.
+    pub lag_records: BTreeMap<u32, u64>,
+    /// Records that it has applied.
+    pub applied: u64,
+    /// Records that the log has acknowledged.
+    pub appended: u64,
+    /// Records that were sent again.
+    pub repeated: u64,
+    /// Records that the log refused, or whose outcome is unknown.
+    pub not_appended: u64,
+    /// Time until the log had the no-ops of a read.
+    pub barriers_raised: Waits,
+    /// Time until this node had applied the no-ops of a read.
+    pub barriers_applied: Waits,
+    /// Requests with records that brokers have answered.
+    pub produce_requests: u64,
+    /// Batches that a broker did not acknowledge, and connections that could not be opened for them.
+    pub produce_errors: u64,
+    /// Requests for records that brokers have answered.
+    pub fetch_requests: u64,
+    /// Requests for records that failed.
+    pub fetch_errors: u64,
+    /// Requests to other nodes.
+    pub asked: u64,
+    /// Those without an answer.
+    pub unanswered: u64,
+    /// Requests of other nodes.
+    pub served: u64,
+    /// Those that this node refused or failed to answer.
+    pub failed: u64,
+}
+
+/// A histogram of times.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// The sum of all.
+    pub sum_nanos: u64,
+    /// Upper bounds with the number of times in each bucket, ascending; the last bound is [`u64::MAX`].
+    pub buckets: Vec<(u64, u64)>,
+}

@@ -1,0 +1,141 @@
+"""Run by cluster-check.sh: a cluster of three brokers and three nodes, a load for each fault, and a table of what was seen."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from brokers import start_brokers
+from cases import CASES
+from clients import Load
+from node import free_port
+from nodes import Member
+from verdict import Verdict, contents, judge, table
+
+NODES = 3
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class World:
+    """The brokers and nodes, and what cases have to say."""
+
+    def __init__(self, directory, binary):
+        self.directory = directory
+        self.binary = binary
+        self.nodes = []
+        self.brokers = start_brokers(directory)
+        addresses = ",".join(broker.address for broker in self.brokers)
+        self.log = f"kafka://{addresses}/check"
+        self.ports = (free_port(), free_port())
+        self.keyspace = None
+        self.notes = []
+        self.problems = []
+
+    def new_node(self):
+        node = Member(len(self.nodes) + 1, self.binary, self.directory, self.log, self.ports)
+        self.nodes.append(node)
+        return node
+
+    def skew(self, node, seconds):
+        """From its next start on, the wall clock of a node is so many seconds ahead."""
+        library = os.path.join(self.directory, "skewed_clock.so")
+        if not os.path.exists(library):
+            source = os.path.join(HERE, "skewed_clock.c")
+            subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
+        node.variables = {"LD_PRELOAD": library, "SKEW_SECS": str(seconds)} if seconds else {}
+
+    def end(self):
+        for process in [*self.nodes, *self.brokers]:
+            if process.is_running():
+                process.kill()
+
+
+def run(world, name, seconds):
+    """Runs a case, and returns its verdict."""
+    world.keyspace = "case_" + name.replace("-", "_")
+    world.notes, world.problems = [], []
+    load = Load([node.host for node in world.nodes], world.nodes[0].port, world.keyspace)
+    load.start()
+    try:
+        CASES[name](world, seconds)
+    finally:
+        stuck = load.end()
+    late = [reason for reason in (node.wait_caught_up() for node in world.nodes) if reason]
+    verdict = judge(name, load, contents(world.nodes, world.keyspace), world.nodes)
+    errors = [f"node {node.number} has logged {line}" for node in world.nodes for line in node.new_errors()]
+    verdict.problems += [*late, *errors, *world.problems, *(f"a client of kind {kind} is stuck" for kind in stuck)]
+    return verdict
+
+
+def tried(world, name, seconds):
+    """As `run`; a case that cannot be run to its end is a failure, too."""
+    try:
+        return run(world, name, seconds)
+    except Exception as error:  # noqa: BLE001: the other cases are still worth running
+        verdict = Verdict(name)
+        verdict.problems = [f"the case ended: {type(error).__name__}: {error}", *world.problems]
+        return verdict
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=20, help="length of a case (default 20)")
+    parser.add_argument("--cases", default=",".join(CASES), help="which, separated by commas; see --list")
+    parser.add_argument("--list", action="store_true", help="prints the cases")
+    parser.add_argument("--keep", action="store_true", help="keeps the directory with data and logs")
+    parser.add_argument("--stop-at-failure", action="store_true", help="ends after the first case that failed")
+    given = parser.parse_args()
+    unknown = [name for name in given.cases.split(",") if name not in CASES]
+    if unknown:
+        parser.error(f"there is no case {unknown[0]}; there are {', '.join(CASES)}")
+    if given.seconds < 4:
+        parser.error("a case takes 4 seconds at least")
+    return given
+
+
+def main():
+    given = arguments()
+    if given.list:
+        for name, case in CASES.items():
+            print(f"{name:16} {case.__doc__}")
+        return 0
+    directory = tempfile.mkdtemp(prefix="cluster-check-")
+    world = None
+    verdicts = []
+    try:
+        began = time.monotonic()
+        world = World(directory, os.environ["ILION"])
+        for _ in range(NODES):
+            world.new_node().start()
+        print(f"{len(world.brokers)} brokers and {NODES} nodes run after {time.monotonic() - began:.0f} s", flush=True)
+        for name in CASES:
+            if name not in given.cases.split(","):
+                continue
+            verdict = tried(world, name, given.seconds)
+            verdicts.append(verdict)
+            print(f"{name}: {'good' if verdict.is_good() else 'FAILED'}", flush=True)
+            for line in [*verdict.problems, *world.notes[-3:]]:
+                print(f"  {line}", flush=True)
+            for failure, count in sorted(verdict.failures.items()):
+                print(f"  {count} x {failure}", flush=True)
+            if given.stop_at_failure and not verdict.is_good():
+                break
+    finally:
+        if world is not None:
+            world.end()
+        if given.keep:
+            print(f"data and logs are in {directory}")
+        else:
+            shutil.rmtree(directory, ignore_errors=True)
+    print()
+    print(table(verdicts))
+    failed = [verdict.name for verdict in verdicts if not verdict.is_good()]
+    print(f"\nfailed: {', '.join(failed)}" if failed else "\nall cases are good")
+    return 1 if failed or not verdicts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

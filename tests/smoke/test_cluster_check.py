@@ -1,0 +1,107 @@
+"""The judge of scripts/cluster-check.sh finds what it is there for."""
+
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "cluster_check"))
+
+from verdict import judge, table  # noqa: E402
+
+NODES = [SimpleNamespace(number=1), SimpleNamespace(number=2)]
+
+
+def client(**facts):
+    return SimpleNamespace(kind="k", succeeded=5, failed=1, gap=0.5, problem=None, **facts)
+
+
+def load():
+    """Two rows, a register with 3, a counter that got one or two, and two conditional updates."""
+    writers = [client(acknowledged=[(0, 1), (1, 2)])]
+    setters, readers = [client()], [client(stale=[])]
+    counters = [client(added=[1, 0, 0, 0], unknown=[1, 0, 0, 0])]
+    conditionals = [client(applied=[(0, 0, 7), (0, 7, 8)])]
+    return SimpleNamespace(
+        writers=writers,
+        setters=setters,
+        readers=readers,
+        counters=counters,
+        conditionals=conditionals,
+        clients=[*writers, *setters, *readers, *counters, *conditionals],
+        written=[3],
+        failures={},
+    )
+
+
+def found():
+    tables = {
+        "rows": [(0, 1, "a"), (1, 2, "b")],
+        "registers": [(0, 3)],
+        "counts": [(0, 2)],
+        "conditions": [(key, 8 if key == 0 else 0) for key in range(6)],
+    }
+    return {(node.number, name): list(rows) for node in NODES for name, rows in tables.items()}
+
+
+def test_a_case_without_a_fault_is_good():
+    verdict = judge("quiet", load(), found(), NODES)
+    assert verdict.is_good(), verdict.problems
+    assert "| quiet" in table([verdict]) and "exact: 1 to 2" in table([verdict])
+
+
+def lost_on_both(_, there):
+    for node in NODES:
+        there[node.number, "rows"].pop()
+
+
+def older_register(_, there):
+    for node in NODES:
+        there[node.number, "registers"] = [(0, 2)]
+
+
+def stale_read(done, _):
+    done.readers[0].stale.append((0, 3, 2))
+
+
+def counted_twice(_, there):
+    for node in NODES:
+        there[node.number, "counts"] = [(0, 3)]
+
+
+def replaced_twice(done, _):
+    done.conditionals.append(client(applied=[(0, 0, 9)]))
+
+
+def lost_update(_, there):
+    for node in NODES:
+        there[node.number, "conditions"][0] = (0, 7)
+
+
+def other_rows(_, there):
+    there[2, "rows"].append((0, 99, "c"))
+
+
+def dead_client(done, _):
+    done.clients[0].problem = "KeyError"
+
+
+@pytest.mark.parametrize(
+    "harm, words",
+    [
+        (lost_on_both, "lacks 1 acknowledged"),
+        (older_register, "lacks 1 acknowledged"),
+        (stale_read, "stale reads"),
+        (counted_twice, "counter 0 is 3"),
+        (replaced_twice, "replaced twice"),
+        (lost_update, "replaced twice"),
+        (other_rows, "different rows in rows"),
+        (dead_client, "ended: KeyError"),
+    ],
+)
+def test_each_broken_promise_is_found(harm, words):
+    done, there = load(), found()
+    harm(done, there)
+    problems = judge("case", done, there, NODES).problems
+    assert any(words in problem for problem in problems), problems
