@@ -10,4 +10,5 @@ mod chaos;
 mod copies;
 mod logged;
 mod ring;
+mod ring_chaos;
 mod world;

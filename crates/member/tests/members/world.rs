@@ -1,5 +1,6 @@
 //! Several members, each with an engine on a disk in memory that can lose its power.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
@@ -44,6 +45,8 @@ pub(crate) struct World {
     members: Vec<RwLock<Option<Arc<Running>>>>,
     clock: Option<JoinHandle<()>>,
     envs: Arc<RwLock<Vec<MemEnv>>>,
+    /// The host id that each place had last.
+    hosts: RwLock<BTreeMap<usize, u128>>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -83,6 +86,7 @@ impl World {
             members: (0..most).map(|_| RwLock::default()).collect(),
             clock: Some(clock),
             envs,
+            hosts: RwLock::default(),
             is_over,
         };
         for place in 0..count {
@@ -101,6 +105,12 @@ impl World {
         self.start_as(place, env, 100 + place as u128, None).unwrap();
     }
 
+    /// Starts a member again with the host id that it had last.
+    pub fn start_again(&self, place: usize, env: MemEnv) -> Result<(), JoinError> {
+        let host = self.hosts.read().unwrap().get(&place).copied();
+        self.start_as(place, env, host.unwrap(), None)
+    }
+
     /// As [`Self::start`], with a host id, and perhaps in the place of another node.
     pub fn start_as(
         &self,
@@ -109,6 +119,7 @@ impl World {
         host: u128,
         replaces: Option<Replaced>,
     ) -> Result<(), JoinError> {
+        self.hosts.write().unwrap().insert(place, host);
         self.envs.write().unwrap().push(env.clone());
         let mut options = EngineOptions::below(Path::new("/ilion"));
         options.commit_log.segment_bytes = 256 << 10;
@@ -170,7 +181,7 @@ impl World {
     /// The power of a member goes, and comes back. Its clients do not notice at once.
     pub fn crash(&self, place: usize, rule: CrashRule) {
         if let Some(disk) = self.lose(place, rule) {
-            self.start(place, disk);
+            self.start_again(place, disk).unwrap();
         }
     }
 
