@@ -38,7 +38,7 @@ pub fn ring(arguments: &RingArguments) -> Result<(), Failure> {
     }
     match arguments.admin.json {
         true => say(&serde_json::to_string_pretty(&ring_json(&node)).map_err(Failure::of)?),
-        false => say(ring_text(&node, keyspace).trim_matches('\n')),
+        false => say(ring_text(&node, keyspace).trim_start_matches('\n').trim_end()),
     }
     Ok(())
 }
