@@ -1,6 +1,7 @@
 """Three Kafka brokers on loopback, each also a controller, with the time limits that docs/cluster.md recommends."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -88,6 +89,10 @@ class KafkaBroker:
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(STOP_SECS)
+
+    def wipe(self):
+        shutil.rmtree(os.path.join(self.directory, "data"))
+        self.format()
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)

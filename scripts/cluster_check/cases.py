@@ -68,6 +68,16 @@ def pause(process, seconds):
     time.sleep(rest / 2)
 
 
+def broker_wiped(world, seconds):
+    """A broker is killed and loses its disk. It starts empty, and copies what the others have."""
+    broker = world.brokers[0]
+    time.sleep(seconds / 4)
+    broker.kill()
+    broker.wipe()
+    broker.start()
+    time.sleep(seconds / 2)
+
+
 def rolling_restart(world, seconds):
     """SIGTERM and start of one node after another."""
     ends = time.monotonic() + seconds
@@ -158,6 +168,7 @@ CASES = {
     "both-killed": both_killed,
     "node-paused": node_paused,
     "broker-paused": broker_paused,
+    "broker-wiped": broker_wiped,
     "rolling-restart": rolling_restart,
     "ddl-storm": ddl_storm,
     "clock-skewed": clock_skewed,

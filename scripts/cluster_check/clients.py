@@ -17,6 +17,8 @@ FAILURES = (DriverException, NoHostAvailable, ErrorMessage, ConnectionException,
 # Nothing was written.
 REFUSALS = (Unavailable, OverloadedErrorMessage)
 REQUEST_SECS = 12
+# Readers wait for a write at most so long.
+NEWS_SECS = 0.05
 PARTITIONS = 48
 REGISTERS = 24
 COUNTERS = 4
@@ -126,21 +128,23 @@ class RegisterWriter(Client):
         key, number = next(self.keys), next(self.numbers)
         self.load.tried[key] = number
         self.load.session.execute(self.load.set_register, (number, key))
-        self.load.written[key] = number
+        self.load.wrote(key, number)
 
 
 class Reader(Client):
-    """Reads registers at QUORUM: at least what was acknowledged before, and no older than an earlier read."""
+    """Reads registers at QUORUM: at least what was acknowledged before, and no older than an earlier read.
+
+    It reads what was acknowledged a moment ago, since a replica that is behind is behind by milliseconds.
+    """
 
     kind = "read"
 
     def __init__(self, load):
         super().__init__(load)
-        self.keys = itertools.cycle(range(REGISTERS))
         self.stale = []
 
     def step(self):
-        key = next(self.keys)
+        key = self.load.newest()
         floor = max(self.load.written[key], self.load.seen[key])
         row = self.load.session.execute(self.load.read_register, (key,)).one()
         found = row.v if row is not None else 0
@@ -211,6 +215,8 @@ class Load:
         self.replace = prepare(f"UPDATE {keyspace}.conditions SET v = ? WHERE k = ? IF v = ?")
         self.is_over = threading.Event()
         self.lock = threading.Lock()
+        self.news = threading.Condition()
+        self.newest_key = 0
         self.tried = [0] * REGISTERS
         self.written = [0] * REGISTERS
         self.seen = [0] * REGISTERS
@@ -225,6 +231,19 @@ class Load:
     def start(self):
         for client in self.clients:
             client.start()
+
+    def wrote(self, key, number):
+        """A register has this number at least, from now on."""
+        with self.news:
+            self.written[key] = number
+            self.newest_key = key
+            self.news.notify_all()
+
+    def newest(self):
+        """Waits a moment for a register to be written; the one that was written last."""
+        with self.news:
+            self.news.wait(NEWS_SECS)
+            return self.newest_key
 
     def see(self, key, found):
         with self.lock:

@@ -11,7 +11,7 @@ use ilion_engine::Engine;
 use ilion_internode::{Client, Kind, Lane, Served, ServedCall, Service, ServiceError};
 use ilion_kafka_log::KafkaLogs;
 use ilion_member::{Member, MemberFacts, WaitTimes};
-use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Waits};
+use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Waits, lag_of_all};
 
 /// Members have so long to say how they stand.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ impl ClusterFacts {
         let is_behind = facts.tablets.iter().filter(|tablet| !tablet.is_ready).count();
         MemberStanding {
             load_bytes: tables.iter().map(|table| table.sstable_bytes).sum(),
-            lag_records: lags(&facts, &self.logs.ends()).values().sum(),
+            lag_records: lag_of_all(&lags(&facts, &self.logs.ends())),
             tablets_behind: (facts.lacking + is_behind) as u64,
         }
     }

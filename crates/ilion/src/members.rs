@@ -1,12 +1,10 @@
 //! `ilion status` and `ilion ring`: the node, and in a cluster all members of it.
 
-use std::fmt::Write as _;
-
 use ilion_server::admin::{AdminClient, MemberReport, NodeReport, StatusReport, file_size, laid_out};
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::ask::{client, say};
+use crate::ask::{client, say, show};
 use crate::cli::{AdminArguments, RingArguments};
 use crate::nodetool::{letters_of, ownership, ring_text};
 
@@ -14,21 +12,20 @@ use crate::nodetool::{letters_of, ownership, ring_text};
 pub fn status(arguments: &AdminArguments) -> Result<(), Failure> {
     let client = client(arguments)?;
     let status: StatusReport = client.get("/admin/status").map_err(Failure::of)?;
+    if !status.is_of_cluster {
+        return show(arguments, &status);
+    }
     let node = node(&client)?;
-    if arguments.json {
-        let mut value = serde_json::to_value(&status).map_err(Failure::of)?;
-        if let (Value::Object(fields), false) = (&mut value, node.members.is_empty()) {
-            let members = serde_json::to_value(&node.members).map_err(Failure::of)?;
-            fields.insert("members".to_owned(), members);
-        }
-        say(&serde_json::to_string_pretty(&value).map_err(Failure::of)?);
+    if !arguments.json {
+        say(&format!("{status}\n\n{}", members_of(&node).trim_end()));
         return Ok(());
     }
-    let mut text = status.to_string();
-    if !node.members.is_empty() {
-        let _ = write!(text, "\n\n{}", members_of(&node).trim_end());
+    let mut value = serde_json::to_value(&status).map_err(Failure::of)?;
+    let members = serde_json::to_value(&node.members).map_err(Failure::of)?;
+    if let Value::Object(fields) = &mut value {
+        fields.insert("members".to_owned(), members);
     }
-    say(&text);
+    say(&serde_json::to_string_pretty(&value).map_err(Failure::of)?);
     Ok(())
 }
 
@@ -41,7 +38,7 @@ pub fn ring(arguments: &RingArguments) -> Result<(), Failure> {
     }
     match arguments.admin.json {
         true => say(&serde_json::to_string_pretty(&ring_json(&node)).map_err(Failure::of)?),
-        false => say(ring_text(&node, keyspace).trim_matches('\n')),
+        false => say(ring_text(&node, keyspace).trim_start_matches('\n').trim_end()),
     }
     Ok(())
 }

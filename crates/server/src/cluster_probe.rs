@@ -73,6 +73,11 @@ pub struct ClusterCounts {
     pub failed: u64,
 }
 
+/// The sum of the lags of tablets. What brokers say of the end of a log may be any number. Pure.
+pub fn lag_of_all(lag_records: &BTreeMap<u32, u64>) -> u64 {
+    lag_records.values().fold(0, |sum, lag| lag.saturating_add(sum))
+}
+
 /// A histogram of times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
@@ -80,4 +85,15 @@ pub struct Waits {
     pub sum_nanos: u64,
     /// Upper bounds with the number of times in each bucket, ascending; the last bound is [`u64::MAX`].
     pub buckets: Vec<(u64, u64)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lag_of_all_tablets_has_a_limit() {
+        assert_eq!(lag_of_all(&[(1, 30), (2, 12)].into()), 42);
+        assert_eq!(lag_of_all(&[(1, u64::MAX - 3), (2, 2), (3, 5)].into()), u64::MAX);
+    }
 }

@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
 use super::engine_metrics::{encode_counter, encode_gauge};
-use crate::cluster_probe::{ClusterCounts, ClusterProbe, Waits};
+use crate::cluster_probe::{ClusterCounts, ClusterProbe, Waits, lag_of_all};
 use crate::costs::in_seconds;
 
 /// Collects what the parts of a cluster have counted.
@@ -86,7 +86,6 @@ fn encode_members(encoder: &mut DescriptorEncoder<'_>, view: &ClusterView) -> fm
 }
 
 fn gauges_of(counts: &ClusterCounts) -> [Metric; 6] {
-    let lags = counts.lag_records.values();
     [
         (
             "cluster_tablets_followed",
@@ -111,12 +110,12 @@ fn gauges_of(counts: &ClusterCounts) -> [Metric; 6] {
         (
             "cluster_lag_records",
             "Records of all tablets that the node has not applied yet, as far as it knows",
-            lags.clone().sum(),
+            lag_of_all(&counts.lag_records),
         ),
         (
             "cluster_lag_records_max",
             "The same of the tablet that is furthest behind",
-            lags.max().copied().unwrap_or(0),
+            counts.lag_records.values().max().copied().unwrap_or(0),
         ),
     ]
 }

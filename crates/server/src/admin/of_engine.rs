@@ -385,6 +385,7 @@ impl Admin for EngineAdmin {
             disk_read_bytes: self.engine().io().bytes_read,
             clock_behind_secs: facts.clock_behind_micros / 1_000_000,
             log_losses: loss_report(&facts.log_losses),
+            is_of_cluster: self.node.local().peers().is_some(),
             tables: tables.into_iter().filter(is_of_user).map(report).collect(),
         }
     }

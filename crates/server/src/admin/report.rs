@@ -38,6 +38,9 @@ pub struct StatusReport {
     /// What the start could not read of the commit log; `None` if it read everything.
     #[serde(default)]
     pub log_losses: Option<LogLossReport>,
+    /// Whether it is a node of a cluster: its members are in the `NodeReport`.
+    #[serde(default)]
+    pub is_of_cluster: bool,
     /// All tables but those of the system.
     pub tables: Vec<TableReport>,
 }

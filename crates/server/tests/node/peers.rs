@@ -1,6 +1,6 @@
 //! A node that is shown as one of a cluster of three; the other two are made up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -15,8 +15,9 @@ use ilion_protocol::{
     TopologyChange, Version,
 };
 use ilion_schema::{EventTarget, SchemaEvent};
+use ilion_server::admin::{Admin as _, EngineAdmin, NodeReport};
 use ilion_server::settings::Settings;
-use ilion_server::{Node, Peers, Server, ServerOptions};
+use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Node, Peers, Server, ServerOptions};
 use ilion_types::collection_elements;
 use uuid::Uuid;
 
@@ -148,6 +149,29 @@ impl Meta {
                 silence_micros: SILENCE_MICROS,
             },
         )
+    }
+}
+
+/// Members that say how they stand, but for one.
+struct Silent(ilion_cluster::Node);
+
+impl ClusterProbe for Silent {
+    fn view(&self) -> Option<ClusterView> {
+        None
+    }
+
+    fn counts(&self) -> ClusterCounts {
+        ClusterCounts::default()
+    }
+
+    fn ask(&self, members: &[ilion_cluster::Node]) -> BTreeMap<ilion_cluster::Node, MemberStanding> {
+        let answering = members.iter().filter(|node| **node != self.0);
+        let standing = |node: &ilion_cluster::Node| MemberStanding {
+            load_bytes: u64::from(*node) * 1000,
+            lag_records: (*node).into(),
+            tablets_behind: 0,
+        };
+        answering.map(|node| (*node, standing(node))).collect()
     }
 }
 
@@ -527,18 +551,23 @@ fn administration_knows_the_members_and_the_share_of_each() {
     let mut client = setup.client(Version::V4);
     let host = ask(&mut client, "SELECT host_id FROM system.local");
     assert_eq!(column(&host, "host_id"), [Some(stored.as_bytes().to_vec())]);
-    let report = ilion_server::admin::Admin::node(&ilion_server::admin::EngineAdmin::new(
-        &setup.node,
-        &setup.server,
-        &Settings::default(),
-    ));
-    assert_eq!(report.members.len(), 3);
-    let known: Vec<bool> = report
-        .members
-        .iter()
-        .map(|member| member.load_bytes.is_some())
-        .collect();
-    assert_eq!(known, [true, false, false]);
+    let admin = || EngineAdmin::new(&setup.node, &setup.server, &Settings::default());
+    let known = |report: &NodeReport| -> Vec<bool> {
+        let members = report.members.iter();
+        members.map(|member| member.load_bytes.is_some()).collect()
+    };
+    let report = admin().node();
+    assert_eq!(known(&report), [true, false, false], "nobody is asked");
+    assert!(admin().status().is_of_cluster);
+    // The second one does not answer.
+    let asked = admin().with_cluster(Arc::new(Silent(2))).node();
+    assert_eq!(known(&asked), [true, false, true]);
+    let third = &asked.members[2];
+    assert_eq!(
+        (third.load_bytes, third.lag_records, third.tablets_behind),
+        (Some(3000), Some(3), Some(0))
+    );
+    assert_eq!(asked.members[1].lag_records, None);
     let shares = &report.shares["system_auth"];
     let all: f64 = shares.values().sum();
     assert!((all - 1.0).abs() < 1e-9, "{shares:?}");
