@@ -13,6 +13,7 @@ mod cdc_consumers;
 mod cli;
 mod cluster;
 mod compactions;
+mod cql;
 mod indexes;
 mod load;
 mod nodetool;
@@ -66,6 +67,7 @@ fn first_line(error: &clap::Error) -> String {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Cql(arguments) => cql::run(&arguments),
         Command::Status(arguments) => ask::report::<StatusReport>(&arguments, "/admin/status"),
         Command::Ready(arguments) => ask::ready(&arguments),
         Command::Info(arguments) => ask::report::<InfoReport>(&arguments, "/admin/info"),
@@ -127,6 +129,8 @@ enum Failure {
     Logged,
     /// The action failed, and the output has the reason.
     Told,
+    /// A statement of the shell failed, and the output has the reason: exit code 2, as of cqlsh.
+    Statement,
     /// nodetool was used wrongly, or the node refused: exit code 1, as of Cassandra's nodetool.
     Nodetool(String),
     /// The node failed on behalf of nodetool: exit code 2, as of Cassandra's nodetool.
@@ -140,7 +144,7 @@ impl std::fmt::Display for Failure {
             | Self::Usage(message)
             | Self::Nodetool(message)
             | Self::NodetoolFailed(message) => f.write_str(message),
-            Self::Logged | Self::Told => Ok(()),
+            Self::Logged | Self::Told | Self::Statement => Ok(()),
         }
     }
 }
@@ -188,6 +192,7 @@ impl Failure {
             Self::Failed(message) => (message, 1),
             Self::Usage(message) => (message, 2),
             Self::Logged | Self::Told => return ExitCode::from(1),
+            Self::Statement => return ExitCode::from(2),
             Self::Nodetool(message) => {
                 eprintln!("nodetool: {message}\nSee 'nodetool help' or 'nodetool help <command>'.");
                 return ExitCode::from(1);

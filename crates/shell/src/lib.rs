@@ -1,0 +1,47 @@
+//! The shell for CQL: `ilion cql`.
+//!
+//! [`run`] opens a [`Session`]: on a server over the native protocol ([`Remote`]), or on a data directory in this process ([`Embedded`]).
+//! A [`Shell`] cuts its input into statements and commands (`script`, with the lexer of `ilion_cql`), executes them one after another, and
+//! prints what is answered. Commands and output are those of cqlsh, unless `docs/shell.md` says otherwise.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `args`, `run` | the command line, and the shell as a program |
+//! | `session`, `remote`, `embedded` | where statements are executed |
+//! | `script` | scripts to statements |
+//! | `shell` | executing statements, printing answers page by page |
+//! | `command`, `run_command`, `help` | the commands of the shell itself |
+//! | `output`, `format`, `table`, `columnize` | results as tables, lines, JSON or CSV; into a file or a terminal |
+//! | `cell`, `number_text` | values as text for people |
+//! | `error_text` | errors of the server as text |
+//! | `trace` | traces as tables |
+//!
+//! A new command touches `command`, `run_command`, `help`, `docs/shell.md`, and `testdata`.
+
+mod args;
+mod cell;
+mod columnize;
+mod command;
+mod embedded;
+mod error_text;
+mod format;
+mod help;
+mod number_text;
+mod output;
+mod remote;
+mod run;
+mod run_command;
+mod script;
+mod session;
+mod shell;
+mod table;
+mod trace;
+
+pub use args::ShellArgs;
+pub use embedded::Embedded;
+pub use format::Format;
+pub use output::Output;
+pub use remote::Remote;
+pub use run::{Ended, run};
+pub use session::{Answer, Body, Failure, How, Place, Session};
+pub use shell::{Flow, PAGE_ROWS, Shell, ShellSettings};

@@ -1,0 +1,326 @@
+//! [`Shell`]: executes scripts and prints the answers.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use ilion_cql::{Class, outline};
+use ilion_env::Env;
+
+use crate::command::Command;
+use crate::error_text::print_failure;
+use crate::format::{Before, Format, print_page};
+use crate::output::Output;
+use crate::script::{Next, next_statement};
+use crate::session::{Body, Failure, How, Session};
+
+/// Rows in a page. Compat: as in cqlsh.
+pub const PAGE_ROWS: u32 = 100;
+/// Bytes of a script that are read at once.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// A session with the settings of its user.
+pub struct Shell<'a> {
+    pub(crate) session: Box<dyn Session>,
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) output: Output<'a>,
+    pub(crate) settings: ShellSettings,
+    /// The keyspace of unqualified names.
+    pub(crate) keyspace: Option<String>,
+    /// True once a statement failed.
+    has_failed: bool,
+    /// The scripts that are executed, the innermost last.
+    pub(crate) scripts: Vec<Position>,
+}
+
+/// What the user has chosen.
+#[derive(Clone, Debug)]
+pub struct ShellSettings {
+    /// How statements are executed.
+    pub how: How,
+    /// How rows are printed.
+    pub format: Format,
+    /// True if a user types the statements, and pages wait for a key.
+    pub is_interactive: bool,
+}
+
+/// A place in a script, for errors.
+#[derive(Clone, Debug)]
+pub(crate) struct Position {
+    name: String,
+    line: usize,
+}
+
+/// Whether there is more to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The next statement.
+    Continue,
+    /// The user wants to leave.
+    Exit,
+}
+
+impl<'a> Shell<'a> {
+    /// A shell that uses this session.
+    pub fn new(
+        session: Box<dyn Session>,
+        env: Arc<dyn Env>,
+        output: Output<'a>,
+        settings: ShellSettings,
+    ) -> Self {
+        Self {
+            session,
+            env,
+            output,
+            settings,
+            keyspace: None,
+            has_failed: false,
+            scripts: Vec::new(),
+        }
+    }
+
+    /// True once a statement failed.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Ends the shell; returns its session.
+    pub fn into_session(self) -> Box<dyn Session> {
+        self.session
+    }
+
+    /// Executes a script of statements and commands; `name` is for errors. Errors do not end it.
+    ///
+    /// # Errors
+    /// The script cannot be read, or the output cannot be written.
+    pub fn run_script(&mut self, name: &str, script: &mut dyn Read) -> io::Result<Flow> {
+        self.scripts.push(Position {
+            name: name.to_owned(),
+            line: 1,
+        });
+        let flow = self.run_chunks(script);
+        self.scripts.pop();
+        flow
+    }
+
+    fn run_chunks(&mut self, script: &mut dyn Read) -> io::Result<Flow> {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut waiting = Vec::new();
+        loop {
+            let count = script.read(&mut chunk)?;
+            waiting.extend_from_slice(&chunk[..count]);
+            // Whole lines only: a line may end a command.
+            let whole = match count {
+                0 => waiting.len(),
+                _ => waiting
+                    .iter()
+                    .rposition(|byte| *byte == b'\n')
+                    .map_or(0, |at| at + 1),
+            };
+            let text = std::str::from_utf8(&waiting[..whole])
+                .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the script is not UTF-8"))?
+                .to_owned();
+            let (flow, done) = self.run_text(&text)?;
+            waiting.drain(..done);
+            if flow == Flow::Exit {
+                return Ok(flow);
+            }
+            if count == 0 {
+                return self.run_rest(&text[done..]);
+            }
+        }
+    }
+
+    /// Executes the whole statements of a text; returns the number of bytes that are done.
+    fn run_text(&mut self, text: &str) -> io::Result<(Flow, usize)> {
+        let mut done = 0;
+        while let Next::Statement {
+            text: statement,
+            start,
+            end,
+        } = next_statement(&text[done..])
+        {
+            self.pass_lines(&text[done..done + start]);
+            let flow = self.run_statement(statement)?;
+            self.pass_lines(&text[done + start..done + end]);
+            done += end;
+            self.output.flush()?;
+            if flow == Flow::Exit {
+                return Ok((flow, done));
+            }
+        }
+        Ok((Flow::Continue, done))
+    }
+
+    /// The end of a script: a command needs no end of its line, a statement of CQL needs its semicolon.
+    fn run_rest(&mut self, text: &str) -> io::Result<Flow> {
+        let Next::Incomplete { start } = next_statement(text) else {
+            return Ok(Flow::Continue);
+        };
+        self.pass_lines(&text[..start]);
+        let rest = text[start..].trim_end();
+        if crate::script::is_line_command(rest) {
+            return self.run_statement(rest);
+        }
+        self.complain("Incomplete statement at end of file")?;
+        Ok(Flow::Continue)
+    }
+
+    fn pass_lines(&mut self, text: &str) {
+        if let Some(position) = self.scripts.last_mut() {
+            position.line += text.bytes().filter(|byte| *byte == b'\n').count();
+        }
+    }
+
+    /// Executes one statement or command, without a semicolon.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn run_statement(&mut self, statement: &str) -> io::Result<Flow> {
+        match Command::parse(statement) {
+            None => self.run_cql(statement)?,
+            Some(Ok(command)) => return self.run_command(command),
+            Some(Err(problem)) => self.complain(&problem)?,
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Prints an error, with its place in the script.
+    pub(crate) fn complain(&mut self, problem: &str) -> io::Result<()> {
+        self.has_failed = true;
+        match self.scripts.last() {
+            Some(Position { name, line }) => self.output.error(&format!("{name}:{line}:{problem}")),
+            None => self.output.error(problem),
+        }
+    }
+
+    /// Enters a keyspace; its name is as it was written, without quotes.
+    ///
+    /// # Errors
+    /// There is none of this name, or the output cannot be written.
+    pub fn enter(&mut self, keyspace: &str) -> anyhow::Result<()> {
+        let cql = format!("USE {}", ilion_types::quote_name(keyspace));
+        match self.session.execute(&cql, &self.settings.how) {
+            Ok(_) => self.keyspace = Some(keyspace.to_owned()),
+            Err(failure) => anyhow::bail!(print_failure(&failure)),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn complain_of(&mut self, failure: &Failure) -> io::Result<()> {
+        self.complain(&print_failure(failure))
+    }
+
+    /// Executes CQL and prints its answer.
+    fn run_cql(&mut self, cql: &str) -> io::Result<()> {
+        let answer = match self.session.execute(cql, &self.settings.how) {
+            Ok(answer) => answer,
+            Err(failure) => return self.complain_of(&failure),
+        };
+        match answer.body {
+            Body::Done | Body::SchemaChanged => {}
+            Body::Keyspace(keyspace) => self.keyspace = Some(keyspace),
+            Body::Rows(rows) if returns_many(cql) => self.print_pages(cql, rows)?,
+            Body::Rows(rows) => {
+                if self.settings.format == Format::Table {
+                    self.output.result("")?;
+                }
+                let before = Before {
+                    rows: 0,
+                    with_header: true,
+                };
+                print_page(self.settings.format, &rows, before, &mut self.output)?;
+                if self.settings.is_interactive {
+                    self.output.result("")?;
+                }
+            }
+        }
+        self.warn(&answer.warnings)?;
+        match answer.trace {
+            Some(trace) => self.show_trace(trace),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn warn(&mut self, warnings: &[String]) -> io::Result<()> {
+        if warnings.is_empty() {
+            return Ok(());
+        }
+        let is_for_people = matches!(self.settings.format, Format::Table | Format::Vertical);
+        if !is_for_people {
+            return warnings.iter().try_for_each(|warning| self.output.error(warning));
+        }
+        self.output.result("")?;
+        self.output.result("Warnings :")?;
+        for warning in warnings {
+            self.output.result(warning)?;
+            self.output.result("")?;
+        }
+        Ok(())
+    }
+
+    /// Prints all pages of a result, whose first one is `rows`.
+    fn print_pages(&mut self, cql: &str, mut rows: ilion_protocol::Rows) -> io::Result<()> {
+        let is_for_people = matches!(self.settings.format, Format::Table | Format::Vertical);
+        let is_interactive = self.settings.is_interactive;
+        if is_for_people {
+            self.output.result("")?;
+        }
+        let (mut count, mut is_first) = (0, true);
+        loop {
+            if rows.row_count > 0 || is_first {
+                let before = Before {
+                    rows: count,
+                    with_header: is_first || is_interactive,
+                };
+                print_page(self.settings.format, &rows, before, &mut self.output)?;
+                if is_interactive && self.settings.format == Format::Table && rows.row_count > 0 {
+                    self.output.result("")?;
+                }
+                count += rows.row_count;
+                is_first = false;
+            }
+            let Some(paging_state) = rows.metadata.paging_state.take() else {
+                break;
+            };
+            if is_interactive && self.output.captured().is_none() && !self.wants_more()? {
+                break;
+            }
+            let how = How {
+                paging_state: Some(paging_state),
+                ..self.settings.how.clone()
+            };
+            rows = match self.session.execute(cql, &how).map(|answer| answer.body) {
+                Ok(Body::Rows(rows)) => rows,
+                Ok(_) => break,
+                Err(failure) => {
+                    self.complain_of(&failure)?;
+                    break;
+                }
+            };
+        }
+        if !is_for_people {
+            return Ok(());
+        }
+        if !is_interactive {
+            self.output.result("")?;
+        }
+        self.output.result(&format!("({count} rows)"))
+    }
+
+    /// Waits for a key before the next page.
+    fn wants_more(&mut self) -> io::Result<bool> {
+        self.output.say_part("---MORE---")?;
+        let mut line = String::new();
+        io::stdin().read_line(&mut line)?;
+        Ok(!line.trim().eq_ignore_ascii_case("q"))
+    }
+}
+
+/// True for statements whose rows are counted and paged; others return one row, such as conditional writes.
+fn returns_many(cql: &str) -> bool {
+    let word = outline(cql).find(|piece| !matches!(piece.class, Class::Space | Class::Comment));
+    let word = word.and_then(|piece| cql.get(piece.range)).unwrap_or_default();
+    ["select", "list", "explain"]
+        .iter()
+        .any(|many| word.eq_ignore_ascii_case(many))
+}
