@@ -17,7 +17,7 @@ const DEFAULT_PORT: u16 = 9042;
     after_help = "Exit codes: 0 success; 1 no connection, or the input cannot be read; 2 a statement failed, or wrong arguments."
 )]
 pub struct ShellArgs {
-    /// The server, as HOST, HOST:PORT or [IPV6]:PORT [default: 127.0.0.1:9042].
+    /// The server, as HOST, HOST:PORT or `[IPV6]:PORT` [default: 127.0.0.1:9042].
     #[arg(value_name = "HOST[:PORT]", conflicts_with = "data")]
     pub host: Option<String>,
     /// The server's port, as cqlsh has it [default: 9042].

@@ -4,6 +4,9 @@ use ilion_cql::{Class, outline};
 use ilion_protocol::Consistency;
 use uuid::Uuid;
 
+use crate::copy::statement::{self, Copy};
+use crate::quotes::unquote;
+
 /// A command of the shell itself.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
@@ -39,6 +42,8 @@ pub enum Command {
         /// The statement for the server.
         cql: String,
     },
+    /// `COPY ..`
+    Copy(Box<Copy>),
     /// `HELP [topic]`
     Help(Option<String>),
     /// `CLEAR`
@@ -133,6 +138,7 @@ impl Command {
             "capture" => words.capture().map(Self::Capture),
             "show" => words.show().map(Self::Show),
             "login" => words.login(),
+            "copy" => statement::parse(text).map(|copy| Self::Copy(Box::new(copy))),
             "desc" | "describe" => Ok(words.describe()),
             "help" | "?" => words
                 .at_most(2)
@@ -314,18 +320,6 @@ fn parse_shortcut(text: &str) -> Parsed {
         ("i", path) if !path.is_empty() => Ok(Command::Source(unquote(path))),
         _ => Err(format!("\\{name} is no shortcut of this form: \\? lists them.")),
     }
-}
-
-/// The text between quotes; a text without quotes as it is.
-pub fn unquote(text: &str) -> String {
-    for (quote, doubled) in [("'", "''"), ("\"", "\"\"")] {
-        let inner = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
-        if let Some(inner) = inner {
-            return inner.replace(doubled, quote);
-        }
-    }
-    let inner = text.strip_prefix("$$").and_then(|rest| rest.strip_suffix("$$"));
-    inner.unwrap_or(text).to_owned()
 }
 
 #[cfg(test)]

@@ -6,17 +6,21 @@ use std::sync::Arc;
 use ilion_codec::Reader;
 use ilion_env::Env;
 use ilion_protocol::{ColumnSpec, Rows, RowsMetadata};
-use ilion_query::{ClientState, Consistency, ExecuteOptions, Executed, Outcome, ResultSet};
+use ilion_query::{
+    ClientState, Consistency, ExecuteOptions, Executed, Outcome, Prepared, ResultSet, Value, Values,
+};
 use ilion_server::settings::Settings;
 use ilion_server::{Counted, Node, OpenError, SchemaListener as _, error_response};
 
-use crate::session::{Answer, Body, Failure, How, Place, Session};
+use crate::session::{Answer, Body, Failure, How, Place, RowFeed, Session};
 
 /// A session on a data directory.
 pub struct Embedded {
     node: Node,
     client: ClientState,
     directory: String,
+    /// The statement of `write_rows`.
+    prepared: Option<Arc<Prepared>>,
 }
 
 impl Embedded {
@@ -29,6 +33,7 @@ impl Embedded {
             node: Node::open(env, settings)?,
             client: ClientState::default(),
             directory: settings.directory.display().to_string(),
+            prepared: None,
         })
     }
 
@@ -52,6 +57,10 @@ impl Embedded {
         options: &ExecuteOptions,
     ) -> Result<Executed, ilion_query::Error> {
         let executed = self.node.processor().query(&mut self.client, cql, options)?;
+        self.until_durable(executed)
+    }
+
+    fn until_durable(&self, executed: Executed) -> Result<Executed, ilion_query::Error> {
         match self.node.wait_durable(&executed) {
             Ok(()) => Ok(executed),
             Err(error) => Err(ilion_query::Error::ServerError(error.to_string())),
@@ -73,9 +82,7 @@ impl Session for Embedded {
             paging_state: how.paging_state.clone(),
             ..ExecuteOptions::default()
         };
-        let executed = self.execute_counted(cql, &options).map_err(|error| {
-            Failure::Refused(Box::new(error_response(error, IpAddr::V4(Ipv4Addr::LOCALHOST))))
-        })?;
+        let executed = self.execute_counted(cql, &options).map_err(refused)?;
         let body = match executed.outcome {
             Outcome::Void => Body::Done,
             Outcome::Rows(result) => Body::Rows(rows_of(result)),
@@ -96,6 +103,53 @@ impl Session for Embedded {
         })
     }
 
+    fn prepare(&mut self, cql: &str) -> Result<Vec<ColumnSpec>, Failure> {
+        let prepared = self
+            .node
+            .processor()
+            .prepare(&self.client, cql, None)
+            .map_err(refused)?;
+        let columns = prepared.variables.iter().map(column_of).collect();
+        self.prepared = Some(prepared);
+        Ok(columns)
+    }
+
+    fn write_rows(&mut self, how: &How, in_flight: usize, rows: &mut dyn RowFeed) -> Result<(), Failure> {
+        let prepared = self
+            .prepared
+            .clone()
+            .ok_or(Failure::Impossible("nothing was prepared"))?;
+        loop {
+            let mut waiting = Vec::with_capacity(in_flight);
+            while waiting.len() < in_flight
+                && let Some(row) = rows.next()
+            {
+                let value = |bytes: &Option<Vec<u8>>| match bytes {
+                    Some(bytes) => Value::Bytes(bytes.clone().into()),
+                    None => Value::Null,
+                };
+                let options = ExecuteOptions {
+                    values: Values::Positional(row.values.iter().map(value).collect()),
+                    consistency: Consistency(how.consistency.number()),
+                    ..ExecuteOptions::default()
+                };
+                let executed = self
+                    .node
+                    .processor()
+                    .execute(&mut self.client, &prepared, &options);
+                waiting.push((row, executed));
+            }
+            if waiting.is_empty() {
+                return Ok(());
+            }
+            // The log is synced once for all of them.
+            for (row, executed) in waiting {
+                let durable = executed.and_then(|executed| self.until_durable(executed));
+                rows.done(row, durable.map(drop).map_err(refused));
+            }
+        }
+    }
+
     fn log_in(&mut self, _role: &str, _password: &str) -> Result<(), Failure> {
         Err(Failure::Impossible(
             "LOGIN needs a server: on a data directory, nobody logs in.",
@@ -107,13 +161,22 @@ impl Session for Embedded {
     }
 }
 
-fn rows_of(result: ResultSet) -> Rows {
-    let columns = result.columns.iter().map(|column| ColumnSpec {
+/// The error of a server.
+fn refused(error: ilion_query::Error) -> Failure {
+    Failure::Refused(Box::new(error_response(error, IpAddr::V4(Ipv4Addr::LOCALHOST))))
+}
+
+fn column_of(column: &ilion_query::ColumnSpec) -> ColumnSpec {
+    ColumnSpec {
         keyspace: column.keyspace.clone(),
         table: column.table.clone(),
         name: column.name.clone(),
         cql_type: column.ty.clone(),
-    });
+    }
+}
+
+fn rows_of(result: ResultSet) -> Rows {
+    let columns = result.columns.iter().map(column_of);
     let metadata = RowsMetadata {
         paging_state: result.paging_state.map(Into::into),
         ..RowsMetadata::new(columns.collect())

@@ -1,7 +1,7 @@
 //! Texts of HELP.
 
 /// Each topic with its text; the first line says what the command does.
-const TOPICS: [(&str, &str); 14] = [
+const TOPICS: [(&str, &str); 15] = [
     (
         "CAPTURE",
         "CAPTURE 'file'   appends results to a file instead of showing them\nCAPTURE OFF      shows results again\nCAPTURE          tells the file",
@@ -10,6 +10,10 @@ const TOPICS: [(&str, &str); 14] = [
     (
         "CONSISTENCY",
         "CONSISTENCY level   sets the consistency of reads and writes: ANY, ONE, TWO, THREE, QUORUM, ALL, LOCAL_ONE,\n                    LOCAL_QUORUM, EACH_QUORUM; SERIAL and LOCAL_SERIAL for SELECT only\nCONSISTENCY         tells it",
+    ),
+    (
+        "COPY",
+        "COPY [keyspace.]table [(column, ..)] TO 'file' | STDOUT [WITH option = value AND ..];\nCOPY [keyspace.]table [(column, ..)] FROM 'file' [WITH option = value AND ..];\nBoth: HEADER, DELIMITER, QUOTE, ESCAPE, NULL. TO: PAGESIZE. FROM: SKIPROWS, MAXROWS, MAXPARSEERRORS, ERRFILE, TTL, MAXREQUESTS",
     ),
     (
         "DESCRIBE",

@@ -8,26 +8,39 @@
 //! | --- | --- |
 //! | `args`, `run` | the command line, and the shell as a program |
 //! | `session`, `remote`, `embedded` | where statements are executed |
+//! | `flight` | many writes under way on one connection |
 //! | `script` | scripts to statements |
 //! | `shell` | executing statements, printing answers page by page |
 //! | `command`, `run_command`, `help` | the commands of the shell itself |
+//! | `copy` | COPY: CSV files |
+//! | `paths`, `quotes` | files that users name; quotes of CQL |
 //! | `output`, `format`, `table`, `columnize` | results as tables, lines, JSON or CSV; into a file or a terminal |
 //! | `cell`, `number_text` | values as text for people |
 //! | `error_text` | errors of the server as text |
-//! | `trace` | traces as tables |
+//! | `trace`, `explain` | traces as tables, answers to EXPLAIN as trees |
+//! | `editor` | lines from a terminal: colours, history |
+//! | `catalog`, `complete` | the names of the schema, and completing them |
 //!
 //! A new command touches `command`, `run_command`, `help`, `docs/shell.md`, and `testdata`.
 
 mod args;
+mod catalog;
 mod cell;
 mod columnize;
 mod command;
+mod complete;
+mod copy;
+mod editor;
 mod embedded;
 mod error_text;
+mod explain;
+mod flight;
 mod format;
 mod help;
 mod number_text;
 mod output;
+mod paths;
+mod quotes;
 mod remote;
 mod run;
 mod run_command;
@@ -43,5 +56,5 @@ pub use format::Format;
 pub use output::Output;
 pub use remote::Remote;
 pub use run::{Ended, run};
-pub use session::{Answer, Body, Failure, How, Place, Session};
+pub use session::{Answer, Body, Failure, How, Place, RowFeed, Session, WriteRow};
 pub use shell::{Flow, PAGE_ROWS, Shell, ShellSettings};

@@ -2,10 +2,12 @@
 
 use ilion_client::{Connection, Target, VERSION, request_frame};
 use ilion_protocol::{
-    ErrorDetail, ErrorResponse, Query, QueryParams, Request, RequestFrame, Response, ResultBody,
+    ColumnSpec, ErrorDetail, ErrorResponse, Prepared, Query, QueryParams, Request, RequestFrame, Response,
+    ResultBody,
 };
 
-use crate::session::{Answer, Body, Failure, How, Place, Session};
+use crate::flight::Flight;
+use crate::session::{Answer, Body, Failure, How, Place, RowFeed, Session};
 
 /// A session on a server. If its connection breaks, the next statement opens another one.
 pub struct Remote {
@@ -13,6 +15,8 @@ pub struct Remote {
     connection: Option<Connection>,
     /// Set by USE.
     keyspace: Option<String>,
+    /// The statement of `write_rows`.
+    prepared: Option<Prepared>,
 }
 
 impl Remote {
@@ -26,6 +30,7 @@ impl Remote {
             target,
             connection: Some(connection),
             keyspace: None,
+            prepared: None,
         })
     }
 
@@ -72,6 +77,29 @@ impl Session for Remote {
             warnings: frame.warnings,
             trace: frame.tracing_id,
         })
+    }
+
+    fn prepare(&mut self, cql: &str) -> Result<Vec<ColumnSpec>, Failure> {
+        let prepared = self.connection()?.prepare(cql.to_owned());
+        let prepared = prepared.map_err(|error| lost(&error))?;
+        let columns = prepared.bind.columns.clone();
+        self.prepared = Some(prepared);
+        Ok(columns)
+    }
+
+    fn write_rows(&mut self, how: &How, in_flight: usize, rows: &mut dyn RowFeed) -> Result<(), Failure> {
+        let id = match &self.prepared {
+            Some(prepared) => prepared.id.clone(),
+            None => return Err(Failure::Impossible("nothing was prepared")),
+        };
+        let mut flight = Flight::new(in_flight);
+        let outcome = flight.run(self.connection()?, &id, how, rows);
+        if let Err(failure) = &outcome {
+            self.connection = None;
+            let reason = failure.to_string();
+            flight.give_up(&reason, rows);
+        }
+        outcome
     }
 
     fn log_in(&mut self, role: &str, password: &str) -> Result<(), Failure> {

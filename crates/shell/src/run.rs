@@ -10,11 +10,12 @@ use ilion_env::Env;
 use ilion_server::settings::Loaded;
 
 use crate::args::ShellArgs;
+use crate::editor::edit;
 use crate::embedded::Embedded;
 use crate::format::Format;
 use crate::output::Output;
+use crate::paths::FileReader;
 use crate::remote::Remote;
-use crate::run_command::FileReader;
 use crate::session::{How, Session};
 use crate::shell::{PAGE_ROWS, Shell, ShellSettings};
 
@@ -45,7 +46,10 @@ pub fn run(args: &ShellArgs, env: &Arc<dyn Env>) -> anyhow::Result<Ended> {
         output = output.with_colors();
     }
     let mut shell = Shell::new(session, env.clone(), output, settings(args, is_terminal));
-    let done = begin(&mut shell, args).and_then(|()| feed(&mut shell, args, env));
+    let done = begin(&mut shell, args).and_then(|()| match is_terminal {
+        true => converse(&mut shell, env, has_colors),
+        false => feed(&mut shell, args, env),
+    });
     match done {
         Ok(()) if shell.has_failed() && !is_terminal => Ok(Ended::WithFailures),
         Ok(()) => Ok(Ended::Well),
@@ -108,6 +112,16 @@ fn begin(shell: &mut Shell<'_>, args: &ShellArgs) -> anyhow::Result<()> {
         shell.enter(keyspace)?;
     }
     Ok(())
+}
+
+/// Greets the user, and executes what the user types.
+fn converse(shell: &mut Shell<'_>, env: &Arc<dyn Env>, has_colors: bool) -> anyhow::Result<()> {
+    for line in [shell.host_line()?, shell.version_line()?] {
+        shell.output.say(&line)?;
+    }
+    shell.output.say("Use HELP for help.")?;
+    shell.output.flush()?;
+    Ok(edit(shell, &**env, has_colors)?)
 }
 
 fn feed(shell: &mut Shell<'_>, args: &ShellArgs, env: &Arc<dyn Env>) -> anyhow::Result<()> {

@@ -1,10 +1,7 @@
 //! What the commands of the shell do.
 
-use std::io::{self, Read};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::io;
 
-use ilion_env::ReadFile;
 use ilion_protocol::Rows;
 use ilion_types::Value;
 
@@ -12,6 +9,7 @@ use crate::columnize::columnize;
 use crate::command::{Capture, Command, Described, Paging, Show, Switch};
 use crate::format::Format;
 use crate::help;
+use crate::paths::{FileReader, expand};
 use crate::session::{Body, Failure, How, Place};
 use crate::shell::{Flow, PAGE_ROWS, Shell};
 
@@ -63,6 +61,7 @@ impl Shell<'_> {
             Command::Show(show) => self.show(show)?,
             Command::Login { role, password } => self.log_in(&role, password)?,
             Command::Describe { what, cql } => self.describe(what, &cql)?,
+            Command::Copy(copy) => self.copy(&copy)?,
             Command::Help(topic) => self.help(topic.as_deref())?,
             Command::Clear => self.output.say_part("\x1b[H\x1b[2J\x1b[3J")?,
         }
@@ -393,33 +392,4 @@ fn ownership(rows: &Rows) -> Vec<(String, Vec<String>)> {
         .iter()
         .map(|(token, hosts)| (text(token), nodes(hosts)))
         .collect()
-}
-
-/// A path in which `~/` is the home directory.
-pub fn expand(path: &str) -> PathBuf {
-    match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
-        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
-        _ => PathBuf::from(path),
-    }
-}
-
-/// Reads a file from its beginning to its end.
-pub struct FileReader {
-    file: Arc<dyn ReadFile>,
-    offset: u64,
-}
-
-impl FileReader {
-    /// At the beginning of the file.
-    pub fn new(file: Arc<dyn ReadFile>) -> Self {
-        Self { file, offset: 0 }
-    }
-}
-
-impl Read for FileReader {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(self.offset, into).map_err(io::Error::other)?;
-        self.offset += count as u64;
-        Ok(count)
-    }
 }

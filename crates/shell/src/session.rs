@@ -1,7 +1,7 @@
 //! [`Session`]: the place where statements are executed, and its answers.
 
 use bytes::Bytes;
-use ilion_protocol::{Consistency, ErrorResponse, Rows};
+use ilion_protocol::{ColumnSpec, Consistency, ErrorResponse, Rows};
 use uuid::Uuid;
 
 /// The circumstances of an execution.
@@ -71,6 +71,26 @@ pub enum Place {
     Directory(String),
 }
 
+/// A row to write.
+#[derive(Clone, Debug)]
+pub struct WriteRow {
+    /// The serialized values of the markers; `None` is null.
+    pub values: Vec<Option<Vec<u8>>>,
+    /// The row as it was read.
+    pub source: Vec<u8>,
+    /// The line where it was read.
+    pub line: u64,
+}
+
+/// Rows to write, one after another, and what became of them.
+pub trait RowFeed {
+    /// The next row; `None` at the end.
+    fn next(&mut self) -> Option<WriteRow>;
+
+    /// A row was written, or not.
+    fn done(&mut self, row: WriteRow, outcome: Result<(), Failure>);
+}
+
 /// A place where statements are executed.
 pub trait Session {
     /// Executes a statement up to its first page, or up to the next one after a paging state.
@@ -78,6 +98,19 @@ pub trait Session {
     /// # Errors
     /// See [`Failure`].
     fn execute(&mut self, cql: &str, how: &How) -> Result<Answer, Failure>;
+
+    /// Prepares an INSERT for [`Self::write_rows`]; returns its markers.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    fn prepare(&mut self, cql: &str) -> Result<Vec<ColumnSpec>, Failure>;
+
+    /// Executes the INSERT that was prepared last, for each row of a feed, up to `in_flight` at a time. Every row that was taken from the
+    /// feed is given back with its outcome.
+    ///
+    /// # Errors
+    /// The connection broke, or nothing was prepared. The rest of the feed is not taken.
+    fn write_rows(&mut self, how: &How, in_flight: usize, rows: &mut dyn RowFeed) -> Result<(), Failure>;
 
     /// Continues as another role.
     ///

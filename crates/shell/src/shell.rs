@@ -8,6 +8,7 @@ use ilion_env::Env;
 
 use crate::command::Command;
 use crate::error_text::print_failure;
+use crate::explain::explain_tree;
 use crate::format::{Before, Format, print_page};
 use crate::output::Output;
 use crate::script::{Next, next_statement};
@@ -28,6 +29,8 @@ pub struct Shell<'a> {
     pub(crate) keyspace: Option<String>,
     /// True once a statement failed.
     has_failed: bool,
+    /// True once a statement changed the schema.
+    has_new_schema: bool,
     /// The scripts that are executed, the innermost last.
     pub(crate) scripts: Vec<Position>,
 }
@@ -74,6 +77,7 @@ impl<'a> Shell<'a> {
             settings,
             keyspace: None,
             has_failed: false,
+            has_new_schema: false,
             scripts: Vec::new(),
         }
     }
@@ -81,6 +85,25 @@ impl<'a> Shell<'a> {
     /// True once a statement failed.
     pub fn has_failed(&self) -> bool {
         self.has_failed
+    }
+
+    /// True if a statement changed the schema since the last call.
+    pub(crate) fn take_schema_change(&mut self) -> bool {
+        std::mem::take(&mut self.has_new_schema)
+    }
+
+    /// Executes what a user typed: whole statements and commands.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub(crate) fn run_typed(&mut self, text: &str) -> io::Result<Flow> {
+        let (flow, done) = self.run_text(text)?;
+        let flow = match flow {
+            Flow::Continue => self.run_rest(&text[done..])?,
+            Flow::Exit => flow,
+        };
+        self.output.flush()?;
+        Ok(flow)
     }
 
     /// Ends the shell; returns its session.
@@ -217,9 +240,20 @@ impl<'a> Shell<'a> {
             Err(failure) => return self.complain_of(&failure),
         };
         match answer.body {
-            Body::Done | Body::SchemaChanged => {}
+            Body::Done => {}
+            Body::SchemaChanged => self.has_new_schema = true,
             Body::Keyspace(keyspace) => self.keyspace = Some(keyspace),
-            Body::Rows(rows) if returns_many(cql) => self.print_pages(cql, rows)?,
+            Body::Rows(rows) if begins_with(cql, &["explain"]) && self.settings.format == Format::Table => {
+                self.output.result("")?;
+                let steps = pairs_of(&rows);
+                explain_tree(&steps)
+                    .iter()
+                    .try_for_each(|line| self.output.result(line))?;
+                self.output.result("")?;
+            }
+            Body::Rows(rows) if begins_with(cql, &["select", "list", "explain"]) => {
+                self.print_pages(cql, rows)?
+            }
             Body::Rows(rows) => {
                 if self.settings.format == Format::Table {
                     self.output.result("")?;
@@ -316,11 +350,20 @@ impl<'a> Shell<'a> {
     }
 }
 
-/// True for statements whose rows are counted and paged; others return one row, such as conditional writes.
-fn returns_many(cql: &str) -> bool {
-    let word = outline(cql).find(|piece| !matches!(piece.class, Class::Space | Class::Comment));
-    let word = word.and_then(|piece| cql.get(piece.range)).unwrap_or_default();
-    ["select", "list", "explain"]
-        .iter()
-        .any(|many| word.eq_ignore_ascii_case(many))
+/// True if the first word of a statement is one of these.
+fn begins_with(cql: &str, words: &[&str]) -> bool {
+    let first = outline(cql).find(|piece| !matches!(piece.class, Class::Space | Class::Comment));
+    let first = first.and_then(|piece| cql.get(piece.range)).unwrap_or_default();
+    words.iter().any(|word| first.eq_ignore_ascii_case(word))
+}
+
+/// The first two columns as texts.
+fn pairs_of(rows: &ilion_protocol::Rows) -> Vec<(String, String)> {
+    let text = |cell: Option<&Option<&[u8]>>| {
+        let bytes = cell.copied().flatten().unwrap_or_default();
+        String::from_utf8_lossy(bytes).into_owned()
+    };
+    rows.rows()
+        .map(|row| (text(row.first()), text(row.get(1))))
+        .collect()
 }
