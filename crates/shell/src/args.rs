@@ -41,14 +41,8 @@ pub struct ShellArgs {
     /// The role to log in as.
     #[arg(short, long, value_name = "ROLE", conflicts_with = "data")]
     pub username: Option<String>,
-    /// Its password; without it, it is asked for.
-    #[arg(
-        short,
-        long,
-        env = "ILION_PASSWORD",
-        hide_env_values = true,
-        requires = "username"
-    )]
+    /// Its password [default: that of the variable ILION_PASSWORD; without that, it is asked for].
+    #[arg(short, long, requires = "username")]
     pub password: Option<String>,
     /// Encrypts the connection (TLS), and trusts servers whose certificate was issued by one in this PEM file.
     #[arg(long, value_name = "FILE", value_parser = Trust::read, conflicts_with = "data")]

@@ -8,11 +8,9 @@
 //! | --- | --- |
 //! | `statement` | [`Copy`]: a statement, parsed |
 //! | `options` | what stands behind WITH |
-//! | `dialect` | CSV as the options want it |
 //! | `field` | values to fields of CSV, and back |
 //! | `export`, `import` | doing it |
 
-mod dialect;
 mod export;
 mod field;
 mod import;

@@ -6,6 +6,7 @@ use ilion_protocol::{ColumnSpec, Rows};
 use ilion_types::json;
 
 use crate::cell::Cell;
+use crate::csv::Dialect;
 use crate::output::Output;
 use crate::table::Table;
 
@@ -43,15 +44,17 @@ pub fn print_page(format: Format, rows: &Rows, before: Before, out: &mut Output<
             .try_for_each(|row| out.result(&json_line(columns, &row))),
         Format::Csv => {
             if before.rows == 0 && before.with_header {
-                let names = columns.iter().map(|column| column.name.to_string());
-                out.result(&csv_line(names)?)?;
+                let names = columns.iter().map(|column| &*column.name);
+                out.result(Dialect::COMMON.line(names).trim_end())?;
             }
             rows.rows().try_for_each(|row| {
                 let cells = row
                     .iter()
                     .zip(columns)
                     .map(|(bytes, column)| csv_value(column, *bytes));
-                out.result(&csv_line(cells)?)
+                let cells: Vec<String> = cells.collect();
+                let line = Dialect::COMMON.line(cells.iter().map(String::as_str));
+                out.result(line.strip_suffix('\n').unwrap_or(&line))
             })
         }
     }
@@ -98,15 +101,4 @@ fn csv_text(column: &ColumnSpec, bytes: &[u8]) -> String {
         }
         other => Cell::of_value(other, Some(bytes)).text,
     }
-}
-
-fn csv_line(fields: impl Iterator<Item = String>) -> io::Result<String> {
-    let mut writer = csv::WriterBuilder::new()
-        .terminator(csv::Terminator::Any(b'\n'))
-        .from_writer(Vec::new());
-    writer.write_record(fields)?;
-    let bytes = writer
-        .into_inner()
-        .map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_owned())
 }

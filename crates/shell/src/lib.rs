@@ -12,7 +12,7 @@
 //! | `script` | scripts to statements |
 //! | `shell` | executing statements, printing answers page by page |
 //! | `command`, `run_command`, `help` | the commands of the shell itself |
-//! | `copy` | COPY: CSV files |
+//! | `copy`, `csv` | COPY: CSV files |
 //! | `paths`, `quotes` | files that users name; quotes of CQL |
 //! | `output`, `format`, `table`, `columnize` | results as tables, lines, JSON or CSV; into a file or a terminal |
 //! | `cell`, `number_text` | values as text for people |
@@ -30,6 +30,7 @@ mod columnize;
 mod command;
 mod complete;
 mod copy;
+mod csv;
 mod editor;
 mod embedded;
 mod error_text;

@@ -79,11 +79,19 @@ fn open(args: &ShellArgs, env: &Arc<dyn Env>) -> anyhow::Result<Box<dyn Session>
         return open_directory(directory, &args.set, env);
     }
     let password = match (&args.username, &args.password) {
-        (Some(_), None) => Some(rpassword::prompt_password("Password: ")?),
+        (Some(_), None) => Some(password()?),
         (_, password) => password.clone(),
     };
     let target = args.target(password).map_err(anyhow::Error::msg)?;
     Ok(Box::new(Remote::open(target)?))
+}
+
+/// The password of the environment, or what the user types.
+fn password() -> anyhow::Result<String> {
+    match std::env::var("ILION_PASSWORD") {
+        Ok(password) => Ok(password),
+        Err(_) => rpassword::prompt_password("Password: ").context("asking for the password"),
+    }
 }
 
 fn open_directory(

@@ -7,7 +7,7 @@ use ilion_protocol::Rows;
 use ilion_tools::Bar;
 
 use crate::copy::options::Options;
-use crate::copy::{Named, dialect, field, seconds};
+use crate::copy::{Named, field, seconds};
 use crate::error_text::print_failure;
 use crate::session::{Body, How};
 use crate::shell::Shell;
@@ -59,8 +59,8 @@ impl Shell<'_> {
     fn export(&mut self, named: &Named, options: &Options, take: &mut Take<'_, Self>) -> Result<u64, String> {
         if options.has_header {
             let names = named.columns.iter().map(String::as_str);
-            let line = dialect::line(options, names).map_err(|error| error.to_string())?;
-            take(self, &line, 0)?;
+            let line = options.dialect.line(names);
+            take(self, line.as_bytes(), 0)?;
         }
         let cql = format!("SELECT {} FROM {}", named.cql_columns(), named.cql());
         let mut how = How {
@@ -100,8 +100,8 @@ fn lines_of(rows: &Rows, options: &Options) -> Result<Vec<u8>, String> {
             );
             fields.push(field.map_err(|error| format!("{}: {error}", column.name))?);
         }
-        let line = dialect::line(options, fields.iter().map(String::as_str));
-        lines.extend(line.map_err(|error| error.to_string())?);
+        let line = options.dialect.line(fields.iter().map(String::as_str));
+        lines.extend_from_slice(line.as_bytes());
     }
     Ok(lines)
 }

@@ -4,13 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use csv::StringRecord;
 use ilion_env::{Env, WriteFile};
 use ilion_protocol::ColumnSpec;
 use ilion_tools::Bar;
 
 use crate::copy::options::Options;
-use crate::copy::{Named, dialect, field, seconds};
+use crate::copy::{Named, field, seconds};
+use crate::csv::{Reader, Record};
 use crate::error_text::print_failure;
 use crate::paths::{FileReader, expand};
 use crate::session::{Failure, How, RowFeed, WriteRow};
@@ -39,7 +39,7 @@ impl Shell<'_> {
             error_file.unwrap_or_else(|| format!("import_{}_{}.err", named.keyspace, named.table));
         let bar = Bar::of_bytes(&named.cql(), file.size_bytes());
         let mut records = Records {
-            reader: dialect::reader(options, FileReader::new(file)),
+            reader: Reader::new(options.dialect, FileReader::new(file)),
             options,
             columns: &columns[..named.columns.len().min(columns.len())],
             bar,
@@ -102,7 +102,7 @@ fn insert(named: &Named, options: &Options) -> String {
 
 /// The records of a file as rows.
 struct Records<'a> {
-    reader: csv::Reader<FileReader>,
+    reader: Reader<FileReader>,
     options: &'a Options,
     columns: &'a [ColumnSpec],
     bar: Bar,
@@ -117,38 +117,31 @@ struct Records<'a> {
 impl Records<'_> {
     /// Passes over the header and the rows to skip. Compat: the names in the header are not used; only their number is checked.
     fn begin(&mut self, named: &Named) -> Result<(), String> {
-        let mut record = StringRecord::new();
         if self.options.has_header {
-            self.reader
-                .read_record(&mut record)
-                .map_err(|error| error.to_string())?;
-            let names: Vec<&str> = record.iter().map(str::trim).collect();
-            if !record.is_empty() && names.len() != named.columns.len() {
+            let header = self.reader.next().map_err(|error| error.to_string())?;
+            let names = header.map_or(named.columns.len(), |header| header.fields.len());
+            if names != named.columns.len() {
                 return Err(format!(
-                    "The header has {} names, but {} columns are imported: name them behind the table, in the order of the file.",
-                    names.len(),
+                    "The header has {names} names, but {} columns are imported: name them behind the table, in the order of the file.",
                     named.columns.len()
                 ));
             }
         }
         for _ in 0..self.options.skipped_rows {
-            self.reader
-                .read_record(&mut record)
-                .map_err(|error| error.to_string())?;
+            self.reader.next().map_err(|error| error.to_string())?;
         }
         Ok(())
     }
 
     /// The values of a record.
-    fn values(&self, record: &StringRecord) -> Result<Vec<Option<Vec<u8>>>, String> {
-        if record.len() != self.columns.len() {
-            return Err(format!(
-                "the record has {} fields instead of {}",
-                record.len(),
-                self.columns.len()
-            ));
+    fn values(&self, record: &Record) -> Result<Vec<Option<Vec<u8>>>, String> {
+        let (found, wanted) = (record.fields.len(), self.columns.len());
+        if found != wanted {
+            return Err(format!("the record has {found} fields instead of {wanted}"));
         }
-        let value = |(text, column): (&str, &ColumnSpec)| {
+        let value = |(bytes, column): (&Vec<u8>, &ColumnSpec)| {
+            let text =
+                std::str::from_utf8(bytes).map_err(|_| format!("{}: this is not UTF-8", column.name))?;
             if text == self.options.null {
                 return Ok(None);
             }
@@ -157,7 +150,7 @@ impl Records<'_> {
                 .map(Some)
                 .map_err(|problem| format!("{}: {problem}", column.name))
         };
-        record.iter().zip(self.columns).map(value).collect()
+        record.fields.iter().zip(self.columns).map(value).collect()
     }
 
     fn has_failed_enough(&self) -> bool {
@@ -180,24 +173,27 @@ impl RowFeed for Records<'_> {
                 ));
                 return None;
             }
-            let mut record = StringRecord::new();
-            match self.reader.read_record(&mut record) {
-                Ok(true) => {}
-                Ok(false) => return None,
+            let record = match self.reader.next() {
+                Ok(Some(record)) => record,
+                Ok(None) => return None,
                 Err(error) => {
                     self.end = Some(format!("The file cannot be read: {error}"));
                     return None;
                 }
-            }
+            };
             self.read += 1;
             if self.read.is_multiple_of(BAR_STRIDE) {
-                self.bar.at(self.reader.position().byte());
+                self.bar.at(self.reader.offset());
             }
-            let line = record.position().map_or(0, csv::Position::line);
-            let source = dialect::line(self.options, record.iter()).unwrap_or_default();
             match self.values(&record) {
-                Ok(values) => return Some(WriteRow { values, source, line }),
-                Err(problem) => self.failures.add(line, &source, &problem),
+                Ok(values) => {
+                    return Some(WriteRow {
+                        values,
+                        source: record.source,
+                        line: record.line,
+                    });
+                }
+                Err(problem) => self.failures.add(record.line, &record.source, &problem),
             }
         }
     }

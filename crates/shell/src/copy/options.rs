@@ -1,16 +1,14 @@
 //! [`Options`]: what stands behind WITH.
 
+use crate::csv::Dialect;
+
 /// The options of a COPY. Compat: names and defaults of cqlsh.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// HEADER: the first line has the names of the columns.
     pub has_header: bool,
-    /// DELIMITER
-    pub delimiter: u8,
-    /// QUOTE
-    pub quote: u8,
-    /// ESCAPE: stands before a quote inside of quotes; if it is the quote itself, quotes are doubled.
-    pub escape: u8,
+    /// DELIMITER, QUOTE, ESCAPE
+    pub dialect: Dialect,
     /// NULL: the text of null.
     pub null: String,
     /// PAGESIZE: rows that are read at once.
@@ -33,9 +31,11 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             has_header: false,
-            delimiter: b',',
-            quote: b'"',
-            escape: b'\\',
+            dialect: Dialect {
+                delimiter: b',',
+                quote: b'"',
+                escape: b'\\',
+            },
             null: String::new(),
             page_rows: 1000,
             in_flight: 256,
@@ -74,9 +74,9 @@ impl Options {
     pub fn set(&mut self, name: &str, value: &str, is_import: bool) -> Result<(), String> {
         match (name, is_import) {
             ("HEADER", _) => self.has_header = parse_bool(name, value)?,
-            ("DELIMITER", _) => self.delimiter = parse_byte(name, value)?,
-            ("QUOTE", _) => self.quote = parse_byte(name, value)?,
-            ("ESCAPE", _) => self.escape = parse_byte(name, value)?,
+            ("DELIMITER", _) => self.dialect.delimiter = parse_byte(name, value)?,
+            ("QUOTE", _) => self.dialect.quote = parse_byte(name, value)?,
+            ("ESCAPE", _) => self.dialect.escape = parse_byte(name, value)?,
             ("NULL", _) => value.clone_into(&mut self.null),
             ("PAGESIZE", false) => self.page_rows = parse_number(name, value, 1)?,
             ("MAXREQUESTS", true) => self.in_flight = parse_number::<u16>(name, value, 1)?.min(32_767).into(),

@@ -171,7 +171,10 @@ mod tests {
         assert_eq!(copy.columns, ["a", "B"]);
         assert_eq!(copy.end, End::From("x.csv".into()));
         assert!(copy.options.has_header);
-        assert_eq!((copy.options.delimiter, copy.options.null.as_str()), (b'|', "-"));
+        assert_eq!(
+            (copy.options.dialect.delimiter, copy.options.null.as_str()),
+            (b'|', "-")
+        );
     }
 
     #[test]
