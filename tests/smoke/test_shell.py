@@ -123,6 +123,14 @@ def test_formats_for_programs(ilion_cql, fresh):
     assert ilion_cql("--format", "csv", "-e", f"SELECT * FROM {name}") == 'k,v\n1,"a,""b"\n'
 
 
+def test_requests_are_traced(ilion_cql):
+    said = ilion_cql("-e", "TRACING ON\nSELECT key FROM system.local")
+    session = re.search(r"^Tracing session: ([0-9a-f-]{36})$", said, re.MULTILINE)[1]
+    for words in (r"^ +activity +\| timestamp +\| source +\| source_elapsed \| client$", r"^ +Execute CQL3 query \|", r"^ +Request complete \|"):
+        assert re.search(words, said, re.MULTILINE), said
+    assert f"Tracing session: {session}" in ilion_cql("-e", f"SHOW SESSION {session}")
+
+
 def test_exit_codes(ilion_cql, binary, tmp_path):
     script = tmp_path / "script.cql"
     script.write_text("SELECT key FROM system.local;\nSELECT * FROM missing;\n")

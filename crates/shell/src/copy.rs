@@ -1,4 +1,5 @@
-//! COPY: rows of a table to a CSV file and back. Compat: statement, options and messages are those of cqlsh, as far as they mean something here.
+//! COPY: rows of a table to a CSV file and back. Compat: statement, options and messages are those of cqlsh, as far as they mean
+//! something here.
 //!
 //! ```text
 //! copy   := COPY [keyspace .] table [ ( column, .. ) ] ( FROM file | TO ( file | STDOUT ) ) [ WITH option = value AND .. ]

@@ -1,5 +1,5 @@
-//! CSV in the dialects of cqlsh. Python's `csv` module, which cqlsh uses, also escapes characters of fields without quotes; libraries for Rust
-//! read such an escape as text.
+//! CSV in the dialects of cqlsh. Python's `csv` module, which cqlsh uses, also escapes characters of fields without quotes; the crate
+//! `csv` reads such an escape as text.
 //!
 //! ```text
 //! record := field (delimiter field)* '\n'          '\r' before '\n' does not count; empty lines are passed over

@@ -71,9 +71,7 @@ impl Embedded {
 impl Session for Embedded {
     fn execute(&mut self, cql: &str, how: &How) -> Result<Answer, Failure> {
         if how.is_traced {
-            return Err(Failure::Impossible(
-                "TRACING needs a server. EXPLAIN ANALYZE tells what a SELECT costs here, too.",
-            ));
+            return Err(Failure::Impossible("traces need a server"));
         }
         let options = ExecuteOptions {
             consistency: Consistency(how.consistency.number()),

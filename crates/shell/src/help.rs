@@ -4,20 +4,30 @@
 const TOPICS: [(&str, &str); 15] = [
     (
         "CAPTURE",
-        "CAPTURE 'file'   appends results to a file instead of showing them\nCAPTURE OFF      shows results again\nCAPTURE          tells the file",
+        "CAPTURE 'file'   appends results to a file instead of showing them\n\
+         CAPTURE OFF      shows results again\n\
+         CAPTURE          tells the file",
     ),
     ("CLEAR", "CLEAR            clears the screen (also CLS)"),
     (
         "CONSISTENCY",
-        "CONSISTENCY level   sets the consistency of reads and writes: ANY, ONE, TWO, THREE, QUORUM, ALL, LOCAL_ONE,\n                    LOCAL_QUORUM, EACH_QUORUM; SERIAL and LOCAL_SERIAL for SELECT only\nCONSISTENCY         tells it",
+        "CONSISTENCY level   sets the consistency of reads and writes: ANY, ONE, TWO, THREE, QUORUM, ALL, LOCAL_ONE,\n\
+         \x20                   LOCAL_QUORUM, EACH_QUORUM; SERIAL and LOCAL_SERIAL for SELECT only\n\
+         CONSISTENCY         tells it",
     ),
     (
         "COPY",
-        "COPY [keyspace.]table [(column, ..)] TO 'file' | STDOUT [WITH option = value AND ..];\nCOPY [keyspace.]table [(column, ..)] FROM 'file' [WITH option = value AND ..];\nBoth: HEADER, DELIMITER, QUOTE, ESCAPE, NULL. TO: PAGESIZE. FROM: SKIPROWS, MAXROWS, MAXPARSEERRORS, ERRFILE, TTL, MAXREQUESTS",
+        "COPY [keyspace.]table [(column, ..)] TO 'file' | STDOUT [WITH option = value AND ..];\n\
+         COPY [keyspace.]table [(column, ..)] FROM 'file' [WITH option = value AND ..];\n\
+         Both: HEADER, DELIMITER, QUOTE, ESCAPE, NULL. TO: PAGESIZE. FROM: SKIPROWS, MAXROWS, MAXPARSEERRORS, ERRFILE, TTL, MAXREQUESTS",
     ),
     (
         "DESCRIBE",
-        "DESCRIBE KEYSPACES | TABLES | TYPES | FUNCTIONS | AGGREGATES | CLUSTER   lists\nDESCRIBE [FULL] SCHEMA                                               all statements that make the schema\nDESCRIBE KEYSPACE | TABLE | TYPE | FUNCTION | AGGREGATE | INDEX | MATERIALIZED VIEW name\n                                                                     the statements that make it\nDESCRIBE name                                                        any of these",
+        "DESCRIBE KEYSPACES | TABLES | TYPES | FUNCTIONS | AGGREGATES | CLUSTER   lists\n\
+         DESCRIBE [FULL] SCHEMA                                               all statements that make the schema\n\
+         DESCRIBE KEYSPACE | TABLE | TYPE | FUNCTION | AGGREGATE | INDEX | MATERIALIZED VIEW name\n\
+         \x20                                                                    the statements that make it\n\
+         DESCRIBE name                                                        any of these",
     ),
     (
         "EXIT",
@@ -29,7 +39,8 @@ const TOPICS: [(&str, &str); 15] = [
     ),
     (
         "FORMAT",
-        "FORMAT table | vertical | json | csv   sets how rows are printed\nFORMAT                                 tells how",
+        "FORMAT table | vertical | json | csv   sets how rows are printed\n\
+         FORMAT                                 tells how",
     ),
     (
         "HELP",
@@ -41,15 +52,20 @@ const TOPICS: [(&str, &str); 15] = [
     ),
     (
         "PAGING",
-        "PAGING rows      prints so many rows at once\nPAGING ON | OFF  switches pages on or off\nPAGING           tells",
+        "PAGING rows      prints so many rows at once\n\
+         PAGING ON | OFF  switches pages on or off\n\
+         PAGING           tells",
     ),
     (
         "SERIAL",
-        "SERIAL CONSISTENCY level   sets the consistency of conditions: SERIAL or LOCAL_SERIAL\nSERIAL CONSISTENCY         tells it",
+        "SERIAL CONSISTENCY level   sets the consistency of conditions: SERIAL or LOCAL_SERIAL\n\
+         SERIAL CONSISTENCY         tells it",
     ),
     (
         "SHOW",
-        "SHOW VERSION     versions of shell and server\nSHOW HOST        where the shell is connected\nSHOW SESSION id  prints a trace",
+        "SHOW VERSION     versions of shell and server\n\
+         SHOW HOST        where the shell is connected\n\
+         SHOW SESSION id  prints a trace",
     ),
     (
         "SOURCE",
@@ -73,7 +89,10 @@ pub fn about(topic: Option<&str>) -> Option<String> {
     let Some(topic) = topic else {
         let names: Vec<&str> = TOPICS.iter().map(|(name, _)| *name).collect();
         return Some(format!(
-            "Commands of the shell, of which HELP name tells more:\n  {}\n{SHORTCUTS}\nAll else is CQL; a statement ends with a semicolon.",
+            "Commands of the shell, of which HELP name tells more:\n\
+             \x20 {}\n\
+             {SHORTCUTS}\n\
+             All else is CQL; a statement ends with a semicolon.",
             names.join(", ")
         ));
     };

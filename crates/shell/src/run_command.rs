@@ -13,6 +13,7 @@ use crate::paths::{FileReader, expand};
 use crate::session::{Body, Failure, How, Place};
 use crate::shell::{Flow, PAGE_ROWS, Shell};
 
+const NO_TRACES: &str = "TRACING needs a server. EXPLAIN ANALYZE tells what a SELECT costs here, too.";
 /// Scripts that scripts execute, at most.
 const SCRIPTS_MAX: usize = 32;
 
@@ -43,6 +44,9 @@ impl Shell<'_> {
                 self.settings.how.serial_consistency = level;
                 self.output
                     .say(&format!("Serial consistency level set to {level}."))?;
+            }
+            Command::Tracing(Some(Switch::On)) if matches!(self.session.place(), Place::Directory(_)) => {
+                self.complain(NO_TRACES)?;
             }
             Command::Tracing(switch) => {
                 let is_traced = self.switched("TRACING", self.settings.how.is_traced, switch)?;
