@@ -1,7 +1,7 @@
 //! A blocking connection over the native protocol v4, for one thread.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -212,10 +212,12 @@ impl Connection {
     /// # Errors
     /// The connection broke, or the server sent nothing for too long.
     pub fn receive(&mut self) -> anyhow::Result<()> {
-        let count = self
-            .socket
-            .read(&mut self.arrival)
-            .context("waiting for the server")?;
+        let count = match self.socket.read(&mut self.arrival) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                bail!("the server did not answer in time")
+            }
+            count => count.context("waiting for the server")?,
+        };
         if count == 0 {
             bail!("the server closed the connection");
         }

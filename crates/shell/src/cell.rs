@@ -1,5 +1,6 @@
 //! [`Cell`]: a value as text for people. Compat: the texts are those of cqlsh.
 
+use ilion_protocol::Rows;
 use ilion_types::{
     CqlType, Error, civil_from_days, collection_elements, hex, map_entries, tuple_components, vector_elements,
 };
@@ -77,6 +78,18 @@ impl Cell {
             Err(_) => Self::new(format!("0x{}", hex::print(bytes)), Kind::Null),
         }
     }
+}
+
+/// The values of rows as plain texts; null is empty.
+pub fn texts_of(rows: &Rows) -> Vec<Vec<String>> {
+    let columns = rows.metadata.columns.as_deref().unwrap_or_default();
+    let text = |(bytes, column): (&Option<&[u8]>, &ilion_protocol::ColumnSpec)| {
+        let bytes = bytes.unwrap_or_default();
+        column.cql_type.print_plain(bytes).unwrap_or_default()
+    };
+    rows.rows()
+        .map(|row| row.iter().zip(columns).map(text).collect())
+        .collect()
 }
 
 fn kind_of(cql_type: &CqlType) -> Kind {

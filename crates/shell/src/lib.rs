@@ -10,8 +10,9 @@
 //! | `session`, `remote`, `embedded` | where statements are executed |
 //! | `flight` | many writes under way on one connection |
 //! | `script` | scripts to statements |
-//! | `shell` | executing statements, printing answers page by page |
+//! | `shell`, `answers` | executing scripts; executing a statement and printing its answer page by page |
 //! | `command`, `run_command`, `help` | the commands of the shell itself |
+//! | `describe` | answers to DESCRIBE |
 //! | `copy`, `csv` | COPY: CSV files |
 //! | `paths`, `quotes` | files that users name; quotes of CQL |
 //! | `output`, `format`, `table`, `columnize` | results as tables, lines, JSON or CSV; into a file or a terminal |
@@ -23,6 +24,7 @@
 //!
 //! A new command touches `command`, `run_command`, `help`, `docs/shell.md`, and `testdata`.
 
+mod answers;
 mod args;
 mod catalog;
 mod cell;
@@ -31,6 +33,7 @@ mod command;
 mod complete;
 mod copy;
 mod csv;
+mod describe;
 mod editor;
 mod embedded;
 mod error_text;

@@ -1,21 +1,21 @@
-//! [`Shell`]: executes scripts and prints the answers.
+//! [`Shell`]: a session with the settings of its user; executes scripts.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use ilion_cql::{Class, outline};
 use ilion_env::Env;
 
 use crate::command::Command;
 use crate::error_text::print_failure;
-use crate::explain::explain_tree;
-use crate::format::{Before, Format, print_page};
+use crate::format::Format;
 use crate::output::Output;
 use crate::script::{Next, next_statement};
-use crate::session::{Body, Failure, How, Session};
+use crate::session::{Failure, How, Session};
 
 /// Rows in a page. Compat: as in cqlsh.
 pub const PAGE_ROWS: u32 = 100;
+/// Some editors begin files with it.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// Bytes of a script that are read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
@@ -29,8 +29,8 @@ pub struct Shell<'a> {
     pub(crate) keyspace: Option<String>,
     /// True once a statement failed.
     has_failed: bool,
-    /// True once a statement changed the schema.
-    has_new_schema: bool,
+    /// True if the names of the schema are to be read again.
+    pub(crate) has_new_schema: bool,
     /// The scripts that are executed, the innermost last.
     pub(crate) scripts: Vec<Position>,
 }
@@ -87,7 +87,7 @@ impl<'a> Shell<'a> {
         self.has_failed
     }
 
-    /// True if a statement changed the schema since the last call.
+    /// True if the schema may have changed since the last call.
     pub(crate) fn take_schema_change(&mut self) -> bool {
         std::mem::take(&mut self.has_new_schema)
     }
@@ -131,6 +131,9 @@ impl<'a> Shell<'a> {
         loop {
             let count = script.read(&mut chunk)?;
             waiting.extend_from_slice(&chunk[..count]);
+            if waiting.starts_with(BYTE_ORDER_MARK) {
+                waiting.drain(..BYTE_ORDER_MARK.len());
+            }
             // Whole lines only: a line may end a command.
             let whole = match count {
                 0 => waiting.len(),
@@ -232,138 +235,4 @@ impl<'a> Shell<'a> {
     pub(crate) fn complain_of(&mut self, failure: &Failure) -> io::Result<()> {
         self.complain(&print_failure(failure))
     }
-
-    /// Executes CQL and prints its answer.
-    fn run_cql(&mut self, cql: &str) -> io::Result<()> {
-        let answer = match self.session.execute(cql, &self.settings.how) {
-            Ok(answer) => answer,
-            Err(failure) => return self.complain_of(&failure),
-        };
-        match answer.body {
-            Body::Done => {}
-            Body::SchemaChanged => self.has_new_schema = true,
-            Body::Keyspace(keyspace) => self.keyspace = Some(keyspace),
-            Body::Rows(rows) if begins_with(cql, &["explain"]) && self.settings.format == Format::Table => {
-                self.output.result("")?;
-                let steps = pairs_of(&rows);
-                explain_tree(&steps)
-                    .iter()
-                    .try_for_each(|line| self.output.result(line))?;
-                self.output.result("")?;
-            }
-            Body::Rows(rows) if begins_with(cql, &["select", "list", "explain"]) => {
-                self.print_pages(cql, rows)?
-            }
-            Body::Rows(rows) => {
-                if self.settings.format == Format::Table {
-                    self.output.result("")?;
-                }
-                let before = Before {
-                    rows: 0,
-                    with_header: true,
-                };
-                print_page(self.settings.format, &rows, before, &mut self.output)?;
-                if self.settings.is_interactive {
-                    self.output.result("")?;
-                }
-            }
-        }
-        self.warn(&answer.warnings)?;
-        match answer.trace {
-            Some(trace) => self.show_trace(trace),
-            None => Ok(()),
-        }
-    }
-
-    pub(crate) fn warn(&mut self, warnings: &[String]) -> io::Result<()> {
-        if warnings.is_empty() {
-            return Ok(());
-        }
-        let is_for_people = matches!(self.settings.format, Format::Table | Format::Vertical);
-        if !is_for_people {
-            return warnings.iter().try_for_each(|warning| self.output.error(warning));
-        }
-        self.output.result("")?;
-        self.output.result("Warnings :")?;
-        for warning in warnings {
-            self.output.result(warning)?;
-            self.output.result("")?;
-        }
-        Ok(())
-    }
-
-    /// Prints all pages of a result, whose first one is `rows`.
-    fn print_pages(&mut self, cql: &str, mut rows: ilion_protocol::Rows) -> io::Result<()> {
-        let is_for_people = matches!(self.settings.format, Format::Table | Format::Vertical);
-        let is_interactive = self.settings.is_interactive;
-        if is_for_people {
-            self.output.result("")?;
-        }
-        let (mut count, mut is_first) = (0, true);
-        loop {
-            if rows.row_count > 0 || is_first {
-                let before = Before {
-                    rows: count,
-                    with_header: is_first || is_interactive,
-                };
-                print_page(self.settings.format, &rows, before, &mut self.output)?;
-                if is_interactive && self.settings.format == Format::Table && rows.row_count > 0 {
-                    self.output.result("")?;
-                }
-                count += rows.row_count;
-                is_first = false;
-            }
-            let Some(paging_state) = rows.metadata.paging_state.take() else {
-                break;
-            };
-            if is_interactive && self.output.captured().is_none() && !self.wants_more()? {
-                break;
-            }
-            let how = How {
-                paging_state: Some(paging_state),
-                ..self.settings.how.clone()
-            };
-            rows = match self.session.execute(cql, &how).map(|answer| answer.body) {
-                Ok(Body::Rows(rows)) => rows,
-                Ok(_) => break,
-                Err(failure) => {
-                    self.complain_of(&failure)?;
-                    break;
-                }
-            };
-        }
-        if !is_for_people {
-            return Ok(());
-        }
-        if !is_interactive {
-            self.output.result("")?;
-        }
-        self.output.result(&format!("({count} rows)"))
-    }
-
-    /// Waits for a key before the next page.
-    fn wants_more(&mut self) -> io::Result<bool> {
-        self.output.say_part("---MORE---")?;
-        let mut line = String::new();
-        io::stdin().read_line(&mut line)?;
-        Ok(!line.trim().eq_ignore_ascii_case("q"))
-    }
-}
-
-/// True if the first word of a statement is one of these.
-fn begins_with(cql: &str, words: &[&str]) -> bool {
-    let first = outline(cql).find(|piece| !matches!(piece.class, Class::Space | Class::Comment));
-    let first = first.and_then(|piece| cql.get(piece.range)).unwrap_or_default();
-    words.iter().any(|word| first.eq_ignore_ascii_case(word))
-}
-
-/// The first two columns as texts.
-fn pairs_of(rows: &ilion_protocol::Rows) -> Vec<(String, String)> {
-    let text = |cell: Option<&Option<&[u8]>>| {
-        let bytes = cell.copied().flatten().unwrap_or_default();
-        String::from_utf8_lossy(bytes).into_owned()
-    };
-    rows.rows()
-        .map(|row| (text(row.first()), text(row.get(1))))
-        .collect()
 }
