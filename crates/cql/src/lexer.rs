@@ -65,6 +65,11 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Passes over bytes that are no token.
+    pub(crate) fn skip(&mut self, length: usize) {
+        self.position += length;
+    }
+
     fn scan_from(&mut self, byte: u8) -> Kind {
         match byte {
             b' ' | b'\t' | b'\n' | b'\r' => self.white_space(),

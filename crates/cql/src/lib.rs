@@ -12,6 +12,7 @@
 //! | `fault`, `error` | errors of texts that are not CQL |
 //! | `print`, `quote` | tree to text |
 //! | `split` | scripts to statements |
+//! | `outline` | tokens of unfinished texts by class, for shells |
 //! | `secret` | texts without the passwords in them |
 //! | `shape` | statements without their values |
 //!
@@ -22,6 +23,7 @@ mod error;
 mod fault;
 mod keyword;
 mod lexer;
+mod outline;
 mod parser;
 mod print;
 mod quote;
@@ -31,6 +33,7 @@ mod split;
 mod token;
 
 pub use error::{Error, ErrorKind};
+pub use outline::{Class, Outline, Piece, outline};
 pub use quote::{is_reserved, quote_identifier};
 pub use secret::hide_secrets;
 pub use shape::shape;

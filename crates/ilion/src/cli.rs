@@ -22,6 +22,8 @@ pub struct Cli {
 pub enum Command {
     /// Runs a node until SIGINT or SIGTERM.
     Serve(ServeArguments),
+    /// A shell for CQL, on a server or on a data directory; cqlsh's commands work in it.
+    Cql(Box<ilion_shell::ShellArgs>),
     /// Prints the state of a running node and its tables, and the members of its cluster.
     Status(AdminArguments),
     /// Prints the tokens of the ring, each with its node.

@@ -15,6 +15,7 @@ mod cli;
 mod cluster;
 mod cluster_facts;
 mod compactions;
+mod cql;
 mod indexes;
 mod load;
 mod members;
@@ -71,6 +72,7 @@ fn first_line(error: &clap::Error) -> String {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Cql(arguments) => cql::run(&arguments),
         Command::Status(arguments) => members::status(&arguments),
         Command::Ring(arguments) => members::ring(&arguments),
         Command::Ready(arguments) => ask::ready(&arguments),
@@ -138,6 +140,8 @@ enum Failure {
     Logged,
     /// The action failed, and the output has the reason.
     Told,
+    /// A statement of the shell failed, and the output has the reason: exit code 2, as of cqlsh.
+    Statement,
     /// nodetool was used wrongly, or the node refused: exit code 1, as of Cassandra's nodetool.
     Nodetool(String),
     /// The node failed on behalf of nodetool: exit code 2, as of Cassandra's nodetool.
@@ -151,7 +155,7 @@ impl std::fmt::Display for Failure {
             | Self::Usage(message)
             | Self::Nodetool(message)
             | Self::NodetoolFailed(message) => f.write_str(message),
-            Self::Logged | Self::Told => Ok(()),
+            Self::Logged | Self::Told | Self::Statement => Ok(()),
         }
     }
 }
@@ -199,6 +203,7 @@ impl Failure {
             Self::Failed(message) => (message, 1),
             Self::Usage(message) => (message, 2),
             Self::Logged | Self::Told => return ExitCode::from(1),
+            Self::Statement => return ExitCode::from(2),
             Self::Nodetool(message) => {
                 eprintln!("nodetool: {message}\nSee 'nodetool help' or 'nodetool help <command>'.");
                 return ExitCode::from(1);

@@ -9,8 +9,8 @@ use ilion_query::Error;
 /// Replicas that must not fail: one reads or writes, in a cluster as well.
 const BLOCK_FOR: i32 = 1;
 
-/// Converts an error; `node` is the address of the only replica.
-pub(crate) fn error_response(error: Error, node: IpAddr) -> ErrorResponse {
+/// Converts an error to that of the protocol; `node` is the address of the only replica.
+pub fn error_response(error: Error, node: IpAddr) -> ErrorResponse {
     let message = error.message();
     ErrorResponse::new(detail(error, node), message)
 }

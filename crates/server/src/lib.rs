@@ -132,6 +132,7 @@ pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
 pub use encryption::{admin_encryption, client_encryption, server_encryption};
 pub use entry::Entry;
+pub use error_table::error_response;
 pub use exposure::{Exposure, check_exposure};
 pub use first_start::{FirstStart, FirstStartError};
 pub use first_superuser::NewSuperuser;

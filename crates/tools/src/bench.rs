@@ -18,13 +18,12 @@
 //! | `job`, `small_rows`, `drive` | a statement executed many times; the experiments' rows; all clients at once |
 //! | `files`, `process` | files and page cache of a table; CPU, memory and reads of a process |
 //! | `dataset` | rows that are a function of a seed, and checks of them |
-//! | `connection`, `encryption`, `template`, `load`, `tally` | a socket; TLS over it; a request encoded once; the loop of one client; its counts |
+//! | `template`, `load`, `tally` | a request encoded once; the loop of one client (`ilion-client` has the socket); its counts |
 //! | `table` | output: tables for people, JSON for programs |
 //!
 //! Every row of an answer is compared with the row that was written. A wrong or missing row is an error, and a run with errors
 //! fails.
 
-mod connection;
 mod dataset;
 mod drive;
 mod e1;
@@ -32,7 +31,6 @@ mod e2;
 mod e3;
 mod e4;
 mod e5;
-mod encryption;
 mod files;
 mod job;
 mod load;

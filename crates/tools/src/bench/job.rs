@@ -8,9 +8,9 @@ use ilion_env::Env;
 use ilion_protocol::{Response, ResultBody};
 
 use crate::bar::{Bar, while_counting};
-use crate::bench::connection::Connection;
 use crate::bench::template::Template;
 use crate::bench::work::Work;
+use ilion_client::Connection;
 
 /// A row of an answer, cell by cell.
 pub type Cells<'a> = Vec<Option<&'a [u8]>>;

@@ -7,9 +7,9 @@ use anyhow::{Context, anyhow};
 use ilion_env::Env;
 use ilion_protocol::{Response, ResponseFrame};
 
-use crate::bench::connection::Connection;
 use crate::bench::tally::Tally;
 use crate::bench::work::{Crowd, Work};
+use ilion_client::Connection;
 
 /// Creates the work of a client, for example by preparing its statement.
 pub type MakeWork<'a> = &'a dyn Fn(&mut Connection) -> anyhow::Result<Box<dyn Work + Send>>;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ilion_protocol::{Response, ResultBody, Rows};
 
-use crate::bench::connection::Connection;
 use crate::bench::dataset::{COLUMN_COUNT, Dataset, KEY_BYTES, mix};
 use crate::bench::template::Template;
 use crate::bench::work::{Phase, Plan, Work};
+use ilion_client::Connection;
 
 /// The reads of one client.
 pub struct Reads {

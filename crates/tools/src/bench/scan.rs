@@ -8,10 +8,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_protocol::{Execute, QueryParams, Request, Response, ResultBody, Rows, Value, encode_request};
 
-use crate::bench::connection::{Connection, request_frame};
 use crate::bench::dataset::{COLUMN_COUNT, Dataset};
 use crate::bench::read::check_values;
 use crate::bench::work::{Phase, Plan, Work};
+use ilion_client::{Connection, request_frame};
 
 /// The part of a scan that one client does.
 pub struct Scan {

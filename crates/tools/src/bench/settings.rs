@@ -2,7 +2,7 @@
 
 use clap::builder::RangedU64ValueParser;
 
-use crate::bench::connection::LoginArgs;
+use ilion_client::LoginArgs;
 
 /// What to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

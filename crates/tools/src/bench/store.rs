@@ -9,11 +9,11 @@ use ilion_env::Env;
 use ilion_types::Partitioner;
 use serde::Serialize;
 
-use crate::bench::connection::{Connection, LoginArgs, Target};
 use crate::bench::files::TableFiles;
 use crate::bench::job::Cells;
 use crate::bench::process::{ReadBytes, Usage};
 use crate::bench::settings::{create_keyspace, parse_identifier};
+use ilion_client::{Connection, LoginArgs, Target};
 
 /// The interface to the program that contains the benchmarks.
 pub trait Host {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use ilion_protocol::{Execute, QueryParams, Request, Value, encode_request};
 
-use crate::bench::connection::request_frame;
+use ilion_client::request_frame;
 
 /// Position of the stream id in an envelope.
 const STREAM_AT: Range<usize> = 2..4;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use anyhow::Context;
 use ilion_env::{Env, RealEnv};
 
-use crate::bench::connection::Connection;
 use crate::bench::dataset::Dataset;
 use crate::bench::load::run_clients;
 use crate::bench::process::Usage;
@@ -16,6 +15,7 @@ use crate::bench::settings::{BenchArgs, Workload};
 use crate::bench::tally::Tally;
 use crate::bench::work::{Phase, Plan, Work};
 use crate::bench::write::Writes;
+use ilion_client::Connection;
 
 /// Runs a workload and prints its result.
 ///

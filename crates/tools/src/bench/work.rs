@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ilion_protocol::Response;
 
 use crate::bar::while_counting;
-use crate::bench::connection::Target;
 use crate::bench::dataset::{COLUMN_COUNT, Dataset};
 use crate::bench::settings::{BenchArgs, Workload, create_keyspace};
 use crate::bench::tally::Tally;
+use ilion_client::Target;
 
 /// The server, and the number of concurrent requests.
 #[derive(Clone, Debug)]

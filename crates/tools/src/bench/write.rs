@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ilion_protocol::{Response, ResultBody};
 
-use crate::bench::connection::Connection;
 use crate::bench::dataset::{COLUMN_COUNT, KEY_BYTES};
 use crate::bench::template::Template;
 use crate::bench::work::{Phase, Plan, Work};
+use ilion_client::Connection;
 
 /// The writes of one client.
 pub struct Writes {

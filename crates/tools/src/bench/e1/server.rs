@@ -12,10 +12,10 @@ use anyhow::{Context, bail};
 use ilion_env::Env;
 use serde::Serialize;
 
-use crate::bench::connection::{Connection, LoginArgs, Target};
 use crate::bench::process::{ReadBytes, Usage};
 use crate::bench::read::check_values;
 use crate::bench::small_rows::SmallRows;
+use ilion_client::{Connection, LoginArgs, Target};
 
 /// Time between two attempts to connect.
 const ATTEMPT_EVERY: Duration = Duration::from_micros(500);

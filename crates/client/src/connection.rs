@@ -1,7 +1,7 @@
 //! A blocking connection over the native protocol v4, for one thread.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use ilion_protocol::{
     ResponseFrame, ResultBody, Role, Rows, Startup, Version, encode_request,
 };
 
-use crate::bench::encryption::{Socket, Trust};
+use crate::encryption::{Socket, Trust};
 
-/// The protocol version of the benchmark: the newest that every server of the last ten years supports.
+/// The protocol version of the tools: the newest that every server of the last ten years supports.
 pub const VERSION: Version = Version::V4;
 
-/// A connection fails if the server sends nothing for so long.
+/// A connection fails if the server sends nothing for so long, unless the target has another limit.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const READ_BYTES: usize = 256 << 10;
 
@@ -48,6 +48,7 @@ pub struct Target {
     host: String,
     address: String,
     login: LoginArgs,
+    silence_max: Duration,
 }
 
 impl Target {
@@ -55,9 +56,30 @@ impl Target {
     pub fn new(host: &str, port: u16, login: &LoginArgs) -> Self {
         Self {
             host: host.to_owned(),
-            address: format!("{host}:{port}"),
+            address: address_of(host, port),
             login: login.clone(),
+            silence_max: SILENCE_MAX,
         }
+    }
+
+    /// The same server, for whose answers connections wait at most so long.
+    #[must_use]
+    pub fn with_silence_max(mut self, silence_max: Duration) -> Self {
+        self.silence_max = silence_max;
+        self
+    }
+
+    /// The same server, for another role.
+    #[must_use]
+    pub fn with_credentials(mut self, role: &str, password: &str) -> Self {
+        self.login.user = Some(role.to_owned());
+        self.login.password = Some(password.to_owned());
+        self
+    }
+
+    /// Host and port.
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
     /// The token of SASL PLAIN.
@@ -88,8 +110,8 @@ impl Connection {
         let address = target.address.as_str();
         let socket = TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
         socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(SILENCE_MAX))?;
-        socket.set_write_timeout(Some(SILENCE_MAX))?;
+        socket.set_read_timeout(Some(target.silence_max))?;
+        socket.set_write_timeout(Some(target.silence_max))?;
         let socket: Box<dyn Socket> = match &target.login.tls_ca {
             None => Box::new(socket),
             Some(trust) => trust.encrypt(&target.host, socket)?,
@@ -124,14 +146,22 @@ impl Connection {
     /// # Errors
     /// The connection broke, or the answer is an error.
     pub fn ask(&mut self, request: Request) -> anyhow::Result<Response> {
-        encode_request(&mut self.output, &request_frame(0, request), None)?;
+        match self.ask_frame(&request_frame(0, request))?.response {
+            Response::Error(error) => Err(error.into()),
+            response => Ok(response),
+        }
+    }
+
+    /// Sends one request and waits for its answer, which may be an error of the server.
+    ///
+    /// # Errors
+    /// The connection broke, or the request cannot be encoded.
+    pub fn ask_frame(&mut self, request: &RequestFrame) -> anyhow::Result<ResponseFrame> {
+        encode_request(&mut self.output, request, None)?;
         self.send()?;
         loop {
             if let Some(frame) = self.next_frame()? {
-                return match ResponseFrame::decode(&frame)?.response {
-                    Response::Error(error) => Err(error.into()),
-                    response => Ok(response),
-                };
+                return Ok(ResponseFrame::decode(&frame)?);
             }
             self.receive()?;
         }
@@ -182,10 +212,12 @@ impl Connection {
     /// # Errors
     /// The connection broke, or the server sent nothing for too long.
     pub fn receive(&mut self) -> anyhow::Result<()> {
-        let count = self
-            .socket
-            .read(&mut self.arrival)
-            .context("waiting for the server")?;
+        let count = match self.socket.read(&mut self.arrival) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                bail!("the server did not answer in time")
+            }
+            count => count.context("waiting for the server")?,
+        };
         if count == 0 {
             bail!("the server closed the connection");
         }
@@ -212,5 +244,24 @@ pub fn request_frame(stream: i16, request: Request) -> RequestFrame {
         tracing: false,
         custom_payload: Vec::new(),
         request,
+    }
+}
+
+/// Host and port as one text; IPv6 addresses in brackets.
+fn address_of(host: &str, port: u16) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ipv6_address_is_told_from_its_port() {
+        assert_eq!(address_of("::1", 9042), "[::1]:9042");
+        assert_eq!(address_of("localhost", 9042), "localhost:9042");
     }
 }

@@ -1,0 +1,152 @@
+//! COPY: rows of a table to a CSV file and back. Compat: statement, options and messages are those of cqlsh, as far as they mean
+//! something here.
+//!
+//! ```text
+//! copy   := COPY [keyspace .] table [ ( column, .. ) ] ( FROM file | TO ( file | STDOUT ) ) [ WITH option = value AND .. ]
+//! ```
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `statement` | [`Copy`]: a statement, parsed |
+//! | `options` | what stands behind WITH |
+//! | `field` | values to fields of CSV, and back |
+//! | `export`, `import` | doing it |
+
+mod export;
+mod field;
+mod import;
+mod options;
+pub(crate) mod statement;
+
+use ilion_types::quote_name;
+
+use crate::session::Failure;
+use crate::shell::Shell;
+use statement::{Copy, End};
+
+/// A table whose columns are known.
+struct Named {
+    keyspace: String,
+    table: String,
+    columns: Vec<String>,
+}
+
+impl Named {
+    /// The name as CQL.
+    fn cql(&self) -> String {
+        format!("{}.{}", quote_name(&self.keyspace), quote_name(&self.table))
+    }
+
+    /// The columns as CQL.
+    fn cql_columns(&self) -> String {
+        let names: Vec<_> = self
+            .columns
+            .iter()
+            .map(|name| quote_name(name).into_owned())
+            .collect();
+        names.join(", ")
+    }
+}
+
+impl Shell<'_> {
+    /// Carries out a COPY.
+    pub(crate) fn copy(&mut self, copy: &Copy) -> std::io::Result<()> {
+        let named = match self.resolve(copy) {
+            Ok(named) => named,
+            Err(problem) => return self.complain(&problem),
+        };
+        self.say(
+            copy,
+            &format!(
+                "\nStarting copy of {}.{} with columns [{}].",
+                named.keyspace,
+                named.table,
+                named.columns.join(", ")
+            ),
+        )?;
+        match &copy.end {
+            End::From(path) => self.import(path, &named, &copy.options),
+            End::To(path) => self.export_to_file(path, &named, &copy.options),
+            End::ToStdout => self.export_to_output(&named, &copy.options),
+        }
+    }
+
+    /// Messages would be part of what is written to standard output.
+    fn say(&mut self, copy: &Copy, line: &str) -> std::io::Result<()> {
+        match copy.end {
+            End::ToStdout => Ok(()),
+            _ => self.output.say(line),
+        }
+    }
+
+    /// Finds the columns of the table.
+    fn resolve(&mut self, copy: &Copy) -> Result<Named, String> {
+        let keyspace = copy.keyspace.clone().or_else(|| self.keyspace.clone());
+        let keyspace = keyspace.ok_or("Not in any keyspace.")?;
+        let known = self
+            .columns_of(&keyspace, &copy.table)
+            .map_err(|failure| failure.to_string())?;
+        if known.is_empty() {
+            return Err(format!("There is no table {keyspace}.{}.", copy.table));
+        }
+        if let Some(missing) = copy.columns.iter().find(|name| !known.contains(name)) {
+            return Err(format!("{keyspace}.{} has no column {missing}.", copy.table));
+        }
+        Ok(Named {
+            keyspace,
+            table: copy.table.clone(),
+            columns: if copy.columns.is_empty() {
+                known
+            } else {
+                copy.columns.clone()
+            },
+        })
+    }
+
+    /// Compat: the primary key first, then the others by name.
+    fn columns_of(&mut self, keyspace: &str, table: &str) -> Result<Vec<String>, Failure> {
+        let literal = |name: &str| name.replace('\'', "''");
+        let filter = format!(
+            "keyspace_name = '{}' AND table_name = '{}'",
+            literal(keyspace),
+            literal(table)
+        );
+        let mut rows = Vec::new();
+        for schema in ["system_schema", "system_virtual_schema"] {
+            if rows.is_empty() {
+                rows = self.ask(&format!(
+                    "SELECT column_name, kind, position FROM {schema}.columns WHERE {filter}"
+                ))?;
+            }
+        }
+        let rank = |row: &Vec<String>| {
+            let text = |index: usize| row.get(index).map_or("", String::as_str);
+            let kind = match text(1) {
+                "partition_key" => 0,
+                "clustering" => 1,
+                _ => 2,
+            };
+            let position = if kind < 2 {
+                text(2).parse::<i32>().unwrap_or_default()
+            } else {
+                0
+            };
+            (kind, position)
+        };
+        // Rows come by name, and the sort keeps the order of equals.
+        rows.sort_by_key(rank);
+        Ok(rows
+            .into_iter()
+            .filter_map(|row| row.into_iter().next())
+            .collect())
+    }
+}
+
+/// A count and how long it took, as in cqlsh.
+fn seconds(nanos: u64) -> String {
+    format!(
+        "{}.{:03} seconds",
+        nanos / 1_000_000_000,
+        nanos / 1_000_000 % 1000
+    )
+}

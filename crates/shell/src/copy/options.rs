@@ -1,0 +1,127 @@
+//! [`Options`]: what stands behind WITH.
+
+use crate::csv::Dialect;
+
+/// The options of a COPY. Compat: names and defaults of cqlsh.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// HEADER: the first line has the names of the columns.
+    pub has_header: bool,
+    /// DELIMITER, QUOTE, ESCAPE
+    pub dialect: Dialect,
+    /// NULL: the text of null.
+    pub null: String,
+    /// PAGESIZE: rows that are read at once.
+    pub page_rows: u32,
+    /// MAXREQUESTS: rows whose writes are under way at once.
+    pub in_flight: usize,
+    /// SKIPROWS
+    pub skipped_rows: u64,
+    /// MAXROWS
+    pub rows_max: Option<u64>,
+    /// MAXPARSEERRORS and MAXINSERTERRORS: rows that may fail before the import ends; `None` is no limit.
+    pub failures_max: Option<u64>,
+    /// ERRFILE
+    pub error_file: Option<String>,
+    /// TTL
+    pub ttl_secs: Option<u32>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            has_header: false,
+            dialect: Dialect {
+                delimiter: b',',
+                quote: b'"',
+                escape: b'\\',
+            },
+            null: String::new(),
+            page_rows: 1000,
+            in_flight: 256,
+            skipped_rows: 0,
+            rows_max: None,
+            failures_max: Some(1000),
+            error_file: None,
+            ttl_secs: None,
+        }
+    }
+}
+
+/// Options of cqlsh that set how its processes work.
+const MEANINGLESS: [&str; 14] = [
+    "CHUNKSIZE",
+    "CONFIGFILE",
+    "INGESTRATE",
+    "MAXATTEMPTS",
+    "MAXBATCHSIZE",
+    "MAXINFLIGHTMESSAGES",
+    "MAXOUTPUTSIZE",
+    "MAXPENDINGCHUNKS",
+    "MINBATCHSIZE",
+    "NUMPROCESSES",
+    "PAGETIMEOUT",
+    "PREPAREDSTATEMENTS",
+    "RATEFILE",
+    "REPORTFREQUENCY",
+];
+
+impl Options {
+    /// Sets an option.
+    ///
+    /// # Errors
+    /// There is no such option in this direction, or it has no such value.
+    pub fn set(&mut self, name: &str, value: &str, is_import: bool) -> Result<(), String> {
+        match (name, is_import) {
+            ("HEADER", _) => self.has_header = parse_bool(name, value)?,
+            ("DELIMITER", _) => self.dialect.delimiter = parse_byte(name, value)?,
+            ("QUOTE", _) => self.dialect.quote = parse_byte(name, value)?,
+            ("ESCAPE", _) => self.dialect.escape = parse_byte(name, value)?,
+            ("NULL", _) => value.clone_into(&mut self.null),
+            ("PAGESIZE", false) => self.page_rows = parse_number(name, value, 1)?,
+            ("MAXREQUESTS", true) => self.in_flight = parse_number::<u16>(name, value, 1)?.min(32_767).into(),
+            ("SKIPROWS", true) => self.skipped_rows = parse_number(name, value, 0)?,
+            ("MAXROWS", true) => self.rows_max = parse_limit(name, value)?,
+            ("MAXPARSEERRORS" | "MAXINSERTERRORS", true) => self.failures_max = parse_limit(name, value)?,
+            ("ERRFILE", true) => self.error_file = Some(value.to_owned()),
+            ("TTL", true) => self.ttl_secs = Some(parse_number(name, value, 1)?),
+            (name, _) if MEANINGLESS.contains(&name) => {
+                return Err(format!(
+                    "{name} has no meaning here: COPY works in one process, with many requests at once (MAXREQUESTS)."
+                ));
+            }
+            (name, true) => return Err(format!("COPY FROM has no option {name} here.")),
+            (name, false) => return Err(format!("COPY TO has no option {name} here.")),
+        }
+        Ok(())
+    }
+}
+
+fn parse_bool(name: &str, value: &str) -> Result<bool, String> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" => Ok(false),
+        _ => Err(format!("{name} is true or false, not '{value}'.")),
+    }
+}
+
+fn parse_byte(name: &str, value: &str) -> Result<u8, String> {
+    match value.as_bytes() {
+        [byte] => Ok(*byte),
+        b"\\t" => Ok(b'\t'),
+        _ => Err(format!("{name} is one character of ASCII, not '{value}'.")),
+    }
+}
+
+fn parse_number<T: std::str::FromStr + PartialOrd>(name: &str, value: &str, least: T) -> Result<T, String> {
+    let number = value.parse().ok().filter(|number| *number >= least);
+    number.ok_or_else(|| format!("{name} is a number, not '{value}'."))
+}
+
+/// -1 is no limit.
+fn parse_limit(name: &str, value: &str) -> Result<Option<u64>, String> {
+    match value {
+        "-1" => Ok(None),
+        _ => parse_number(name, value, 0).map(Some),
+    }
+}

@@ -1,0 +1,287 @@
+//! CSV in the dialects of cqlsh. Python's `csv` module, which cqlsh uses, also escapes characters of fields without quotes; the crate
+//! `csv` reads such an escape as text.
+//!
+//! ```text
+//! record := field (delimiter field)* '\n'          '\r' before '\n' does not count; empty lines are passed over
+//! field  := quoted? plain*
+//! quoted := quote (escape any | any but quote | quote quote)* quote      doubled quotes only if the escape is the quote itself
+//! plain  := escape any | any but delimiter, escape and '\n'
+//! ```
+
+use std::io::{self, BufRead, BufReader, Read};
+
+/// Bytes of one record, at most: a missing quote would make one of the rest of the file.
+const RECORD_BYTES_MAX: usize = 256 << 20;
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// The characters with a meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    /// Stands between fields.
+    pub delimiter: u8,
+    /// Stands around fields that need it.
+    pub quote: u8,
+    /// Stands before a character that has no meaning. If it is the quote, quotes inside of quotes are doubled.
+    pub escape: u8,
+}
+
+impl Dialect {
+    /// As most programs write CSV.
+    pub const COMMON: Self = Self {
+        delimiter: b',',
+        quote: b'"',
+        escape: b'"',
+    };
+
+    /// Fields as a line, with its end.
+    pub fn line<'a>(&self, fields: impl Iterator<Item = &'a str>) -> String {
+        let mut line = String::new();
+        for (index, field) in fields.enumerate() {
+            if index > 0 {
+                line.push(char::from(self.delimiter));
+            }
+            self.push(field, &mut line);
+        }
+        // An empty line is no record.
+        if line.is_empty() {
+            line.extend([char::from(self.quote); 2]);
+        }
+        line.push('\n');
+        line
+    }
+
+    fn push(&self, field: &str, line: &mut String) {
+        let [delimiter, quote, escape] = [self.delimiter, self.quote, self.escape].map(char::from);
+        if !field.contains([delimiter, quote, escape, '\n', '\r']) {
+            line.push_str(field);
+            return;
+        }
+        line.push(quote);
+        for character in field.chars() {
+            if character == quote || character == escape {
+                line.push(escape);
+            }
+            line.push(character);
+        }
+        line.push(quote);
+    }
+
+    fn doubles_quotes(self) -> bool {
+        self.quote == self.escape
+    }
+}
+
+/// A record of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Its fields.
+    pub fields: Vec<Vec<u8>>,
+    /// Its text, as it stands in the file.
+    pub source: Vec<u8>,
+    /// The line where it begins, from 1.
+    pub line: u64,
+}
+
+/// Reads records.
+pub struct Reader<R> {
+    input: BufReader<R>,
+    dialect: Dialect,
+    line: u64,
+    offset: u64,
+}
+
+/// Where in a field the reader is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Start,
+    Plain,
+    EscapedPlain,
+    Quoted,
+    EscapedQuoted,
+    /// After a quote inside of quotes, which may be the first of two.
+    QuoteInQuoted,
+}
+
+impl<R: Read> Reader<R> {
+    /// At the beginning of a text.
+    pub fn new(dialect: Dialect, input: R) -> Self {
+        Self {
+            input: BufReader::with_capacity(BUFFER_BYTES, input),
+            dialect,
+            line: 1,
+            offset: 0,
+        }
+    }
+
+    /// Bytes that were read.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next record; `None` at the end.
+    ///
+    /// # Errors
+    /// The text cannot be read, or a record is too long.
+    pub fn next(&mut self) -> io::Result<Option<Record>> {
+        loop {
+            let Some(record) = self.next_line()? else {
+                return Ok(None);
+            };
+            if record.fields != [b""] || record.source.contains(&self.dialect.quote) {
+                return Ok(Some(record));
+            }
+        }
+    }
+
+    /// The next record, which may be an empty line.
+    fn next_line(&mut self) -> io::Result<Option<Record>> {
+        let mut record = Record {
+            line: self.line,
+            ..Record::default()
+        };
+        let mut field = Vec::new();
+        let mut state = State::Start;
+        loop {
+            let buffer = self.input.fill_buf()?;
+            if buffer.is_empty() {
+                break;
+            }
+            let mut used = 0;
+            let mut has_ended = false;
+            for &byte in buffer {
+                used += 1;
+                self.line += u64::from(byte == b'\n');
+                if byte == b'\n' && matches!(state, State::Start | State::Plain | State::QuoteInQuoted) {
+                    has_ended = true;
+                    break;
+                }
+                state = step(self.dialect, state, byte, &mut field, &mut record.fields);
+            }
+            record.source.extend_from_slice(&buffer[..used]);
+            self.input.consume(used);
+            self.offset += used as u64;
+            if record.source.len() > RECORD_BYTES_MAX {
+                let reason = format!(
+                    "the record at line {} is too long: is a quote missing?",
+                    record.line
+                );
+                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+            }
+            if has_ended {
+                break;
+            }
+        }
+        if record.source.is_empty() {
+            return Ok(None);
+        }
+        if state == State::Plain && field.last() == Some(&b'\r') {
+            field.pop();
+        }
+        record.fields.push(field);
+        Ok(Some(record))
+    }
+}
+
+/// Takes a byte that does not end the record.
+fn step(dialect: Dialect, state: State, byte: u8, field: &mut Vec<u8>, fields: &mut Vec<Vec<u8>>) -> State {
+    let is_escape = byte == dialect.escape && !dialect.doubles_quotes();
+    match state {
+        State::Start if byte == dialect.quote => return State::Quoted,
+        State::Start | State::Plain | State::QuoteInQuoted if byte == dialect.delimiter => {
+            fields.push(std::mem::take(field));
+            return State::Start;
+        }
+        State::Start | State::Plain if is_escape => return State::EscapedPlain,
+        State::Quoted if is_escape => return State::EscapedQuoted,
+        State::Quoted if byte == dialect.quote => return State::QuoteInQuoted,
+        _ => field.push(byte),
+    }
+    match state {
+        State::Quoted | State::EscapedQuoted => State::Quoted,
+        State::QuoteInQuoted if byte == dialect.quote && dialect.doubles_quotes() => State::Quoted,
+        _ => State::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CQLSH: Dialect = Dialect {
+        delimiter: b',',
+        quote: b'"',
+        escape: b'\\',
+    };
+
+    fn records(dialect: Dialect, text: &str) -> Vec<Vec<String>> {
+        let mut reader = Reader::new(dialect, text.as_bytes());
+        let mut records = Vec::new();
+        while let Some(record) = reader.next().unwrap() {
+            let fields = record.fields.into_iter();
+            records.push(fields.map(|field| String::from_utf8(field).unwrap()).collect());
+        }
+        records
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let fields = [
+            "",
+            "plain",
+            "a,b",
+            "say \"x\"",
+            "back\\slash",
+            "two\r\nlines",
+            "end\\",
+            "\\\"",
+            "ä",
+            "\r",
+            "\"",
+        ];
+        for dialect in [CQLSH, Dialect::COMMON] {
+            let line = dialect.line(fields.into_iter());
+            assert_eq!(records(dialect, &line), [fields], "{line}");
+            for field in fields {
+                assert_eq!(
+                    records(dialect, &dialect.line([field].into_iter())),
+                    [[field]],
+                    "{field:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn fields_of_cqlsh_are_read() {
+        assert_eq!(
+            records(CQLSH, "q\\\"x,\\\\,a\\,b\n1,\"a\\\"b\"\n"),
+            [vec!["q\"x", "\\", "a,b"], vec!["1", "a\"b"]]
+        );
+    }
+
+    #[test]
+    fn ends_of_lines_may_have_returns_and_the_last_may_be_missing() {
+        assert_eq!(
+            records(Dialect::COMMON, "a,b\r\n\n\r\nc,\"d\"\r\n,"),
+            [["a", "b"], ["c", "d"], ["", ""]]
+        );
+        assert_eq!(records(Dialect::COMMON, ""), [[""; 0]; 0]);
+    }
+
+    #[test]
+    fn records_know_their_lines_and_their_text() {
+        let mut reader = Reader::new(Dialect::COMMON, &b"a\n\"b\nc\"\nd"[..]);
+        let lines: Vec<_> = std::iter::from_fn(|| reader.next().unwrap())
+            .map(|record| (record.line, record.source))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                (1, b"a\n".to_vec()),
+                (2, b"\"b\nc\"\n".to_vec()),
+                (4, b"d".to_vec())
+            ]
+        );
+        assert_eq!(reader.offset(), 9);
+    }
+}

@@ -1,0 +1,190 @@
+//! [`Embedded`]: a session on a data directory, in this process. Nobody logs in: who may read the files may read everything.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use ilion_codec::Reader;
+use ilion_env::Env;
+use ilion_protocol::{ColumnSpec, Rows, RowsMetadata};
+use ilion_query::{
+    ClientState, Consistency, ExecuteOptions, Executed, Outcome, Prepared, ResultSet, Value, Values,
+};
+use ilion_server::settings::Settings;
+use ilion_server::{Counted, Node, OpenError, SchemaListener as _, error_response};
+
+use crate::session::{Answer, Body, Failure, How, Place, RowFeed, Session};
+
+/// A session on a data directory.
+pub struct Embedded {
+    node: Node,
+    client: ClientState,
+    directory: String,
+    /// The statement of `write_rows`.
+    prepared: Option<Arc<Prepared>>,
+}
+
+impl Embedded {
+    /// Opens a directory, created if absent.
+    ///
+    /// # Errors
+    /// The directory is in use, damaged or belongs to another cluster, or the operating system refuses.
+    pub fn open(env: Arc<dyn Env>, settings: &Settings) -> Result<Self, OpenError> {
+        Ok(Self {
+            node: Node::open(env, settings)?,
+            client: ClientState::default(),
+            directory: settings.directory.display().to_string(),
+            prepared: None,
+        })
+    }
+
+    /// Executes, waits until writes are durable, and counts the costs for `system_views.statements`.
+    fn execute_counted(
+        &mut self,
+        cql: &str,
+        options: &ExecuteOptions,
+    ) -> Result<Executed, ilion_query::Error> {
+        let counted = Counted::begin(&self.node);
+        let executed = self.execute_durably(cql, options);
+        let shape = executed.as_ref().ok().and_then(|executed| executed.shape.clone());
+        let shape = shape.unwrap_or_else(|| self.node.processor().shape_of(&self.client, cql, None));
+        counted.finish(&self.node, &shape, executed.is_err());
+        executed
+    }
+
+    fn execute_durably(
+        &mut self,
+        cql: &str,
+        options: &ExecuteOptions,
+    ) -> Result<Executed, ilion_query::Error> {
+        let executed = self.node.processor().query(&mut self.client, cql, options)?;
+        self.until_durable(executed)
+    }
+
+    fn until_durable(&self, executed: Executed) -> Result<Executed, ilion_query::Error> {
+        match self.node.wait_durable(&executed) {
+            Ok(()) => Ok(executed),
+            Err(error) => Err(ilion_query::Error::ServerError(error.to_string())),
+        }
+    }
+}
+
+impl Session for Embedded {
+    fn execute(&mut self, cql: &str, how: &How) -> Result<Answer, Failure> {
+        if how.is_traced {
+            return Err(Failure::Impossible("traces need a server"));
+        }
+        let options = ExecuteOptions {
+            consistency: Consistency(how.consistency.number()),
+            serial_consistency: Some(Consistency(how.serial_consistency.number())),
+            page_size: how.page_size,
+            paging_state: how.paging_state.clone(),
+            ..ExecuteOptions::default()
+        };
+        let executed = self.execute_counted(cql, &options).map_err(refused)?;
+        let body = match executed.outcome {
+            Outcome::Void => Body::Done,
+            Outcome::Rows(result) => Body::Rows(rows_of(result)),
+            Outcome::SetKeyspace(keyspace) => {
+                self.client.keyspace = Some(keyspace.clone());
+                Body::Keyspace(keyspace)
+            }
+            Outcome::SchemaChange(changes) if changes.is_empty() => Body::Done,
+            Outcome::SchemaChange(_) => {
+                self.node.local().schema_changed();
+                Body::SchemaChanged
+            }
+        };
+        Ok(Answer {
+            body,
+            warnings: executed.warnings,
+            trace: None,
+        })
+    }
+
+    fn prepare(&mut self, cql: &str) -> Result<Vec<ColumnSpec>, Failure> {
+        let prepared = self
+            .node
+            .processor()
+            .prepare(&self.client, cql, None)
+            .map_err(refused)?;
+        let columns = prepared.variables.iter().map(column_of).collect();
+        self.prepared = Some(prepared);
+        Ok(columns)
+    }
+
+    fn write_rows(&mut self, how: &How, in_flight: usize, rows: &mut dyn RowFeed) -> Result<(), Failure> {
+        let prepared = self
+            .prepared
+            .clone()
+            .ok_or(Failure::Impossible("nothing was prepared"))?;
+        loop {
+            let mut waiting = Vec::with_capacity(in_flight);
+            while waiting.len() < in_flight
+                && let Some(row) = rows.next()
+            {
+                let value = |bytes: &Option<Vec<u8>>| match bytes {
+                    Some(bytes) => Value::Bytes(bytes.clone().into()),
+                    None => Value::Null,
+                };
+                let options = ExecuteOptions {
+                    values: Values::Positional(row.values.iter().map(value).collect()),
+                    consistency: Consistency(how.consistency.number()),
+                    ..ExecuteOptions::default()
+                };
+                let executed = self
+                    .node
+                    .processor()
+                    .execute(&mut self.client, &prepared, &options);
+                waiting.push((row, executed));
+            }
+            if waiting.is_empty() {
+                return Ok(());
+            }
+            // The log is synced once for all of them.
+            for (row, executed) in waiting {
+                let durable = executed.and_then(|executed| self.until_durable(executed));
+                rows.done(row, durable.map(drop).map_err(refused));
+            }
+        }
+    }
+
+    fn log_in(&mut self, _role: &str, _password: &str) -> Result<(), Failure> {
+        Err(Failure::Impossible(
+            "LOGIN needs a server: on a data directory, nobody logs in.",
+        ))
+    }
+
+    fn place(&self) -> Place {
+        Place::Directory(self.directory.clone())
+    }
+}
+
+/// The error of a server.
+fn refused(error: ilion_query::Error) -> Failure {
+    Failure::Refused(Box::new(error_response(error, IpAddr::V4(Ipv4Addr::LOCALHOST))))
+}
+
+fn column_of(column: &ilion_query::ColumnSpec) -> ColumnSpec {
+    ColumnSpec {
+        keyspace: column.keyspace.clone(),
+        table: column.table.clone(),
+        name: column.name.clone(),
+        cql_type: column.ty.clone(),
+    }
+}
+
+fn rows_of(result: ResultSet) -> Rows {
+    let columns = result.columns.iter().map(column_of);
+    let metadata = RowsMetadata {
+        paging_state: result.paging_state.map(Into::into),
+        ..RowsMetadata::new(columns.collect())
+    };
+    let width = metadata.column_count;
+    let cells = result.cells.into_vec();
+    let mut reader = Reader::new(&cells);
+    let rows = (0..result.row_count).map(|_| {
+        let cells = (0..width).map(|_| reader.bytes32_or_null().unwrap_or_default());
+        cells.collect::<Vec<_>>()
+    });
+    Rows::new(metadata, rows)
+}

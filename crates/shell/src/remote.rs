@@ -1,0 +1,152 @@
+//! [`Remote`]: a session on a server, over the native protocol.
+
+use ilion_client::{Connection, Target, VERSION, request_frame};
+use ilion_protocol::{
+    ColumnSpec, ErrorDetail, ErrorResponse, Prepared, Query, QueryParams, Request, RequestFrame, Response,
+    ResultBody,
+};
+
+use crate::flight::Flight;
+use crate::session::{Answer, Body, Failure, How, Place, RowFeed, Session};
+
+/// A session on a server. If its connection breaks, the next statement opens another one.
+pub struct Remote {
+    target: Target,
+    connection: Option<Connection>,
+    /// Set by USE.
+    keyspace: Option<String>,
+    /// The statement of `write_rows`.
+    prepared: Option<Prepared>,
+}
+
+impl Remote {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// No server listens there, or it refuses the login.
+    pub fn open(target: Target) -> anyhow::Result<Self> {
+        let connection = Connection::open(&target)?;
+        Ok(Self {
+            target,
+            connection: Some(connection),
+            keyspace: None,
+            prepared: None,
+        })
+    }
+
+    /// The open connection, or a new one in the same keyspace.
+    fn connection(&mut self) -> Result<&mut Connection, Failure> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => reopen(&self.target, self.keyspace.as_deref())?,
+        };
+        Ok(self.connection.insert(connection))
+    }
+}
+
+impl Session for Remote {
+    fn execute(&mut self, cql: &str, how: &How) -> Result<Answer, Failure> {
+        let request = RequestFrame {
+            tracing: how.is_traced,
+            ..request_frame(0, query(cql, how))
+        };
+        let frame = match self.connection()?.ask_frame(&request) {
+            Ok(frame) => frame,
+            Err(error) => {
+                // An answer that comes late would be taken for that of the next statement.
+                self.connection = None;
+                return Err(lost(&error));
+            }
+        };
+        let body = match frame.response {
+            Response::Result(ResultBody::Rows(rows)) => Body::Rows(rows),
+            Response::Result(ResultBody::SetKeyspace(keyspace)) => {
+                self.keyspace = Some(keyspace.clone());
+                Body::Keyspace(keyspace)
+            }
+            Response::Result(ResultBody::SchemaChange(_)) => Body::SchemaChanged,
+            Response::Result(_) => Body::Done,
+            Response::Error(error) => return Err(Failure::Refused(Box::new(error))),
+            other => {
+                let message = format!("the server answered a statement with {}", other.opcode());
+                return Err(Failure::Lost(message));
+            }
+        };
+        Ok(Answer {
+            body,
+            warnings: frame.warnings,
+            trace: frame.tracing_id,
+        })
+    }
+
+    fn prepare(&mut self, cql: &str) -> Result<Vec<ColumnSpec>, Failure> {
+        let prepared = self.connection()?.prepare(cql.to_owned());
+        let prepared = prepared.map_err(|error| lost(&error))?;
+        let columns = prepared.bind.columns.clone();
+        self.prepared = Some(prepared);
+        Ok(columns)
+    }
+
+    fn write_rows(&mut self, how: &How, in_flight: usize, rows: &mut dyn RowFeed) -> Result<(), Failure> {
+        let id = match &self.prepared {
+            Some(prepared) => prepared.id.clone(),
+            None => return Err(Failure::Impossible("nothing was prepared")),
+        };
+        let mut flight = Flight::new(in_flight);
+        let outcome = flight.run(self.connection()?, &id, how, rows);
+        if let Err(failure) = &outcome {
+            self.connection = None;
+            let reason = failure.to_string();
+            flight.give_up(&reason, rows);
+        }
+        outcome
+    }
+
+    fn log_in(&mut self, role: &str, password: &str) -> Result<(), Failure> {
+        let target = self.target.clone().with_credentials(role, password);
+        let connection = reopen(&target, self.keyspace.as_deref())?;
+        self.connection = Some(connection);
+        self.target = target;
+        Ok(())
+    }
+
+    fn place(&self) -> Place {
+        Place::Server {
+            address: self.target.address().to_owned(),
+            protocol: VERSION.number(),
+        }
+    }
+}
+
+fn query(cql: &str, how: &How) -> Request {
+    Request::Query(Query {
+        text: cql.to_owned(),
+        params: QueryParams {
+            consistency: how.consistency,
+            serial_consistency: Some(how.serial_consistency),
+            page_size: how.page_size,
+            paging_state: how.paging_state.clone(),
+            ..QueryParams::default()
+        },
+    })
+}
+
+/// Opens a connection in a keyspace.
+fn reopen(target: &Target, keyspace: Option<&str>) -> Result<Connection, Failure> {
+    let mut connection = Connection::open(target).map_err(|error| lost(&error))?;
+    if let Some(keyspace) = keyspace {
+        let cql = format!("USE {}", ilion_types::quote_name(keyspace));
+        connection.query(&cql).map_err(|error| lost(&error))?;
+    }
+    Ok(connection)
+}
+
+/// The server's own error, if it sent one; else what happened to the connection.
+fn lost(error: &anyhow::Error) -> Failure {
+    match error.downcast_ref::<ErrorResponse>() {
+        Some(refusal) if !matches!(refusal.detail, ErrorDetail::Protocol) => {
+            Failure::Refused(Box::new(refusal.clone()))
+        }
+        _ => Failure::Lost(format!("{error:#}")),
+    }
+}

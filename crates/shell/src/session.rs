@@ -1,0 +1,135 @@
+//! [`Session`]: the place where statements are executed, and its answers.
+
+use bytes::Bytes;
+use ilion_protocol::{ColumnSpec, Consistency, ErrorResponse, Rows};
+use uuid::Uuid;
+
+/// The circumstances of an execution.
+#[derive(Clone, Debug)]
+pub struct How {
+    /// Consistency of reads and writes.
+    pub consistency: Consistency,
+    /// Consistency of conditions.
+    pub serial_consistency: Consistency,
+    /// Rows in a page; `None` means that all rows are one page.
+    pub page_size: Option<u32>,
+    /// The state of the previous page.
+    pub paging_state: Option<Bytes>,
+    /// True if the execution is traced.
+    pub is_traced: bool,
+}
+
+/// The answer to a statement.
+#[derive(Debug)]
+pub struct Answer {
+    /// What the statement returns.
+    pub body: Body,
+    /// Sentences of the server for people.
+    pub warnings: Vec<String>,
+    /// The id of the trace, if the execution was traced.
+    pub trace: Option<Uuid>,
+}
+
+/// What a statement returns.
+#[derive(Debug)]
+pub enum Body {
+    /// Nothing.
+    Done,
+    /// Rows: one page of them.
+    Rows(Rows),
+    /// The keyspace of the session from now on.
+    Keyspace(String),
+    /// Nothing; the schema has changed.
+    SchemaChanged,
+}
+
+/// Why a statement was not executed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The server refused the statement, or failed. Its author must change it, or try again.
+    #[error("{0}")]
+    Refused(Box<ErrorResponse>),
+    /// There is no connection any more. The next statement tries to connect again.
+    #[error("{0}")]
+    Lost(String),
+    /// A session of this kind cannot do this.
+    #[error("{0}")]
+    Impossible(&'static str),
+}
+
+/// Where a session executes its statements.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// On a server.
+    Server {
+        /// Its host and port.
+        address: String,
+        /// Version of the native protocol.
+        protocol: u8,
+    },
+    /// In this process.
+    Directory(String),
+}
+
+/// A row to write.
+#[derive(Clone, Debug)]
+pub struct WriteRow {
+    /// The serialized values of the markers; `None` is null.
+    pub values: Vec<Option<Vec<u8>>>,
+    /// The row as it was read.
+    pub source: Vec<u8>,
+    /// The line where it was read.
+    pub line: u64,
+}
+
+/// Rows to write, one after another, and what became of them.
+pub trait RowFeed {
+    /// The next row; `None` at the end.
+    fn next(&mut self) -> Option<WriteRow>;
+
+    /// A row was written, or not.
+    fn done(&mut self, row: WriteRow, outcome: Result<(), Failure>);
+}
+
+/// A place where statements are executed.
+pub trait Session {
+    /// Executes a statement up to its first page, or up to the next one after a paging state.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    fn execute(&mut self, cql: &str, how: &How) -> Result<Answer, Failure>;
+
+    /// Prepares an INSERT for [`Self::write_rows`]; returns its markers.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    fn prepare(&mut self, cql: &str) -> Result<Vec<ColumnSpec>, Failure>;
+
+    /// Executes the INSERT that was prepared last, for each row of a feed, up to `in_flight` at a time. Every row that was taken from the
+    /// feed is given back with its outcome.
+    ///
+    /// # Errors
+    /// The connection broke, or nothing was prepared. The rest of the feed is not taken.
+    fn write_rows(&mut self, how: &How, in_flight: usize, rows: &mut dyn RowFeed) -> Result<(), Failure>;
+
+    /// Continues as another role.
+    ///
+    /// # Errors
+    /// The password is wrong, or there are no logins here. The session is unchanged then.
+    fn log_in(&mut self, role: &str, password: &str) -> Result<(), Failure>;
+
+    /// Where the statements are executed.
+    fn place(&self) -> Place;
+}
+
+impl Default for How {
+    fn default() -> Self {
+        Self {
+            consistency: Consistency::One,
+            serial_consistency: Consistency::Serial,
+            page_size: None,
+            paging_state: None,
+            is_traced: false,
+        }
+    }
+}
