@@ -120,8 +120,14 @@ impl Engine {
         let shared = &self.shared;
         let mut report = ImportReport::default();
         let mut sound = Vec::new();
+        let mut checking = shared.begin_check(store, "Import", found.iter());
         for descriptor in found {
-            match check(shared, &store.schema(), &descriptor)? {
+            let bytes = verify::work_bytes(&*shared.env, &descriptor);
+            let checked = check(shared, &store.schema(), &descriptor, &mut |bytes| {
+                checking.at(bytes)
+            })?;
+            checking.pass(bytes);
+            match checked {
                 Ok(statistics) => sound.push(Sound {
                     descriptor,
                     copied: bringer.copied(&statistics),
@@ -199,8 +205,9 @@ pub(crate) fn check(
     shared: &Shared,
     table: &TableSchema,
     descriptor: &Descriptor,
+    on_progress: verify::OnProgress<'_>,
 ) -> Result<std::result::Result<Statistics, String>> {
-    match statistics_of(shared, table, descriptor) {
+    match statistics_of(shared, table, descriptor, on_progress) {
         Ok(statistics) => Ok(Ok(statistics)),
         Err(Error::Refused(reason) | Error::SSTable(ilion_sstable::Error::Refused(reason))) => {
             Ok(Err(reason))
@@ -210,7 +217,12 @@ pub(crate) fn check(
     }
 }
 
-fn statistics_of(shared: &Shared, table: &TableSchema, descriptor: &Descriptor) -> Result<Statistics> {
+fn statistics_of(
+    shared: &Shared,
+    table: &TableSchema,
+    descriptor: &Descriptor,
+    on_progress: verify::OnProgress<'_>,
+) -> Result<Statistics> {
     descriptor.version.check_readable()?;
     let env = &*shared.env;
     let path = descriptor.path(&Component::Statistics);
@@ -219,7 +231,7 @@ fn statistics_of(shared: &Shared, table: &TableSchema, descriptor: &Descriptor) 
     let statistics = Statistics::decode(&bytes, descriptor.version, &path)?;
     // First, before all rows are read.
     fit::check(&statistics, table, table.partitioner(shared.options.partitioner)).map_err(Error::Refused)?;
-    let verification = verify::verify(env, descriptor, &mut |_| ())?;
+    let verification = verify::verify(env, descriptor, on_progress)?;
     let findings = &verification.findings;
     if let Some(first) = findings.kept().first() {
         let others = findings.kept().len() as u64 - 1 + findings.more();

@@ -8,9 +8,11 @@ use bytes::Bytes;
 use ilion_rows::{DecoratedKey, Granularity};
 use ilion_schema::{TableId, TableSchema};
 use ilion_sstable::compression_info::CompressionInfo;
-use ilion_sstable::{Component, Compression, Descriptor, read_component, verify::verify};
+use ilion_sstable::{Component, Compression, Descriptor, read_component, verify};
 
 use crate::compact::{CompactionRequest, Rules};
+use crate::shared::Shared;
+use crate::tasks::{Checking, Job};
 use crate::{Engine, Error, Result, TableStore};
 
 /// Which SSTables to rewrite.
@@ -124,9 +126,12 @@ impl Engine {
         let view = store.view();
         let mut checked = Vec::new();
         // The view keeps the files of SSTables that are replaced meanwhile.
+        let descriptors = view.sstables.iter().map(|live| live.descriptor());
+        let mut checking = self.shared.begin_check(&store, "Verify", descriptors);
         for live in &view.sstables {
             let descriptor = live.descriptor();
-            let found = verify(&*self.shared.env, descriptor, &mut |_| {})?;
+            let found = verify::verify(&*self.shared.env, descriptor, &mut |bytes| checking.at(bytes))?;
+            checking.pass(verify::work_bytes(&*self.shared.env, descriptor));
             let mut damage: Vec<String> = found.findings.kept().iter().map(ToString::to_string).collect();
             if found.findings.more() > 0 {
                 damage.push(format!("and {} more", found.findings.more()));
@@ -145,5 +150,30 @@ impl Engine {
         let (store, owner) = found.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
         owner.check_usable()?;
         Ok(store)
+    }
+}
+
+impl Shared {
+    /// Shows a check of SSTables to operators, until the value is dropped.
+    pub(crate) fn begin_check<'d>(
+        &self,
+        store: &TableStore,
+        kind: &'static str,
+        sstables: impl Iterator<Item = &'d Descriptor> + Clone,
+    ) -> Checking<'_> {
+        let table = store.schema();
+        let bytes = sstables
+            .clone()
+            .map(|descriptor| verify::work_bytes(&*self.env, descriptor));
+        let job = Job {
+            table_id: store.id,
+            keyspace: table.keyspace.clone(),
+            table: table.name.clone(),
+            kind,
+            directory: store.directory.clone(),
+            total_bytes: bytes.sum(),
+            sstables: sstables.count(),
+        };
+        self.tasks.check(self.env.time_uuid(), job)
     }
 }

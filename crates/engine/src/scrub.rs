@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ilion_compaction::{Choice, Output};
 use ilion_schema::TableId;
-use ilion_sstable::{Component, Transaction, TransactionKind, verify::verify};
+use ilion_sstable::{Component, Transaction, TransactionKind, verify};
 
 use crate::compact::Inputs;
 use crate::import::{ImportSource, Sound, check, sstables_in};
@@ -64,9 +64,13 @@ impl Engine {
         let store = self.usable_store(table)?;
         let mut scrubbed = Vec::new();
         let mut has_snapshot = false;
-        for live in &store.view().sstables {
+        let view = store.view();
+        let descriptors = view.sstables.iter().map(|live| live.descriptor());
+        let mut checking = shared.begin_check(&store, "Scrub", descriptors);
+        for live in &view.sstables {
             let descriptor = live.descriptor();
-            let found = verify(&*shared.env, descriptor, &mut |_| ())?;
+            let found = verify::verify(&*shared.env, descriptor, &mut |bytes| checking.at(bytes))?;
+            checking.pass(verify::work_bytes(&*shared.env, descriptor));
             let mut one = ScrubbedSSTable {
                 path: descriptor.path(&Component::Data),
                 damage: found.findings.kept().iter().map(ToString::to_string).collect(),
@@ -123,7 +127,7 @@ impl Shared {
         let mut sound = Vec::new();
         if self.env.exists(directory) {
             for descriptor in sstables_in(self, directory)? {
-                match check(self, &store.schema(), &descriptor)? {
+                match check(self, &store.schema(), &descriptor, &mut |_| ())? {
                     Ok(statistics) => sound.push(Sound {
                         descriptor,
                         statistics,

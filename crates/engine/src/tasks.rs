@@ -1,4 +1,5 @@
-//! [`Tasks`]: the running compactions and builds of indexes, their progress, and stopping them.
+//! [`Tasks`]: the running compactions and builds of indexes, their progress, and stopping them; and the progress of checks of SSTables,
+//! which are only shown.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -70,6 +71,8 @@ impl TaskChoice {
 #[derive(Default)]
 pub(crate) struct Tasks {
     running: Mutex<Vec<Arc<Task>>>,
+    /// Checks of SSTables: operators see them, and nobody stops them or waits for them.
+    checks: Mutex<Vec<Arc<Task>>>,
     ended: Condvar,
 }
 
@@ -89,6 +92,29 @@ impl Tasks {
         });
         self.running.lock().push(task.clone());
         Registered { tasks: self, task }
+    }
+
+    /// Shows a check of SSTables until the value is dropped.
+    pub(crate) fn check(&self, id: Uuid, job: Job) -> Checking<'_> {
+        let task = Arc::new(Task {
+            id,
+            job,
+            done_bytes: AtomicU64::new(0),
+            is_stopped: AtomicBool::new(false),
+        });
+        self.checks.lock().push(task.clone());
+        Checking {
+            tasks: self,
+            task,
+            before: 0,
+        }
+    }
+
+    /// The running tasks and checks.
+    pub(crate) fn shown(&self) -> Vec<Arc<Task>> {
+        let mut shown = self.list();
+        shown.extend(self.checks.lock().iter().cloned());
+        shown
     }
 
     pub(crate) fn list(&self) -> Vec<Arc<Task>> {
@@ -124,7 +150,36 @@ impl Drop for Registered<'_> {
     }
 }
 
-/// A running compaction or build of an index, for operators.
+/// Removes a check from the list when it is dropped.
+pub(crate) struct Checking<'a> {
+    tasks: &'a Tasks,
+    task: Arc<Task>,
+    /// Bytes of the SSTables that are done.
+    before: u64,
+}
+
+impl Checking<'_> {
+    /// So many bytes of the SSTable that is checked now are done.
+    pub(crate) fn at(&self, bytes: u64) {
+        let done = self.before.saturating_add(bytes);
+        self.task.done_bytes.store(done, Ordering::Relaxed);
+    }
+
+    /// An SSTable with so many bytes is done.
+    pub(crate) fn pass(&mut self, bytes: u64) {
+        self.before = self.before.saturating_add(bytes);
+        self.at(0);
+    }
+}
+
+impl Drop for Checking<'_> {
+    fn drop(&mut self) {
+        let mut checks = self.tasks.checks.lock();
+        checks.retain(|task| !Arc::ptr_eq(task, &self.task));
+    }
+}
+
+/// A running compaction, build of an index, or check of SSTables, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionFacts {
     /// Its id, by which it can be stopped.
@@ -158,5 +213,37 @@ impl CompactionFacts {
             sstables: job.sstables,
             directory: job.directory.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_shown_with_its_progress_and_is_not_a_compaction() {
+        let tasks = Tasks::default();
+        let table_id = TableId(Uuid::from_u128(1));
+        let job = Job {
+            table_id,
+            keyspace: "ks".to_owned(),
+            table: "t".to_owned(),
+            kind: "Verify",
+            directory: PathBuf::new(),
+            sstables: 2,
+            total_bytes: 30,
+        };
+        let mut check = tasks.check(Uuid::from_u128(2), job);
+        let done = || CompactionFacts::of(&tasks.shown()[0]).done_bytes;
+        check.at(4);
+        assert_eq!(done(), 4);
+        check.pass(10);
+        check.at(5);
+        assert_eq!(done(), 15);
+        assert_eq!(tasks.stop(TaskChoice::All), 0);
+        assert_eq!(tasks.reserved_bytes(), 0, "it writes nothing");
+        tasks.wait_until_ended(TaskChoice::OfTable(table_id));
+        drop(check);
+        assert_eq!(tasks.shown().len(), 0);
     }
 }

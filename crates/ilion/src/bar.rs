@@ -1,4 +1,4 @@
-//! Progress bars: of a backup, a load, or the compactions of a node.
+//! Progress bars: of a backup, a load, or the compactions and checks of a node.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl Progress for Steps {
     }
 }
 
-/// Waits for a request to a node, while a bar shows the progress of its compactions and builds of indexes.
+/// Waits for a request to a node, while a bar shows the progress of its compactions, builds of indexes and checks.
 pub fn while_node_works<T>(label: &str, node: &AdminClient, request: impl FnOnce() -> T) -> T {
     // Empty while nothing is known.
     let bar = Bar::of_bytes(label, 1);

@@ -7,7 +7,8 @@ use ilion_server::admin::{ExportReport, ImportReport};
 use ilion_tools::sstable::{Command, ConvertArguments, Files, OutputFormat};
 
 use crate::Failure;
-use crate::ask::{post_report, show};
+use crate::ask::{client, post_report, show};
+use crate::bar::while_node_works;
 use crate::cli::{ExportArguments, ImportArguments};
 
 /// Exports the SSTables of a table to a directory.
@@ -41,7 +42,10 @@ pub fn import(arguments: &ImportArguments) -> Result<(), Failure> {
             Some(if arguments.copy_data { "copied" } else { "moved" }),
         ),
     ];
-    let report: ImportReport = post_report(&arguments.admin, "import", &parts)?;
+    let node = client(&arguments.admin)?;
+    let report: ImportReport = while_node_works("import", &node, || {
+        post_report(&arguments.admin, "import", &parts)
+    })?;
     show(&arguments.admin, &report)?;
     match report.refused.len() {
         0 => Ok(()),

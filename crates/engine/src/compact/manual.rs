@@ -192,9 +192,9 @@ impl Engine {
         asked
     }
 
-    /// The running compactions.
+    /// The running compactions, builds of indexes and checks of SSTables.
     pub fn compactions(&self) -> Vec<CompactionFacts> {
-        let tasks = self.shared.tasks.list();
+        let tasks = self.shared.tasks.shown();
         tasks.iter().map(|task| CompactionFacts::of(task)).collect()
     }
 

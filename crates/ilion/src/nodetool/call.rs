@@ -16,14 +16,17 @@ use crate::ask::{self, client};
 use crate::bar::while_node_works;
 use crate::cli::{AdminArguments, LoginArguments};
 
-/// Actions whose progress is that of compactions and builds of indexes.
-const LONG: [&str; 6] = [
+/// Actions whose progress is that of compactions, builds of indexes and checks.
+const LONG: [&str; 9] = [
     "cleanup",
     "compact",
     "compact-keys",
     "garbage",
     "index/rebuild",
+    "refresh",
     "rewrite",
+    "scrub",
+    "verify",
 ];
 
 /// The node that is meant, and the login there.
