@@ -149,15 +149,54 @@ def node_added(world, seconds):
 
 
 def node_wiped(world, seconds):
-    """A node is killed and loses its disk. It joins as a new one; the lost member stays in the ring, as down."""
+    """A node is killed and loses its disk. An empty one takes its place."""
     node = world.nodes[2]
     time.sleep(seconds / 4)
     node.kill()
     node.wipe()
+    wait_until_down(world, node)
+    node.settings += [f"replace_address_first_boot={node.host}"]
     began = time.monotonic()
     node.start()
     world.notes.append(f"the empty node served after {time.monotonic() - began:.1f} s")
     time.sleep(seconds / 2)
+
+
+def node_left(world, seconds):
+    """A node joins, and leaves again (nodetool decommission)."""
+    time.sleep(seconds / 4)
+    node = world.new_node()
+    node.start()
+    time.sleep(seconds / 4)
+    began = time.monotonic()
+    node.nodetool("decommission")
+    world.notes.append(f"the node had left after {time.monotonic() - began:.1f} s")
+    world.nodes.remove(node)
+    node.stop()
+    time.sleep(seconds / 4)
+
+
+def node_removed(world, seconds):
+    """A node joins, is killed, and is removed (nodetool removenode)."""
+    time.sleep(seconds / 4)
+    node = world.new_node()
+    node.start()
+    host = node.nodetool("info").split("ID")[1].split()[1]
+    world.nodes.remove(node)
+    node.kill()
+    wait_until_down(world, node)
+    began = time.monotonic()
+    world.nodes[0].nodetool("removenode", host)
+    world.notes.append(f"the node was removed after {time.monotonic() - began:.1f} s")
+    time.sleep(seconds / 2)
+
+
+def wait_until_down(world, node):
+    """Waits until the others think that a node is down."""
+    deadline = time.monotonic() + PAUSE_SECS * 3
+    while f"DN  {node.host}" not in world.nodes[0].nodetool("status"):
+        assert time.monotonic() < deadline, f"{node.host} is not thought to be down"
+        time.sleep(0.2)
 
 
 # In this order: the last ones change who is a member.
@@ -174,4 +213,6 @@ CASES = {
     "clock-skewed": clock_skewed,
     "node-added": node_added,
     "node-wiped": node_wiped,
+    "node-left": node_left,
+    "node-removed": node_removed,
 }

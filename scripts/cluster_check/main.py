@@ -26,6 +26,7 @@ class World:
         self.directory = directory
         self.binary = binary
         self.nodes = []
+        self.made = 0
         self.brokers = start_brokers(directory)
         addresses = ",".join(broker.address for broker in self.brokers)
         self.log = f"kafka://{addresses}/check"
@@ -35,7 +36,8 @@ class World:
         self.problems = []
 
     def new_node(self):
-        node = Member(len(self.nodes) + 1, self.binary, self.directory, self.log, self.ports)
+        self.made += 1
+        node = Member(self.made, self.binary, self.directory, self.log, self.ports)
         self.nodes.append(node)
         return node
 

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import time
 import urllib.request
 
@@ -39,6 +40,13 @@ class Member(OwnNode):
 
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
+
+    def nodetool(self, *words):
+        """What nodetool prints; it must succeed."""
+        command = [self.binary, "nodetool", "-p", str(self.admin_port), *words]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, f"nodetool {' '.join(words)}: {done.stdout}{done.stderr}"
+        return done.stdout
 
     def wipe(self):
         shutil.rmtree(self.data)

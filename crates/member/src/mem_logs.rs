@@ -180,16 +180,20 @@ struct MemTail {
 
 impl MemTail {
     fn take(&mut self, logs: &BTreeMap<u32, Log>) -> Result<Vec<Delivered>, TailError> {
+        // First, since what is taken of other logs would be lost with the error.
+        let deleted = self.next.iter().find_map(|(number, next)| {
+            let start = logs.get(number)?.start;
+            (*next < start).then_some((*number, start))
+        });
+        if let Some((log, start)) = deleted {
+            self.next.remove(&log);
+            return Err(TailError::Deleted { log, start });
+        }
         let mut delivered = Vec::new();
         for (number, next) in &mut self.next {
             let (Some(log), number) = (logs.get(number), *number) else {
                 continue;
             };
-            if *next < log.start {
-                let start = log.start;
-                self.next.remove(&number);
-                return Err(TailError::Deleted { log: number, start });
-            }
             let at = (*next - log.start) as usize;
             let records = log.records.get(at..).unwrap_or_default();
             for record in records.iter().take(DELIVERED_MAX) {

@@ -204,7 +204,9 @@ impl Drop for Closing {
                 .halted
                 .get_or_insert_with(|| "this node does not follow the cluster any more".to_owned());
         });
+        // Whoever waits for an answer is told by the end of its channel.
         self.0.cleanings.lock().clear();
+        self.0.copies.lock().clear();
         self.0.overdue.close();
         let listener = self.0.listener.lock().clone();
         if let (Some(listener), true) = (listener, self.0.know(|known| known.has_left)) {

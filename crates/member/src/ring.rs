@@ -142,6 +142,10 @@ impl RingChanges {
     pub fn clean(&self) -> Result<(), String> {
         let (sender, done) = bounded(1);
         self.0.cleanings.lock().push(sender);
+        if let Some(reason) = self.0.know(|known| known.halted.clone()) {
+            self.0.cleanings.lock().clear();
+            return Err(reason);
+        }
         // Whoever should answer drops the channel when it ends.
         done.recv()
             .unwrap_or_else(|_| Err("this node does not follow the cluster any more".to_owned()))

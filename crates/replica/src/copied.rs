@@ -1,5 +1,7 @@
 //! [`CopiedState`]: what a replica has beside its tables of some tablets, for one that copies them.
 
+use std::collections::BTreeSet;
+
 use ilion_codec::Error as CodecError;
 use uuid::Uuid;
 
@@ -21,6 +23,11 @@ impl CopiedState {
     /// They are damaged, or a newer Ilion wrote them.
     pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
         saved::decode(bytes).map(Self)
+    }
+
+    /// Leaves out all tablets but these.
+    pub fn retain(&mut self, tablets: &BTreeSet<u32>) {
+        self.0.tablets.retain(|number, _| tablets.contains(number));
     }
 
     /// The cluster that it is from.

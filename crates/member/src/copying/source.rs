@@ -64,9 +64,13 @@ pub(crate) fn serve(shared: &Arc<Shared>, request: &Bytes) -> Result<CopyParts, 
         reply,
         ends_nanos,
     });
+    if let Some(reason) = shared.know(|known| known.halted.clone()) {
+        shared.copies.lock().clear();
+        return Err(reason);
+    }
     let saved = answer
         .recv_timeout(SAVED_WITHIN)
-        .map_err(|_| "this node could not save what it has in time".to_owned())??;
+        .map_err(|_| "this node ended, or could not save what it has in time".to_owned())??;
     // All that is saved is in these SSTables, and maybe more.
     let tables = shared.engine.hold_tables().into();
     Ok(CopyParts {

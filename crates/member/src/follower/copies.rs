@@ -100,7 +100,11 @@ impl Follower {
     fn take_done(&mut self) {
         while let Ok(done) = self.worker.done.try_recv() {
             match done {
-                Done::Copied(state) => self.copies.arrived.push(state),
+                // Tablets that are not wanted any more are copied anew if they are wanted again.
+                Done::Copied(mut state) => {
+                    state.retain(&self.copies.wanted);
+                    self.copies.arrived.push(state);
+                }
                 Done::NotCopied(tablets) => self.do_without(&tablets),
                 Done::Cleared(result) => {
                     self.copies.clearing.clear();

@@ -21,12 +21,13 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until no change of the ring is under way, as these members see it.
-fn wait_for_ring(world: &World, places: &[usize]) {
+/// Waits until these members see so many members, and no change of the ring that is under way.
+fn wait_for_members(world: &World, places: &[usize], members: usize) {
     for place in places {
         let node = world.at(*place).unwrap();
         wait("the ring is still changing", || {
-            node.member.ring().current().is_none()
+            let state = node.member.state().unwrap();
+            state.members.len() == members && state.transition.is_none()
         });
     }
 }
@@ -58,7 +59,7 @@ fn a_member_that_leaves_gives_its_data_to_the_others() {
     let ring = third.member.ring();
     ring.leave(false).unwrap();
     wait("it does not leave", || ring.has_left());
-    wait_for_ring(&world, &[0, 1]);
+    wait_for_members(&world, &[0, 1], 2);
     assert_eq!(slices_of(&first), [4, 4]);
     let reason = third.member.halted().unwrap();
     assert!(
@@ -89,6 +90,7 @@ fn a_member_that_leaves_gives_its_data_to_the_others() {
         "{back}"
     );
     world.start_as(2, MemEnv::new(60), 202, None).unwrap();
+    wait_for_members(&world, &[0, 1, 2], 3);
     check(&world.at(2).unwrap(), ROWS);
 }
 
@@ -124,12 +126,13 @@ fn a_lost_member_is_removed_and_another_one_replaced() {
         }
     };
     wait("it is not thought to be down", is_down);
-    wait_for_ring(&world, &[0, 1]);
+    wait_for_members(&world, &[0, 1], 2);
     assert_eq!(slices_of(&first), [4, 4]);
     check(&first, 2 * ROWS);
     check(&world.at(1).unwrap(), 2 * ROWS);
     // A new one, which is lost, and whose place another one takes.
     world.start_as(2, MemEnv::new(61), 202, None).unwrap();
+    wait_for_members(&world, &[0, 1, 2], 3);
     drop(world.lose(2, CrashRule::LoseUnsynced));
     let taken = world.start_as(2, MemEnv::new(62), 302, None).unwrap_err();
     assert!(
@@ -167,6 +170,7 @@ fn slices_are_spread_evenly_and_what_a_member_does_not_hold_any_more_is_removed(
     fill(&first, 0);
     world.start(1, MemEnv::new(70));
     world.start(2, MemEnv::new(71));
+    wait_for_members(&world, &[0, 1, 2], 3);
     let rows = ROWS * 4 / 5;
     assert_eq!(own_rows(&first), rows, "what it gave away is still there");
     first.member.ring().clean().unwrap();
@@ -185,13 +189,14 @@ fn slices_are_spread_evenly_and_what_a_member_does_not_hold_any_more_is_removed(
     let third = world.at(2).unwrap();
     third.member.ring().leave(true).unwrap();
     wait("it does not leave", || third.member.ring().has_left());
-    wait_for_ring(&world, &[0, 1]);
+    wait_for_members(&world, &[0, 1], 2);
     drop(third);
     world.stop(2);
     assert_eq!(slices_of(&first), [4, 4]);
     check(&second, ROWS);
     // What was cleaned comes back if the slices do.
     world.start_as(2, MemEnv::new(72), 302, None).unwrap();
+    wait_for_members(&world, &[0, 1, 2], 3);
     check(&world.at(2).unwrap(), ROWS);
     for place in 0..3 {
         world.at(place).unwrap().member.ring().clean().unwrap();

@@ -35,6 +35,7 @@ struct Chaos {
 }
 
 impl Chaos {
+    /// A member that runs. The first one always does, unless the test has failed.
     fn someone(&self, random: &mut Seeded) -> Arc<Running> {
         loop {
             if let Some(running) = self.world.at(random.below(MEMBERS as u64) as usize) {
@@ -74,6 +75,7 @@ impl Chaos {
 
     /// One member after the other is treated badly.
     fn operate(&self) {
+        let _over = Over(&self.is_over);
         let mut random = Seeded::new(17);
         // The first one stays: it is asked.
         for round in 0..ROUNDS {
@@ -97,14 +99,30 @@ impl Chaos {
                         .unwrap();
                     self.cancel();
                     match self.world.start_again(place, disk) {
-                        Ok(()) => {}
+                        Ok(()) => {
+                            let again = self.world.at(place).unwrap();
+                            self.settle();
+                            let ring = again.member.ring();
+                            wait("the ring is still changing", || {
+                                ring.has_left() || ring.current().is_none()
+                            });
+                        }
                         // The others were faster than the cancellation.
-                        Err(JoinError::Refused(reason)) if reason.contains("has left it") => {
-                            self.world
-                                .start_as(place, MemEnv::new(300 + round), host, None)
-                                .unwrap();
+                        Err(JoinError::Refused(reason)) => {
+                            assert!(reason.contains("has left it"), "{reason}");
                         }
                         Err(error) => panic!("{error}"),
+                    }
+                    let has_left = match self.world.at(place) {
+                        Some(again) => again.member.ring().has_left(),
+                        None => true,
+                    };
+                    if has_left {
+                        if self.world.at(place).is_some() {
+                            self.world.stop(place);
+                        }
+                        let disk = MemEnv::new(300 + round);
+                        self.world.start_as(place, disk, host, None).unwrap();
                     }
                 }
                 2 => {
@@ -134,7 +152,6 @@ impl Chaos {
             }
         }
         self.go_on(40);
-        self.is_over.store(true, SeqCst);
     }
 
     fn leave(&self, place: usize) {
@@ -173,6 +190,15 @@ impl Chaos {
         wait("the ring is still changing", || {
             first.member.ring().current().is_none()
         });
+    }
+}
+
+/// Clients end when this is dropped, also by a panic.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ilion_env::Env;
-use ilion_protocol::{Response, ResultBody};
+use ilion_protocol::{Consistency, Response, ResultBody};
 
 use crate::bar::{Bar, while_counting};
 use crate::bench::template::Template;
@@ -114,7 +114,7 @@ impl JobOnSocket {
         Ok(Self {
             job: Arc::clone(job),
             turns: Arc::clone(turns),
-            request: Template::execute(&prepared.id, &job.sizes())?,
+            request: Template::execute(&prepared.id, &job.sizes(), Consistency::One)?,
             numbers: vec![0; usize::from(in_flight)],
         })
     }

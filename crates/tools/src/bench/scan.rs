@@ -68,6 +68,7 @@ impl Work for Scan {
             params: QueryParams {
                 values: bounds.iter().map(|bound| Value::Bytes(bound)).collect(),
                 skip_metadata: true,
+                consistency: self.plan.consistency,
                 page_size: Some(self.plan.page_rows),
                 paging_state: position.paging_state.clone(),
                 ..QueryParams::default()

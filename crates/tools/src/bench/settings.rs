@@ -3,6 +3,7 @@
 use clap::builder::RangedU64ValueParser;
 
 use ilion_client::LoginArgs;
+use ilion_protocol::Consistency;
 
 /// What to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,12 @@ pub struct BenchArgs {
     /// Bytes in each of the five columns.
     #[arg(long, default_value_t = 34, value_parser = RangedU64ValueParser::<u32>::new().range(1..=2_000_000))]
     pub value_size: u32,
+    /// The consistency level of all requests.
+    #[arg(long, default_value = "ONE", value_name = "LEVEL", value_parser = parse_consistency)]
+    pub consistency: Consistency,
+    /// Write: INSERT .. IF NOT EXISTS, a lightweight transaction.
+    #[arg(long)]
+    pub if_not_exists: bool,
     /// Rows in the table.
     #[arg(long, default_value_t = 100_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub keys: u64,
@@ -86,6 +93,13 @@ pub fn create_keyspace(name: &str) -> String {
     )
 }
 
+/// The name of a consistency level, as cqlsh writes it.
+fn parse_consistency(text: &str) -> Result<Consistency, String> {
+    let mut all = Consistency::ALL.into_iter();
+    let found = all.find(|level| text.eq_ignore_ascii_case(&level.to_string()));
+    found.ok_or_else(|| "use a consistency level, such as ONE, LOCAL_QUORUM or QUORUM".to_owned())
+}
+
 /// A name that needs no quotes in CQL.
 pub fn parse_identifier(text: &str) -> Result<String, String> {
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -115,6 +129,13 @@ mod tests {
     fn nothing_has_to_be_said() {
         let args = parse(&[]).unwrap();
         assert_eq!((args.clients, args.in_flight, args.value_size), (4, 16, 34));
+    }
+
+    #[test]
+    fn levels_are_named_as_in_cqlsh() {
+        let args = parse(&["--consistency", "local_quorum"]).unwrap();
+        assert_eq!(args.consistency, Consistency::LocalQuorum);
+        assert!(parse(&["--consistency", "most"]).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use ilion_protocol::{Execute, QueryParams, Request, Value, encode_request};
+use ilion_protocol::{Consistency, Execute, QueryParams, Request, Value, encode_request};
 
 use ilion_client::request_frame;
 
@@ -26,7 +26,7 @@ impl Template {
     ///
     /// # Errors
     /// The values do not fit into a frame.
-    pub fn execute(id: &Bytes, sizes: &[usize]) -> anyhow::Result<Self> {
+    pub fn execute(id: &Bytes, sizes: &[usize], consistency: Consistency) -> anyhow::Result<Self> {
         let zeros = vec![0; sizes.iter().copied().max().unwrap_or(0)];
         let execute = Execute {
             id: id.clone(),
@@ -34,6 +34,7 @@ impl Template {
             params: QueryParams {
                 values: sizes.iter().map(|&size| Value::Bytes(&zeros[..size])).collect(),
                 skip_metadata: true,
+                consistency,
                 ..QueryParams::default()
             },
         };
@@ -81,7 +82,8 @@ mod tests {
 
     #[test]
     fn a_filled_template_is_the_request_that_would_have_been_encoded() {
-        let template = Template::execute(&Bytes::from_static(b"statement"), &[3, 5]).unwrap();
+        let template =
+            Template::execute(&Bytes::from_static(b"statement"), &[3, 5], Consistency::Quorum).unwrap();
         let mut out = b"before".to_vec();
         template.append(258, &mut out, |index, place| {
             place.fill(b'a' + u8::try_from(index).unwrap())
@@ -99,6 +101,7 @@ mod tests {
             panic!("an EXECUTE");
         };
         assert_eq!(execute.id, "statement");
+        assert_eq!(execute.params.consistency, Consistency::Quorum);
         let values: Vec<_> = execute.params.values.iter().collect();
         assert_eq!(values, [Value::Bytes(b"aaa"), Value::Bytes(b"bbbbb")]);
     }

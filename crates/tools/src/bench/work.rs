@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ilion_protocol::Response;
+use ilion_protocol::{Consistency, Response};
 
 use crate::bar::while_counting;
 use crate::bench::dataset::{COLUMN_COUNT, Dataset};
@@ -28,6 +28,10 @@ pub struct Plan {
     pub crowd: Crowd,
     /// What to run.
     pub workload: Workload,
+    /// The level of all requests.
+    pub consistency: Consistency,
+    /// Write: only rows that do not exist.
+    pub if_not_exists: bool,
     /// The rows.
     pub dataset: Dataset,
     /// Number of rows.
@@ -67,6 +71,8 @@ impl Plan {
                 in_flight: args.in_flight,
             },
             workload: args.workload,
+            consistency: args.consistency,
+            if_not_exists: args.if_not_exists,
             dataset,
             keys: args.keys,
             page_rows: args.page_rows,

@@ -20,10 +20,11 @@ impl Writes {
     /// Prepares the statement.
     pub fn new(plan: &Arc<Plan>, phase: &Arc<Phase>, connection: &mut Connection) -> anyhow::Result<Self> {
         let text = format!(
-            "INSERT INTO {} (key, {}) VALUES (?{})",
+            "INSERT INTO {} (key, {}) VALUES (?{}){}",
             plan.table(),
             Plan::columns(),
-            ", ?".repeat(COLUMN_COUNT)
+            ", ?".repeat(COLUMN_COUNT),
+            if plan.if_not_exists { " IF NOT EXISTS" } else { "" }
         );
         let prepared = connection.prepare(text)?;
         let mut sizes = vec![KEY_BYTES];
@@ -31,7 +32,7 @@ impl Writes {
         Ok(Self {
             plan: Arc::clone(plan),
             phase: Arc::clone(phase),
-            insert: Template::execute(&prepared.id, &sizes)?,
+            insert: Template::execute(&prepared.id, &sizes, plan.consistency)?,
         })
     }
 }
@@ -54,6 +55,8 @@ impl Work for Writes {
     fn check(&mut self, _slot: usize, response: Response) -> Result<u64, String> {
         match response {
             Response::Result(ResultBody::Void) => Ok(1),
+            // Whether it was applied: not if the row was there.
+            Response::Result(ResultBody::Rows(_)) if self.plan.if_not_exists => Ok(1),
             Response::Error(error) => Err(error.to_string()),
             other => Err(format!("INSERT was answered with {}", other.opcode())),
         }
