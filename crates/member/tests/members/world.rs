@@ -22,7 +22,7 @@ use uuid::Uuid;
 /// Logs are kept so long for a member that is silent.
 pub(crate) const DOWN_MAX: Duration = Duration::from_millis(400);
 /// A member that gives no sign of life for so long is thought to be down.
-const SILENCE: Duration = Duration::from_secs(1);
+const SILENCE: Duration = Duration::from_secs(2);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A member that runs.
