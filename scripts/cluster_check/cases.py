@@ -19,33 +19,27 @@ def quiet(world, seconds):
 
 def node_killed(world, seconds):
     """kill -9 of a node, which starts again after half of the time."""
-    node = world.nodes[1]
-    time.sleep(seconds / 4)
-    node.kill()
-    time.sleep(seconds / 4)
-    node.start()
-    time.sleep(seconds / 2)
+    kill(seconds, world.nodes[1])
 
 
 def broker_killed(world, seconds):
     """kill -9 of a broker, which starts again after half of the time."""
-    broker = world.brokers[0]
-    time.sleep(seconds / 4)
-    broker.kill()
-    time.sleep(seconds / 4)
-    broker.start()
-    time.sleep(seconds / 2)
+    kill(seconds, world.brokers[0])
 
 
 def both_killed(world, seconds):
     """kill -9 of a node and of a broker at once."""
-    node, broker = world.nodes[2], world.brokers[1]
+    kill(seconds, world.brokers[1], world.nodes[2])
+
+
+def kill(seconds, *processes):
+    """kill -9 of processes, which start again, in this order, a quarter of the time later."""
     time.sleep(seconds / 4)
-    node.kill()
-    broker.kill()
+    for process in processes:
+        process.kill()
     time.sleep(seconds / 4)
-    broker.start()
-    node.start()
+    for process in processes:
+        process.start()
     time.sleep(seconds / 2)
 
 

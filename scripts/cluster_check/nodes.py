@@ -1,52 +1,31 @@
 """Nodes of the cluster under test, and what they say of themselves."""
 
-import os
 import re
 import shutil
 import signal
-import subprocess
 import time
 import urllib.request
 
-from node import OwnNode
+from node import MemberNode
 
 TABLETS = 12
 JOIN_SECS = 120
 STANDING = re.compile(r"^ilion_cluster_(lag_records|tablets_[a-z]+) (\d+)$", re.M)
 
 
-class Member(OwnNode):
-    """A node. Nodes differ in their addresses and have the same ports."""
+class Member(MemberNode):
+    """A node of the cluster under test."""
 
-    def __init__(self, number, binary, directory, log, ports):
-        settings = [
-            f"storage_port={ports[1]}",
-            f"tablets={TABLETS}",
-            f"rack=rack{number}",
-        ]
-        super().__init__(binary, os.path.join(directory, f"node{number}"), settings)
-        self.number = number
-        self.host = f"127.0.0.{number}"
-        self.port = ports[0]
-        self.log_url = log
+    def __init__(self, *of_member):
+        super().__init__(*of_member, [f"tablets={TABLETS}"])
         # So much of its log was looked at.
         self.log_read = 0
-
-    def command(self):
-        return [*super().command(), "--address", self.host, "--log", self.log_url]
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
-
-    def nodetool(self, *words):
-        """What nodetool prints; it must succeed."""
-        command = [self.binary, "nodetool", "-p", str(self.admin_port), *words]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, f"nodetool {' '.join(words)}: {done.stdout}{done.stderr}"
-        return done.stdout
 
     def wipe(self):
         shutil.rmtree(self.data)

@@ -99,3 +99,25 @@ class OwnNode(Node):
     def last_words(self):
         with open(self.log, errors="replace") as log:
             return "".join(log.readlines()[-40:])
+
+
+class MemberNode(OwnNode):
+    """A node of a cluster. Members differ in their addresses and have the same ports."""
+
+    def __init__(self, number, binary, directory, log, ports, settings):
+        settings = [f"storage_port={ports[1]}", f"rack=rack{number}", *settings]
+        super().__init__(binary, os.path.join(directory, f"node{number}"), settings)
+        self.number = number
+        self.host = f"127.0.0.{number}"
+        self.port = ports[0]
+        self.log_url = log
+
+    def command(self):
+        return [*super().command(), "--address", self.host, "--log", self.log_url]
+
+    def nodetool(self, *words):
+        """What nodetool prints; it must succeed."""
+        command = [self.binary, "nodetool", "-p", str(self.admin_port), *words]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, f"nodetool {' '.join(words)}: {done.stdout}{done.stderr}"
+        return done.stdout

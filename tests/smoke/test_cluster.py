@@ -18,7 +18,7 @@ from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
 from cassandra.query import SimpleStatement
 
 from broker import CERTIFICATES, Broker
-from node import OwnNode, answers, free_port
+from node import MemberNode, answers, free_port
 from shell import Cqlsh
 
 NODES = 3
@@ -26,18 +26,11 @@ WRITERS_EACH = 2
 TABLETS = 8
 
 
-class Member(OwnNode):
-    """A node of the cluster. Members differ in their addresses and have the same ports."""
+class Member(MemberNode):
+    """A node of a cluster on one broker."""
 
-    def __init__(self, number, binary, directory, log, ports):
-        settings = [f"storage_port={ports[1]}", f"tablets={TABLETS}", "log_options_replication_factor=1", f"rack=rack{number}"]
-        super().__init__(binary, os.path.join(directory, f"node{number}"), settings)
-        self.host = f"127.0.0.{number}"
-        self.port = ports[0]
-        self.log_url = log
-
-    def command(self):
-        return [*super().command(), "--address", self.host, "--log", self.log_url]
+    def __init__(self, *of_member):
+        super().__init__(*of_member, [f"tablets={TABLETS}", "log_options_replication_factor=1"])
 
     def connect(self):
         """A session with this node only, which tries nothing twice."""
@@ -188,7 +181,7 @@ def test_a_lost_node_is_replaced_by_an_empty_one(members):
     assert "A node with address 127.0.0.3" in refused and "replace_address_first_boot" in refused, refused
     nodes[2].settings += ["replace_address_first_boot=127.0.0.3"]
     # A node is thought to be down when it was silent for some seconds.
-    until(lambda: "DN  127.0.0.3" in nodetool(nodes[0], "status"))
+    until(lambda: "DN  127.0.0.3" in nodes[0].nodetool("status"))
     nodes[2].start()
     load.grow(100)
     load.end()
@@ -208,9 +201,9 @@ def test_nodes_leave_and_are_removed_while_clients_write(members):
     create(session, replicas=2)
     load = Load(nodes[:2])
     load.grow(300)
-    nodetool(third, "decommission")
+    third.nodetool("decommission")
     assert members_of(first) == {"127.0.0.1", "127.0.0.2"}
-    assert "Mode: NORMAL" in nodetool(first, "netstats") and "Mode: DECOMMISSIONED" in nodetool(third, "netstats")
+    assert "Mode: NORMAL" in first.nodetool("netstats") and "Mode: DECOMMISSIONED" in third.nodetool("netstats")
     until(lambda: not answers(third.host, third.port))
     load.grow(100)
     assert third.stop() == 0
@@ -222,17 +215,17 @@ def test_nodes_leave_and_are_removed_while_clients_write(members):
     shutil.rmtree(third.data)
     third.start()
     load.grow(100)
-    lost = next(line for line in nodetool(first, "status").splitlines() if "127.0.0.3" in line).split()
+    lost = next(line for line in first.nodetool("status").splitlines() if "127.0.0.3" in line).split()
     host = next(word for word in lost if word.count("-") == 4)
     assert "is alive and owns this ID" in nodetool_fails(first, "removenode", host)
     third.kill()
-    until(lambda: "DN  127.0.0.3" in nodetool(first, "status"))
-    nodetool(first, "removenode", host)
+    until(lambda: "DN  127.0.0.3" in first.nodetool("status"))
+    first.nodetool("removenode", host)
     assert members_of(second) == {"127.0.0.1", "127.0.0.2"}
-    assert "No token removals in process" in nodetool(first, "removenode", "status")
+    assert "No token removals in process" in first.nodetool("removenode", "status")
     load.grow(100)
     for node in (first, second):
-        nodetool(node, "cleanup")
+        node.nodetool("cleanup")
     load.end()
     cluster.shutdown()
     check(nodes[:2], load)
@@ -280,11 +273,6 @@ REPLICATIONS = {
 }
 
 
-def nodetool(node, *words):
-    command = [node.binary, "nodetool", "-p", str(node.admin_port), *words]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
 def nodetool_fails(node, *words):
     """What nodetool says that fails."""
     command = [node.binary, "nodetool", "-p", str(node.admin_port), *words]
@@ -295,7 +283,7 @@ def nodetool_fails(node, *words):
 
 def members_of(node):
     """The addresses of the members, as a node sees them."""
-    lines = nodetool(node, "status").splitlines()
+    lines = node.nodetool("status").splitlines()
     return {line.split()[1] for line in lines if "127.0.0." in line}
 
 
@@ -324,7 +312,7 @@ def test_drivers_compute_the_replicas_that_the_nodes_have(members):
         for key in range(12):
             replicas = cluster.metadata.get_replicas(keyspace, insert.bind((key,)).routing_key)
             for node in nodes[key % 3 :: 3]:
-                told = nodetool(node, "getendpoints", keyspace, "t", str(key)).split()
+                told = node.nodetool("getendpoints", keyspace, "t", str(key)).split()
                 assert told == [host.address for host in replicas], f"{keyspace}, {key}, of {node.host}"
             primaries.add(replicas[0].address)
         assert len(primaries) > 1
@@ -350,7 +338,7 @@ def test_nodetool_and_events_show_who_is_there(members):
                 return got
 
     addresses = [node.host for node in nodes]
-    status = nodetool(nodes[1], "status", "ks")
+    status = nodes[1].nodetool("status", "ks")
     rows = [line.split() for line in status.splitlines() if line.startswith("UN ")]
     assert sorted(row[1] for row in rows) == addresses, status
     assert sum("100.0%" in row for row in rows) == NODES, status
@@ -362,10 +350,10 @@ def test_nodetool_and_events_show_who_is_there(members):
     standing = json.loads(ilion(nodes[1], "status", "--json"))["members"]
     assert all(member["lag_records"] is not None and member["tablets_behind"] == 0 for member in standing), standing
     assert len(json.loads(ilion(nodes[2], "ring", "ks", "--json"))) == TABLETS
-    described = nodetool(nodes[1], "describecluster")
+    described = nodes[1].nodetool("describecluster")
     assert f"[{', '.join(addresses)}]" in described and "Live: 3" in described, described
-    assert all(f"/{address}\n" in nodetool(nodes[2], "gossipinfo") for address in addresses)
-    assert len([line for line in nodetool(nodes[0], "ring", "ks").splitlines() if " Up " in line]) == TABLETS
+    assert all(f"/{address}\n" in nodes[2].nodetool("gossipinfo") for address in addresses)
+    assert len([line for line in nodes[0].nodetool("ring", "ks").splitlines() if " Up " in line]) == TABLETS
     # Clients of a node hear of what clients of others change.
     other, elsewhere = nodes[1].connect()
     elsewhere.execute("CREATE TABLE ks.made_elsewhere (k int PRIMARY KEY)")
@@ -374,8 +362,8 @@ def test_nodetool_and_events_show_who_is_there(members):
     nodes[2].kill()
     lost = (nodes[2].host, nodes[2].port)
     wait_for(change_type="DOWN", address=lost)
-    assert f"DN  {nodes[2].host}  ? " in nodetool(nodes[0], "status", "ks")
-    assert f"UNREACHABLE: [{nodes[2].host}]" in nodetool(nodes[0], "describecluster")
+    assert f"DN  {nodes[2].host}  ? " in nodes[0].nodetool("status", "ks")
+    assert f"UNREACHABLE: [{nodes[2].host}]" in nodes[0].nodetool("describecluster")
     nodes[2].start()
     wait_for(change_type="UP", address=lost)
     cluster.shutdown()
@@ -419,7 +407,7 @@ def test_certificates_between_nodes_are_read_again(members):
     _, nodes = members
     node = nodes[0]
     assert READ_AGAIN not in node.last_words()
-    nodetool(node, "reloadssl")
+    node.nodetool("reloadssl")
     ilion(node, "reload")
     assert node.last_words().count(READ_AGAIN) == 2, node.last_words()
     node.process.send_signal(signal.SIGHUP)

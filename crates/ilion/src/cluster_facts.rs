@@ -37,7 +37,7 @@ impl ClusterFacts {
     }
 }
 
-/// For each tablet that a node follows, the records of its log that it has not applied. Pure.
+/// How many records of its log a node has not applied yet, for each tablet that it follows. Pure.
 fn lags(facts: &MemberFacts, ends: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
     let lag_of = |tablet: u32, applied: u64| ends.get(&tablet).map_or(0, |end| end.saturating_sub(applied));
     let tablets = facts.tablets.iter();

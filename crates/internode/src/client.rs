@@ -54,7 +54,7 @@ impl Client {
         time_left: Option<Duration>,
     ) -> Call {
         Call {
-            asked: self.ask(node, kind, lane, request, time_left, Wanted::Whole),
+            asked: self.counted(self.begin(node, kind, lane, request, time_left, Wanted::Whole)),
             env: self.shared.env.clone(),
             counting: self.shared.counting.clone(),
         }
@@ -70,24 +70,15 @@ impl Client {
         time_left: Option<Duration>,
     ) -> Parts {
         Parts {
-            asked: self.ask(node, kind, lane, request, time_left, Wanted::Parts),
+            asked: self.counted(self.begin(node, kind, lane, request, time_left, Wanted::Parts)),
             env: self.shared.env.clone(),
             counting: self.shared.counting.clone(),
         }
     }
 
-    fn ask(
-        &self,
-        node: Node,
-        kind: Kind,
-        lane: Lane,
-        request: Bytes,
-        time_left: Option<Duration>,
-        wanted: Wanted,
-    ) -> Result<Asked, CallError> {
+    fn counted(&self, begun: Result<Asked, CallError>) -> Result<Asked, CallError> {
         let counting = &self.shared.counting;
         add_one(&counting.asked);
-        let begun = self.begin(node, kind, lane, request, time_left, wanted);
         begun.inspect_err(|_| add_one(&counting.unanswered))
     }
 

@@ -54,7 +54,7 @@ enum Trouble {
 }
 
 impl Registry {
-    /// Nothing is asked yet.
+    /// Checks the options. Sends no request yet.
     ///
     /// # Errors
     /// The URL or the certificates are invalid.
@@ -100,7 +100,7 @@ impl Registry {
         })
     }
 
-    /// Registers an Avro schema for a subject, and returns its number. Troubles that may pass are told, and retried.
+    /// Registers an Avro schema for a subject, and returns its number. After an error that may pass, calls `tell` with it and tries again.
     ///
     /// # Errors
     /// The registry refuses the schema or the login, or it did not answer the first time.

@@ -1,4 +1,4 @@
-//! Records of the meta log that this node waits for: it reads what became of them when it reads the log.
+//! Records of the meta log, and how this node waits for their outcome: it finds that when it reads the log.
 
 use std::sync::Arc;
 
@@ -6,11 +6,23 @@ use crossbeam_channel::bounded;
 use ilion_cluster::{Change, META_TABLET, Record};
 use ilion_commitlog::{AppendError, ENVELOPE_BYTES, Kind, Origin};
 use ilion_query::StoreError;
+use uuid::Uuid;
 
 use crate::meta::Asked;
 use crate::sender::Unsent;
 use crate::settling::of_append;
 use crate::shared::Shared;
+
+/// A record of the meta log, without its number.
+pub(crate) fn meta_record(cluster: Uuid, change: Change, ends_nanos: u64) -> Unsent {
+    Unsent {
+        log: META_TABLET,
+        kind: Kind::Schema,
+        schema_epoch: 0,
+        body: Record { cluster, change }.encode().into(),
+        ends_nanos,
+    }
+}
 
 /// Logs a change of the schema or of the ring, and waits until this node has read what became of it.
 ///
@@ -22,17 +34,7 @@ pub(crate) fn log_and_read(
     ends_nanos: u64,
 ) -> Result<Asked, StoreError> {
     let cluster = shared.know(|known| known.state.as_ref().map(|state| state.cluster));
-    let record = Record {
-        cluster: cluster.unwrap_or_default(),
-        change,
-    };
-    let unsent = Unsent {
-        log: META_TABLET,
-        kind: Kind::Schema,
-        schema_epoch: 0,
-        body: record.encode().into(),
-        ends_nanos,
-    };
+    let unsent = meta_record(cluster.unwrap_or_default(), change, ends_nanos);
     check_size(shared, unsent.body.len())?;
     let (mut seq, (sender, sent)) = (0, bounded(1));
     let done = move |result: Result<u64, AppendError>| drop(sender.send(result));

@@ -29,6 +29,7 @@ use ilion_replica::{Applied, BatchId, NotApplied, Replica, ReplicaOptions, SaveE
 use ilion_schema::{SchemaEvent, is_system_keyspace};
 use uuid::Uuid;
 
+use crate::asking::meta_record;
 use crate::copying::{Copies, Worker};
 use crate::entering::{self, NotYet};
 use crate::facts::add_one;
@@ -536,7 +537,7 @@ impl Follower {
         let (asked_nanos, asked) = self.entering.get_or_insert((now, None));
         let passed = now.saturating_sub(*asked_nanos);
         if !self.is_checked {
-            // Nothing is written to a log that may be another cluster's.
+            // The log may be another cluster's: append nothing to it.
             let cluster = self.meta.state.as_ref().map(|state| state.cluster);
             return match passed < nanos(EMPTY_AFTER) {
                 true => Ok(()),
@@ -578,17 +579,8 @@ impl Follower {
         let Some(state) = &self.meta.state else {
             return;
         };
-        let record = Record {
-            cluster: state.cluster,
-            change,
-        };
-        let unsent = Unsent {
-            log: META_TABLET,
-            kind: Kind::Schema,
-            schema_epoch: 0,
-            body: record.encode().into(),
-            ends_nanos: self.shared.now_nanos() + nanos(AGAIN),
-        };
+        let ends_nanos = self.shared.now_nanos() + nanos(AGAIN);
+        let unsent = meta_record(state.cluster, change, ends_nanos);
         // What is lost is said again.
         let sent = self.shared.sender.send(unsent, |_| {}, Box::new(|_| {}));
         if let Err(error) = sent {

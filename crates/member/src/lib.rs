@@ -16,8 +16,8 @@
 //! | `entering` | create, join, start |
 //! | `slices` | which slices nodes take and give; pure |
 //! | `forward` | [`MemberClient`]: the way to other nodes; commands that they execute |
-//! | `settling` | what a writer is told of its records |
-//! | `asking` | records of the meta log whose outcome is waited for |
+//! | `settling` | answers a write when its records are applied; turns errors of the log into those of clients |
+//! | `asking` | records of the meta log, and waiting for their outcome |
 //! | `ring` | [`RingChanges`]: leave, remove, rebalance, cancel, clean |
 //! | `sender` | numbers and sends records |
 //! | `pending` | writes that are on their way |

@@ -27,14 +27,31 @@ pub(crate) fn kind_of(mutations: u32) -> Kind {
     }
 }
 
-/// A batch whose home has it, or is about to.
-struct Sending {
+/// The parts of a batch that are on their way to their logs.
+struct Underway {
     shared: Arc<Shared>,
-    write: Arc<PendingWrite>,
     home: u32,
     id: BatchId,
     /// Parts whose logs do not have them yet.
     left: AtomicUsize,
+}
+
+impl Underway {
+    fn new(shared: &Arc<Shared>, home: u32, id: BatchId, parts: usize) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            home,
+            id,
+            left: AtomicUsize::new(parts),
+        })
+    }
+
+    /// A log has its part. Once all have, the home is told.
+    fn arrive(&self) {
+        if self.left.fetch_sub(1, SeqCst) == 1 {
+            self.shared.finished.lock().push((self.home, self.id));
+        }
+    }
 }
 
 /// Sends a batch. `write` is settled once for each part. Requires: at least two parts.
@@ -74,25 +91,21 @@ pub(crate) fn send(
     let Some(of_home) = origins.pop() else {
         return Ok(());
     };
-    let sending = Arc::new(Sending {
-        shared: shared.clone(),
-        write: write.clone(),
-        home: home.log,
-        id: (of_home.node, of_home.incarnation, of_home.seq),
-        left: AtomicUsize::new(others.len()),
-    });
+    let id = (of_home.node, of_home.incarnation, of_home.seq);
+    let underway = Underway::new(shared, home.log, id, others.len());
+    let write = write.clone();
     let done = move |sent: Result<u64, AppendError>| match sent {
         Ok(offset) => {
-            settle_when_applied(&sending.shared, &sending.write, sending.home, offset);
+            settle_when_applied(&underway.shared, &write, underway.home, offset);
             for (other, origin) in others.into_iter().zip(of_others) {
-                sending.clone().send_part(other, origin);
+                send_part(&underway, &write, other, origin);
             }
         }
         Err(error) => {
-            sending.write.settle(Err(of_append(error)));
+            write.settle(Err(of_append(error)));
             for (other, origin) in others.iter().zip(of_others) {
-                sending.shared.sender.give_back(other.log, origin);
-                sending.write.settle(Ok(()));
+                underway.shared.sender.give_back(other.log, origin);
+                write.settle(Ok(()));
             }
         }
     };
@@ -100,24 +113,20 @@ pub(crate) fn send(
     Ok(())
 }
 
-impl Sending {
-    fn send_part(self: Arc<Self>, part: Unsent, origin: Origin) {
-        let (tablet, sender) = (part.log, self.shared.sender.clone());
-        let done = move |sent: Result<u64, AppendError>| match sent {
-            Ok(offset) => {
-                settle_when_applied(&self.shared, &self.write, tablet, offset);
-                if self.left.fetch_sub(1, SeqCst) == 1 {
-                    self.shared.finished.lock().push((self.home, self.id));
-                }
-            }
-            // The home has it, so it will be made.
-            Err(error) => {
-                tracing::debug!(tablet, %error, "a part of a batch is sent by a replica later");
-                self.write.settle(Err(unknown()));
-            }
-        };
-        sender.send_as(part, origin, Box::new(done));
-    }
+fn send_part(underway: &Arc<Underway>, write: &Arc<PendingWrite>, part: Unsent, origin: Origin) {
+    let (tablet, of_done, write) = (part.log, underway.clone(), write.clone());
+    let done = move |sent: Result<u64, AppendError>| match sent {
+        Ok(offset) => {
+            settle_when_applied(&of_done.shared, &write, tablet, offset);
+            of_done.arrive();
+        }
+        // The home has it, so it will be made.
+        Err(error) => {
+            tracing::debug!(tablet, %error, "a part of a batch is sent by a replica later");
+            write.settle(Err(unknown()));
+        }
+    };
+    underway.shared.sender.send_as(part, origin, Box::new(done));
 }
 
 /// The next number in each of these logs. If one has none left, the others are given back.
@@ -141,7 +150,7 @@ fn take_numbers(
     Ok(taken.into_iter().map(|(_, origin)| origin).collect())
 }
 
-/// Sends the parts of a batch that its coordinator has left undone. What has no room now is sent the next time.
+/// Sends the parts of a batch that its coordinator has not sent. If a log has no room now, all parts are sent the next time.
 ///
 /// # Errors
 /// A log has no room: parts before it are sent.
@@ -153,7 +162,7 @@ pub(crate) fn finish(
     others: &LoggedBatch,
     ends_nanos: u64,
 ) -> Result<(), AppendError> {
-    let left = Arc::new(AtomicUsize::new(others.parts.len()));
+    let underway = Underway::new(shared, home, id, others.parts.len());
     if others.parts.is_empty() {
         shared.finished.lock().push((home, id));
     }
@@ -166,10 +175,10 @@ pub(crate) fn finish(
             body: body.clone(),
             ends_nanos,
         };
-        let (of_done, left) = (shared.clone(), left.clone());
+        let of_done = underway.clone();
         let done = move |sent: Result<u64, AppendError>| {
-            if sent.is_ok() && left.fetch_sub(1, SeqCst) == 1 {
-                of_done.finished.lock().push((home, id));
+            if sent.is_ok() {
+                of_done.arrive();
             }
         };
         shared.sender.send_as(unsent, origin, Box::new(done));

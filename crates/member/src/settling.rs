@@ -1,4 +1,4 @@
-//! What a writer is told of its records: when they are applied, and what an error of the log means.
+//! Answers a write when its records are applied, and turns errors of the log into those of clients.
 
 use std::sync::Arc;
 

@@ -115,12 +115,7 @@ pub(crate) fn losing_keyspace(state: &ClusterState, leaver: Node) -> Option<(&st
 /// what each of these has, so that the data of every node is spread over the ring. Ascending; at least one stays with each owner.
 pub(crate) fn slices_for_newcomer(state: &ClusterState, wanted: Option<u32>) -> Vec<u32> {
     let count = state.tablets.count();
-    let mut owned: BTreeMap<Node, Vec<u32>> = BTreeMap::new();
-    for slice in 0..count {
-        if let Some(owner) = state.owner(slice, Moment::Now) {
-            owned.entry(owner).or_default().push(slice);
-        }
-    }
+    let mut owned = owned_by(state);
     if owned.is_empty() {
         return (0..count).collect();
     }

@@ -15,7 +15,7 @@ pub(crate) struct Copies {
     pub wanted: BTreeSet<u32>,
     /// Those of them that are being copied.
     pub running: BTreeSet<u32>,
-    /// They are in the tables, and how far they are could not be saved yet.
+    /// Tablets that are in the tables already; their [`CopiedState`] is not saved yet.
     pub arrived: Vec<CopiedState>,
     /// Requests of others that wait until this node has applied more.
     pub asked: Vec<Asked>,

@@ -46,7 +46,7 @@ struct Sending {
     offset: u64,
 }
 
-/// Answers a request of another node. The error says why this node does not have what is wanted.
+/// Answers another node's request to copy tablets. `Err` says why this node cannot give them.
 pub(crate) fn serve(shared: &Arc<Shared>, request: &Bytes) -> Result<CopyParts, String> {
     let request = CopyRequest::decode(request).map_err(|error| error.to_string())?;
     let (state, tablets) = shared.know(|known| (known.state.clone(), known.topology.is_some()));

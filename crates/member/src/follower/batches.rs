@@ -1,4 +1,4 @@
-//! Logged batches: their homes are told which are finished, and what coordinators have left undone is done.
+//! Logged batches: the follower tells their homes which are finished, and sends the parts that a coordinator did not send.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,9 +11,9 @@ use crate::logged;
 use crate::sender::Unsent;
 use crate::shared::nanos;
 
-/// The homes of finished batches are told so often.
+/// How often the homes of finished batches are told.
 const TELL: Duration = Duration::from_millis(100);
-/// And unfinished ones are looked for.
+/// How often unfinished batches are looked for.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Follower {
@@ -76,7 +76,7 @@ impl Follower {
             tracing::info!(
                 home,
                 parts = batch.others.parts.len(),
-                "a batch that its coordinator has left undone is finished"
+                "the parts of a batch are sent that its coordinator did not send"
             );
             *seen = now;
             let ends = now + nanos(AGAIN);

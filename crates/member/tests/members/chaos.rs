@@ -15,7 +15,7 @@ use ilion_histories::{
 use ilion_member::LogFaults;
 use ilion_query::{Consistency, Error};
 
-use crate::world::{DOWN_MAX, PATIENCE, Running, World, run};
+use crate::world::{DOWN_MAX, PATIENCE, Running, World, is_passing, run};
 
 const CLIENTS: u32 = 5;
 /// Most requests of a client; it stops earlier when all crashes are over.
@@ -46,20 +46,6 @@ struct Chaos {
     next_value: AtomicU64,
     history: Mutex<History>,
     is_over: AtomicBool,
-}
-
-/// An error that leaves open what became of the request, or says that nothing did.
-fn is_passing(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Overloaded(_)
-            | Error::WriteFailure { .. }
-            | Error::WriteTimeout { .. }
-            | Error::CasWriteUnknown { .. }
-            | Error::ReadTimeout { .. }
-            | Error::ReadFailure { .. }
-            | Error::Unavailable { .. }
-    )
 }
 
 impl Chaos {

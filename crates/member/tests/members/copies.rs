@@ -5,7 +5,7 @@ use std::thread;
 use ilion_env::{CrashRule, MemEnv};
 use ilion_query::Consistency;
 
-use crate::world::{DOWN_MAX, PATIENCE, Running, World, run};
+use crate::world::{DOWN_MAX, Running, World, run, wait};
 
 pub(crate) const ROWS: i64 = 300;
 
@@ -81,11 +81,9 @@ pub(crate) fn check(node: &Running, rows: i64) {
 
 /// Waits until the logs of tablets do not have their beginnings any more.
 fn wait_for_trimming(world: &World, tablets: u32) {
-    let deadline = std::time::Instant::now() + PATIENCE;
-    while (0..tablets).any(|tablet| world.logs.start(tablet) == 0) {
-        assert!(std::time::Instant::now() < deadline, "the logs are not trimmed");
-        thread::yield_now();
-    }
+    wait("the logs are not trimmed", || {
+        (0..tablets).all(|tablet| world.logs.start(tablet) > 0)
+    });
 }
 
 #[test]
@@ -147,11 +145,9 @@ fn a_member_that_was_away_while_logs_were_trimmed_copies_and_keeps_nothing_that_
         Consistency::QUORUM,
     )
     .unwrap();
-    let deadline = std::time::Instant::now() + PATIENCE;
-    while (0..TABLETS).any(|tablet| world.logs.start(tablet) <= ends[tablet as usize]) {
-        assert!(std::time::Instant::now() < deadline, "the logs are not trimmed");
-        thread::yield_now();
-    }
+    wait("the logs are not trimmed", || {
+        (0..TABLETS).all(|tablet| world.logs.start(tablet) > ends[tablet as usize])
+    });
     world.start(2, disk);
     let third = world.at(2).unwrap();
     let gone = run(

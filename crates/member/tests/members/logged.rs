@@ -1,12 +1,11 @@
 //! A logged batch over several tablets is made as a whole or not at all, whatever becomes of its coordinator.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ilion_env::CrashRule;
 use ilion_query::{Consistency, Error};
 
-use crate::world::{PATIENCE, Running, World, run};
+use crate::world::{Running, World, run, wait};
 
 const TABLETS: u32 = 8;
 const KEYS: i64 = 40;
@@ -44,11 +43,9 @@ fn rows(node: &Running, table: &str, number: i64) -> i64 {
 }
 
 fn wait_for(node: &Running, table: &str, number: i64) {
-    let deadline = Instant::now() + PATIENCE;
-    while rows(node, table, number) < KEYS {
-        assert!(Instant::now() < deadline, "batch {number} is not finished");
-        thread::yield_now();
-    }
+    wait(&format!("batch {number} is not finished"), || {
+        rows(node, table, number) >= KEYS
+    });
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Members leave, are lost and removed or replaced, and slices are spread anew.
 
-use std::time::Instant;
-use std::{net::IpAddr, thread};
+use std::net::IpAddr;
 
 use ilion_env::{CrashRule, MemEnv};
 use ilion_member::{JoinError, Replaced, RingError};
@@ -9,17 +8,9 @@ use ilion_query::Consistency;
 use uuid::Uuid;
 
 use crate::copies::{ROWS, check, create, fill};
-use crate::world::{PATIENCE, Running, World, run};
+use crate::world::{Running, World, run, wait};
 
 const TABLETS: u32 = 8;
-
-fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        thread::yield_now();
-    }
-}
 
 /// Waits until these members see so many members, and no change of the ring that is under way.
 fn wait_for_members(world: &World, places: &[usize], members: usize) {

@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ilion_env::{CrashRule, MemEnv, Seeded};
 use ilion_member::{JoinError, Replaced, RingError};
 use ilion_query::{Consistency, Error};
 
-use crate::world::{PATIENCE, Running, World, run};
+use crate::world::{Running, World, is_passing, run, wait};
 
 const TABLETS: u32 = 8;
 const MEMBERS: usize = 3;
@@ -66,11 +66,9 @@ impl Chaos {
     /// Waits until clients have written some more.
     fn go_on(&self, rows: usize) {
         let goal = self.written.lock().unwrap().rows.len() + rows;
-        let deadline = Instant::now() + PATIENCE;
-        while self.written.lock().unwrap().rows.len() < goal {
-            assert!(Instant::now() < deadline, "writes do not go on");
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait("writes do not go on", || {
+            self.written.lock().unwrap().rows.len() >= goal
+        });
     }
 
     /// One member after the other is treated badly.
@@ -202,27 +200,11 @@ impl Drop for Over<'_> {
     }
 }
 
-fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
 /// Whether a write is acknowledged; else its outcome is open.
 fn is_made<T>(answer: Result<T, Error>) -> bool {
     match answer {
         Ok(_) => true,
-        Err(
-            Error::Overloaded(_)
-            | Error::WriteFailure { .. }
-            | Error::WriteTimeout { .. }
-            | Error::CasWriteUnknown { .. }
-            | Error::ReadTimeout { .. }
-            | Error::ReadFailure { .. }
-            | Error::Unavailable { .. },
-        ) => false,
+        Err(error) if is_passing(&error) => false,
         Err(error) => panic!("{error}"),
     }
 }

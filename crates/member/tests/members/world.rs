@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ilion_cluster::{Endpoint, Location};
@@ -252,4 +252,27 @@ pub(crate) fn run(
         }));
     }
     Ok(cells.chunks(columns).map(<[_]>::to_vec).collect())
+}
+
+/// An error that leaves open what became of the request, or says that nothing did.
+pub(crate) fn is_passing(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Overloaded(_)
+            | Error::WriteFailure { .. }
+            | Error::WriteTimeout { .. }
+            | Error::CasWriteUnknown { .. }
+            | Error::ReadTimeout { .. }
+            | Error::ReadFailure { .. }
+            | Error::Unavailable { .. }
+    )
+}
+
+/// Waits until something is so; `what` says what is wrong if it never is.
+pub(crate) fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
