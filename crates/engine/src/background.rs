@@ -5,6 +5,7 @@
 //! | `ilion-flush` | flushes memtables, one table after another |
 //! | `ilion-compact-N` | compacts |
 //! | `ilion-token-maps` | makes missing token maps and checksums, resamples index summaries |
+//! | `ilion-views` | makes sorted views |
 //! | `ilion-indexes` | builds indexes |
 //! | `ilion-caches` | loads saved caches after the start, and saves them now and then |
 //! | `ilion-tick` | each second: requests what is due by time, tries again what failed |
@@ -39,6 +40,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
     let (flush, flush_queue) = unbounded();
     let (compact, compact_queue) = unbounded();
     let (token_maps, token_map_queue) = unbounded();
+    let (views, view_queue) = unbounded();
     let (indexes, index_queue) = unbounded();
     let (tick, tick_queue) = unbounded();
     let compactors = shared.options.compaction_threads.max(1);
@@ -46,6 +48,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
         flush,
         compact,
         token_maps,
+        views,
         indexes,
         tick,
         compact_queue: compact_queue.clone(),
@@ -57,6 +60,10 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
         spawn(shared, "ilion-token-maps", move |shared| {
             shared.env.yield_to_others();
             work_through(shared, &token_map_queue);
+        })?,
+        // At the priority of reads: they wait for the view, and it rests long after each.
+        spawn(shared, "ilion-views", move |shared| {
+            work_through(shared, &view_queue)
         })?,
         spawn(shared, "ilion-indexes", move |shared| {
             work_through(shared, &index_queue)

@@ -12,8 +12,10 @@ use crate::live_sstable::LiveSSTable;
 
 /// Number of reads that must meet SSTables beside the view before the next view is made.
 const READS_BEFORE: u32 = 32;
-/// Wait after a view was made, as a multiple of the time that making it took. So views take at most 5 % of one core.
+/// Rest after a view was made, as a multiple of the time that making it took. So views take at most 5 % of one core in the long run.
 const REST: u64 = 20;
+/// Rests of up to this long altogether are postponed, so that after a burst of writes views follow the flushes and compactions at once.
+const CREDIT_NANOS: u64 = 60_000_000_000;
 
 /// A view, and the SSTables that are its sources.
 pub(crate) struct Order {
@@ -39,7 +41,8 @@ pub(crate) struct SortedState {
     reads: AtomicU32,
     /// True while a view is requested or being made.
     is_requested: AtomicBool,
-    not_before_nanos: AtomicU64,
+    /// When all rests so far will be over.
+    rested_nanos: AtomicU64,
 }
 
 impl Order {
@@ -115,7 +118,7 @@ impl SortedState {
 
     /// Returns true if a view is to be made now. The caller then has to call [`SortedState::ended`] after the making.
     pub(crate) fn request(&self, now_nanos: u64) -> bool {
-        if now_nanos < self.not_before_nanos.load(Relaxed) {
+        if now_nanos.saturating_add(CREDIT_NANOS) < self.rested_nanos.load(Relaxed) {
             self.reads.store(0, Relaxed);
             return false;
         }
@@ -125,9 +128,31 @@ impl SortedState {
     /// Notes that the making of a view has ended, with or without success.
     pub(crate) fn ended(&self, began_nanos: u64, ended_nanos: u64) {
         let rest_nanos = ended_nanos.saturating_sub(began_nanos).saturating_mul(REST);
-        self.not_before_nanos
-            .store(ended_nanos.saturating_add(rest_nanos), Relaxed);
+        let from_nanos = self.rested_nanos.load(Relaxed).max(ended_nanos);
+        self.rested_nanos
+            .store(from_nanos.saturating_add(rest_nanos), Relaxed);
         self.reads.store(0, Relaxed);
         self.is_requested.store(false, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn views_follow_each_other_at_once_until_their_rests_add_up_to_a_minute() {
+        let state = SortedState::default();
+        // Each takes two seconds, so a rest of forty.
+        for begins in [100, 102] {
+            assert!(state.request(begins * SECOND));
+            assert!(!state.request(begins * SECOND), "it is being made");
+            state.ended(begins * SECOND, (begins + 2) * SECOND);
+        }
+        // The rests are over at 182.
+        assert!(!state.request(121 * SECOND));
+        assert!(state.request(122 * SECOND));
     }
 }

@@ -60,6 +60,7 @@ pub(crate) struct Queues {
     pub flush: Sender<Work>,
     pub compact: Sender<Work>,
     pub token_maps: Sender<Work>,
+    pub views: Sender<Work>,
     pub indexes: Sender<Work>,
     pub tick: Sender<Work>,
     /// The other end of `compact`: read by the threads of compactions, or by the steps of an engine without threads.
@@ -84,6 +85,7 @@ impl Background {
             flush: queue.clone(),
             compact: queue.clone(),
             token_maps: queue.clone(),
+            views: queue.clone(),
             indexes: queue.clone(),
             tick: queue,
             compact_queue,
@@ -105,17 +107,24 @@ impl Background {
         let sent = match work {
             Work::Flush(_) | Work::Relieve(_) => queues.flush.send(work),
             Work::Compact(_) => queues.compact.send(work),
-            Work::MakeTokenMaps | Work::SortView(_) | Work::ResampleSummaries => queues.token_maps.send(work),
+            Work::MakeTokenMaps | Work::ResampleSummaries => queues.token_maps.send(work),
+            Work::SortView(_) => queues.views.send(work),
             Work::BuildIndex(..) => queues.indexes.send(work),
             Work::Stop => {
                 *self.is_stopping.lock() = true;
                 self.stopping.notify_all();
                 let count = std::mem::take(&mut *self.compactors.lock());
-                *self.pending.lock() += 3 + count;
+                let single = [
+                    &queues.flush,
+                    &queues.token_maps,
+                    &queues.views,
+                    &queues.indexes,
+                    &queues.tick,
+                ];
+                // `Stop` itself is counted already.
+                *self.pending.lock() += single.len() - 1 + count;
                 let compactors = std::iter::repeat_n(&queues.compact, count);
-                let mut all = [&queues.flush, &queues.token_maps, &queues.indexes, &queues.tick]
-                    .into_iter()
-                    .chain(compactors);
+                let mut all = single.into_iter().chain(compactors);
                 all.try_for_each(|queue| queue.send(Work::Stop))
             }
         };

@@ -25,9 +25,18 @@ pub(crate) struct PlacedKey {
 #[derive(Clone)]
 enum Key {
     /// With a Murmur3 token; the first `length` bytes.
-    Short { length: u8, bytes: [u8; SHORT_MAX] },
+    Short {
+        length: u8,
+        bytes: [u8; SHORT_MAX],
+    },
     /// With a Murmur3 token.
     Long(Arc<[u8]>),
+    /// The same two with a token that is the key itself (`ByteOrderedPartitioner`).
+    ShortOrdered {
+        length: u8,
+        bytes: [u8; SHORT_MAX],
+    },
+    LongOrdered(Arc<[u8]>),
     /// With another token, which cannot be computed from its code.
     WithToken(Arc<DecoratedKey>),
 }
@@ -35,28 +44,39 @@ enum Key {
 impl PlacedKey {
     /// A copy of a key.
     pub(crate) fn of(token: &Token, key: &[u8]) -> Self {
-        let place = token.code();
-        let key = match (token.murmur3(), u8::try_from(key.len())) {
-            (None, _) => Key::WithToken(Arc::new(DecoratedKey {
+        let is_ordered = token.key_bytes() == Some(key);
+        let short = u8::try_from(key.len())
+            .ok()
+            .filter(|length| usize::from(*length) <= SHORT_MAX)
+            .map(|length| {
+                let mut bytes = [0; SHORT_MAX];
+                bytes[..key.len()].copy_from_slice(key);
+                (length, bytes)
+            });
+        let placed = match (short, is_ordered) {
+            _ if !is_ordered && token.murmur3().is_none() => Key::WithToken(Arc::new(DecoratedKey {
                 token: token.clone(),
                 key: Bytes::copy_from_slice(key),
             })),
-            (Some(_), Ok(length)) if key.len() <= SHORT_MAX => {
-                let mut bytes = [0; SHORT_MAX];
-                bytes[..key.len()].copy_from_slice(key);
-                Key::Short { length, bytes }
-            }
-            (Some(_), _) => Key::Long(key.into()),
+            (Some((length, bytes)), false) => Key::Short { length, bytes },
+            (Some((length, bytes)), true) => Key::ShortOrdered { length, bytes },
+            (None, false) => Key::Long(key.into()),
+            (None, true) => Key::LongOrdered(key.into()),
         };
-        Self { place, key }
+        Self {
+            place: token.code(),
+            key: placed,
+        }
     }
 
     /// Its serialized bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         match &self.key {
-            Key::Short { length, bytes } => &bytes[..usize::from(*length)],
-            Key::Long(bytes) => bytes,
+            Key::Short { length, bytes } | Key::ShortOrdered { length, bytes } => {
+                &bytes[..usize::from(*length)]
+            }
+            Key::Long(bytes) | Key::LongOrdered(bytes) => bytes,
             Key::WithToken(key) => &key.key,
         }
     }
@@ -65,7 +85,9 @@ impl PlacedKey {
     pub(crate) fn token(&self) -> Token {
         match &self.key {
             Key::WithToken(key) => key.token.clone(),
-            _ => Token::of_murmur3_code(self.place),
+            Key::ShortOrdered { .. } => Token::Bytes(self.bytes().into()),
+            Key::LongOrdered(bytes) => Token::Bytes(bytes.clone()),
+            Key::Short { .. } | Key::Long(_) => Token::of_murmur3_code(self.place),
         }
     }
 
@@ -83,8 +105,8 @@ impl PlacedKey {
     /// Memory that it takes.
     pub(crate) fn size_bytes(&self) -> usize {
         let beside = match &self.key {
-            Key::Short { .. } => 0,
-            Key::Long(bytes) => SHARED_BYTES + bytes.len(),
+            Key::Short { .. } | Key::ShortOrdered { .. } => 0,
+            Key::Long(bytes) | Key::LongOrdered(bytes) => SHARED_BYTES + bytes.len(),
             Key::WithToken(key) => SHARED_BYTES + key.size_bytes(),
         };
         size_of::<Self>() + beside
@@ -94,7 +116,8 @@ impl PlacedKey {
     fn compare_token(&self, token: &Token) -> Ordering {
         self.place.cmp(&token.code()).then_with(|| match &self.key {
             Key::WithToken(key) => key.token.cmp(token),
-            _ => Ordering::Equal,
+            Key::ShortOrdered { .. } | Key::LongOrdered(_) => Some(self.bytes()).cmp(&token.key_bytes()),
+            Key::Short { .. } | Key::Long(_) => Ordering::Equal,
         })
     }
 
@@ -129,6 +152,9 @@ impl Ord for PlacedKey {
             .cmp(&other.place)
             .then_with(|| match (&self.key, &other.key) {
                 (Key::WithToken(key), Key::WithToken(other)) => key.cmp(other),
+                // A bound: a token without a key.
+                (_, Key::WithToken(other)) => self.compare(other),
+                (Key::WithToken(key), _) => other.compare(key).reverse(),
                 _ => self.bytes().cmp(other.bytes()),
             })
     }
@@ -167,6 +193,8 @@ mod tests {
         assert_eq!(size_of::<PlacedKey>(), 32);
         let key = DecoratedKey::new(Partitioner::Murmur3, Bytes::from_static(&[7; SHORT_MAX]));
         assert_eq!(PlacedKey::from(&key).size_bytes(), 32);
+        let key = DecoratedKey::new(Partitioner::ByteOrdered, key.key);
+        assert_eq!(PlacedKey::from(&key).size_bytes(), 32);
     }
 
     fn partitioners() -> impl Strategy<Value = Partitioner> {
@@ -199,6 +227,10 @@ mod tests {
             prop_assert_eq!(placed[0].cmp(&placed[1]), order);
             prop_assert_eq!(placed[0].compare(&second), order);
             prop_assert_eq!(placed[0].decorated(), first.clone());
+            let bound = DecoratedKey { token: second.token.clone(), key: Bytes::new() };
+            let placed_bound = PlacedKey::of(&bound.token, &[]);
+            prop_assert_eq!(placed[0].cmp(&placed_bound), first.cmp(&bound));
+            prop_assert_eq!(placed_bound.cmp(&placed[0]), bound.cmp(&first));
             for bound in [
                 KeyBound::Start,
                 KeyBound::End,

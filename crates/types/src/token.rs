@@ -69,6 +69,15 @@ impl Token {
         }
     }
 
+    /// The bytes of the key, for a token of `ByteOrderedPartitioner`.
+    #[inline]
+    pub fn key_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// Eight bytes that ascend with the token and are spread as evenly as tokens. The code of a Murmur3 token identifies it;
     /// other tokens may share a code. Files contain codes, so they must not change.
     #[inline]

@@ -91,7 +91,8 @@ fn only_sstables_of_another_compression_are_written_anew() {
     let store = littered(43);
     let table = store.table().id;
     let recompress = || store.engine.rewrite(table, Rewrite::OtherCompression).unwrap();
-    assert_eq!(recompress(), 0);
+    // Flushes have shorter chunks than the table asks for.
+    assert_eq!((recompress(), recompress()), (3, 0));
     let zstd = [("class", "ZstdCompressor"), ("chunk_length_in_kb", "4")];
     store.alter(&alter_with("compression", &zstd));
     let contents = store.contents();

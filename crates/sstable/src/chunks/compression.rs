@@ -10,6 +10,9 @@ use crate::{Error, Result};
 /// Cassandra's default chunk length.
 const CHUNK_LENGTH_DEFAULT: u32 = 16 << 10;
 
+/// Longest chunk of a flush.
+const FLUSH_CHUNK_LENGTH_MAX: u32 = 4 << 10;
+
 /// Algorithm, chunk length, and the limit above which a chunk is stored raw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compression {
@@ -76,13 +79,33 @@ impl Compression {
             && info.compressed_length_max == wanted.compressed_length_max)
     }
 
-    /// The compression of flushes (`flush_compression: fast`): slow algorithms are replaced by LZ4, since compaction rewrites
-    /// the file soon.
+    /// The compression of flushes, which compaction rewrites soon. Slow algorithms are replaced by LZ4 (Cassandra's
+    /// `flush_compression: fast`). Chunks are short: straight after a burst of writes a read has to take chunks from several
+    /// flushed SSTables.
     #[must_use]
     pub(crate) fn for_flush(self) -> Self {
-        match self.compressor {
+        let fast = match self.compressor {
             Compressor::Deflate | Compressor::Zstd { .. } => Self::lz4(),
             _ => self,
+        };
+        fast.with_chunks_of(FLUSH_CHUNK_LENGTH_MAX)
+    }
+
+    /// The same in chunks of at most this length.
+    fn with_chunks_of(self, length_max: u32) -> Self {
+        let chunk_length = self.chunk_length.min(length_max);
+        let compressed_length_max = match self.compressed_length_max {
+            NEVER_RAW => NEVER_RAW,
+            // Rounding up as `compressed_length_max` does. At most the old value, so it fits.
+            longest => (u64::from(longest) * u64::from(chunk_length))
+                .div_ceil(u64::from(self.chunk_length))
+                .try_into()
+                .unwrap_or(longest),
+        };
+        Self {
+            chunk_length,
+            compressed_length_max,
+            ..self
         }
     }
 }
@@ -170,7 +193,40 @@ mod tests {
         assert_eq!(zstd.compressor, Compressor::Zstd { level: 5 });
         assert_eq!(zstd.options, [("compression_level".to_owned(), "5".to_owned())]);
         assert_eq!((zstd.chunk_length, zstd.compressed_length_max), (4096, 1639));
-        assert_eq!(zstd.for_flush(), Compression::lz4());
+    }
+
+    #[test]
+    fn flushes_are_fast_to_write_and_have_short_chunks() {
+        let flushed = |class: &str, kib: &str, ratio: &str| {
+            let options = of(&[
+                ("class", class),
+                ("chunk_length_in_kb", kib),
+                ("min_compress_ratio", ratio),
+            ]);
+            let flushed = options.unwrap().unwrap().for_flush();
+            (
+                flushed.compressor,
+                flushed.chunk_length,
+                flushed.compressed_length_max,
+            )
+        };
+        assert_eq!(
+            flushed("LZ4Compressor", "16", "0"),
+            (Compressor::Lz4, 4096, NEVER_RAW)
+        );
+        assert_eq!(
+            flushed("LZ4Compressor", "2", "0"),
+            (Compressor::Lz4, 2048, NEVER_RAW)
+        );
+        assert_eq!(
+            flushed("ZstdCompressor", "16", "2"),
+            (Compressor::Lz4, 4096, NEVER_RAW)
+        );
+        // A fifth of 16,384 bytes is 3,276.8.
+        assert_eq!(
+            flushed("SnappyCompressor", "16", "5"),
+            (Compressor::Snappy, 4096, 820)
+        );
     }
 
     #[test]
