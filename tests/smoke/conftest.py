@@ -44,8 +44,9 @@ SPLIT = {"test_cluster.py", "test_kill.py"}
 LONG = ["test_cluster.py", "test_kafka_log.py", "test_kill.py", "test_sink.py", "test_dashboard.py", "test_cities.py"]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Says which tests go to the same worker of pytest-xdist (--dist loadgroup), and what begins first."""
+    """Says which tests go to the same worker of pytest-xdist (--dist loadgroup), before it looks, and what begins first."""
     place = {name: number for number, name in enumerate(LONG)}
     items.sort(key=lambda item: place.get(item.path.name, len(LONG)))
     for item in items:
