@@ -1,5 +1,6 @@
 """A Kafka broker of the tests: one process, from the jars that Maven fetches."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -27,16 +28,19 @@ def jars():
         if shutil.which(program) is None:
             pytest.skip(f"the Kafka broker needs {program}, which is not installed")
     directory = os.path.join(os.environ["SMOKE_DIRECTORY"], f"kafka-{VERSION}")
-    if not os.path.exists(os.path.join(directory, "complete")):
-        fetch = ["mvn", "-q", "-B", "-f", os.path.join(HERE, "kafka.xml"), "dependency:copy-dependencies"]
-        fetch += [f"-Dkafka.version={VERSION}", "-DincludeScope=runtime", f"-DoutputDirectory={directory}"]
-        # A registry that cannot be reached is no failure of ours; CI says with SMOKE_KAFKA=1 that it must be there.
-        fetched = subprocess.run(fetch, capture_output=True, text=True, timeout=FETCH_SECS, check=False)
-        if fetched.returncode != 0 and os.environ.get("SMOKE_KAFKA") != "1":
-            pytest.skip(f"Maven cannot fetch the Kafka broker: {fetched.stdout[-300:]}")
-        assert fetched.returncode == 0, fetched.stdout
-        with open(os.path.join(directory, "complete"), "w"):
-            pass
+    # One worker fetches, the others wait.
+    with open(f"{directory}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(os.path.join(directory, "complete")):
+            fetch = ["mvn", "-q", "-B", "-f", os.path.join(HERE, "kafka.xml"), "dependency:copy-dependencies"]
+            fetch += [f"-Dkafka.version={VERSION}", "-DincludeScope=runtime", f"-DoutputDirectory={directory}"]
+            # A registry that cannot be reached is no failure of ours; CI says with SMOKE_KAFKA=1 that it must be there.
+            fetched = subprocess.run(fetch, capture_output=True, text=True, timeout=FETCH_SECS, check=False)
+            if fetched.returncode != 0 and os.environ.get("SMOKE_KAFKA") != "1":
+                pytest.skip(f"Maven cannot fetch the Kafka broker: {fetched.stdout[-300:]}")
+            assert fetched.returncode == 0, fetched.stdout
+            with open(os.path.join(directory, "complete"), "w"):
+                pass
     return directory
 
 

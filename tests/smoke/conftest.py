@@ -38,6 +38,22 @@ def own(node, tmp_path):
         own.stop()
 
 
+# Files whose tests share no fixture that is dear to make: their tests may go to different workers.
+SPLIT = {"test_cluster.py", "test_kill.py"}
+# Files that take longest, in this order: they begin first, so that the workers end at about the same time.
+LONG = ["test_cluster.py", "test_kafka_log.py", "test_kill.py", "test_sink.py", "test_dashboard.py", "test_cities.py"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Says which tests go to the same worker of pytest-xdist (--dist loadgroup), before it looks, and what begins first."""
+    place = {name: number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path.name, len(LONG)))
+    for item in items:
+        name = item.path.name
+        item.add_marker(pytest.mark.xdist_group(item.name if name in SPLIT else name))
+
+
 def pytest_addoption(parser):
     parser.addoption("--against", metavar="HOST:PORT", help="a running server, instead of a node that the tests start")
 

@@ -1,6 +1,7 @@
 """A node under test: a process that the tests start, or a running server."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -12,10 +13,27 @@ START_SECS = 60
 STOP_SECS = 60
 
 
+# Below those that the system gives to clients: none of these takes a port before its server does.
+PORTS = range(20_000, 32_000)
+# Each worker of pytest-xdist has ports of its own. They begin anywhere, for other runs on this machine.
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_turn = random.SystemRandom().randrange(len(PORTS))
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody uses, and that this process has not got before."""
+    global _turn
+    for _ in PORTS:
+        _turn += 1
+        port = PORTS[(_turn * WORKERS + WORKER) % len(PORTS)]
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise AssertionError(f"no port of {PORTS} is free")
 
 
 def answers(host, port):

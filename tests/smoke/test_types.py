@@ -84,7 +84,12 @@ def plain(value):
     return value
 
 
-@pytest.mark.parametrize("cql_type, value, literal", SIMPLE + COMPLEX, ids=lambda part: str(part)[:40])
+def names(rows):
+    """The same in every process; a set of Python is printed in any order."""
+    return [f"{cql_type} {literal[:40]}" for cql_type, _, literal in rows]
+
+
+@pytest.mark.parametrize("cql_type, value, literal", SIMPLE + COMPLEX, ids=names(SIMPLE + COMPLEX))
 def test_a_value_is_the_same_bound_or_as_a_literal(typed, fresh, cql_type, value, literal):
     name = fresh("one")
     typed.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, v {cql_type})")
@@ -102,7 +107,7 @@ def test_a_value_is_the_same_bound_or_as_a_literal(typed, fresh, cql_type, value
 KEY_TYPES = [row for row in SIMPLE if row[0] != "duration" and row[1] != ""]
 
 
-@pytest.mark.parametrize("cql_type, value, literal", KEY_TYPES, ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize("cql_type, value, literal", KEY_TYPES, ids=names(KEY_TYPES))
 def test_a_value_can_be_a_key(typed, fresh, cql_type, value, literal):
     name = fresh("key")
     typed.execute(f"CREATE TABLE {name} (k {cql_type}, c {cql_type}, v int, PRIMARY KEY (k, c))")

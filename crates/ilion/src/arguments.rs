@@ -1,31 +1,27 @@
-//! Rust values as bind values.
-
-use std::net::IpAddr;
+//! The bind values of a statement.
 
 use ilion_query::{ColumnSpec, Values};
-use ilion_types::{CqlType, Uuid, Value};
-use num_bigint::BigInt;
+use ilion_types::Value;
 
-use crate::Error;
+use crate::{Error, ToValue};
 
-/// A Rust value for one bind marker. An integer fits every integer type that can hold it.
-pub trait ToValue {
-    /// The value for a marker of this type.
-    ///
-    /// # Errors
-    /// The value does not fit; the text is the reason.
-    fn to_value(&self, ty: &CqlType) -> Result<Value, String>;
-}
-
-/// Rust values for all bind markers of a statement, by position: `()`, tuples, slices and vectors.
+/// Rust values for all bind markers of a statement, by position: `()` for none, a tuple of up to 12, or a slice, array or vector
+/// of values of one type.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let database = ilion::Database::open(directory.path())?;
+/// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+/// # database.execute("CREATE TABLE k.t (id int PRIMARY KEY, name text)", ())?;
+/// database.execute("INSERT INTO k.t (id, name) VALUES (?, ?)", (1, "one"))?;
+/// database.execute("DELETE FROM k.t WHERE id IN (?, ?)", [1, 2])?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Arguments {
-    /// The serialized values.
-    ///
-    /// # Errors
-    /// A value does not fit its marker, or their number is wrong.
+    #[doc(hidden)]
     fn to_values(&self, markers: &[ColumnSpec]) -> Result<Values, Error>;
 
-    /// Number of values.
+    #[doc(hidden)]
     fn count(&self) -> usize;
 }
 
@@ -136,87 +132,7 @@ tuple_arguments!(A 0, B 1, C 2, D 3, E 4);
 tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5);
 tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
 tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
-
-impl ToValue for Value {
-    fn to_value(&self, _: &CqlType) -> Result<Value, String> {
-        Ok(self.clone())
-    }
-}
-
-impl<T: ToValue> ToValue for Option<T> {
-    fn to_value(&self, ty: &CqlType) -> Result<Value, String> {
-        self.as_ref().map_or(Ok(Value::Null), |value| value.to_value(ty))
-    }
-}
-
-impl<T: ToValue + ?Sized> ToValue for &T {
-    fn to_value(&self, ty: &CqlType) -> Result<Value, String> {
-        (**self).to_value(ty)
-    }
-}
-
-fn integer(value: i64, ty: &CqlType) -> Result<Value, String> {
-    let too_large = || format!("{value} is too large for it");
-    Ok(match ty {
-        CqlType::TinyInt => Value::TinyInt(value.try_into().map_err(|_| too_large())?),
-        CqlType::SmallInt => Value::SmallInt(value.try_into().map_err(|_| too_large())?),
-        CqlType::Int => Value::Int(value.try_into().map_err(|_| too_large())?),
-        CqlType::BigInt => Value::BigInt(value),
-        CqlType::Counter => Value::Counter(value),
-        CqlType::Timestamp => Value::Timestamp(value),
-        CqlType::Varint => Value::Varint(BigInt::from(value)),
-        _ => return Err(format!("the integer {value} is no value of it")),
-    })
-}
-
-macro_rules! integer_values {
-    ($($integer:ty),+) => {$(
-        impl ToValue for $integer {
-            fn to_value(&self, ty: &CqlType) -> Result<Value, String> {
-                integer(i64::from(*self), ty)
-            }
-        }
-    )+};
-}
-
-integer_values!(i8, i16, i32, i64, u16, u32);
-
-macro_rules! plain_values {
-    ($($rust:ty => |$value:ident| $make:expr),+ $(,)?) => {$(
-        impl ToValue for $rust {
-            fn to_value(&self, _: &CqlType) -> Result<Value, String> {
-                let $value = self;
-                Ok($make)
-            }
-        }
-    )+};
-}
-
-plain_values!(
-    str => |text| Value::Text(text.to_owned()),
-    String => |text| Value::Text(text.clone()),
-    bool => |value| Value::Boolean(*value),
-    f32 => |value| Value::Float(*value),
-    [u8] => |bytes| Value::Blob(bytes.to_vec()),
-    Vec<u8> => |bytes| Value::Blob(bytes.clone()),
-    IpAddr => |address| Value::Inet(*address),
-);
-
-impl ToValue for f64 {
-    fn to_value(&self, ty: &CqlType) -> Result<Value, String> {
-        #[expect(clippy::cast_possible_truncation, reason = "the column holds no more digits")]
-        Ok(match ty {
-            CqlType::Float => Value::Float(*self as f32),
-            _ => Value::Double(*self),
-        })
-    }
-}
-
-impl ToValue for Uuid {
-    fn to_value(&self, ty: &CqlType) -> Result<Value, String> {
-        Ok(match ty {
-            CqlType::TimeUuid => Value::TimeUuid(*self),
-            _ => Value::Uuid(*self),
-        })
-    }
-}
+tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8);
+tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9);
+tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10);
+tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11);

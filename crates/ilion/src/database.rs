@@ -11,12 +11,28 @@ use ilion_server::settings::Settings;
 use ilion_server::{Counted, Node, SchemaListener as _};
 use parking_lot::Mutex;
 
-use crate::{Arguments, Error, Rows};
+use crate::{Arguments, Error, Row, Rows};
 
 /// Rows in a page.
 const PAGE_ROWS: u32 = 5000;
 
-/// An open database. Clones share it; it closes when the last clone, statement and result is dropped.
+/// An open database. Clones share it; it closes when the last clone, statement and result is dropped. Threads may use it at the
+/// same time.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let directory = directory.path();
+/// let database = ilion::Database::open(directory)?;
+/// database.execute(
+///     "CREATE KEYSPACE music WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+///     (),
+/// )?;
+/// database.execute("CREATE TABLE music.songs (id int PRIMARY KEY, title text)", ())?;
+/// database.execute("INSERT INTO music.songs (id, title) VALUES (?, ?)", (1, "Tush"))?;
+/// let row = database.query_one("SELECT title FROM music.songs WHERE id = ?", (1,))?;
+/// assert_eq!(row.get::<String>("title")?, "Tush");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Database {
     inner: Arc<Inner>,
@@ -28,11 +44,21 @@ struct Inner {
     client: Mutex<ClientState>,
 }
 
-/// A prepared statement.
+/// A prepared statement. It goes on when its table has changed.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let database = ilion::Database::open(directory.path())?;
+/// let tables = database.prepare("SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?")?;
+/// for keyspace in ["system", "system_schema"] {
+///     println!("{keyspace}: {} tables", tables.execute((keyspace,))?.count());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Statement {
-    database: Database,
-    prepared: Arc<Prepared>,
+    pub(crate) database: Database,
+    pub(crate) prepared: Arc<Prepared>,
 }
 
 /// The statement, which is executed again for each page.
@@ -120,6 +146,22 @@ impl Database {
         self.prepare(cql)?.execute(arguments)
     }
 
+    /// Executes a statement that returns one row.
+    ///
+    /// # Errors
+    /// As [`Self::execute`]; or the result has no row ([`Error::NoRow`]), or more than one ([`Error::SeveralRows`]).
+    pub fn query_one(&self, cql: &str, arguments: impl Arguments) -> Result<Row, Error> {
+        self.execute(cql, arguments)?.one()
+    }
+
+    /// Executes a statement that returns one row, or no row, which is `None`.
+    ///
+    /// # Errors
+    /// As [`Self::execute`]; or the result has more than one row ([`Error::SeveralRows`]).
+    pub fn query_opt(&self, cql: &str, arguments: impl Arguments) -> Result<Option<Row>, Error> {
+        self.execute(cql, arguments)?.opt()
+    }
+
     /// Prepares a statement.
     ///
     /// # Errors
@@ -154,13 +196,24 @@ impl Database {
             ..ExecuteOptions::default()
         };
         let executed = self.execute_counted(&source, &options)?;
-        match executed.outcome {
-            Outcome::Rows(result) => Ok(Rows::new(result, |paging_state| Paged {
+        self.rows(executed, |paging_state| {
+            Some(Paged {
                 database: self.clone(),
                 source,
                 values: options.values,
                 paging_state,
-            })),
+            })
+        })
+    }
+
+    /// The rows of what was executed. `next` says how the next page is read.
+    pub(crate) fn rows(
+        &self,
+        executed: Executed,
+        next: impl FnOnce(Vec<u8>) -> Option<Paged>,
+    ) -> Result<Rows, Error> {
+        match executed.outcome {
+            Outcome::Rows(result) => Ok(Rows::new(result, next)),
             Outcome::SchemaChange(changes) => {
                 if !changes.is_empty() {
                     self.inner.node.local().schema_changed();
@@ -169,6 +222,16 @@ impl Database {
             }
             Outcome::Void | Outcome::SetKeyspace(_) => Ok(Rows::none()),
         }
+    }
+
+    /// True if both are the same open database.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// The state that statements share: the keyspace of `USE`.
+    pub(crate) fn client(&self) -> ClientState {
+        self.inner.client.lock().clone()
     }
 
     /// Executes, and counts the costs for `system_views.statements`.
@@ -242,6 +305,22 @@ impl Statement {
         let values = arguments.to_values(&self.prepared.variables)?;
         let source = Source::Prepared(self.prepared.clone());
         self.database.run(source, values, None)
+    }
+
+    /// Executes the statement, which returns one row.
+    ///
+    /// # Errors
+    /// As [`Self::execute`]; or the result has no row ([`Error::NoRow`]), or more than one ([`Error::SeveralRows`]).
+    pub fn query_one(&self, arguments: impl Arguments) -> Result<Row, Error> {
+        self.execute(arguments)?.one()
+    }
+
+    /// Executes the statement, which returns one row, or no row: `None`.
+    ///
+    /// # Errors
+    /// As [`Self::execute`]; or the result has more than one row ([`Error::SeveralRows`]).
+    pub fn query_opt(&self, arguments: impl Arguments) -> Result<Option<Row>, Error> {
+        self.execute(arguments)?.opt()
     }
 
     /// Executes the statement with values that are serialized as in the native protocol.

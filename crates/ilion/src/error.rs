@@ -1,7 +1,22 @@
 //! Errors of the library.
 
 /// Why a call failed.
+///
+/// ```
+/// use ilion::{Error, StatementError};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let database = ilion::Database::open(directory.path())?;
+/// match database.execute("CREATE KEYSPACE system WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ()) {
+///     Err(Error::Statement(StatementError::AlreadyExists { keyspace, .. })) => println!("{keyspace} is there"),
+///     Err(Error::Statement(StatementError::Overloaded(_))) => println!("try again later"),
+///     Err(other) => println!("{other}"),
+///     Ok(_) => println!("created"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The data directory does not open; the operator must act.
     #[error(transparent)]
@@ -24,6 +39,12 @@ pub enum Error {
         /// Why it does not fit.
         problem: String,
     },
+    /// The result has no row, and one was expected.
+    #[error("the result has no row, one was expected")]
+    NoRow,
+    /// The result has more rows than the one that was expected.
+    #[error("the result has more than one row")]
+    SeveralRows,
     /// A column of a result does not exist, or has another type than requested.
     #[error("column {name}: {problem}")]
     Column {

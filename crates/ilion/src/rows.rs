@@ -3,12 +3,22 @@
 use std::sync::Arc;
 
 use ilion_query::{ColumnSpec, ResultSet};
-use ilion_types::Value;
+use ilion_types::{CqlType, Value};
 
 use crate::database::Paged;
-use crate::{Error, FromValue};
+use crate::{Column, Error, FromValue};
 
-/// The rows of a result. Further pages are read during the iteration. A statement without a result has no rows.
+/// The rows of a result, as an iterator. Pages of some thousand rows are read during the iteration, so a result may be larger than
+/// memory. A statement without a result has no rows.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let database = ilion::Database::open(directory.path())?;
+/// for row in database.execute("SELECT keyspace_name FROM system_schema.keyspaces", ())? {
+///     println!("{}", row?.get::<String>("keyspace_name")?);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Rows {
     columns: Arc<[ColumnSpec]>,
     page: Arc<Vec<u8>>,
@@ -20,6 +30,16 @@ pub struct Rows {
 }
 
 /// A row of a result.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let database = ilion::Database::open(directory.path())?;
+/// let row = database.query_one("SELECT cluster_name, tokens FROM system.local", ())?;
+/// let name: String = row.get("cluster_name")?;
+/// let tokens: Vec<String> = row.get(1)?;
+/// assert_eq!(row.column_names().collect::<Vec<_>>(), ["cluster_name", "tokens"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Row {
     columns: Arc<[ColumnSpec]>,
@@ -46,19 +66,39 @@ impl Rows {
         }
     }
 
-    pub(crate) fn new(result: ResultSet, next: impl FnOnce(Vec<u8>) -> Paged) -> Self {
+    pub(crate) fn new(result: ResultSet, next: impl FnOnce(Vec<u8>) -> Option<Paged>) -> Self {
         Self {
             columns: result.columns,
             page: Arc::new(result.cells.into_vec()),
             at: 0,
             rows_left: result.row_count,
-            next: result.paging_state.map(next),
+            next: result.paging_state.and_then(next),
         }
     }
 
     /// Names of the columns.
     pub fn column_names(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|column| &*column.name)
+    }
+
+    /// The only row of the result.
+    ///
+    /// # Errors
+    /// There is no row, or more than one, or the next page cannot be read.
+    pub fn one(self) -> Result<Row, Error> {
+        self.opt()?.ok_or(Error::NoRow)
+    }
+
+    /// The only row of the result, or `None` without a row.
+    ///
+    /// # Errors
+    /// There is more than one row, or the next page cannot be read.
+    pub fn opt(mut self) -> Result<Option<Row>, Error> {
+        let first = self.next().transpose()?;
+        match self.next().transpose()? {
+            Some(_) => Err(Error::SeveralRows),
+            None => Ok(first),
+        }
     }
 
     fn next_of_page(&mut self) -> Option<Row> {
@@ -120,20 +160,31 @@ impl Row {
     /// Reads a column as a Rust value.
     ///
     /// # Errors
-    /// There is no such column, or its value has another type (including null if `T` is no `Option`).
-    pub fn get<T: FromValue>(&self, name: &str) -> Result<T, Error> {
-        let refuse = |problem: String| Error::Column {
-            name: name.to_owned(),
-            problem,
-        };
-        let index = self
-            .columns
-            .iter()
-            .position(|column| &*column.name == name)
-            .ok_or_else(|| refuse("the result has no such column".to_owned()))?;
-        let value = self.value_at(index)?;
-        T::from_value(value)
-            .map_err(|value| refuse(format!("{value:?} is no {}", std::any::type_name::<T>())))
+    /// There is no such column, or its value has another type (including null if `T` is no `Option` and no collection).
+    pub fn get<T: FromValue>(&self, column: impl Column) -> Result<T, Error> {
+        let index = self.find(&column).ok_or_else(|| Error::Column {
+            name: column.to_string(),
+            problem: "the result has no such column".to_owned(),
+        })?;
+        let found = &self.columns[index];
+        T::from_value(&found.ty, self.value_at(index)?).map_err(|value| Error::Column {
+            name: found.name.to_string(),
+            problem: format!("{value:?} is no {}", std::any::type_name::<T>()),
+        })
+    }
+
+    /// Names of the columns.
+    pub fn column_names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.columns.iter().map(|column| &*column.name)
+    }
+
+    /// The type of a column; `None` if there is no such column.
+    pub fn column_type(&self, column: impl Column) -> Option<&CqlType> {
+        self.find(&column).map(|index| &self.columns[index].ty)
+    }
+
+    fn find(&self, column: &dyn Column) -> Option<usize> {
+        column.position_in(&mut self.column_names())
     }
 
     /// The serialized cells, as in the native protocol; `None` is null.

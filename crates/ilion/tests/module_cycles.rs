@@ -3,6 +3,8 @@
 //!
 //! A module needs another if its code names something of the other by a path that begins with `crate::`, `super::` or `self::`. A name
 //! that is re-exported is followed to the module that has it. Tests do not count, and neither do re-exports by themselves.
+//!
+//! It reads the sources of all crates, so it also checks that crates without doctests have no example.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
 
@@ -333,4 +335,72 @@ fn re_exports_are_followed_to_the_module_that_has_the_name() {
     let graph = graph(&BTreeMap::from(found));
     assert_eq!(cycles(&graph), BTreeSet::from([vec!["a", "b::inner"]]));
     assert_eq!(graph["b"], BTreeSet::from(["b::inner".to_owned()]));
+}
+
+/// Whether a line of a doc comment opens a block of Rust code. `fenced` is whether the line before was within a block.
+fn opens_rust_code(line: &str, fenced: &mut bool) -> bool {
+    let Some(text) = line
+        .trim_start()
+        .strip_prefix("//!")
+        .or_else(|| line.trim_start().strip_prefix("///"))
+    else {
+        *fenced = false;
+        return false;
+    };
+    let Some(language) = text.trim().strip_prefix("```") else {
+        return false;
+    };
+    *fenced = !*fenced;
+    let is_rust = [
+        "rust",
+        "no_run",
+        "should_panic",
+        "compile_fail",
+        "ignore",
+        "edition",
+    ];
+    *fenced && (language.is_empty() || is_rust.iter().any(|word| language.contains(word)))
+}
+
+/// `cargo test` is quicker if it does not look for examples where there are none.
+#[test]
+fn crates_whose_examples_in_docs_are_not_run_have_none() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    for entry in fs::read_dir(crates).unwrap() {
+        let path = entry.unwrap().path();
+        let manifest = fs::read_to_string(path.join("Cargo.toml")).unwrap_or_default();
+        if !manifest.contains("\ndoctest = false\n") {
+            continue;
+        }
+        let mut found = BTreeMap::new();
+        modules(&path.join("src"), "", &mut found);
+        for (module, text) in found {
+            let mut fenced = false;
+            let example = text.lines().find(|line| opens_rust_code(line, &mut fenced));
+            let name = path.file_name().unwrap().display();
+            assert_eq!(
+                example, None,
+                "remove `doctest = false` from {name}: {module} has an example"
+            );
+        }
+    }
+}
+
+#[test]
+fn blocks_of_rust_code_in_docs_are_told_from_others() {
+    let opened = |text: &str| {
+        let mut fenced = false;
+        text.lines()
+            .filter(|line| opens_rust_code(line, &mut fenced))
+            .count()
+    };
+    assert_eq!(
+        opened("//! ```text\n//! a\n//! ```\n//! ```\n//! f();\n//! ```"),
+        1
+    );
+    assert_eq!(opened("/// ```no_run\n/// ```\n/// ```json\n/// ```"), 1);
+    assert_eq!(
+        opened("    /// ```text\n    /// a\n    /// ```\n    fn a() {}"),
+        0
+    );
 }

@@ -1,13 +1,10 @@
 //! Tests that rows with the same layout are shown in batches, with the right values.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod shown;
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::shown::{compare, read, watch};
+use crate::support::write_all;
 use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
 use ilion_rows::{
@@ -21,8 +18,6 @@ use ilion_sstable::{
     WriterOptions,
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
-use shown::{compare, read, watch};
-use support::write_all;
 
 const MICROS: i64 = 1_700_000_000_000_000;
 const ROWS: i32 = 2000;

@@ -1,14 +1,11 @@
 //! Tests with side components that are cut, or cannot be read, while an SSTable is open: the result is right, or an error. The
 //! process continues.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
 use std::fs::OpenOptions as FileOptions;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::{int_keys, try_read_all, write_all};
 use bytes::Bytes;
 use ilion_env::{Env, FaultEnv, RealEnv};
 use ilion_rows::notation::parse_table;
@@ -20,7 +17,6 @@ use ilion_schema::TableSchema;
 use ilion_sstable::{
     CellMapLimits, Component, Descriptor, Format, OpenOptions, SSTable, SSTableId, Version, WriterOptions,
 };
-use support::{int_keys, try_read_all, write_all};
 
 /// Their token maps have many pages.
 const PARTITIONS: i32 = 12_000;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
 
-#[path = "../examples/custom_index/short_texts.rs"]
+#[path = "../../examples/custom_index/short_texts.rs"]
 mod short_texts;
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ilion::index::IndexClasses;
 use ilion::{Database, Settings};
 
-use short_texts::ShortTexts;
+use self::short_texts::ShortTexts;
 
 const INDEX: &str = "CREATE CUSTOM INDEX by_name ON ks.t (name) USING 'com.example.ShortTexts'";
 

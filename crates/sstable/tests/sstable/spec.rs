@@ -14,14 +14,11 @@
 //! * `blocks`: the blocks of each row index, by the rows that start in them.
 //! * `slices [reversed]`: what a read of these slices of the last partition returns, and the rows that it fetches.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::write_all;
 use bytes::Bytes;
 use datadriven::TestCase;
 use ilion_env::account::{begin_trace, finish_trace};
@@ -40,7 +37,6 @@ use ilion_sstable::{
     SSTable, SSTableId, Statistics, Version, WriterOptions, list_directory, read_component,
 };
 use ilion_types::Partitioner;
-use support::write_all;
 
 /// Bytes of the CRC behind each compressed chunk.
 const CHUNK_CRC_BYTES: u64 = 4;

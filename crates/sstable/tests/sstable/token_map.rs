@@ -1,12 +1,9 @@
 //! Tests of the token map: what an SSTable reads with it and without, and the handling of a damaged one.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::{read_all, write_partition};
 use bytes::Bytes;
 use ilion_codec::{Reader, Writer};
 use ilion_env::FileKind;
@@ -24,7 +21,6 @@ use ilion_sstable::{
     SSTableId, SSTableWriter, SavedPlace, Scan, Version, WriterOptions,
 };
 use ilion_types::{Partitioner, Token};
-use support::{read_all, write_partition};
 
 struct Case {
     mem: MemEnv,

@@ -3,14 +3,11 @@
 //! Random histories of tables with and without clustering columns, in several SSTables, are merged twice: row by row, and with
 //! plain rows shown to the writer. `SEEDS=1000` runs more of them. A failure prints its seed; `SEED=n` runs only that.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod random_tables;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::random_tables::{EVEN, MICROS, number_of, random_row, random_rows, with_clustering};
 use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
 use ilion_rows::random::{Dice, NOW_SECS, random_clustering, random_update};
@@ -25,7 +22,6 @@ use ilion_sstable::{
     WriterOptions,
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
-use random_tables::{EVEN, MICROS, number_of, random_row, random_rows, with_clustering};
 
 const SEEDS_DEFAULT: u64 = 40;
 /// Keys of partitions with one row, and of others.

@@ -1,10 +1,6 @@
 //! Tests with files as Cassandra 3.0 to 4.0 wrote them: the same rows with the older names, where components that differ are
 //! rewritten in the form of those versions.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
 use std::sync::Arc;
 
 use ilion_env::{Env, MemEnv};
@@ -15,7 +11,7 @@ use ilion_sstable::{
     BloomFilter, Component, Descriptor, OpenOptions, SSTable, Scan, Statistics, Version, list_directory,
 };
 
-use support::{Case, scan_all, small_cases};
+use crate::support::{Case, scan_all, small_cases};
 
 /// The component in the form of `version`.
 fn rewritten(component: &Component, bytes: Vec<u8>, from: &Descriptor, version: Version) -> Vec<u8> {

@@ -1,7 +1,5 @@
 //! Finds fixtures and normalizes their texts; writes and reads whole SSTables.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
-
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,9 +1,5 @@
 //! Tests with columns that were dropped from the table, or dropped and added again.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
 use std::sync::Arc;
 
 use ilion_rows::{ClusteringFilter, KeyRange, ReadError, Unfiltered};
@@ -11,7 +7,7 @@ use ilion_schema::{ClusteringOrder, ColumnKind, DroppedColumn, TableBuilder, Tab
 use ilion_sstable::{SSTable, Scan, dump};
 use ilion_types::{CqlType, Uuid};
 
-use support::{scan_all, small_cases};
+use crate::support::{scan_all, small_cases};
 
 /// Timestamps in the file are from 1700000000000000 to 1700000000000030.
 const BETWEEN_MICROS: i64 = 1_700_000_000_000_020;

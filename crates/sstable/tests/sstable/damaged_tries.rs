@@ -1,9 +1,5 @@
 //! Tests with damaged and hostile Partitions.db and Rows.db. They have no checksums, so every byte may have any value.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -54,7 +50,7 @@ impl Small {
             ..WriterOptions::default()
         };
         let whole = partitions(&table);
-        support::write_all(&env, &descriptor, &table, options, &whole);
+        crate::support::write_all(&env, &descriptor, &table, options, &whole);
         let kept = [
             Component::Data,
             Component::Statistics,

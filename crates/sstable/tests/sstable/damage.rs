@@ -1,9 +1,5 @@
 //! Tests with damaged files: a clear error or the right rows, and no panic.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
 use std::sync::Arc;
 
 use ilion_env::Seeded;
@@ -11,7 +7,7 @@ use ilion_rows::{Bound, BoundKind, ClusteringFilter, KeyRange, Partition, ReadEr
 use ilion_schema::TableSchema;
 use ilion_sstable::{ChunkReader, Component, Error, OpenOptions, SSTable, Scan, digest};
 
-use support::{Case, Files, disk_with, small_cases, try_read_all};
+use crate::support::{Case, Files, disk_with, small_cases, try_read_all};
 
 /// Number of damaged bytes per component.
 const PLACES: u64 = 30;

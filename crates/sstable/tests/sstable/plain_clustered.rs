@@ -3,16 +3,13 @@
 //!
 //! `SEEDS=1000` runs more random tables. A failure prints its seed; `SEED=n` runs only that.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod random_tables;
-mod shown;
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::random_tables::{EVEN, MICROS, number_of, random_rows, with_clustering};
+use crate::shown::{Seen, compare, read, watch};
+use crate::support::{cases, read_all, write_all};
 use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
 use ilion_rows::random::{Dice, NOW_SECS};
@@ -27,9 +24,6 @@ use ilion_sstable::{
     WriterOptions,
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
-use random_tables::{EVEN, MICROS, number_of, random_rows, with_clustering};
-use shown::{Seen, compare, read, watch};
-use support::{cases, read_all, write_all};
 
 const SEEDS_DEFAULT: u64 = 60;
 

@@ -1,9 +1,5 @@
 //! Tests of the cell map: the cost of a read of one column with it and without, and the handling of a damaged one.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -75,7 +71,7 @@ impl Case {
             ..WriterOptions::default()
         };
         let partitions = partitions_of(&table, shape);
-        support::write_all(&env, &descriptor, &table, options, &partitions);
+        crate::support::write_all(&env, &descriptor, &table, options, &partitions);
         Self {
             mem,
             env,

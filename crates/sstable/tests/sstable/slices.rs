@@ -1,9 +1,5 @@
 //! Tests of filters on real partitions: reads of the file, with its index, return the same as the whole partition in memory.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
 use std::sync::Arc;
 
 use ilion_env::Seeded;
@@ -14,7 +10,7 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 use ilion_sstable::{SSTable, Scan};
 
-use support::{cases, read_all};
+use crate::support::{cases, read_all};
 
 const FILTERS_A_PARTITION: usize = 12;
 const PARTITIONS_A_FILE: usize = 20;
@@ -105,7 +101,7 @@ fn slices_of_a_file_are_those_of_its_partitions_in_both_directions() {
     for case in cases() {
         for index in 0..case.sstables.len() {
             let (sstable, table) = case.open(index);
-            let all = support::scan_all(&sstable, &table);
+            let all = crate::support::scan_all(&sstable, &table);
             for whole in all.iter().take(PARTITIONS_A_FILE) {
                 if let Err(difference) = check_partition(&sstable, &table, whole, &mut dice) {
                     panic!("{}: {difference}", case.name);
@@ -119,7 +115,7 @@ fn slices_of_a_file_are_those_of_its_partitions_in_both_directions() {
 fn a_filter_without_slices_wants_heads_and_static_rows_only() {
     for case in cases() {
         let (sstable, table) = case.open(0);
-        let all = support::scan_all(&sstable, &table);
+        let all = crate::support::scan_all(&sstable, &table);
         let filter = Arc::new(ClusteringFilter {
             slices: Vec::new(),
             ..ClusteringFilter::all()
@@ -140,7 +136,7 @@ fn ranges_of_keys_give_the_partitions_inside() {
     let mut dice = Dice(Seeded::new(2));
     for case in cases() {
         let (sstable, table) = case.open(0);
-        let all = support::scan_all(&sstable, &table);
+        let all = crate::support::scan_all(&sstable, &table);
         for _ in 0..20 {
             let range = KeyRange {
                 start: key_bound(&all, &mut dice),
@@ -188,7 +184,7 @@ fn every_key_is_found_and_no_other() {
         for index in 0..case.sstables.len() {
             let (sstable, table) = case.open(index);
             let filter = Arc::new(ClusteringFilter::all());
-            let all = support::scan_all(&sstable, &table);
+            let all = crate::support::scan_all(&sstable, &table);
             assert_eq!(sstable.estimated_keys(), all.len() as u64);
             assert_eq!(
                 Some(sstable.first_key()),

@@ -3,17 +3,12 @@
 //! Small cases are in `testdata/`. The whole collection is tested if it exists: `ILION_FIXTURES` is its folder, or a parent
 //! folder has `shared/fixtures/cassandra-5.0`. Without it, the tests print that they are skipped.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod rewrite;
-mod support;
-
 use std::sync::Arc;
 
 use ilion_rows::{ClusteringFilter, KeyRange};
 use ilion_sstable::{Scan, dump};
 
-use support::{Case, cases};
+use crate::support::{Case, cases};
 
 fn dump_all(case: &Case, index: usize, scan: Scan) -> String {
     let (sstable, table) = case.open(index);
@@ -31,7 +26,7 @@ fn every_file_reads_as_sstabledump_prints_it() {
             let expected = case.expected(index);
             for scan in [Scan::Point, Scan::Sequential] {
                 let found = dump_all(&case, index, scan);
-                support::assert_same_lines(&case, &expected, &found);
+                crate::support::assert_same_lines(&case, &expected, &found);
             }
         }
     }

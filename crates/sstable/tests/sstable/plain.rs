@@ -1,14 +1,11 @@
 //! Tests that plain partitions and rows, shown in place, are those that the general decoder returns, even for damaged rows that
 //! no checksum covers.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod shown;
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::shown::{compare, read, watch};
+use crate::support::{read_all, write_all};
 use ilion_env::MemEnv;
 use ilion_rows::notation::{parse_mutations, parse_table};
 use ilion_rows::{ClusteringComparator, ClusteringFilter, Cursor, Flow, KeyRange, Partition, may_be_plain};
@@ -18,8 +15,6 @@ use ilion_sstable::{
     WriterOptions,
 };
 use ilion_types::Partitioner;
-use shown::{compare, read, watch};
-use support::{read_all, write_all};
 
 /// A table, its partitions, and the number of their plain rows.
 type Contents = (&'static str, &'static str, usize);

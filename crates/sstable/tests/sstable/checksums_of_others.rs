@@ -1,10 +1,6 @@
 //! Tests with SSTables of Cassandra that got a Checksums.db: damage to components without checksums of their own is an error,
 //! or changes no result.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
 use std::sync::Arc;
 
 use ilion_env::{Env, MemEnv, Seeded};
@@ -12,7 +8,7 @@ use ilion_rows::{Bound, BoundKind, ClusteringFilter, KeyRange, Partition, Slice,
 use ilion_sstable::verify::verify;
 use ilion_sstable::{Component, Descriptor, Finding, OpenOptions, SSTable, Scan};
 
-use support::{Case, small_cases, try_read_all};
+use crate::support::{Case, small_cases, try_read_all};
 
 /// Number of bit flips per component.
 const FLIPS: u64 = 12;

@@ -2,17 +2,12 @@
 //!
 //! `SEEDS=1000` runs more of them. A failure prints its seed; `SEED=n` runs only that.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
-mod projection;
-
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::{read_all, write_all};
 use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
 use ilion_rows::random::{
@@ -28,9 +23,8 @@ use ilion_sstable::{
     Version, WriterOptions,
 };
 use ilion_types::Partitioner;
-use support::{read_all, write_all};
 
-use projection::{random_columns, random_elements, rows_of, without_unwanted};
+use crate::projection::{random_columns, random_elements, rows_of, without_unwanted};
 
 const SEEDS_DEFAULT: u64 = 12;
 const FILTERS_A_PARTITION: usize = 6;

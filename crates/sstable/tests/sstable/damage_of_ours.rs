@@ -5,13 +5,10 @@
 //! By default, one bit of every third byte is flipped. With `ILION_ALL_FLIPS` set: all eight bits of every byte, and every
 //! length.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::{int_keys, try_read_all, write_all};
 use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
 use ilion_rows::notation::parse_table;
@@ -24,7 +21,6 @@ use ilion_sstable::{
     CellMapLimits, Component, Descriptor, EncodingStats, Finding, OpenOptions, SSTable, SSTableId, Scan,
     Version, WriterOptions, list_directory,
 };
-use support::{int_keys, try_read_all, write_all};
 
 const MICROS: i64 = 1_700_000_000_000_000;
 /// Statistics.db is by far the longest, and has checksums throughout.

@@ -18,7 +18,7 @@ fn open(env: &Arc<MemEnv>) -> Database {
     Database::open_on(env.clone(), &settings).unwrap()
 }
 
-fn fresh() -> (Arc<MemEnv>, Database) {
+pub fn fresh() -> (Arc<MemEnv>, Database) {
     let env = Arc::new(MemEnv::new(1));
     let database = open(&env);
     database.execute(KEYSPACE, ()).unwrap();

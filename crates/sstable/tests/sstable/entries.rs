@@ -1,7 +1,5 @@
 //! Tests that entries of hidden tables are written with the same bytes as rows.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

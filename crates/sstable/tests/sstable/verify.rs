@@ -1,9 +1,5 @@
 //! Tests of `verify`: it reports no damage of whole files, and every flipped byte that can be found.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
-mod support;
-
 use std::sync::Arc;
 
 use ilion_env::RealEnv;
@@ -11,7 +7,7 @@ use ilion_rows::{ClusteringFilter, KeyRange, Partition};
 use ilion_sstable::verify::{Verification, verify};
 use ilion_sstable::{Component, OpenOptions, SSTable, Scan};
 
-use support::{Case, Files, cases, disk_with, small_cases};
+use crate::support::{Case, Files, cases, disk_with, small_cases};
 
 fn verified(files: &Files, case: &Case) -> Verification {
     let descriptor = &case.sstables[0];

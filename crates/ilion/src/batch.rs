@@ -1,0 +1,156 @@
+//! Batches of statements.
+
+use std::sync::Arc;
+
+use ilion_query::{BatchKind, BatchStatement, ExecuteOptions, Executed, Shape, Values};
+use ilion_server::Counted;
+
+use crate::{Arguments, Database, Error, Rows, Statement};
+
+/// So many different statements name a batch in `system_views.statements`.
+const SHAPES_MAX: usize = 8;
+
+/// Writes that are executed together, with the same timestamp. Of a logged batch, all are made or none.
+///
+/// ```
+/// use ilion::BatchKind;
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let database = ilion::Database::open(directory.path())?;
+/// # database.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", ())?;
+/// # database.execute("USE k", ())?;
+/// # database.execute("CREATE TABLE songs (id int PRIMARY KEY, title text)", ())?;
+/// let insert = database.prepare("INSERT INTO songs (id, title) VALUES (?, ?)")?;
+/// let mut batch = database.batch(BatchKind::Logged);
+/// batch.add(&insert, (1, "La Grange"))?;
+/// batch.add(&insert, (2, "Tush"))?;
+/// batch.add_cql("DELETE FROM songs WHERE id = ?", (3,))?;
+/// batch.execute()?;
+/// # assert_eq!(database.execute("SELECT * FROM songs", ())?.count(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Batch {
+    database: Database,
+    kind: BatchKind,
+    members: Vec<(BatchStatement, Values)>,
+}
+
+impl Database {
+    /// An empty batch.
+    pub fn batch(&self, kind: BatchKind) -> Batch {
+        Batch {
+            database: self.clone(),
+            kind,
+            members: Vec::new(),
+        }
+    }
+}
+
+impl Batch {
+    /// Adds a prepared statement with values for its bind markers.
+    ///
+    /// # Errors
+    /// A value does not fit, or another database prepared the statement.
+    pub fn add(&mut self, statement: &Statement, arguments: impl Arguments) -> Result<&mut Self, Error> {
+        if !statement.database.is(&self.database) {
+            let refused = "the statement was prepared by another database than that of the batch".to_owned();
+            return Err(ilion_query::Error::Invalid(refused).into());
+        }
+        let values = arguments.to_values(&statement.prepared.variables)?;
+        self.members
+            .push((BatchStatement::Prepared(statement.prepared.clone()), values));
+        Ok(self)
+    }
+
+    /// Adds a statement with values for its bind markers.
+    ///
+    /// # Errors
+    /// The text is no CQL or does not fit the schema (without values, [`Self::execute`] tells), or a value does not fit.
+    pub fn add_cql(&mut self, cql: &str, arguments: impl Arguments) -> Result<&mut Self, Error> {
+        if arguments.count() > 0 {
+            let statement = self.database.prepare(cql)?;
+            return self.add(&statement, arguments);
+        }
+        self.members
+            .push((BatchStatement::Text(cql.to_owned()), Values::None));
+        Ok(self)
+    }
+
+    /// Number of statements.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// True if no statement was added.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Executes the batch. The result has rows if a statement has conditions: the column `[applied]` says whether they held.
+    ///
+    /// # Errors
+    /// A statement is not possible in this batch, or the write failed.
+    pub fn execute(&self) -> Result<Rows, Error> {
+        let node = self.database.node();
+        let counted = Counted::begin(node);
+        let executed = self.execute_durably();
+        counted.finish(node, &self.shape(), executed.is_err());
+        self.database.rows(executed?, |_| None)
+    }
+
+    /// Executes, and waits until the write is durable.
+    fn execute_durably(&self) -> Result<Executed, Error> {
+        let executed = match self.execute_members(self.members.clone()) {
+            Err(ilion_query::Error::Unprepared { .. }) => self.execute_members(self.prepared_again()?)?,
+            executed => executed?,
+        };
+        self.database.node().wait_durable(&executed)?;
+        Ok(executed)
+    }
+
+    fn execute_members(
+        &self,
+        members: Vec<(BatchStatement, Values)>,
+    ) -> Result<Executed, ilion_query::Error> {
+        let mut client = self.database.client();
+        let processor = self.database.node().processor();
+        processor.batch(&mut client, self.kind, members, &ExecuteOptions::default())
+    }
+
+    /// The members, with those prepared again that a schema change may have invalidated.
+    fn prepared_again(&self) -> Result<Vec<(BatchStatement, Values)>, ilion_query::Error> {
+        let (client, processor) = (self.database.client(), self.database.node().processor());
+        let again = |(statement, values): &(BatchStatement, Values)| {
+            let statement = match statement {
+                BatchStatement::Text(text) => BatchStatement::Text(text.clone()),
+                BatchStatement::Prepared(prepared) => {
+                    let prepared = processor.prepare(&client, prepared.text(), prepared.keyspace())?;
+                    BatchStatement::Prepared(prepared)
+                }
+            };
+            Ok((statement, values.clone()))
+        };
+        self.members.iter().map(again).collect()
+    }
+
+    /// What the batch has in common with batches of other values.
+    fn shape(&self) -> Arc<Shape> {
+        let (client, processor) = (self.database.client(), self.database.node().processor());
+        let mut shapes: Vec<Arc<Shape>> = Vec::new();
+        for (statement, _) in &self.members {
+            let shape = match statement {
+                BatchStatement::Text(text) => processor.shape_of(&client, text, None),
+                BatchStatement::Prepared(prepared) => prepared.shape().clone(),
+            };
+            if shapes.len() < SHAPES_MAX && shapes.iter().all(|known| known.id != shape.id) {
+                shapes.push(shape);
+            }
+        }
+        let kind = match self.kind {
+            BatchKind::Logged => "",
+            BatchKind::Unlogged => "UNLOGGED ",
+            BatchKind::Counter => "COUNTER ",
+        };
+        Arc::new(Shape::of_batch(kind, shapes.iter().map(|shape| &**shape)))
+    }
+}
