@@ -238,3 +238,59 @@ def test_a_tool_that_is_killed_harms_nothing_and_can_run_again(source, tmp_path)
     assert restored_rows(target, table) == second
     assert first < second
     cluster.shutdown()
+
+
+def unfinished(node):
+    """Snapshots of tables that the node is making, those of a backup included."""
+    return [place for place, _, _ in os.walk(node.data) if place.endswith(".making")]
+
+
+def tables_named(node, name):
+    return [place for place, _, _ in os.walk(node.data) if os.path.basename(place).startswith(f"{name}-")]
+
+
+def test_a_node_that_is_killed_in_the_middle_loses_nothing_and_can_try_again(source, destination):
+    cluster, session, keyspace = prepared(source)
+    table = f"{keyspace}.kept"
+    ilion(destination, "create", destination.name, "--name", "one", *of_node(source))
+    first = rows_of(source, table)
+    admin = ["--admin-port", str(source.admin_port)]
+    snapshot = [source.binary, "snapshot", "-t", "cut", keyspace, *admin]
+    create = command_of("create", destination.name, "--name", "two", *of_node(source))
+    of_table = ["--keyspace", keyspace, "--table", "kept", "--as", "was"]
+    restore = command_of("restore", destination.name, "one", *of_table, *of_node(source))
+    environment = {**os.environ, **destination.variables}
+    works = {
+        "snapshot": (snapshot, lambda: unfinished(source)),
+        "create": (create, lambda: unfinished(source)),
+        "restore": (restore, lambda: tables_named(source, "was")),
+    }
+    interrupted = []
+    for name, (command, has_begun) in works.items():
+        fill(session, keyspace, 5000 + len(interrupted) * 100, 50)
+        expected = rows_of(source, table)
+        # A snapshot takes a while: so it is found in the middle.
+        throttle = [source.binary, "nodetool", "-p", str(source.admin_port), "setsnapshotthrottle", "20"]
+        subprocess.run(throttle, check=True)
+        tool = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: has_begun() or tool.poll() is not None, f"{name} has begun")
+        source.kill()
+        cluster.shutdown()
+        if tool.wait(PATIENCE_SECS) != 0:
+            interrupted.append(name)
+        source.start()
+        assert rows_of(source, table) == expected, name
+        cluster = connect(source)
+        session = cluster.connect()
+        session.execute(f"DROP TABLE IF EXISTS {keyspace}.was")
+        subprocess.run([source.binary, "clear-snapshot", "-t", "cut", *admin], check=True)
+        names = [backup["name"] for backup in ilion(destination, "list", destination.name, "--json")["backups"]]
+        if "two" in names:
+            ilion(destination, "delete", destination.name, "two", "--json")
+        again = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert again.returncode == 0, f"{name}: {again.stdout}{again.stderr}"
+        assert not unfinished(source), name
+    assert {"snapshot", "create"} <= set(interrupted), "most tools had ended before the node was killed"
+    assert rows_of(source, f"{keyspace}.was") == first
+    assert ilion(destination, "verify", destination.name, "--json")["findings"] == []
+    cluster.shutdown()

@@ -287,6 +287,13 @@ def members_of(node):
     return {line.split()[1] for line in lines if "127.0.0." in line}
 
 
+def silences_of(node):
+    """Phi of the other members, as nodetool shows it."""
+    header, *lines = node.nodetool("failuredetector").splitlines()
+    assert header == "  Endpoint,             Phi", header
+    return {address.strip().lstrip("/"): float(phi) for address, phi in (line.split(",") for line in lines)}
+
+
 def until(is_so):
     """Waits until something is so."""
     deadline = time.monotonic() + 60
@@ -353,6 +360,10 @@ def test_nodetool_and_events_show_who_is_there(members):
     described = nodes[1].nodetool("describecluster")
     assert f"[{', '.join(addresses)}]" in described and "Live: 3" in described, described
     assert all(f"/{address}\n" in nodes[2].nodetool("gossipinfo") for address in addresses)
+    # Nobody is silent for as long as a node that is down.
+    silences = silences_of(nodes[1])
+    assert silences.keys() == {nodes[0].host, nodes[2].host} and all(phi < 8 for phi in silences.values()), silences
+    assert nodes[1].nodetool("repair", "ks") == "All replicas apply the same log. No repair is needed for keyspace 'ks'\n"
     assert len([line for line in nodes[0].nodetool("ring", "ks").splitlines() if " Up " in line]) == TABLETS
     # Clients of a node hear of what clients of others change.
     other, elsewhere = nodes[1].connect()
@@ -364,6 +375,7 @@ def test_nodetool_and_events_show_who_is_there(members):
     wait_for(change_type="DOWN", address=lost)
     assert f"DN  {nodes[2].host}  ? " in nodes[0].nodetool("status", "ks")
     assert f"UNREACHABLE: [{nodes[2].host}]" in nodes[0].nodetool("describecluster")
+    assert silences_of(nodes[0])[nodes[2].host] > 8
     nodes[2].start()
     wait_for(change_type="UP", address=lost)
     cluster.shutdown()

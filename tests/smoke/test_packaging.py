@@ -1,4 +1,4 @@
-"""What the container, the manifests of Kubernetes and the image promise. The .deb has scripts/check-package."""
+"""What the container, the manifests of Kubernetes, the image and the Debian package promise."""
 
 import json
 import os
@@ -141,3 +141,47 @@ def test_the_image_runs_and_drains(tmp_path):
     finally:
         subprocess.run(["buildah", "rmi", "--force", image], check=False, capture_output=True)
     assert "the data is there after the second start" in done.stdout
+
+
+def clean_root(place):
+    """Makes a Debian without the package, of the release of this machine. The download is kept beside the other files of the tests."""
+    [codename] = re.findall(r"^VERSION_CODENAME=(\w+)$", pathlib.Path("/etc/os-release").read_text(), re.MULTILINE)
+    kept = pathlib.Path(os.environ["SMOKE_DIRECTORY"]) / f"debian-{codename}.tar"
+    words = ["--variant=minbase", "--include=adduser", codename, place]
+    if not kept.exists():
+        packed = kept.with_suffix(".part")
+        made = subprocess.run(
+            ["debootstrap", "--make-tarball", packed, *words], text=True, capture_output=True, check=False, timeout=1200
+        )
+        if made.returncode != 0:
+            pytest.skip(f"debootstrap cannot get the packages of {codename}: {made.stdout[-500:]}{made.stderr[-500:]}")
+        packed.rename(kept)
+        shutil.rmtree(place, ignore_errors=True)
+    subprocess.run(["debootstrap", "--unpack-tarball", kept, *words], check=True, capture_output=True, timeout=1200)
+
+
+def test_the_debian_package_is_installed_upgraded_and_removed_in_a_clean_root(tmp_path):
+    tools = ["debootstrap", "dpkg-deb", "cargo-deb"]
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing or os.geteuid() != 0:
+        pytest.skip(f"needs root, debootstrap (apt-get install) and cargo-deb (cargo install); missing: {missing}")
+    root = tmp_path / "root"
+    clean_root(root)
+    # The program under test, as a release build would be packed.
+    target = tmp_path / "target"
+    (target / "release").mkdir(parents=True)
+    subprocess.run(["strip", "-o", target / "release" / "ilion", os.environ["SMOKE_ILION"]], check=True)
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
+    packed = ["cargo", "deb", "--no-build", "--no-strip", "--offline", "-p", "ilion"]
+    made = subprocess.run(packed, cwd=ROOT, env=environment, text=True, capture_output=True, check=False)
+    assert made.returncode == 0, made.stdout + made.stderr
+    [package] = (target / "debian").glob("ilion_*.deb")
+    checked = subprocess.run(
+        [ROOT / "scripts" / "check-package", root, package],
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=RUN_SECS,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "removed and purged; data was kept" in checked.stdout, checked.stdout

@@ -263,7 +263,12 @@ impl ClusterState {
 
     /// True if no record of the member was logged for so long. Advisory.
     pub fn is_silent(&self, member: &Member, for_micros: i64) -> bool {
-        self.time_micros.saturating_sub(member.heard_micros) > for_micros
+        self.silence_micros(member) > for_micros
+    }
+
+    /// For how long no record of the member was logged, by the time of the log. Advisory.
+    pub fn silence_micros(&self, member: &Member) -> i64 {
+        self.time_micros.saturating_sub(member.heard_micros)
     }
 
     /// Members that have not reported this schema epoch; silent ones are left out. A schema change is answered when there are none.

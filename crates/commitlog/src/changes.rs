@@ -2,13 +2,13 @@
 //!
 //! Only what is synced is read: what a power loss could take back, no consumer may have seen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use ilion_env::Env;
 
-use crate::captured_dir::{dropped_upto, kept_segments};
+use crate::captured_dir::{dropped_upto, kept_segments, sizes};
 use crate::frame::HEADER_BYTES;
 use crate::segment_records::SegmentRecords;
 use crate::state::Shared;
@@ -42,6 +42,30 @@ impl Changes {
     /// Everything before it was read.
     pub fn position(&self) -> Position {
         self.at
+    }
+
+    /// About how many bytes of the log are still to be read up to a position, those of other records included.
+    ///
+    /// # Errors
+    /// A directory or the size of a file cannot be read.
+    pub fn bytes_until(&self, end: Position) -> Result<u64> {
+        let Some(capture) = &self.log.options.capture else {
+            return Ok(0);
+        };
+        let state = self.log.state.lock();
+        let in_log: BTreeSet<SegmentId> = state.captured.iter().copied().chain([state.active.id]).collect();
+        drop(state);
+        let mut segments: BTreeMap<SegmentId, u64> =
+            sizes(&*self.log.env, &capture.dir)?.into_iter().collect();
+        for id in in_log {
+            match self.log.env.file_size(&segment::path_of(&self.log.dir, id)) {
+                Ok(size) => drop(segments.insert(id, size)),
+                // It left the log just now.
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(bytes_between(&segments, self.at, end))
     }
 
     fn read_next(&mut self) -> Result<Option<Captured>> {
@@ -129,6 +153,28 @@ impl Iterator for Changes {
     }
 }
 
+/// Bytes of segments from one position to another. Pure.
+fn bytes_between(segments: &BTreeMap<SegmentId, u64>, from: Position, end: Position) -> u64 {
+    if from >= end {
+        return 0;
+    }
+    let within = segments.range(from.segment..=end.segment);
+    let bytes = within.map(|(id, size)| {
+        let first = if *id == from.segment {
+            u64::from(from.offset)
+        } else {
+            0
+        };
+        let behind = if *id == end.segment {
+            u64::from(end.offset)
+        } else {
+            *size
+        };
+        behind.saturating_sub(first)
+    });
+    bytes.sum()
+}
+
 fn start_of(segment: SegmentId) -> Position {
     Position {
         segment,
@@ -144,5 +190,30 @@ fn check_not_dropped(env: &dyn Env, dir: &Path, from: Position) -> Result<()> {
              go on with the earliest"
         ))),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_between_two_positions_are_those_of_the_segments_that_are_there() {
+        let sizes = [(3, 100), (5, 200), (6, 300)];
+        let segments = sizes
+            .map(|(id, size)| (SegmentId(id), size))
+            .into_iter()
+            .collect();
+        let at = |segment, offset| Position {
+            segment: SegmentId(segment),
+            offset,
+        };
+        let between = |from, end| bytes_between(&segments, from, end);
+        assert_eq!(between(Position::START, at(6, 50)), 100 + 200 + 50);
+        assert_eq!(between(at(3, 90), at(5, 20)), 10 + 20);
+        assert_eq!(between(at(5, 20), at(5, 70)), 50);
+        assert_eq!(between(at(4, 7), at(5, 20)), 20);
+        assert_eq!(between(at(6, 50), at(6, 50)), 0);
+        assert_eq!(between(at(6, 50), at(3, 10)), 0);
     }
 }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::counter_cache::CounterCache;
 use crate::large::{LargeLimits, shown};
+use crate::progress::{AwaitedFacts, AwaitedKind};
 use crate::sampler::TopPartitions;
 use crate::shared::Shared;
 use crate::stripes::StripesGuard;
@@ -180,6 +181,28 @@ impl Engine {
         self.shared.flush_table(&store)
     }
 
+    /// As [`Self::flush`] for several tables, each once; operators see the progress ([`Self::awaited`]).
+    ///
+    /// # Errors
+    /// As [`Self::flush`]; nothing is flushed if a table does not exist.
+    pub fn flush_tables(&self, tables: &[TableId]) -> Result<()> {
+        let mut stores = Vec::with_capacity(tables.len());
+        for table in tables {
+            let found = self.shared.any_table(*table);
+            let (_, store) = found.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
+            stores.push(store);
+        }
+        stores.sort_by_key(|store| store.id);
+        stores.dedup_by_key(|store| store.id);
+        let _shown = self.shared.awaited.begin(AwaitedKind::Flush, &stores);
+        self.shared.flush_tables(&stores)
+    }
+
+    /// The flushes and snapshots that operators wait for, with their progress.
+    pub fn awaited(&self) -> Vec<AwaitedFacts> {
+        self.shared.awaited.facts()
+    }
+
     /// Writes all memtables to disk, and returns when they are there.
     ///
     /// # Errors
@@ -188,6 +211,7 @@ impl Engine {
         let tables = self.shared.tables.load_full();
         let mut stores: Vec<_> = tables.values().cloned().collect();
         stores.sort_by_key(|store| store.id);
+        let _shown = self.shared.awaited.begin(AwaitedKind::Flush, &stores);
         self.shared.flush_tables(&stores)
     }
 

@@ -6,6 +6,7 @@ use ilion_schema::TableId;
 use ilion_sstable::Component;
 
 use crate::link::link_or_copy;
+use crate::progress::AwaitedKind;
 use crate::snapshots::{SCHEMA_FILE, statements_of};
 use crate::{Engine, Error, Result};
 
@@ -33,7 +34,9 @@ impl Engine {
                 entry.name
             )));
         }
+        let shown = shared.awaited.begin(AwaitedKind::Flush, [&store]);
         shared.flush_table(&store)?;
+        drop(shown);
         // Held until the end, so that files of an SSTable that is compacted meanwhile are not removed.
         let sstables = store.view().sstables.clone();
         let mut exported = Vec::with_capacity(sstables.len());

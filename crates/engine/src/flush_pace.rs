@@ -99,9 +99,18 @@ impl<'a> FlushPace<'a> {
     }
 }
 
+impl Drop for FlushPace<'_> {
+    /// The last stretch is not looked at.
+    fn drop(&mut self) {
+        let rest = self.race.bytes.saturating_sub(self.race.written);
+        self.tables[0].add_written(rest);
+    }
+}
+
 impl Watch for FlushPace<'_> {
     fn look(&mut self, bytes: u64) -> Result<(), ReadError> {
         self.race.written += bytes;
+        self.tables[0].add_written(bytes);
         if !self.must_hurry() {
             let now_nanos = self.shared.env.monotonic_nanos();
             let work = Duration::from_nanos(now_nanos.saturating_sub(self.since_nanos));

@@ -36,6 +36,7 @@
 //! | `maintenance` | locks of changes of a table's files |
 //! | `compact` | compactions: chosen, run, requested and stopped |
 //! | `choosing`, `tasks`, `pace` | what a table remembers between choices; running compactions; how fast they read |
+//! | `progress` | how far flushes and snapshots are that an operator waits for |
 //! | `backlog` | how far compactions are behind; slowing writers for it |
 //! | `indexes` | secondary indexes: opened, searched, built |
 //! | `memtable_indexes` | the indexes of a memtable, which see each changed row |
@@ -111,6 +112,7 @@ mod origin;
 mod over_ranges;
 mod pace;
 mod parallel;
+mod progress;
 mod reached;
 mod read;
 mod recovery;
@@ -165,6 +167,7 @@ pub use load::Load;
 pub use log_losses::LogLosses;
 pub use new_log::begin_new_log;
 pub use options::{CacheOptions, EngineOptions, SnapshotOptions};
+pub use progress::AwaitedFacts;
 pub use rewrite::{CheckedSSTable, Rewrite};
 pub use sampler::{TopPartition, TopPartitions};
 pub use scrub::{Salvage, ScrubOptions, ScrubbedSSTable};

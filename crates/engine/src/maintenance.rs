@@ -2,9 +2,9 @@
 //!
 //! A flush holds its turn from freezing a memtable until the SSTable is in the view, which may take long; the
 //! end of a compaction need not wait for that. TRUNCATE, DROP and imports wait for both. A flush that rests
-//! can see that a caller waits.
+//! can see that a caller waits. It also counts what flushes write and what snapshots link, for `progress`.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -17,6 +17,10 @@ pub(crate) struct Maintenance {
     files: Mutex<()>,
     /// Number of callers that wait for a flush to end.
     waiting: AtomicUsize,
+    /// Bytes of memtables that flushes have written, those of the table's hidden tables included.
+    written_bytes: AtomicU64,
+    /// SSTables that snapshots have linked.
+    linked_sstables: AtomicU64,
 }
 
 /// While it is held, only the holder changes the table's files.
@@ -53,6 +57,24 @@ impl Maintenance {
     /// True if a caller waits for the running flush.
     pub(crate) fn is_awaited(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// Counts what a flush has written.
+    pub(crate) fn add_written(&self, bytes: u64) {
+        self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.written_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Counts an SSTable that a snapshot has linked.
+    pub(crate) fn add_linked(&self) {
+        self.linked_sstables.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn linked_sstables(&self) -> u64 {
+        self.linked_sstables.load(Ordering::Relaxed)
     }
 }
 

@@ -24,6 +24,7 @@ use crate::counters::Counters;
 use crate::faults::Faults;
 use crate::log_losses::LogLosses;
 use crate::pace::Pacer;
+use crate::progress::Awaited;
 use crate::reached::Reached;
 use crate::row_cache::RowCache;
 use crate::sampler::Sampling;
@@ -103,6 +104,8 @@ pub(crate) struct Shared {
     pub stall: Stall,
     /// Running compactions and builds of indexes.
     pub tasks: Tasks,
+    /// Flushes and snapshots that operators wait for.
+    pub awaited: Awaited,
     pub pacer: Arc<Pacer>,
     /// What the operator changes while the engine runs.
     pub adjusted: Adjusted,
@@ -119,6 +122,7 @@ impl Shared {
             tables: ArcSwap::from_pointee(TableMap::default()),
             budget: Budget::new(options.memtable_bytes_max),
             tasks: Tasks::default(),
+            awaited: Awaited::default(),
             pacer: Arc::new(Pacer::new(
                 env.clone(),
                 options.compaction_bytes_per_sec.filter(|_| !options.is_stepped),

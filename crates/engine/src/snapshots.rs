@@ -36,6 +36,7 @@ use std::path::{Path, PathBuf};
 
 use ilion_schema::TableId;
 
+use crate::progress::AwaitedKind;
 use crate::table_store::TableStore;
 use crate::{Engine, Error, Result};
 
@@ -105,6 +106,11 @@ impl Engine {
             stores.push(store.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?);
         }
         let _changing = shared.snapshots.changing.lock();
+        let kind = match order.memtables {
+            SnapshotMemtables::Flushed => AwaitedKind::Snapshot,
+            SnapshotMemtables::LeftOut => AwaitedKind::SnapshotOfFiles,
+        };
+        let _shown = shared.awaited.begin(kind, &stores);
         let tables: Vec<_> = stores.iter().map(|store| (store, order.tag.clone())).collect();
         shared.take_snapshots(&tables, order.ttl_secs, order.memtables)?;
         Ok(())

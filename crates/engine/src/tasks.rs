@@ -165,6 +165,17 @@ impl Checking<'_> {
         self.task.done_bytes.store(done, Ordering::Relaxed);
     }
 
+    /// This share of all is done, from 0 to 1.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "a share of a number of bytes"
+    )]
+    pub(crate) fn at_share(&self, share: f64) {
+        self.at((self.task.job.total_bytes as f64 * share.clamp(0.0, 1.0)) as u64);
+    }
+
     /// An SSTable with so many bytes is done.
     pub(crate) fn pass(&mut self, bytes: u64) {
         self.before = self.before.saturating_add(bytes);
@@ -224,7 +235,7 @@ mod tests {
     fn a_check_is_shown_with_its_progress_and_is_not_a_compaction() {
         let tasks = Tasks::default();
         let table_id = TableId(Uuid::from_u128(1));
-        let job = Job {
+        let job = || Job {
             table_id,
             keyspace: "ks".to_owned(),
             table: "t".to_owned(),
@@ -233,13 +244,19 @@ mod tests {
             sstables: 2,
             total_bytes: 30,
         };
-        let mut check = tasks.check(Uuid::from_u128(2), job);
+        let mut check = tasks.check(Uuid::from_u128(2), job());
         let done = || CompactionFacts::of(&tasks.shown()[0]).done_bytes;
         check.at(4);
         assert_eq!(done(), 4);
         check.pass(10);
         check.at(5);
         assert_eq!(done(), 15);
+        let shared = tasks.check(Uuid::from_u128(3), job());
+        shared.at_share(0.5);
+        assert_eq!(CompactionFacts::of(&tasks.shown()[1]).done_bytes, 15);
+        shared.at_share(7.0);
+        assert_eq!(CompactionFacts::of(&tasks.shown()[1]).done_bytes, 30);
+        drop(shared);
         assert_eq!(tasks.stop(TaskChoice::All), 0);
         assert_eq!(tasks.reserved_bytes(), 0, "it writes nothing");
         tasks.wait_until_ended(TaskChoice::OfTable(table_id));

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::Failure;
-use crate::bar::while_node_works;
+use crate::bar::{Shown, while_node_works};
 use crate::cli::{
     AdminArguments, CacheArguments, CacheCapacityArguments, CacheKeysArguments, LoginArguments,
     ReadyArguments, TableArguments,
@@ -105,10 +105,11 @@ pub fn ready(arguments: &ReadyArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Requests an action on tables.
-pub fn tables(arguments: &TableArguments, action: &str) -> Result<(), Failure> {
-    ask(&arguments.admin, action, &of_tables(arguments), |done| {
-        format!("{action}: {} tables done", done["tables"])
+/// Flushes tables.
+pub fn flush(arguments: &TableArguments) -> Result<(), Failure> {
+    let (admin, parts) = (&arguments.admin, of_tables(arguments));
+    ask_long(admin, "flush", &parts, Shown::Flushes, |done| {
+        format!("flush: {} tables done", done["tables"])
     })
 }
 
@@ -151,7 +152,9 @@ pub fn set_cache_keys(arguments: &CacheKeysArguments) -> Result<(), Failure> {
 
 /// Flushes everything.
 pub fn drain(arguments: &AdminArguments) -> Result<(), Failure> {
-    ask(arguments, "drain", &[], |_| "drain: done".to_owned())
+    ask_long(arguments, "drain", &[], Shown::Flushes, |_| {
+        "drain: done".to_owned()
+    })
 }
 
 /// Makes the node read its settings file again.
@@ -183,16 +186,29 @@ fn say_done(arguments: &AdminArguments, done: &Value, told: impl Fn(&Value) -> S
     }
 }
 
-/// As [`ask`], with a bar of the compactions and builds that the node does meanwhile.
+/// As [`ask`], with a bar of what the node does meanwhile.
 pub fn ask_long(
     arguments: &AdminArguments,
     action: &str,
     parts: &[(&str, Option<&str>)],
+    shown: Shown,
     told: impl Fn(&Value) -> String,
 ) -> Result<(), Failure> {
-    let done = while_node_works(action, &client(arguments)?, || post(arguments, action, parts))?;
+    let done = post_long(arguments, action, parts, shown)?;
     say_done(arguments, &done, told);
     Ok(())
+}
+
+/// As [`post`], with a bar of what the node does meanwhile.
+pub fn post_long(
+    arguments: &AdminArguments,
+    action: &str,
+    parts: &[(&str, Option<&str>)],
+    shown: Shown,
+) -> Result<Value, Failure> {
+    while_node_works(action, &client(arguments)?, shown, || {
+        post(arguments, action, parts)
+    })
 }
 
 /// Requests an action.

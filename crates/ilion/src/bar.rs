@@ -1,4 +1,4 @@
-//! Progress bars: of a backup, a load, or the compactions and checks of a node.
+//! Progress bars: of a backup, a load, or the compactions, checks, flushes and snapshots of a node.
 
 use std::time::Duration;
 
@@ -30,16 +30,43 @@ impl Progress for Steps {
     }
 }
 
-/// Waits for a request to a node, while a bar shows the progress of its compactions, builds of indexes and checks.
-pub fn while_node_works<T>(label: &str, node: &AdminClient, request: impl FnOnce() -> T) -> T {
+/// What the bar of a request shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Compactions, builds of indexes and checks that run.
+    Compactions,
+    /// Flushes and snapshots that operators wait for.
+    Flushes,
+}
+
+impl Shown {
+    /// Bytes that are done, and all of them.
+    fn of(self, report: &CompactionReport) -> (u64, u64) {
+        let pairs: Vec<(u64, u64)> = match self {
+            Self::Compactions => {
+                let running = report.running.iter();
+                running.map(|work| (work.done_bytes, work.total_bytes)).collect()
+            }
+            Self::Flushes => {
+                let awaited = report.awaited.iter();
+                awaited.map(|work| (work.done_bytes, work.total_bytes)).collect()
+            }
+        };
+        let (done, total): (Vec<u64>, Vec<u64>) = pairs.into_iter().unzip();
+        (done.iter().sum(), total.iter().sum())
+    }
+}
+
+/// Waits for a request to a node, while a bar shows the progress of its work.
+pub fn while_node_works<T>(label: &str, node: &AdminClient, shown: Shown, request: impl FnOnce() -> T) -> T {
     // Empty while nothing is known.
     let bar = Bar::of_bytes(label, 1);
     let look = |bar: &Bar| {
         // A node that does not answer now may do so the next time.
         if let Ok(report) = node.get::<CompactionReport>("/admin/compactions") {
-            let total: u64 = report.running.iter().map(|running| running.total_bytes).sum();
+            let (done, total) = shown.of(&report);
             bar.of(total.max(1));
-            bar.at(report.running.iter().map(|running| running.done_bytes).sum());
+            bar.at(done);
         }
     };
     bar.during(LOOK_PAUSE, look, request)

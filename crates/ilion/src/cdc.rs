@@ -1,10 +1,11 @@
 //! `ilion cdc`: the changes of a table, of a running node or of the files of a stopped one.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use ilion_env::{Env as _, RealEnv};
 use ilion_query::Identity;
 use ilion_server::{ChangeStream, ChangesFormat, ChangesOrder, Node};
+use ilion_tools::Bar;
 use serde_json::Value;
 
 use crate::Failure;
@@ -12,6 +13,9 @@ use crate::ask::{client, path};
 use crate::cdc_file::ChangesFile;
 use crate::cli::{CdcTailArguments, ChangeFormat, ServeArguments};
 use crate::serve;
+
+/// Parts of the stream between two looks at the sizes of segments.
+const PARTS_A_LOOK: u64 = 16;
 
 /// Prints changes until the stream ends.
 pub fn tail(arguments: &CdcTailArguments) -> Result<(), Failure> {
@@ -76,9 +80,17 @@ fn of_files(arguments: &CdcTailArguments, order: &ChangesOrder, lines: &mut Line
     settings.cdc_enabled = true;
     let node = Node::open(env, &settings).map_err(Failure::of)?;
     let mut changes = ChangeStream::open(&node, order, Identity::Internal).map_err(Failure::Failed)?;
+    let total = changes.left_bytes();
+    // A bar between lines on the same terminal would garble them.
+    let bar = (!std::io::stdout().is_terminal()).then(|| Bar::of_bytes("cdc tail", total));
+    let mut parts = 0_u64;
     while let Some(part) = changes.next_part() {
         if !part.lines().all(|line| lines.take(line)) {
             break;
+        }
+        parts += 1;
+        if let Some(bar) = bar.as_ref().filter(|_| parts.is_multiple_of(PARTS_A_LOOK)) {
+            bar.at(total.saturating_sub(changes.left_bytes()));
         }
     }
     Ok(())

@@ -57,6 +57,10 @@ impl ClusterProbe for Probe {
         self.facts.member.view()
     }
 
+    fn silences(&self) -> BTreeMap<NodeNumber, f64> {
+        self.facts.member.silences()
+    }
+
     fn counts(&self) -> ClusterCounts {
         let facts = self.facts.member.facts();
         let (logs, calls) = (self.facts.logs.counts(), self.client.counts());

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::ask::{ask, ask_long, of_tables};
+use crate::bar::Shown;
 use crate::cli::{AutocompactionArguments, CompactArguments, StopArguments, Switch, ThroughputArguments};
 
 /// Compacts SSTables.
@@ -16,9 +17,13 @@ pub fn compact(arguments: &CompactArguments) -> Result<(), Failure> {
         ("split_output", arguments.split_output.then_some("true")),
         ("files", Some(files.as_str()).filter(|files| !files.is_empty())),
     ];
-    ask_long(&arguments.tables.admin, "compact", &parts, |done| {
-        format!("compact: {} tables done", done["tables"])
-    })
+    ask_long(
+        &arguments.tables.admin,
+        "compact",
+        &parts,
+        Shown::Compactions,
+        |done| format!("compact: {} tables done", done["tables"]),
+    )
 }
 
 /// Stops compactions.

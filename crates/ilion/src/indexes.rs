@@ -3,7 +3,8 @@
 use ilion_server::admin::IndexReport;
 
 use crate::Failure;
-use crate::ask::{ask_long, post, say};
+use crate::ask::{ask_long, post_long, say};
+use crate::bar::Shown;
 use crate::cli::{IndexArguments, IndexCommand, VerifyIndexArguments};
 
 /// Runs the command.
@@ -22,15 +23,19 @@ fn of_index(arguments: &IndexArguments) -> [(&'static str, Option<&str>); 2] {
 }
 
 fn rebuild(arguments: &IndexArguments) -> Result<(), Failure> {
-    ask_long(&arguments.admin, "index/rebuild", &of_index(arguments), |_| {
-        "index rebuild: done".to_owned()
-    })
+    ask_long(
+        &arguments.admin,
+        "index/rebuild",
+        &of_index(arguments),
+        Shown::Compactions,
+        |_| "index rebuild: done".to_owned(),
+    )
 }
 
 fn verify(arguments: &VerifyIndexArguments) -> Result<(), Failure> {
     let [keyspace, index] = of_index(&arguments.index);
     let parts = [keyspace, index, ("repair", arguments.repair.then_some("true"))];
-    let found = post(&arguments.index.admin, "index/verify", &parts)?;
+    let found = post_long(&arguments.index.admin, "index/verify", &parts, Shown::Compactions)?;
     if arguments.index.admin.json {
         say(&found.to_string());
     }

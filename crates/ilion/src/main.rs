@@ -77,7 +77,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Ring(arguments) => members::ring(&arguments),
         Command::Ready(arguments) => ask::ready(&arguments),
         Command::Info(arguments) => ask::report::<InfoReport>(&arguments, "/admin/info"),
-        Command::Flush(arguments) => ask::tables(&arguments, "flush"),
+        Command::Flush(arguments) => ask::flush(&arguments),
         Command::Compact(arguments) => compactions::compact(&arguments),
         Command::Compactions(arguments) => ask::report::<CompactionReport>(&arguments, "/admin/compactions"),
         Command::Stop(arguments) => compactions::stop(&arguments),

@@ -9,7 +9,7 @@ use ilion_tools::Bar;
 
 use crate::Failure;
 use crate::ask::{client, path, say};
-use crate::bar::while_node_works;
+use crate::bar::{Shown, while_node_works};
 use crate::cli::{AdminArguments, DecommissionArguments, RemoveNodeArguments};
 
 /// Time between two looks at a change.
@@ -72,7 +72,9 @@ pub fn cancel(arguments: &AdminArguments) -> Result<(), Failure> {
 /// Removes data that the node does not hold any more.
 pub fn cleanup(arguments: &AdminArguments) -> Result<(), Failure> {
     let node = client(arguments)?;
-    let done = while_node_works("cleanup", &node, || node.post("/admin/cleanup"));
+    let done = while_node_works("cleanup", &node, Shown::Compactions, || {
+        node.post("/admin/cleanup")
+    });
     done.map(drop).map_err(Failure::of)
 }
 

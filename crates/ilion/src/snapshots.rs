@@ -5,7 +5,8 @@ use ilion_server::admin::{BackupReport, SnapshotsReport};
 use ilion_server::settings::parse_duration;
 
 use crate::Failure;
-use crate::ask::{client, post, report, say};
+use crate::ask::{client, post, post_long, report, say};
+use crate::bar::Shown;
 use crate::cli::{AdminArguments, ClearSnapshotArguments, ListSnapshotsArguments, SnapshotArguments};
 
 /// Takes snapshots.
@@ -50,7 +51,7 @@ pub fn take(arguments: &SnapshotArguments) -> Result<(), Failure> {
         ("ttl", arguments.ttl.as_deref()),
         ("skip_flush", arguments.skip_flush.then_some("true")),
     ];
-    let done = post(admin, "snapshot", &parts)?;
+    let done = post_long(admin, "snapshot", &parts, Shown::Flushes)?;
     match admin.json {
         true => say(&serde_json::json!({ "tag": tag, "tables": done["tables"] }).to_string()),
         false => say(&format!("Snapshot directory: {tag}")),

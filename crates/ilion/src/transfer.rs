@@ -7,8 +7,8 @@ use ilion_server::admin::{ExportReport, ImportReport};
 use ilion_tools::sstable::{Command, ConvertArguments, Files, OutputFormat};
 
 use crate::Failure;
-use crate::ask::{client, post_report, show};
-use crate::bar::while_node_works;
+use crate::ask::{client, post_long, post_report, show};
+use crate::bar::{Shown, while_node_works};
 use crate::cli::{ExportArguments, ImportArguments};
 
 /// Exports the SSTables of a table to a directory.
@@ -23,7 +23,8 @@ pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
         ("table", Some(&*arguments.table)),
         ("directory", Some(&*exported.to_string_lossy())),
     ];
-    let report: ExportReport = post_report(&arguments.admin, "export", &parts)?;
+    let done = post_long(&arguments.admin, "export", &parts, Shown::Flushes)?;
+    let report: ExportReport = serde_json::from_value(done).map_err(Failure::of)?;
     match arguments.format {
         None => show(&arguments.admin, &report),
         Some(format) => convert(&report, format, &exported, &directory),
@@ -43,7 +44,7 @@ pub fn import(arguments: &ImportArguments) -> Result<(), Failure> {
         ),
     ];
     let node = client(&arguments.admin)?;
-    let report: ImportReport = while_node_works("import", &node, || {
+    let report: ImportReport = while_node_works("import", &node, Shown::Compactions, || {
         post_report(&arguments.admin, "import", &parts)
     })?;
     show(&arguments.admin, &report)?;

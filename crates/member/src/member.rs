@@ -1,5 +1,6 @@
 //! [`Member`]: a node of a cluster, and what the layers above it need of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
@@ -141,6 +142,21 @@ impl Member {
     /// The cluster as this node sees it. `None`: it has not joined yet.
     pub fn view(&self) -> Option<ClusterView> {
         self.shared.view()
+    }
+
+    /// How long each other member was silent, as a share of the time after which it is taken for down.
+    pub fn silences(&self) -> BTreeMap<Node, f64> {
+        let known = self
+            .shared
+            .know(|known| Some((known.node?, known.state.clone()?)));
+        let Some((own, state)) = known else {
+            return BTreeMap::new();
+        };
+        let longest = self.shared.options.silence_micros().max(1);
+        let others = state.members.iter().filter(|(node, _)| **node != own);
+        #[expect(clippy::cast_precision_loss, reason = "a share for operators")]
+        let share = |member| state.silence_micros(member).max(0) as f64 / longest as f64;
+        others.map(|(node, member)| (*node, share(member))).collect()
     }
 
     /// Tells this listener of the cluster, from now on and at once.

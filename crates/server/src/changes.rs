@@ -182,6 +182,12 @@ impl ChangeStream {
         Some(part)
     }
 
+    /// About how many bytes of the log are still to be read by a stream that ends; 0 for one that does not, or if that is not known.
+    pub fn left_bytes(&self) -> u64 {
+        let left = self.end.map(|end| self.changes.bytes_until(end));
+        left.and_then(Result::ok).unwrap_or(0)
+    }
+
     /// Returns true at the end.
     fn read_into(&mut self, part: &mut String) -> Result<bool, String> {
         if self.end.is_none() {

@@ -11,6 +11,9 @@ pub trait ClusterProbe: Send + Sync {
     /// The cluster as this node sees it. `None`: it has not joined yet.
     fn view(&self) -> Option<ClusterView>;
 
+    /// How long each other member was silent, by the time of the log, as a share of the time after which it is taken for down.
+    fn silences(&self) -> BTreeMap<Node, f64>;
+
     /// What they have counted.
     fn counts(&self) -> ClusterCounts;
 

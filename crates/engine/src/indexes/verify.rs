@@ -10,12 +10,14 @@ use ilion_rows::{
     ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadPurge, Row, Slice, Unfiltered,
 };
 use ilion_schema::TableSchema;
+use ilion_types::Token;
 
 use super::beside::Beside;
 use super::not_built;
 use crate::memtable_indexes::Writing;
 use crate::shared::Shared;
 use crate::table_store::{LiveIndex, TableStore};
+use crate::tasks::Checking;
 use crate::{Engine, Result};
 
 /// What to do with wrong entries.
@@ -57,6 +59,10 @@ impl Engine {
     ) -> Result<IndexVerification> {
         let shared = &self.shared;
         let (store, live) = shared.index_of(table, index)?;
+        let sstables = store.view().sstables.clone();
+        let descriptors = sstables.iter().map(|live| live.descriptor());
+        let mut checking = shared.begin_check(&store, "Verify index", descriptors);
+        drop(sstables);
         match (live.index.storage(), &live.hidden) {
             (Storage::HiddenTable(index), Some(hidden)) => {
                 self.check_built(&live)?;
@@ -68,9 +74,9 @@ impl Engine {
                     repair,
                     since: store.import_mark(),
                 };
-                verifier.run()
+                verifier.run(&checking)
             }
-            _ => shared.verify_attached(&store, &live, repair),
+            _ => shared.verify_attached(&store, &live, repair, &mut checking),
         }
     }
 
@@ -93,10 +99,10 @@ struct Verifier<'a> {
 }
 
 impl Verifier<'_> {
-    fn run(&self) -> Result<IndexVerification> {
+    fn run(&self, checking: &Checking<'_>) -> Result<IndexVerification> {
         let mut found = IndexVerification::default();
-        self.look_for_missing(&mut found)?;
-        self.look_for_stale(&mut found)?;
+        self.look_for_missing(&mut found, checking)?;
+        self.look_for_stale(&mut found, checking)?;
         if found.repaired > 0 {
             // Repairs are not logged.
             self.shared.flush_table(self.store)?;
@@ -117,13 +123,14 @@ impl Verifier<'_> {
         ReadPurge::new(source, table, self.shared.own_read_law())
     }
 
-    fn look_for_missing(&self, found: &mut IndexVerification) -> Result<()> {
+    fn look_for_missing(&self, found: &mut IndexVerification, checking: &Checking<'_>) -> Result<()> {
         let table = self.store.schema();
         let source = self
             .store
             .read_range(&table, &KeyRange::all(), &ClusteringFilter::all());
         let mut rows = self.living(source, table);
         while let Some(head) = rows.next_partition()? {
+            checking.at_share(share_before(&head.key.token) / 2.0);
             if let Some(row) = &head.static_row {
                 self.check_row(&head.key, row, found)?;
             }
@@ -223,7 +230,8 @@ impl Verifier<'_> {
         }))
     }
 
-    fn look_for_stale(&self, found: &mut IndexVerification) -> Result<()> {
+    fn look_for_stale(&self, found: &mut IndexVerification, checking: &Checking<'_>) -> Result<()> {
+        checking.at_share(0.5);
         let table = self.hidden.schema();
         let source = self
             .hidden
@@ -253,5 +261,14 @@ impl Verifier<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The share of a ring of hashes that lies before a token. What is in the order of its keys has no such share. Pure.
+#[expect(clippy::cast_precision_loss, reason = "a share for operators")]
+fn share_before(token: &Token) -> f64 {
+    match token {
+        Token::Murmur3(hash) => (*hash as f64 - i64::MIN as f64) / (u64::MAX as f64),
+        Token::Bytes(_) | Token::Random(_) | Token::Comparable(_) => 0.0,
     }
 }

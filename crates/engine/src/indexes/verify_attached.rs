@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ilion_sstable::Descriptor;
+use ilion_sstable::{Descriptor, verify};
 
 use super::attached::files_beside;
 use super::verify::{IndexRepair, IndexVerification};
@@ -14,6 +14,7 @@ use crate::Result;
 use crate::live_sstable::LiveSSTable;
 use crate::shared::Shared;
 use crate::table_store::{LiveIndex, TableStore};
+use crate::tasks::Checking;
 
 /// The beginning of the names of files that are written to be compared.
 const WRITTEN_ANEW: &str = "verify-";
@@ -27,6 +28,7 @@ impl Shared {
         store: &Arc<TableStore>,
         live: &Arc<LiveIndex>,
         repair: IndexRepair,
+        checking: &mut Checking<'_>,
     ) -> Result<IndexVerification> {
         // A build removes files of the same names.
         let _building = live.state.building.lock();
@@ -43,6 +45,7 @@ impl Shared {
                 None => self.compare_beside(store, live, sstable)?,
             };
             found.rows += rows;
+            checking.pass(verify::work_bytes(&*self.env, sstable.descriptor()));
             if !is_same {
                 found.stale += 1;
                 if repair == IndexRepair::Repair {

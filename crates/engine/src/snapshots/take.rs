@@ -167,7 +167,7 @@ impl Shared {
                 Some(name) => directory.join(name),
             };
             env.create_dir_all(&target)?;
-            self.link_set(set, &target)?;
+            self.link_set(store, set, &target)?;
             env.sync_dir(&target)?;
             let mut descriptors: Vec<&Descriptor> = set.descriptors.iter().collect();
             descriptors.sort_by_key(|descriptor| descriptor.id);
@@ -230,7 +230,8 @@ impl Shared {
         Ok([table].into_iter().chain(hidden.collect::<Vec<_>>()).collect())
     }
 
-    fn link_set(&self, set: &SSTableSet, target: &Path) -> Result<()> {
+    /// Links the SSTables of `store`, or of one of its hidden tables.
+    fn link_set(&self, store: &TableStore, set: &SSTableSet, target: &Path) -> Result<()> {
         if set.descriptors.is_empty() {
             return Ok(());
         }
@@ -248,6 +249,9 @@ impl Shared {
                 // An index was dropped, or is being built anew.
                 Err(error) if error.is_not_found() && is_beside(&component) => {}
                 linked => linked?,
+            }
+            if component == Component::Data {
+                store.maintenance.add_linked();
             }
             if let Some(links) = self.adjusted.links_per_sec() {
                 self.pause(Duration::from_secs(1) / links);

@@ -12,6 +12,7 @@ mod laws;
 mod lifecycle;
 mod loads;
 mod model;
+mod progress;
 mod reads;
 mod refresh;
 mod refused;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::shape::{Flag, Shape};
 use crate::Failure;
 use crate::ask::{self, client};
-use crate::bar::while_node_works;
+use crate::bar::{Shown, while_node_works};
 use crate::cli::{AdminArguments, LoginArguments};
 
 /// Actions whose progress is that of compactions, builds of indexes and checks.
@@ -28,6 +28,9 @@ const LONG: [&str; 9] = [
     "scrub",
     "verify",
 ];
+
+/// Actions whose progress is that of flushes that operators wait for.
+const FLUSHES: [&str; 2] = ["drain", "flush"];
 
 /// The node that is meant, and the login there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -263,9 +266,14 @@ impl Call {
     /// Requests an action; one that takes long has a bar.
     pub fn post(&self, action: &str, parts: &[(&str, Option<&str>)]) -> Result<Value, Failure> {
         let (client, path) = (self.client()?, ask::path(action, parts));
-        let asked = match LONG.contains(&action) {
-            true => while_node_works(self.verb, &client, || client.post(&path)),
-            false => client.post(&path),
+        let shown = match action {
+            action if LONG.contains(&action) => Some(Shown::Compactions),
+            action if FLUSHES.contains(&action) => Some(Shown::Flushes),
+            _ => None,
+        };
+        let asked = match shown {
+            Some(shown) => while_node_works(self.verb, &client, shown, || client.post(&path)),
+            None => client.post(&path),
         };
         asked.map_err(Failure::of_client)
     }

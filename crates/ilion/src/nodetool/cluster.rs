@@ -263,8 +263,8 @@ pub fn endpoints_of(node: &NodeReport, keyspace: &str, token: &str) -> String {
     addresses.collect::<Vec<_>>().join("\n")
 }
 
-/// What the node knows of another member, as lines of `gossipinfo`.
-pub fn gossip_of(node: &NodeReport, member: &MemberReport) -> String {
+/// The state of a member with its first token, as `gossipinfo` has it.
+pub fn gossip_status_of(member: &MemberReport) -> String {
     let state = match member.state {
         MemberState::Normal => "NORMAL",
         MemberState::Leaving => "LEAVING",
@@ -274,8 +274,14 @@ pub fn gossip_of(node: &NodeReport, member: &MemberReport) -> String {
         .tokens
         .first()
         .map_or(String::new(), |token| format!(",{token}"));
+    format!("{state}{token}")
+}
+
+/// What the node knows of another member, as lines of `gossipinfo`.
+pub fn gossip_of(node: &NodeReport, member: &MemberReport) -> String {
+    let status = gossip_status_of(member);
+    let load = member.load_bytes.map(|bytes| ("LOAD", format!("{bytes}.0")));
     let facts = [
-        ("STATUS", format!("{state}{token}")),
         ("SCHEMA", member.schema_version.clone()),
         ("DC", member.data_center.clone()),
         ("RACK", member.rack.clone()),
@@ -287,11 +293,13 @@ pub fn gossip_of(node: &NodeReport, member: &MemberReport) -> String {
             "NATIVE_ADDRESS_AND_PORT",
             format!("{}:{}", member.address, member.native_port),
         ),
-        ("STATUS_WITH_PORT", format!("{state}{token}")),
+        ("STATUS_WITH_PORT", status.clone()),
         ("TOKENS", "<hidden>".to_owned()),
     ];
-    let lines = facts
-        .iter()
+    let lines = [("STATUS", status)]
+        .into_iter()
+        .chain(load)
+        .chain(facts)
         .zip(2..)
         .map(|((name, value), version)| format!("  {name}:{version}:{value}\n"));
     format!("/{}\n{}", member.address, lines.collect::<String>())

@@ -227,7 +227,7 @@ pub fn relocate(call: &Call) -> Result<(), Failure> {
     }
 }
 
-/// There are no other replicas.
+/// There are no other replicas, or all of them apply the same log.
 pub fn repair(call: &Call) -> Result<(), Failure> {
     let node: NodeReport = call.get("node", &[])?;
     let keyspaces: Vec<&str> = match call.value(0) {
@@ -235,10 +235,12 @@ pub fn repair(call: &Call) -> Result<(), Failure> {
         Some(keyspace) => vec![keyspace],
         None => node.keyspaces.keys().map(String::as_str).collect(),
     };
+    let reason = match node.members.is_empty() {
+        true => "One node has all data.",
+        false => "All replicas apply the same log.",
+    };
     for keyspace in keyspaces {
-        say(&format!(
-            "One node has all data. No repair is needed for keyspace '{keyspace}'"
-        ));
+        say(&format!("{reason} No repair is needed for keyspace '{keyspace}'"));
     }
     Ok(())
 }

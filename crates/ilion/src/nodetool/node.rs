@@ -67,7 +67,10 @@ fn info_of(node: &NodeReport, shows_tokens: bool) -> String {
             ),
         );
     }
+    let own = node.members.iter().find(|member| member.host_id == node.host_id);
+    let is_joining = own.is_some_and(|own| own.state == MemberState::Joining);
     match (&*node.tokens, shows_tokens) {
+        _ if is_joining => line("Token", "(node is not joined to the cluster)"),
         ([token], _) => line("Token", token),
         (tokens, true) => tokens.iter().for_each(|token| line("Token", token)),
         (tokens, false) => line(
@@ -75,8 +78,6 @@ fn info_of(node: &NodeReport, shows_tokens: bool) -> String {
             &format!("(invoke with -T/--tokens to see all {} tokens)", tokens.len()),
         ),
     }
-    let own = node.members.iter().find(|member| member.host_id == node.host_id);
-    let is_joining = own.is_some_and(|own| own.state == MemberState::Joining);
     let state = if is_joining { "IN_PROGRESS" } else { "COMPLETED" };
     line("Bootstrap state", state);
     text
@@ -99,16 +100,32 @@ pub fn nothing(_: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// There are no other nodes.
+/// There are no seeds: nodes of a cluster find each other in the log.
 pub fn no_seeds(_: &Call) -> Result<(), Failure> {
     say("Seed node list does not contain any remote node IPs");
     Ok(())
 }
 
-/// There are no other nodes.
-pub fn no_failures(_: &Call) -> Result<(), Failure> {
-    say("  Endpoint,             Phi");
+/// Prints how long the other members were silent.
+pub fn failures(call: &Call) -> Result<(), Failure> {
+    let node: NodeReport = call.get("node", &[])?;
+    say(&failures_of(&node));
     Ok(())
+}
+
+/// Compat: `phi_convict_threshold`, above which Cassandra takes a node for down.
+const PHI_OF_DOWN: f64 = 8.0;
+
+/// Compat: laid out as by `FailureDetectorInfo`. Phi is the silence of a member, 8 at the time after which it is taken for down.
+fn failures_of(node: &NodeReport) -> String {
+    let mut text = format!("{:>10},{:>16}", "Endpoint", "Phi");
+    for member in &node.members {
+        if let Some(silence) = member.silence {
+            let (endpoint, phi) = (format!("/{}", member.address), PHI_OF_DOWN * silence);
+            let _ = write!(text, "\n{endpoint:>10},{phi:>16.8}");
+        }
+    }
+    text
 }
 
 /// There are no other nodes to gossip with.
@@ -351,6 +368,8 @@ fn kind(own: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ilion_server::admin::MemberReport;
+
     use super::*;
 
     /// As 5.0.9 prints it, but for what Ilion has no figure for.
@@ -396,5 +415,44 @@ compaction throughput (MiB/s) 64.0     ";
         ] {
             assert!(text.contains(line), "{line}{text}");
         }
+    }
+
+    #[test]
+    fn a_node_that_joins_has_no_token_yet() {
+        let node = NodeReport {
+            host_id: "host".to_owned(),
+            members: vec![MemberReport {
+                host_id: "host".to_owned(),
+                state: MemberState::Joining,
+                ..MemberReport::default()
+            }],
+            ..NodeReport::default()
+        };
+        let text = info_of(&node, true);
+        assert!(
+            text.contains("Token                  : (node is not joined to the cluster)\n"),
+            "{text}"
+        );
+        assert!(text.contains("Bootstrap state        : IN_PROGRESS\n"), "{text}");
+    }
+
+    /// As 5.0 lays it out, which has no row for the node that is asked.
+    #[test]
+    fn the_silence_of_other_members_is_shown_as_phi() {
+        let member = |address: &str, silence| MemberReport {
+            address: address.to_owned(),
+            silence,
+            ..MemberReport::default()
+        };
+        let mut node = NodeReport::default();
+        assert_eq!(failures_of(&node), "  Endpoint,             Phi");
+        node.members = vec![
+            member("127.0.0.1", None),
+            member("127.0.0.2", Some(0.125)),
+            member("127.0.0.3", Some(30.0)),
+        ];
+        let expected =
+            "  Endpoint,             Phi\n/127.0.0.2,      1.00000000\n/127.0.0.3,    240.00000000";
+        assert_eq!(failures_of(&node), expected);
     }
 }

@@ -239,10 +239,12 @@ pub fn gossip(call: &Call) -> Result<(), Failure> {
     let native = &node.native_address;
     let address = native.rsplit_once(':').map_or(&**native, |(ip, _)| ip);
     let token = node.tokens.first().map_or("", String::as_str);
+    let own = node.members.iter().find(|member| member.host_id == node.host_id);
+    let status = own.map_or(format!("NORMAL,{token}"), cluster::gossip_status_of);
     let facts = [
         ("generation", node.started_secs.to_string()),
         ("heartbeat", node.uptime_secs.to_string()),
-        ("STATUS", format!("NORMAL,{token}")),
+        ("STATUS", status.clone()),
         ("LOAD", format!("{}.0", node.load_bytes)),
         ("SCHEMA", node.schema_version.clone()),
         ("DC", node.data_center.clone()),
@@ -252,7 +254,7 @@ pub fn gossip(call: &Call) -> Result<(), Failure> {
         ("HOST_ID", node.host_id.clone()),
         ("RPC_READY", node.is_open.to_string()),
         ("NATIVE_ADDRESS_AND_PORT", native.clone()),
-        ("STATUS_WITH_PORT", format!("NORMAL,{token}")),
+        ("STATUS_WITH_PORT", status),
         ("TOKENS", "<hidden>".to_owned()),
     ];
     // Compat: a version stands between name and value of what changes; all are the first here.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use ilion_engine::{CompactionFacts, CompactionRequest, Engine, MajorOutput, TaskChoice};
+use ilion_engine::{AwaitedFacts, CompactionFacts, CompactionRequest, Engine, MajorOutput, TaskChoice};
 use serde::{Deserialize, Serialize};
 
 use super::{AdminError, TableChoice};
@@ -105,6 +105,20 @@ pub struct CompactionReport {
     pub running: Vec<RunningCompaction>,
     /// Tables in which compactions are due.
     pub pending: Vec<PendingCompactions>,
+    /// Flushes and snapshots that operators wait for.
+    #[serde(default)]
+    pub awaited: Vec<AwaitedWork>,
+}
+
+/// A flush or a snapshot that an operator waits for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AwaitedWork {
+    /// `Flush` or `Snapshot`.
+    pub kind: String,
+    /// Work that is done, in bytes of memtables.
+    pub done_bytes: u64,
+    /// All of it, as it was known at the beginning.
+    pub total_bytes: u64,
 }
 
 /// A compaction that runs.
@@ -154,7 +168,16 @@ impl CompactionReport {
                     debt: table.compaction_debt,
                 })
                 .collect(),
+            awaited: engine.awaited().into_iter().map(awaited).collect(),
         }
+    }
+}
+
+fn awaited(facts: AwaitedFacts) -> AwaitedWork {
+    AwaitedWork {
+        kind: facts.kind.to_owned(),
+        done_bytes: facts.done_bytes,
+        total_bytes: facts.total_bytes,
     }
 }
 
@@ -224,6 +247,7 @@ mod tests {
                 compactions: 2,
                 debt: 3,
             }],
+            ..CompactionReport::default()
         };
         let lines = report.to_string();
         assert!(

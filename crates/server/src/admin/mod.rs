@@ -100,8 +100,8 @@ pub use backups::{ArchiveReport, BackupsOrder, MomentReport, MomentTableReport, 
 pub use cidr_groups::{CidrGroupOrder, CidrGroupsOrder, CidrGroupsReport};
 pub use client::{AdminClient, ClientError};
 pub use compaction::{
-    AutoCompactionOrder, CompactionOrder, CompactionReport, PendingCompactions, RunningCompaction, StopOrder,
-    ThroughputOrder,
+    AutoCompactionOrder, AwaitedWork, CompactionOrder, CompactionReport, PendingCompactions,
+    RunningCompaction, StopOrder, ThroughputOrder,
 };
 pub use consumers_report::{
     CommitOrder, ConsumerReport, ConsumersReport, ForgetOrder, ReleaseOrder, ReleaseReport,

@@ -105,6 +105,9 @@ pub struct MemberReport {
     pub state: MemberState,
     /// Whether it is thought to be up.
     pub is_up: bool,
+    /// How long it was silent, as a share of the time after which it is taken for down. `None`: it is the node that is asked.
+    #[serde(default)]
+    pub silence: Option<f64>,
     /// Version of its schema.
     pub schema_version: String,
     /// Bytes of its SSTables. `None`: it is down, or does not say.
@@ -131,7 +134,7 @@ pub enum MemberState {
 }
 
 impl MemberReport {
-    fn of(member: &MemberView, standing: Option<&MemberStanding>) -> Self {
+    fn of(member: &MemberView, standing: Option<&MemberStanding>, silence: Option<f64>) -> Self {
         Self {
             host_id: member.host.to_string(),
             address: member.endpoint.ip.to_string(),
@@ -146,6 +149,7 @@ impl MemberReport {
                 Phase::Leaving => MemberState::Leaving,
             },
             is_up: member.is_up,
+            silence,
             schema_version: member.schema_version.to_string(),
             load_bytes: standing.map(|standing| standing.load_bytes),
             lag_records: standing.map(|standing| standing.lag_records),
@@ -200,15 +204,20 @@ impl NodeReport {
         }
     }
 
-    /// Adds what the cluster knows, for these keyspaces, and what members say of themselves. `load_bytes` of this node must be set.
+    /// Adds what the cluster knows, for these keyspaces, what members say of themselves, and how long they were silent. `load_bytes` of
+    /// this node must be set.
     pub(super) fn add_members(
         &mut self,
         view: &ClusterView,
         strategies: &BTreeMap<String, Strategy>,
         standings: &BTreeMap<Node, MemberStanding>,
+        silences: &BTreeMap<Node, f64>,
     ) {
         let members = view.members.iter();
-        let members = members.map(|member| MemberReport::of(member, standings.get(&member.node)));
+        let members = members.map(|member| {
+            let silence = silences.get(&member.node).copied();
+            MemberReport::of(member, standings.get(&member.node), silence)
+        });
         self.members = members.collect();
         for member in &mut self.members {
             if member.host_id == self.host_id {

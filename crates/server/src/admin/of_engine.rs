@@ -402,7 +402,9 @@ impl Admin for EngineAdmin {
     }
 
     fn flush(&self, tables: &TableChoice) -> Result<u64, AdminError> {
-        self.for_each(tables, Engine::flush)
+        let tables = self.choose(tables)?;
+        self.engine().flush_tables(&tables).map_err(failed)?;
+        Ok(tables.len() as u64)
     }
 
     fn compact(&self, order: &CompactionOrder) -> Result<u64, AdminError> {
@@ -561,7 +563,9 @@ impl Admin for EngineAdmin {
             let keyspaces = report.keyspaces.keys();
             let strategies = keyspaces.map(|name| (name.clone(), self.node.local().strategy(name)));
             let view = peers.view();
-            report.add_members(&view, &strategies.collect(), &self.standings(&view));
+            let silences = self.cluster.as_ref().map(|probe| probe.silences());
+            let (standings, silences) = (self.standings(&view), silences.unwrap_or_default());
+            report.add_members(&view, &strategies.collect(), &standings, &silences);
         }
         report
     }

@@ -94,6 +94,10 @@ impl ClusterProbe for OfThree {
         })
     }
 
+    fn silences(&self) -> BTreeMap<ilion_cluster::Node, f64> {
+        BTreeMap::new()
+    }
+
     fn counts(&self) -> ClusterCounts {
         ClusterCounts {
             followed: 4,

@@ -160,6 +160,10 @@ impl ClusterProbe for Silent {
         None
     }
 
+    fn silences(&self) -> BTreeMap<ilion_cluster::Node, f64> {
+        [(2, 0.5), (3, 7.5)].into()
+    }
+
     fn counts(&self) -> ClusterCounts {
         ClusterCounts::default()
     }
@@ -568,6 +572,8 @@ fn administration_knows_the_members_and_the_share_of_each() {
         (Some(3000), Some(3), Some(0))
     );
     assert_eq!(asked.members[1].lag_records, None);
+    let silences: Vec<Option<f64>> = asked.members.iter().map(|member| member.silence).collect();
+    assert_eq!(silences, [None, Some(0.5), Some(7.5)]);
     let shares = &report.shares["system_auth"];
     let all: f64 = shares.values().sum();
     assert!((all - 1.0).abs() < 1e-9, "{shares:?}");

@@ -1,0 +1,134 @@
+//! [`Awaited`]: how far the flushes and snapshots are that an operator waits for.
+//!
+//! Each table counts what its flushes write and what its snapshots link (`maintenance`). The progress of a request is how far these
+//! counts went since it began.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::table_store::TableStore;
+
+/// A snapshot spends about as much time on an SSTable that is on disk already as a flush does on this many bytes.
+const LINKED_AS_BYTES: u64 = 256 << 10;
+
+/// What a request does with its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AwaitedKind {
+    Flush,
+    Snapshot,
+    /// A snapshot that leaves out what is only in memory.
+    SnapshotOfFiles,
+}
+
+/// A request of an operator for a flush or a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AwaitedFacts {
+    /// `Flush` or `Snapshot`.
+    pub kind: &'static str,
+    /// Work that is done, in bytes of memtables.
+    pub done_bytes: u64,
+    /// Work as it was known when the request began.
+    pub total_bytes: u64,
+}
+
+/// The requests that operators wait for.
+#[derive(Default)]
+pub(crate) struct Awaited(Mutex<Vec<Arc<Request>>>);
+
+struct Request {
+    kind: AwaitedKind,
+    parts: Vec<Part>,
+}
+
+/// The work on a table.
+struct Part {
+    store: Arc<TableStore>,
+    bytes: u64,
+    sstables: u64,
+    written_before: u64,
+    linked_before: u64,
+}
+
+impl Part {
+    fn of(store: &Arc<TableStore>, kind: AwaitedKind) -> Self {
+        let indexes = store.indexes();
+        let views: Vec<_> = indexes
+            .hidden()
+            .chain([store])
+            .map(|store| store.view())
+            .collect();
+        let in_memory = views.iter().map(|view| view.memtable_bytes()).sum();
+        let on_disk = views.iter().map(|view| view.sstables.len() as u64).sum();
+        Self {
+            store: store.clone(),
+            bytes: match kind {
+                AwaitedKind::Flush | AwaitedKind::Snapshot => in_memory,
+                AwaitedKind::SnapshotOfFiles => 0,
+            },
+            sstables: match kind {
+                AwaitedKind::Flush => 0,
+                AwaitedKind::Snapshot | AwaitedKind::SnapshotOfFiles => on_disk,
+            },
+            written_before: store.maintenance.written_bytes(),
+            linked_before: store.maintenance.linked_sstables(),
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.bytes
+            .saturating_add(self.sstables.saturating_mul(LINKED_AS_BYTES))
+    }
+
+    fn done(&self) -> u64 {
+        let maintenance = &self.store.maintenance;
+        let written = maintenance.written_bytes().saturating_sub(self.written_before);
+        let linked = maintenance.linked_sstables().saturating_sub(self.linked_before);
+        // Writes go on meanwhile, and so do flushes that nobody asked for.
+        let linked = linked.min(self.sstables).saturating_mul(LINKED_AS_BYTES);
+        written.min(self.bytes).saturating_add(linked)
+    }
+}
+
+/// Removes a request from the list when it is dropped.
+pub(crate) struct Shown<'a> {
+    awaited: &'a Awaited,
+    request: Arc<Request>,
+}
+
+impl Awaited {
+    /// Shows a request until the value is dropped.
+    pub(crate) fn begin<'s>(
+        &self,
+        kind: AwaitedKind,
+        stores: impl IntoIterator<Item = &'s Arc<TableStore>>,
+    ) -> Shown<'_> {
+        let parts = stores.into_iter().map(|store| Part::of(store, kind)).collect();
+        let request = Arc::new(Request { kind, parts });
+        self.0.lock().push(request.clone());
+        Shown {
+            awaited: self,
+            request,
+        }
+    }
+
+    pub(crate) fn facts(&self) -> Vec<AwaitedFacts> {
+        let requests = self.0.lock().clone();
+        let facts = requests.iter().map(|request| AwaitedFacts {
+            kind: match request.kind {
+                AwaitedKind::Flush => "Flush",
+                AwaitedKind::Snapshot | AwaitedKind::SnapshotOfFiles => "Snapshot",
+            },
+            done_bytes: request.parts.iter().map(Part::done).sum(),
+            total_bytes: request.parts.iter().map(Part::total).sum(),
+        });
+        facts.collect()
+    }
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        let mut requests = self.awaited.0.lock();
+        requests.retain(|request| !Arc::ptr_eq(request, &self.request));
+    }
+}
