@@ -17,4 +17,4 @@ fi
 cache=${SMOKE_CACHE:-$target/smoke}
 "$root/tests/smoke/venv" "$cache/venv"
 export ILION SMOKE_DIRECTORY=$cache PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/tests/smoke:$here/cluster_check
-exec "$cache/venv/bin/python" "$here/cluster_check/main.py" "$@"
+exec "$cache/venv/bin/python" "$here/cluster_check/${CLUSTER_CHECK_MAIN:-main.py}" "$@"

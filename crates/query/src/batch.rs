@@ -86,13 +86,6 @@ impl BatchPlan {
         self.members.iter().all(is_of_first).then_some(first)
     }
 
-    /// True if it reads before it writes.
-    pub fn reads(&self) -> bool {
-        self.members
-            .iter()
-            .any(|member| member.is_conditional() || member.is_counter() || member.is_locking())
-    }
-
     /// The markers that form the partition key of the first member, if all members are of one table.
     pub fn partition_key_markers(&self) -> Vec<u16> {
         let Some(first) = self.members.first() else {

@@ -66,6 +66,8 @@ pub struct ServerOptions {
 
 /// Threads of a node of a cluster: most of them wait.
 const WAITING_THREADS: usize = 128;
+/// The same for statements that may take long.
+const WAITING_HEAVY_THREADS: usize = 16;
 
 impl ServerOptions {
     /// The options in the settings.
@@ -108,7 +110,13 @@ impl ServerOptions {
                 },
             ),
             waits_for_others,
-            heavy_threads: threads(settings.native_transport_max_heavy_threads, processors.max(2)),
+            heavy_threads: threads(
+                settings.native_transport_max_heavy_threads,
+                match waits_for_others {
+                    true => WAITING_HEAVY_THREADS,
+                    false => processors.max(2),
+                },
+            ),
             certificate_logins: CertificateLogins::of(settings),
             login_threads: usize::from(settings.native_transport_max_auth_threads).clamp(1, 64),
             connections_max: settings.native_transport_max_concurrent_connections.0,

@@ -147,7 +147,7 @@ settings! {
     native_transport_max_page_size: Size = "8MiB";
     /// Threads that execute requests. auto: twice the processors, at least 4; in a cluster 128, since they wait for logs and other nodes.
     native_transport_max_threads: Option<u16> = "auto";
-    /// Threads that execute statements which may take long, such as scans, beside those above. auto: the processors, at least 2.
+    /// Threads that execute statements which may take long, such as scans, beside those above. auto: the processors, at least 2; in a cluster 16.
     native_transport_max_heavy_threads: Option<u16> = "auto";
     /// Connections at a time; -1: no limit.
     native_transport_max_concurrent_connections: Limit = "-1";
