@@ -41,7 +41,16 @@ def own(node, tmp_path):
 # Files whose tests share no fixture that is dear to make: their tests may go to different workers.
 SPLIT = {"test_cluster.py", "test_kill.py"}
 # Files that take longest, in this order: they begin first, so that the workers end at about the same time.
-LONG = ["test_cluster.py", "test_kafka_log.py", "test_kill.py", "test_sink.py", "test_dashboard.py", "test_cities.py"]
+LONG = [
+    "test_memory.py",
+    "test_cluster.py",
+    "test_kafka_log.py",
+    "test_kill.py",
+    "test_sink.py",
+    "test_backup.py",
+    "test_cities.py",
+    "test_dashboard.py",
+]
 
 
 @pytest.hookimpl(tryfirst=True)

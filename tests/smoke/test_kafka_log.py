@@ -39,10 +39,12 @@ class Program:
         named = [f"{name.replace('_', '-')}={value}" for name, value in settings.items()]
         command = [os.environ["SMOKE_KAFKA_LOG"], verb, f"kafka://{address}/{prefix}", *named]
         with open(self.lines_path, "w") as lines:
-            self.process = subprocess.Popen(command, stdout=lines, stderr=subprocess.PIPE, text=True)
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=lines, stderr=subprocess.PIPE, text=True
+            )
 
     def finish(self):
-        """Exit code and messages."""
+        """Exit code and messages. What goes on `until` standard input ends, ends now."""
         messages = self.process.communicate(timeout=RUN_SECS)[1]
         return self.process.returncode, messages
 
@@ -80,7 +82,7 @@ def check(acknowledged, readers):
 def test_two_readers_read_the_same_of_what_two_nodes_append(broker, tmp_path):
     directory, count = str(tmp_path), 50_000
     run(directory, broker.address, "same", "tail", idle=1)
-    readers = [Program(directory, broker.address, "same", "tail", idle=20) for _ in range(2)]
+    readers = [Program(directory, broker.address, "same", "tail", idle=3, until="stdin") for _ in range(2)]
     writers = [
         Program(directory, broker.address, "same", "append", node=node, count=count, in_flight=500) for node in (1, 2)
     ]
@@ -94,9 +96,9 @@ def test_two_readers_read_the_same_of_what_two_nodes_append(broker, tmp_path):
 def test_nothing_acknowledged_is_missing_when_the_broker_is_killed_and_paused(broker, tmp_path):
     directory = str(tmp_path)
     run(directory, broker.address, "killed", "tail", idle=1)
-    readers = [Program(directory, broker.address, "killed", "tail", idle=40) for _ in range(2)]
+    readers = [Program(directory, broker.address, "killed", "tail", idle=5, until="stdin") for _ in range(2)]
     writers = [
-        Program(directory, broker.address, "killed", "append", node=node, secs=60, rate=500, in_flight=4000)
+        Program(directory, broker.address, "killed", "append", node=node, count=0, until="stdin", rate=500, in_flight=4000)
         for node in (1, 2)
     ]
     goal = 500

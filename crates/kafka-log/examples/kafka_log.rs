@@ -7,8 +7,9 @@
 //! kafka_log latency URL [name=value]..                   from acknowledgement to delivery in one process
 //! ```
 //! Names: `node` (number of the sender, 1), `tablets` (16), `replicas` (1), `cluster` (a number, 1), `count` (records, 10000), `secs` (ends then),
-//! `in-flight` (64), `bytes` (of a body, 260: with envelope and frame 321), `rate` (records a second; no limit), `idle` (a tail ends when
-//! nothing came for so many seconds, 3), `from` (offset in the logs of tablets, 0), `ca` (file with who issues the certificates of brokers: TLS), `user`, `password`,
+//! `until=stdin` (an append or a tail goes on at least until its standard input ends), `in-flight` (64), `bytes` (of a body, 260: with envelope
+//! and frame 321), `rate` (records a second; no limit), `idle` (a tail ends when nothing came for so many seconds, 3), `from` (offset in the logs
+//! of tablets, 0), `ca` (file with who issues the certificates of brokers: TLS), `user`, `password`,
 //! `sasl` (plain, scram-sha-256, scram-sha-512). What happened and the figures go to standard error. Exit code 1: it failed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a program for tests")]
@@ -49,6 +50,20 @@ impl Settings {
                 password: text("password").unwrap(),
             }),
         }
+    }
+
+    /// When standard input ended, if the program waits for that.
+    fn input(&self) -> Arc<Mutex<Option<Instant>>> {
+        let waits = self.0.get("until").is_some_and(|until| until == "stdin");
+        let ended = Arc::new(Mutex::new((!waits).then(Instant::now)));
+        if waits {
+            let ended = Arc::clone(&ended);
+            std::thread::spawn(move || {
+                std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
+                *ended.lock() = Some(Instant::now());
+            });
+        }
+        ended
     }
 
     fn log(&self, index: u64) -> u32 {
@@ -149,8 +164,8 @@ fn append(logs: &KafkaLogs, settings: &Settings) {
     let body = vec![b'x'; usize::try_from(settings.number("bytes", 260)).unwrap()];
     let progress = Arc::new((Mutex::new(Progress::default()), Condvar::new()));
     let mut sent = 0;
-    let is_timed = settings.0.contains_key("secs");
-    while (is_timed || sent < count) && started.elapsed().as_secs() < secs {
+    let (is_timed, input) = (settings.0.contains_key("secs"), settings.input());
+    while (is_timed || sent < count || input.lock().is_none()) && started.elapsed().as_secs() < secs {
         if let Some(rate) = rate {
             let due = started + Duration::from_secs_f64(sent as f64 / rate as f64);
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
@@ -234,7 +249,8 @@ fn tail(logs: &KafkaLogs, settings: &Settings) {
     let mut last_of: HashMap<u32, Instant> = HashMap::new();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut has_failed = false;
-    while last.elapsed() < idle {
+    let input = settings.input();
+    while input.lock().is_none_or(|ended| last.max(ended).elapsed() < idle) {
         match tail.next(Duration::from_millis(100)) {
             Ok(delivered) => {
                 for one in &delivered {
