@@ -16,12 +16,18 @@ thread_local! {
 pub(super) fn take(length: usize) -> BytesMut {
     let spare = SPARE.take().and_then(|chunk| chunk.try_into_mut().ok());
     match spare {
-        Some(mut buffer) if buffer.capacity() >= length => {
+        Some(mut buffer) if fits(buffer.capacity(), length) => {
             buffer.resize(length, 0);
             buffer
         }
         _ => BytesMut::zeroed(length),
     }
+}
+
+/// Whether a chunk is not much smaller than the memory: the cache counts its length, not its memory. Chunks of flushes are shorter
+/// than others.
+fn fits(capacity: usize, length: usize) -> bool {
+    (length..=length + length / 8).contains(&capacity)
 }
 
 /// Keeps the memory of a chunk. It is reused if there is no other reference by then.
@@ -46,9 +52,15 @@ mod tests {
         let again = other.freeze();
         let memory = again.as_ptr();
         keep(again);
-        let again = take(700);
-        assert_eq!((again.as_ptr(), again.len()), (memory, 700));
+        let again = take(900);
+        assert_eq!((again.as_ptr(), again.len()), (memory, 900));
         keep(again.freeze());
-        assert_eq!(take(900)[..].len(), 900);
+        assert_eq!(take(1200)[..].len(), 1200);
+    }
+
+    #[test]
+    fn a_short_chunk_does_not_hold_the_memory_of_a_long_one() {
+        keep(Bytes::from(vec![7; 16 << 10]));
+        assert!(take(4 << 10).capacity() < 5 << 10);
     }
 }
