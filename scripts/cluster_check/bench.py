@@ -23,30 +23,39 @@ class Kind:
 
     name: str
     command: str
-    options: tuple = ()
+    options: tuple
     # Another seed has other keys: conditions must find no row.
     seed: int = 1
+    clients: int = 4
     in_flight: int = 16
+    # Of the keys, so many are written or read.
     share: float = 1.0
 
+    def one_at_a_time(self):
+        """The same with one request under way. Writes have other keys."""
+        return replace(
+            self,
+            name=f"{self.name}, one at a time",
+            seed=self.seed + 2 * (self.command == "write"),
+            clients=1,
+            in_flight=1,
+            share=0.05,
+        )
 
-KINDS = [
-    Kind("writes, QUORUM", "write", ("--consistency", "QUORUM")),
+    def warm_up(self):
+        """Fewer of the same requests. Writes have other keys."""
+        return replace(self, seed=self.seed + 100 * (self.command == "write"), share=self.share * 0.2)
+
+
+WRITES = Kind("writes, QUORUM", "write", ("--consistency", "QUORUM"))
+BUSY = [
+    WRITES,
     Kind("reads, ONE", "read", ("--consistency", "ONE")),
     Kind("reads, QUORUM", "read", ("--consistency", "QUORUM")),
     Kind("INSERT IF NOT EXISTS", "write", ("--consistency", "QUORUM", "--if-not-exists"), seed=2),
-    Kind("writes, QUORUM, one at a time", "write", ("--consistency", "QUORUM"), seed=3, in_flight=0, share=0.05),
-    Kind("reads, ONE, one at a time", "read", ("--consistency", "ONE"), in_flight=0, share=0.05),
-    Kind("reads, QUORUM, one at a time", "read", ("--consistency", "QUORUM"), in_flight=0, share=0.05),
-    Kind(
-        "INSERT IF NOT EXISTS, one at a time",
-        "write",
-        ("--consistency", "QUORUM", "--if-not-exists"),
-        seed=4,
-        in_flight=0,
-        share=0.05,
-    ),
 ]
+KINDS = [*BUSY, *(kind.one_at_a_time() for kind in BUSY)]
+GROUPS = ("node asked", "other nodes", "brokers")
 
 
 def cpu_secs(pid):
@@ -58,12 +67,12 @@ def cpu_secs(pid):
 
 def bench(binary, node, kind, keys):
     """The result of `ilion bench`."""
-    load = ("--clients", "4", "--in-flight", str(kind.in_flight)) if kind.in_flight else ("--clients", "1", "--in-flight", "1")
-    command = [binary, "bench", kind.command, "--host", node.host, "--port", str(node.port), "--json", *load, *kind.options]
-    # Writes have a key each; reads are of the keys that were written.
     operations = max(1, int(keys * kind.share))
-    sizes = {"write": ["--keys", str(operations)], "read": ["--keys", str(keys), "--operations", str(operations)]}
-    done = subprocess.run([*command, *sizes[kind.command], "--seed", str(kind.seed)], capture_output=True, text=True, check=True)
+    command = [binary, "bench", kind.command, "--host", node.host, "--port", str(node.port), "--json", *kind.options]
+    command += ["--clients", str(kind.clients), "--in-flight", str(kind.in_flight), "--seed", str(kind.seed)]
+    # Writes have a key each; reads are of the keys that were written.
+    command += ["--keys", str(operations if kind.command == "write" else keys), "--operations", str(operations)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     result = json.loads(done.stdout)
     assert result["errors"] == 0, result["error_messages"]
     return result
@@ -75,11 +84,12 @@ def measured(binary, node, groups, kind, keys):
     result = bench(binary, node, kind, keys)
     spent = {name: sum(map(cpu_secs, pids)) - before[name] for name, pids in groups.items()}
     waits = result["latency_micros"]
-    cpu = [f"{spent.get(name, 0) * 1e6 / result['operations']:.0f}" for name in ("node asked", "other nodes", "brokers")]
+    cpu = [f"{spent.get(name, 0) * 1e6 / result['operations']:.0f}" for name in GROUPS]
     return [f"{result['operations_per_sec']:,.0f}", f"{waits['p50'] / 1000:.2f}", f"{waits['p99'] / 1000:.2f}", *cpu]
 
 
 def prepare(binary, node, factor):
+    """Creates the keyspace of `ilion bench`."""
     statement = f"CREATE KEYSPACE ilion_bench WITH replication = {REPLICATION % factor}"
     subprocess.run([binary, "cql", f"{node.host}:{node.port}", "-e", statement], check=True)
 
@@ -90,14 +100,13 @@ def warm(binary, node, keys, secs):
     seed = 1000
     while time.monotonic() < ends:
         seed += 1
-        bench(binary, node, Kind("", "write", ("--consistency", "QUORUM"), seed, share=0.2), keys)
+        bench(binary, node, replace(WRITES, seed=seed, share=0.2), keys)
 
 
 def rows(title, binary, node, groups, keys):
+    """Measures each kind, and prints its line."""
     for kind in KINDS:
-        # The first run of a kind warms up, with other keys where it writes.
-        seed = kind.seed + 100 if kind.command == "write" else kind.seed
-        bench(binary, node, replace(kind, seed=seed, share=kind.share * 0.2), keys)
+        bench(binary, node, kind.warm_up(), keys)
         line = [title, kind.name, *measured(binary, node, groups, kind, keys)]
         print(f"| {' | '.join(line)} |", flush=True)
 
@@ -111,24 +120,21 @@ def main():
     binary = os.environ["ILION"]
     directory = tempfile.mkdtemp(prefix="cluster-bench-")
     world = alone = None
-    print("| nodes | requests | a second | p50 ms | p99 ms | CPU us a request: node asked | other nodes | brokers |")
+    print(f"| nodes | requests | a second | p50 ms | p99 ms | CPU us a request: {' | '.join(GROUPS)} |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
     try:
         alone = OwnNode(binary, os.path.join(directory, "alone"))
         alone.start()
         prepare(binary, alone, 1)
-        rows("one, without a cluster", binary, alone, {"node asked": [alone.process.pid]}, keys)
+        rows("one, without a cluster", binary, alone, {GROUPS[0]: [alone.process.pid]}, keys)
         alone.stop()
         world = World(directory, binary)
         for _ in range(NODES):
             world.new_node().start()
         asked, *others = world.nodes
         prepare(binary, asked, NODES)
-        groups = {
-            "node asked": [asked.process.pid],
-            "other nodes": [node.process.pid for node in others],
-            "brokers": [broker.process.pid for broker in world.brokers],
-        }
+        by_group = [asked], others, world.brokers
+        groups = {name: [one.process.pid for one in group] for name, group in zip(GROUPS, by_group)}
         warm(binary, asked, keys, given.warm_secs)
         rows("three, three replicas", binary, asked, groups, keys)
     finally:

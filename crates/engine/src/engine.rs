@@ -184,7 +184,7 @@ impl Engine {
     /// As [`Self::flush`] for several tables, each once; operators see the progress ([`Self::awaited`]).
     ///
     /// # Errors
-    /// As [`Self::flush`]; nothing is flushed if a table does not exist.
+    /// As [`Self::flush`]. If one of the tables does not exist, none is flushed.
     pub fn flush_tables(&self, tables: &[TableId]) -> Result<()> {
         let mut stores = Vec::with_capacity(tables.len());
         for table in tables {

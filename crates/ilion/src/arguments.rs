@@ -3,6 +3,7 @@
 use ilion_query::{ColumnSpec, Values};
 use ilion_types::Value;
 
+use crate::tuples::for_tuples;
 use crate::{Error, ToValue};
 
 /// Rust values for all bind markers of a statement, by position: `()` for none, a tuple of up to 12, or a slice, array or vector
@@ -124,15 +125,4 @@ macro_rules! tuple_arguments {
     };
 }
 
-tuple_arguments!(A 0);
-tuple_arguments!(A 0, B 1);
-tuple_arguments!(A 0, B 1, C 2);
-tuple_arguments!(A 0, B 1, C 2, D 3);
-tuple_arguments!(A 0, B 1, C 2, D 3, E 4);
-tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5);
-tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
-tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
-tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8);
-tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9);
-tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10);
-tuple_arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11);
+for_tuples!(tuple_arguments);

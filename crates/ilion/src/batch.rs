@@ -7,9 +7,6 @@ use ilion_server::Counted;
 
 use crate::{Arguments, Database, Error, Rows, Statement};
 
-/// So many different statements name a batch in `system_views.statements`.
-const SHAPES_MAX: usize = 8;
-
 /// Writes that are executed together, with the same timestamp. Of a logged batch, all are made or none.
 ///
 /// ```
@@ -136,21 +133,12 @@ impl Batch {
     /// What the batch has in common with batches of other values.
     fn shape(&self) -> Arc<Shape> {
         let (client, processor) = (self.database.client(), self.database.node().processor());
-        let mut shapes: Vec<Arc<Shape>> = Vec::new();
-        for (statement, _) in &self.members {
-            let shape = match statement {
-                BatchStatement::Text(text) => processor.shape_of(&client, text, None),
-                BatchStatement::Prepared(prepared) => prepared.shape().clone(),
-            };
-            if shapes.len() < SHAPES_MAX && shapes.iter().all(|known| known.id != shape.id) {
-                shapes.push(shape);
-            }
-        }
-        let kind = match self.kind {
-            BatchKind::Logged => "",
-            BatchKind::Unlogged => "UNLOGGED ",
-            BatchKind::Counter => "COUNTER ",
-        };
-        Arc::new(Shape::of_batch(kind, shapes.iter().map(|shape| &**shape)))
+        let of_text = |cql: &str| processor.shape_of(&client, cql, None);
+        let shapes = self.members.iter().map(|(statement, _)| statement.shape(of_text));
+        let members = Shape::members_of_batch(shapes);
+        Arc::new(Shape::of_batch(
+            self.kind.prefix(),
+            members.iter().map(AsRef::as_ref),
+        ))
     }
 }

@@ -2,12 +2,9 @@
 
 use std::fmt;
 
-use ilion_types::{civil_from_days, days_from_civil};
+use ilion_types::{EPOCH_DAY, NANOS_PER_DAY, civil_from_days, days_from_civil, print_date, print_time};
 
-/// The value of a `date` is the number of its day plus this.
-const DATE_SHIFT: i64 = 1 << 31;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
-const NANOS_PER_DAY: i64 = 86_400 * NANOS_PER_SECOND;
 
 /// A day of the Gregorian calendar: a value of the type `date`.
 ///
@@ -48,7 +45,7 @@ impl Date {
     }
 
     pub(crate) fn of_value(value: u32) -> Self {
-        let days = i64::from(value) - DATE_SHIFT;
+        let days = i64::from(value) - EPOCH_DAY;
         #[expect(clippy::cast_possible_truncation, reason = "any u32 less 2^31 is an i32")]
         Self { days: days as i32 }
     }
@@ -60,15 +57,16 @@ impl Date {
             reason = "any i32 plus 2^31 is a u32"
         )]
         {
-            (i64::from(self.days) + DATE_SHIFT) as u32
+            (i64::from(self.days) + EPOCH_DAY) as u32
         }
     }
 }
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = self.year_month_day();
-        write!(f, "{year:04}-{month:02}-{day:02}")
+        let mut text = String::new();
+        print_date(self.value(), &mut text);
+        f.write_str(&text)
     }
 }
 
@@ -108,9 +106,8 @@ impl Time {
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.nanos / NANOS_PER_SECOND;
-        let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-        let nanos = self.nanos % NANOS_PER_SECOND;
-        write!(f, "{hours:02}:{minutes:02}:{:02}.{nanos:09}", seconds % 60)
+        let mut text = String::new();
+        print_time(self.nanos, &mut text);
+        f.write_str(&text)
     }
 }

@@ -1,8 +1,10 @@
 //! Rows as Rust values.
 
+use crate::tuples::for_tuples;
 use crate::{Error, FromValue, Row, Rows};
 
-/// A Rust type as which rows can be read: tuples with a value for each column, in the order of the columns; or a type of your own.
+/// A Rust type that a row can be read as: a tuple of up to 12 values, one for each column in the order of the columns; or a type of
+/// your own.
 ///
 /// ```
 /// use ilion::{Error, FromRow, Row};
@@ -78,11 +80,4 @@ macro_rules! tuple_from_row {
     };
 }
 
-tuple_from_row!(A 0);
-tuple_from_row!(A 0, B 1);
-tuple_from_row!(A 0, B 1, C 2);
-tuple_from_row!(A 0, B 1, C 2, D 3);
-tuple_from_row!(A 0, B 1, C 2, D 3, E 4);
-tuple_from_row!(A 0, B 1, C 2, D 3, E 4, F 5);
-tuple_from_row!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
-tuple_from_row!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+for_tuples!(tuple_from_row);

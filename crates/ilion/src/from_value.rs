@@ -8,6 +8,7 @@ use std::time::{Duration as StdDuration, SystemTime};
 use ilion_types::{CqlType, Decimal, Duration, Uuid, Value};
 use num_bigint::BigInt;
 
+use crate::tuples::for_tuples;
 use crate::{Date, Time};
 
 /// The type of the names of fields.
@@ -261,11 +262,4 @@ macro_rules! tuple_from_value {
     };
 }
 
-tuple_from_value!(A 0);
-tuple_from_value!(A 0, B 1);
-tuple_from_value!(A 0, B 1, C 2);
-tuple_from_value!(A 0, B 1, C 2, D 3);
-tuple_from_value!(A 0, B 1, C 2, D 3, E 4);
-tuple_from_value!(A 0, B 1, C 2, D 3, E 4, F 5);
-tuple_from_value!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
-tuple_from_value!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+for_tuples!(tuple_from_value);

@@ -34,6 +34,7 @@
 //! | `to_value` | [`ToValue`]: Rust values as bind values |
 //! | `from_value` | [`FromValue`]: columns as Rust values |
 //! | `from_row` | [`FromRow`]: rows as Rust values |
+//! | `tuples` | a macro for what tuples of each length need |
 //! | `calendar` | [`Date`], [`Time`] |
 //! | `error` | [`Error`] |
 //! | [`index`] | the interface for indexes of other crates |
@@ -50,6 +51,7 @@ mod from_row;
 mod from_value;
 mod rows;
 mod to_value;
+mod tuples;
 
 pub use arguments::Arguments;
 pub use batch::Batch;

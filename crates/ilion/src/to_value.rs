@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use ilion_types::{CqlType, Decimal, Duration, Uuid, Value};
 use num_bigint::BigInt;
 
+use crate::tuples::for_tuples;
 use crate::{Date, Time};
 
 /// A Rust value for one bind marker. An integer fits every integer type that can hold it; other types are those of
@@ -307,11 +308,4 @@ macro_rules! tuple_to_value {
     };
 }
 
-tuple_to_value!(A 0);
-tuple_to_value!(A 0, B 1);
-tuple_to_value!(A 0, B 1, C 2);
-tuple_to_value!(A 0, B 1, C 2, D 3);
-tuple_to_value!(A 0, B 1, C 2, D 3, E 4);
-tuple_to_value!(A 0, B 1, C 2, D 3, E 4, F 5);
-tuple_to_value!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
-tuple_to_value!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+for_tuples!(tuple_to_value);

@@ -46,7 +46,7 @@ impl Underway {
         })
     }
 
-    /// A log has its part. Once all have, the home is told.
+    /// Counts a part that is in its log. With the last one the batch is finished, and the follower reports that to its home.
     fn arrive(&self) {
         if self.left.fetch_sub(1, SeqCst) == 1 {
             self.shared.finished.lock().push((self.home, self.id));

@@ -220,7 +220,7 @@ impl Drop for Closing {
                 .halted
                 .get_or_insert_with(|| "this node does not follow the cluster any more".to_owned());
         });
-        // Whoever waits for an answer is told by the end of its channel.
+        // Drops the channels, which ends the waits for answers.
         self.0.cleanings.lock().clear();
         self.0.copies.lock().clear();
         self.0.overdue.close();

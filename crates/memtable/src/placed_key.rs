@@ -44,7 +44,6 @@ enum Key {
 impl PlacedKey {
     /// A copy of a key.
     pub(crate) fn of(token: &Token, key: &[u8]) -> Self {
-        let is_ordered = token.key_bytes() == Some(key);
         let short = u8::try_from(key.len())
             .ok()
             .filter(|length| usize::from(*length) <= SHORT_MAX)
@@ -53,15 +52,17 @@ impl PlacedKey {
                 bytes[..key.len()].copy_from_slice(key);
                 (length, bytes)
             });
-        let placed = match (short, is_ordered) {
-            _ if !is_ordered && token.murmur3().is_none() => Key::WithToken(Arc::new(DecoratedKey {
+        let placed = match (token, short) {
+            (Token::Murmur3(_), Some((length, bytes))) => Key::Short { length, bytes },
+            (Token::Murmur3(_), None) => Key::Long(key.into()),
+            (Token::Bytes(token), Some((length, bytes))) if **token == *key => {
+                Key::ShortOrdered { length, bytes }
+            }
+            (Token::Bytes(token), None) if **token == *key => Key::LongOrdered(token.clone()),
+            _ => Key::WithToken(Arc::new(DecoratedKey {
                 token: token.clone(),
                 key: Bytes::copy_from_slice(key),
             })),
-            (Some((length, bytes)), false) => Key::Short { length, bytes },
-            (Some((length, bytes)), true) => Key::ShortOrdered { length, bytes },
-            (None, false) => Key::Long(key.into()),
-            (None, true) => Key::LongOrdered(key.into()),
         };
         Self {
             place: token.code(),

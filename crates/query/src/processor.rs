@@ -48,6 +48,16 @@ pub enum BatchStatement {
     Prepared(Arc<Prepared>),
 }
 
+impl BatchStatement {
+    /// Its shape; `of_text` finds that of a text.
+    pub fn shape(&self, of_text: impl FnOnce(&str) -> Arc<Shape>) -> Cow<'_, Arc<Shape>> {
+        match self {
+            Self::Text(text) => Cow::Owned(of_text(text)),
+            Self::Prepared(prepared) => Cow::Borrowed(prepared.shape()),
+        }
+    }
+}
+
 /// Parses, prepares and executes statements.
 pub struct QueryProcessor {
     store: Arc<dyn Store>,

@@ -1,9 +1,15 @@
 //! [`Shape`]: a statement without its values.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use md5::{Digest, Md5};
+use smallvec::SmallVec;
 
 /// The text of a shape that is not CQL.
 const NOT_CQL: &str = "(not CQL)";
+/// The first few distinct shapes identify a batch well enough, and bound the size of its shape.
+const BATCH_SHAPES_MAX: usize = 8;
 
 /// What statements share that differ only in values, white space and case. Costs are counted by shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +50,22 @@ impl Shape {
             is_scan: true,
             ..self
         }
+    }
+
+    /// The shapes that identify a batch, of the shapes of its statements: each once.
+    pub fn members_of_batch<'s>(
+        statements: impl Iterator<Item = Cow<'s, Arc<Self>>>,
+    ) -> SmallVec<[Arc<Self>; 2]> {
+        let mut members = SmallVec::<[Arc<Self>; 2]>::new();
+        for shape in statements {
+            if members.iter().all(|known| known.id != shape.id) {
+                members.push(shape.into_owned());
+            }
+            if members.len() == BATCH_SHAPES_MAX {
+                break;
+            }
+        }
+        members
     }
 
     /// The shape of a batch: the shapes of its statements, each once.

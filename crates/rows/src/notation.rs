@@ -31,7 +31,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use parse::parse_mutations;
+pub use parse::{parse_mutations, parse_partitions};
 pub use print::{print_cursor, print_mutation, print_partition};
 pub use scan::NotationError;
 pub use table::parse_table;

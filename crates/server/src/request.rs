@@ -13,7 +13,6 @@ use ilion_query::{
     Awaited, BatchStatement, ClientState, Consistency, Error, ExecuteOptions, Executed, Outcome, Prepared,
     ResultSet, Shape, StatementWeight, Value, Values,
 };
-use smallvec::SmallVec;
 use uuid::Uuid;
 
 use crate::answer::{Metadata, Reply, convert_columns};
@@ -24,9 +23,6 @@ use crate::statements::Statements;
 use crate::subject::Subject;
 use crate::system::SchemaListener;
 use crate::weight::weigh;
-
-/// Most member shapes in the shape of a batch.
-const BATCH_SHAPES_MAX: usize = 8;
 
 /// An answer, not yet encoded, with its warnings, events and position in the commit log.
 pub(crate) struct Answered {
@@ -224,27 +220,12 @@ impl Requests {
         statements: &[(BatchStatement, Values)],
         options: &ExecuteOptions,
     ) -> Subject {
-        let mut members = SmallVec::<[Arc<Shape>; 2]>::new();
-        for (statement, _) in statements {
-            let text;
-            let shape = match statement {
-                BatchStatement::Prepared(prepared) => prepared.shape(),
-                BatchStatement::Text(cql) => {
-                    text = self.statements.shape_of(client, cql, options.keyspace.as_deref());
-                    &text
-                }
-            };
-            // The first few distinct shapes identify a batch well enough, and bound the size of its shape.
-            if members.len() < BATCH_SHAPES_MAX && members.iter().all(|known| known.id != shape.id) {
-                members.push(shape.clone());
-            }
+        let of_text = |cql: &str| self.statements.shape_of(client, cql, options.keyspace.as_deref());
+        let shapes = statements.iter().map(|(statement, _)| statement.shape(of_text));
+        Subject::Batch {
+            kind: kind.prefix(),
+            members: Shape::members_of_batch(shapes),
         }
-        let kind = match kind {
-            ilion_query::BatchKind::Logged => "",
-            ilion_query::BatchKind::Unlogged => "UNLOGGED ",
-            ilion_query::BatchKind::Counter => "COUNTER ",
-        };
-        Subject::Batch { kind, members }
     }
 
     fn refused(&self, error: Error) -> Answered {

@@ -2,15 +2,14 @@
 
 use ilion_protocol::Rows;
 use ilion_types::{
-    CqlType, Error, civil_from_days, collection_elements, hex, map_entries, tuple_components, vector_elements,
+    CqlType, EPOCH_DAY, Error, civil_from_days, collection_elements, hex, map_entries, tuple_components,
+    vector_elements,
 };
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::number_text::print_float;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
-/// The serialized date of 1970-01-01.
-const EPOCH_DAY: i64 = 1 << 31;
 
 /// A text for people, and how many columns of a terminal it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,19 +16,20 @@ use std::fmt::Write as _;
 
 use crate::Error;
 
-pub(crate) const NANOS_PER_DAY: i64 = 86_400_000_000_000;
+/// Nanoseconds of a day: a time of day is below.
+pub const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
 const NANOS_PER_SEC: i64 = 1_000_000_000;
 /// The serialized date of 1970-01-01.
-const EPOCH_DAY: i64 = 1 << 31;
+pub const EPOCH_DAY: i64 = 1 << 31;
 
 /// Appends a serialized date as text.
-pub(crate) fn print_date(date: u32, out: &mut String) {
+pub fn print_date(date: u32, out: &mut String) {
     print_day(i64::from(date) - EPOCH_DAY, out);
 }
 
 /// Appends a time of day with nine decimals.
-pub(crate) fn print_time(nanos: i64, out: &mut String) {
+pub fn print_time(nanos: i64, out: &mut String) {
     let (seconds, fraction) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
     let _ = write!(
         out,

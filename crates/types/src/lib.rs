@@ -56,7 +56,9 @@ mod varint;
 pub use byte_comparable::{
     STATIC_CLUSTERING, TERMINATOR_AFTER, TERMINATOR_BEFORE, TERMINATOR_ROW, encode_comparable_key,
 };
-pub use calendar::{civil_from_days, days_from_civil, print_timestamp};
+pub use calendar::{
+    EPOCH_DAY, NANOS_PER_DAY, civil_from_days, days_from_civil, print_date, print_time, print_timestamp,
+};
 pub use class::{composite_class, partition_key_types};
 pub use composite::{KEY_LEN_MAX, decode_composite, encode_composite};
 pub use cql_name::{quote_name, quote_type_name};

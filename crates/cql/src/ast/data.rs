@@ -152,6 +152,17 @@ pub enum BatchKind {
     Counter,
 }
 
+impl BatchKind {
+    /// What stands between `BEGIN ` and `BATCH`, with a space behind it.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::Logged => "",
+            Self::Unlogged => "UNLOGGED ",
+            Self::Counter => "COUNTER ",
+        }
+    }
+}
+
 /// A statement that is allowed in a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Modification {

@@ -4,8 +4,8 @@ use std::fmt::{Display, Formatter, Result};
 
 use super::{List, Names, separated, when};
 use crate::ast::{
-    Assignment, AssignmentOperation, Batch, BatchKind, ColumnPart, Condition, Delete, IfClause, Insert,
-    InsertSource, Modification, Operand, Operator, Relation, Subject, Term, Update, Using,
+    Assignment, AssignmentOperation, Batch, ColumnPart, Condition, Delete, IfClause, Insert, InsertSource,
+    Modification, Operand, Operator, Relation, Subject, Term, Update, Using,
 };
 use crate::quote::Name;
 
@@ -99,12 +99,7 @@ impl Display for ColumnPart {
 
 impl Display for Batch {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
-        let kind = match self.kind {
-            BatchKind::Logged => "",
-            BatchKind::Unlogged => "UNLOGGED ",
-            BatchKind::Counter => "COUNTER ",
-        };
-        write!(out, "BEGIN {kind}BATCH{} ", self.using)?;
+        write!(out, "BEGIN {}BATCH{} ", self.kind.prefix(), self.using)?;
         self.modifications
             .iter()
             .try_for_each(|modification| write!(out, "{modification}; "))?;

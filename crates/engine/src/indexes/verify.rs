@@ -268,7 +268,7 @@ impl Verifier<'_> {
 #[expect(clippy::cast_precision_loss, reason = "a share for operators")]
 fn share_before(token: &Token) -> f64 {
     match token {
-        Token::Murmur3(hash) => (*hash as f64 - i64::MIN as f64) / (u64::MAX as f64),
-        Token::Bytes(_) | Token::Random(_) | Token::Comparable(_) => 0.0,
+        Token::Murmur3(_) | Token::Random(_) => token.code() as f64 / u64::MAX as f64,
+        Token::Bytes(_) | Token::Comparable(_) => 0.0,
     }
 }

@@ -11,7 +11,7 @@ use crate::logged;
 use crate::sender::Unsent;
 use crate::shared::nanos;
 
-/// How often the homes of finished batches are told.
+/// How often the follower reports finished batches to their homes.
 const TELL: Duration = Duration::from_millis(100);
 /// How often unfinished batches are looked for.
 const LOOK: Duration = Duration::from_secs(1);

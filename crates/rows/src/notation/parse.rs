@@ -11,8 +11,27 @@ use super::scan::{NotationError, Scanner};
 use super::{default_end_secs, default_secs, uuid_of_ticks};
 use crate::{
     Bound, BoundKind, Cell, Clustering, ClusteringComparator, ColumnData, ComplexColumn, Data, DecoratedKey,
-    DeletionTime, Liveness, Mutation, NO_TTL, PartitionUpdate, RangeTombstone, Row, Values, counter, paths,
+    DeletionTime, Liveness, Mutation, NO_TTL, Partition, PartitionUpdate, RangeTombstone, Row, Values,
+    counter, paths,
 };
+
+/// Parses partitions, and returns them in the order of their keys.
+///
+/// # Errors
+/// As [`parse_mutations`].
+pub fn parse_partitions(
+    text: &str,
+    table: &Arc<TableSchema>,
+    partitioner: Partitioner,
+) -> Result<Vec<Partition>, NotationError> {
+    let comparator = ClusteringComparator::of(table);
+    let mutations = parse_mutations(text, table, partitioner)?.into_iter();
+    let mut partitions: Vec<Partition> = mutations
+        .map(|mutation| Partition::of(mutation.key, mutation.update, &comparator))
+        .collect();
+    partitions.sort_by(|a, b| a.head.key.cmp(&b.head.key));
+    Ok(partitions)
+}
 
 /// Parses partitions. Rows, columns and cells may be written in any order.
 ///

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ilion_env::{FaultEnv, MemEnv};
-use ilion_rows::notation::{parse_mutations, parse_table};
+use ilion_rows::notation::{parse_partitions, parse_table};
 use ilion_rows::random::{Dice, random_table, random_update};
 use ilion_rows::{Bound, BoundKind, Partition, PartitionUpdate, Slice, Values};
 use ilion_types::Partitioner;
@@ -12,14 +12,7 @@ use super::*;
 use crate::{ChunkReader, EncodingStats, SSTableId, list_directory, read_component};
 
 fn partitions(table: &Arc<TableSchema>, text: &str) -> Vec<Partition> {
-    let comparator = ClusteringComparator::of(table);
-    let mutations = parse_mutations(text, table, Partitioner::Murmur3).unwrap();
-    let mut partitions: Vec<Partition> = mutations
-        .into_iter()
-        .map(|mutation| Partition::of(mutation.key, mutation.update, &comparator))
-        .collect();
-    partitions.sort_by(|a, b| a.head.key.cmp(&b.head.key));
-    partitions
+    parse_partitions(text, table, Partitioner::Murmur3).unwrap()
 }
 
 fn mem() -> (Arc<dyn Env>, Descriptor) {

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ilion_env::{Env, MemEnv};
-use ilion_rows::notation::{parse_mutations, parse_table};
+use ilion_rows::notation::{parse_partitions, parse_table};
 use ilion_rows::{
-    Bound, BoundKind, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, Partition,
-    ReadError, Slice,
+    Bound, BoundKind, ClusteringFilter, Cursor, DecoratedKey, KeyRange, Partition, ReadError, Slice,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{
@@ -154,15 +153,7 @@ fn uncompressed(table: &Arc<TableSchema>) -> Arc<TableSchema> {
 }
 
 fn partitions(table: &Arc<TableSchema>) -> Vec<Partition> {
-    let comparator = ClusteringComparator::of(table);
-    let mutations = parse_mutations(TEXT, table, Partitioner::Murmur3)
-        .unwrap()
-        .into_iter();
-    let mut partitions: Vec<Partition> = mutations
-        .map(|mutation| Partition::of(mutation.key, mutation.update, &comparator))
-        .collect();
-    partitions.sort_by(|a, b| a.head.key.cmp(&b.head.key));
-    partitions
+    parse_partitions(TEXT, table, Partitioner::Murmur3).unwrap()
 }
 
 fn filters() -> Vec<Arc<ClusteringFilter>> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::shown::{compare, read, watch};
 use crate::support::{read_all, write_all};
 use ilion_env::MemEnv;
-use ilion_rows::notation::{parse_mutations, parse_table};
-use ilion_rows::{ClusteringComparator, ClusteringFilter, Cursor, Flow, KeyRange, Partition, may_be_plain};
+use ilion_rows::notation::{parse_partitions, parse_table};
+use ilion_rows::{ClusteringFilter, Cursor, Flow, KeyRange, Partition, may_be_plain};
 use ilion_schema::TableSchema;
 use ilion_sstable::{
     Component, DataScan, Descriptor, Format, OpenOptions, RangeCursor, SSTable, SSTableId, Scan, Version,
@@ -143,14 +143,7 @@ fn shown<C: Cursor>(what: &str, cursor: impl Fn() -> C) -> usize {
 }
 
 fn partitions(text: &str, table: &Arc<TableSchema>) -> Vec<Partition> {
-    let comparator = ClusteringComparator::of(table);
-    let mutations = parse_mutations(text, table, Partitioner::Murmur3).unwrap();
-    let partitions = mutations
-        .into_iter()
-        .map(|mutation| Partition::of(mutation.key, mutation.update, &comparator));
-    let mut partitions: Vec<_> = partitions.collect();
-    partitions.sort_by(|a, b| a.head.key.cmp(&b.head.key));
-    partitions
+    parse_partitions(text, table, Partitioner::Murmur3).unwrap()
 }
 
 fn all() -> impl Iterator<Item = Small> {

@@ -23,11 +23,10 @@ use bytes::Bytes;
 use datadriven::TestCase;
 use ilion_env::account::{begin_trace, finish_trace};
 use ilion_env::{Env, FileKind, IoVerb, MemEnv};
-use ilion_rows::notation::{parse_mutations, parse_table, print_cursor};
+use ilion_rows::notation::{parse_mutations, parse_partitions, parse_table, print_cursor};
 use ilion_rows::{
-    Bound, BoundKind, Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Data,
-    DecoratedKey, DeletionTime, KeyBound, KeyRange, Liveness, Marker, NO_DELETION_TIME, Partition, Row,
-    Slice, Unfiltered,
+    Bound, BoundKind, Cell, Clustering, ClusteringFilter, ColumnData, Data, DecoratedKey, DeletionTime,
+    KeyBound, KeyRange, Liveness, Marker, NO_DELETION_TIME, Partition, Row, Slice, Unfiltered,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::compression_info::CompressionInfo;
@@ -57,14 +56,7 @@ fn argument<T: std::str::FromStr>(test: &TestCase, name: &str) -> Option<T> {
 
 /// The partitions of a text in token order.
 fn partitions_of(text: &str, table: &Arc<TableSchema>) -> Vec<Partition> {
-    let comparator = ClusteringComparator::of(table);
-    let mutations = parse_mutations(text, table, Partitioner::Murmur3).unwrap();
-    let mut partitions: Vec<Partition> = mutations
-        .into_iter()
-        .map(|mutation| Partition::of(mutation.key, mutation.update, &comparator))
-        .collect();
-    partitions.sort_by(|a, b| a.head.key.cmp(&b.head.key));
-    partitions
+    parse_partitions(text, table, Partitioner::Murmur3).unwrap()
 }
 
 /// Rows with ascending clusterings and large values.

@@ -165,7 +165,7 @@ pub const FILES: &[Verb] = &[
         ],
         &["keyspace?", "tables*"],
         files::repair,
-        "Tells that nothing is to be repaired: one node has the data, or all replicas apply the same log.",
+        "Prints that no repair is needed: one node has the data, or all replicas apply the same log.",
     ),
     own(
         "scrub",

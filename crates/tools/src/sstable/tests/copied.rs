@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ilion_env::{DirEntry, Env, MemEnv};
-use ilion_rows::notation::{parse_mutations, parse_table};
-use ilion_rows::{ClusteringComparator, Mutation, Partition};
+use ilion_rows::Partition;
+use ilion_rows::notation::{parse_partitions, parse_table};
 use ilion_schema::TableSchema;
 use ilion_sstable::{Component, Descriptor, Format, SSTableId, SSTableWriter, Version, WriterOptions};
 use ilion_types::Partitioner;
@@ -52,11 +52,7 @@ fn partitions((table, text): &(&str, String)) -> (Arc<TableSchema>, Vec<Partitio
     let mut builder = parse_table(table).unwrap().to_builder();
     builder.options.compression = [("class".to_owned(), String::new())].into();
     let table = builder.build();
-    let comparator = ClusteringComparator::of(&table);
-    let mutations = parse_mutations(text, &table, Partitioner::Murmur3).unwrap();
-    let partition = |mutation: Mutation| Partition::of(mutation.key, mutation.update, &comparator);
-    let mut partitions: Vec<_> = mutations.into_iter().map(partition).collect();
-    partitions.sort_by(|a, b| a.head.key.cmp(&b.head.key));
+    let partitions = parse_partitions(text, &table, Partitioner::Murmur3).unwrap();
     (table, partitions)
 }
 
