@@ -11,8 +11,8 @@ from node import OwnNode
 
 RUN_SECS = 300
 BUDGETS_MIB = {"memtable_heap_space": 64, "file_cache_size": 32, "key_cache_size": 4, "counter_cache_size": 4}
-# The program, threads and their buffers, token maps, requests in flight, running flushes and compactions.
-BESIDE_MIB = 128
+# The program (50 MiB of a debug build), threads and their buffers, token maps, requests in flight, running flushes and compactions.
+BESIDE_MIB = 96
 KEYS = 300_000
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -138,6 +138,7 @@ fn cache_options(bytes_max: u64, save_period: Duration, keys_to_save: Limit) -> 
 pub(crate) fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, String> {
     let budgets = Budgets::of(settings, machine_bytes(env));
     budgets.tell();
+    budgets.choose_pages();
     let segment_bytes = settings.commitlog_segment_size.0;
     let rate = settings.compaction_throughput.0;
     Ok(EngineOptions {
