@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use ilion_codec::md5;
 use ilion_commitlog::{Origin, Position};
 use uuid::Uuid;
 
+use crate::logged_snapshot::Snapshots;
 use crate::placement::Node;
 use crate::record::{Change, Record, SchemaRecord, Unreadable};
 use crate::refusal::Refusal;
@@ -153,8 +153,8 @@ pub enum Halt {
     },
     /// The log does not begin with a cluster.
     #[error(
-        "meta log at {position}: its first record does not create a cluster, so earlier ones are deleted; start this node from a snapshot \
-         of the cluster's state"
+        "meta log at {position}: its first record does not create a cluster, and no snapshot of the cluster came before it: check whether \
+         this is the meta log of a cluster"
     )]
     NotCreated {
         /// The record.
@@ -282,6 +282,7 @@ fn create(entry: &Entry) -> Result<Applied, Halt> {
         schema: SchemaState::default(),
         flushed: BTreeMap::new(),
         trimmed: BTreeMap::new(),
+        snapshots: Snapshots::default(),
         windows: Windows::default(),
     };
     state.check().map_err(no_cluster)?;
@@ -318,6 +319,7 @@ impl ClusterState {
                 Ok(Vec::new())
             }
             Change::Level { level } => self.raise(*level),
+            Change::Snapshot(part) => self.snapshots.add(origin.node, part, self.position),
         }
     }
 
@@ -350,10 +352,8 @@ impl ClusterState {
             let rule = "keyspaces are named once, in order";
             return Err(Refusal::Invalid { rule });
         }
-        self.schema.epoch += 1;
+        self.schema.count(&record.body);
         let epoch = self.schema.epoch;
-        let seed = [&self.schema.digest[..], &epoch.to_be_bytes(), &record.body];
-        self.schema.digest = md5(&seed.concat());
         let body = record.body.clone();
         let mut effects = vec![Effect::SchemaChanged { epoch, body }];
         for (keyspace, strategy) in &record.keyspaces {

@@ -13,7 +13,8 @@
 //! | `apply` | [`apply`]: records to states; why a node halts |
 //! | `topology` | join, leave, move, replace, replication: transitions |
 //! | `refusal` | [`Refusal`]: why a record changed nothing |
-//! | `snapshot` | the bytes of a state, so that the meta log can be trimmed |
+//! | `snapshot` | the bytes of a state, for the disk of a node and for a snapshot in the meta log |
+//! | `logged_snapshot` | [`SnapshotPart`]: snapshots in the meta log, so that its beginning can be deleted |
 //! | `router` | [`Router`]: the replicas of a token |
 //! | `tablets` | [`Tablets`]: the slices of the ring |
 //! | `placement` | [`Ring`], [`Strategy`]: where replicas are, as Cassandra places them |
@@ -28,6 +29,7 @@
 mod apply;
 mod consistency;
 mod fields;
+mod logged_snapshot;
 mod placement;
 mod record;
 mod refusal;
@@ -42,6 +44,7 @@ mod window;
 pub use apply::{Applied, Effect, Entry, Halt, apply};
 pub use consistency::{Unavailable, needs, suffices};
 pub use fields::Endpoint;
+pub use logged_snapshot::{SNAPSHOT_PARTS_MAX, SnapshotPart};
 pub use placement::{Location, Node, Ring, Strategy, UnknownReplication};
 pub use record::{Change, Join, RECORD_BYTES_MAX, Record, SchemaRecord, Takes, Unreadable};
 pub use refusal::Refusal;

@@ -16,6 +16,7 @@ use crate::fields::{
     decode_strategy, decode_uuid, encode_endpoint, encode_list, encode_location, encode_name, encode_option,
     encode_place, encode_strategy, encode_uuid,
 };
+use crate::logged_snapshot::SnapshotPart;
 use crate::placement::{Location, Node, Strategy};
 
 /// The largest record. Logs accept 1 MiB by default, envelope included.
@@ -102,6 +103,8 @@ pub enum Change {
         /// The new level.
         level: u32,
     },
+    /// A part of what the sender knows from this log.
+    Snapshot(SnapshotPart),
 }
 
 /// A node that wants to be a member.
@@ -170,6 +173,7 @@ mod kind {
     pub(super) const TRIM: u8 = 10;
     pub(super) const HEARTBEAT: u8 = 11;
     pub(super) const LEVEL: u8 = 12;
+    pub(super) const SNAPSHOT: u8 = 13;
 }
 
 impl Record {
@@ -285,6 +289,10 @@ impl Change {
                 out.u8(kind::LEVEL);
                 out.u32(*level);
             }
+            Self::Snapshot(part) => {
+                out.u8(kind::SNAPSHOT);
+                part.encode(out);
+            }
         }
     }
 
@@ -326,6 +334,7 @@ impl Change {
                 schema_epoch: input.u64()?,
             },
             kind::LEVEL => Self::Level { level: input.u32()? },
+            kind::SNAPSHOT => Self::Snapshot(SnapshotPart::decode(input)?),
             unknown => return Err(newer(format!("kind {unknown}"))),
         })
     }

@@ -94,7 +94,7 @@ pub enum Refusal {
         current: u64,
     },
     /// A log may not be trimmed so far.
-    #[error("the log of tablet {tablet} is still needed; some replica has not flushed so far")]
+    #[error("{} is still needed: some replica has not flushed so far, or no snapshot of the meta log is so new", crate::tablets::log_name(*tablet))]
     StillNeeded {
         /// The tablet.
         tablet: u32,

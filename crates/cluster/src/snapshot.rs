@@ -1,5 +1,5 @@
 //! The bytes of a [`ClusterState`]. A node stores them and then logs [`crate::Change::Flushed`] for [`crate::META_TABLET`], so that the
-//! meta log may be trimmed. The node stores the schema beside it.
+//! meta log may be trimmed. The node stores the changes of the schema beside it.
 //!
 //! ```text
 //! snapshot := magic: "ILCS", version: u8, the fields of the state in their order, crc: u32
@@ -14,6 +14,7 @@ use crate::fields::{
     decode_uuid, encode_endpoint, encode_list, encode_location, encode_name, encode_option, encode_place,
     encode_strategy, encode_uuid, in_order,
 };
+use crate::logged_snapshot::Snapshots;
 use crate::placement::Node;
 use crate::state::{
     ClusterState, FEATURE_LEVEL_MAX, MEMBERS_MAX, Member, Phase, SchemaState, Transition, TransitionKind,
@@ -23,7 +24,7 @@ use crate::topology::FORMER_MAX;
 use crate::window::Windows;
 
 const MAGIC: &[u8; 4] = b"ILCS";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Why bytes are not a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -128,6 +129,7 @@ impl ClusterState {
             out.u32(*tablet);
             encode_place(*position, out);
         });
+        self.snapshots.encode(out);
         self.windows.encode(out);
     }
 
@@ -163,6 +165,7 @@ impl ClusterState {
             Ok(((input.u32()?, input.u32()?), decode_place(input)?))
         })?;
         let trimmed = decode_list(input, |input| Ok((input.u32()?, decode_place(input)?)))?;
+        let snapshots = Snapshots::decode(input)?;
         let windows = Windows::decode(input)?;
         Ok(Self {
             cluster,
@@ -181,6 +184,7 @@ impl ClusterState {
             schema,
             flushed: in_order(flushed, &start)?,
             trimmed: in_order(trimmed, &start)?,
+            snapshots,
             windows,
         })
     }

@@ -9,10 +9,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ilion_codec::md5;
 use ilion_commitlog::Position;
 use uuid::Uuid;
 
 use crate::fields::Endpoint;
+use crate::logged_snapshot::Snapshots;
 use crate::placement::{Location, Node, Ring, Strategy};
 use crate::tablets::{META_TABLET, Tablets};
 use crate::window::Windows;
@@ -61,6 +63,8 @@ pub struct ClusterState {
     pub(crate) flushed: BTreeMap<(u32, Node), Position>,
     /// Up to where each log is deleted, or is about to be.
     pub(crate) trimmed: BTreeMap<u32, Position>,
+    /// Snapshots of the state in the log.
+    pub(crate) snapshots: Snapshots,
     /// Which records were applied.
     pub(crate) windows: Windows,
 }
@@ -150,6 +154,15 @@ pub struct SchemaState {
     pub placement_epoch: u64,
     /// The replication of each keyspace that reads follow.
     pub keyspaces: BTreeMap<String, Strategy>,
+}
+
+impl SchemaState {
+    /// Counts the next change.
+    pub fn count(&mut self, change: &[u8]) {
+        self.epoch += 1;
+        let seed = [&self.digest[..], &self.epoch.to_be_bytes(), change];
+        self.digest = md5(&seed.concat());
+    }
 }
 
 /// Selects the placement before or after the transition.
@@ -292,8 +305,13 @@ impl ClusterState {
         self.trimmed.get(&tablet).copied().unwrap_or(Position::START)
     }
 
+    /// The last record that the newest snapshot in the log knows of. `None`: there is no snapshot.
+    pub fn newest_snapshot(&self) -> Option<Position> {
+        self.snapshots.newest()
+    }
+
     /// Up to where each log may be deleted: no replica needs the records below, neither now nor after the transition. Replicas that were
-    /// silent for longer than `down_max_micros` do not count.
+    /// silent for longer than `down_max_micros` do not count. Newcomers need the meta log from its newest snapshot on.
     pub fn trim_points(&self) -> BTreeMap<u32, Position> {
         let mut replicas = self.all_replicas(Moment::Now);
         for (tablet, nodes) in self.all_replicas(Moment::Afterwards) {
@@ -311,7 +329,15 @@ impl ClusterState {
                 .map(|node| self.flushed(tablet, node));
             Some((tablet, positions.min()?))
         };
-        replicas.into_iter().filter_map(point).collect()
+        let mut points: BTreeMap<u32, Position> = replicas.into_iter().filter_map(point).collect();
+        let after_snapshot = self
+            .newest_snapshot()
+            .map(|last| Position::new(last.segment.0.saturating_add(1), 0));
+        match (points.get_mut(&META_TABLET), after_snapshot) {
+            (Some(point), Some(after)) => *point = after.min(*point),
+            _ => drop(points.remove(&META_TABLET)),
+        }
+        points
     }
 
     /// Tablets of a node whose log was deleted beyond the node's position: the node must copy them.

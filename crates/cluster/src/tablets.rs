@@ -11,6 +11,14 @@ pub const TABLETS_MAX: u32 = 4096;
 /// The tablet that stands for the meta log itself, in positions.
 pub const META_TABLET: u32 = u32::MAX;
 
+/// A log in messages.
+pub(crate) fn log_name(tablet: u32) -> String {
+    match tablet {
+        META_TABLET => "the meta log".to_owned(),
+        tablet => format!("the log of tablet {tablet}"),
+    }
+}
+
 /// Turns a signed token into its distance from the lowest one.
 const SIGN: u64 = 1 << 63;
 

@@ -8,8 +8,8 @@ use std::net::Ipv6Addr;
 
 use bytes::Bytes;
 use ilion_cluster::{
-    Change, ClusterState, Endpoint, Entry, Join, Location, Moment, Record, SchemaRecord, Strategy, Takes,
-    apply,
+    Change, ClusterState, Endpoint, Entry, Join, Location, Moment, Record, SchemaRecord, SnapshotPart,
+    Strategy, Takes, apply,
 };
 use ilion_commitlog::{Origin, Position};
 use ilion_env::Seeded;
@@ -73,6 +73,12 @@ fn changes() -> Vec<Change> {
         },
         Change::Move { moves: vec![(0, 2)] },
         Change::Level { level: 2 },
+        Change::Snapshot(SnapshotPart {
+            position: place,
+            part: 0,
+            parts: 2,
+            bytes: Bytes::from_static(b"state"),
+        }),
     ]
 }
 

@@ -14,6 +14,7 @@
 //! NODE trim TABLET:POSITION...
 //! NODE heartbeat EPOCH
 //! NODE level LEVEL
+//! NODE snapshot at=POSITION PART/PARTS
 //! NODE~INCARNATION ...                      any of these, sent by another incarnation than the current one
 //! again                                     a copy of the record before
 //! wait SECONDS                              time passes in the log
@@ -34,7 +35,7 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use ilion_cluster::{
     Change, ClusterState, ClusterView, Effect, Endpoint, Entry, Eyes, Halt, Join, Location, META_TABLET,
-    MemberChange, Moment, Node, Record, SchemaRecord, Strategy, Takes, apply,
+    MemberChange, Moment, Node, Record, SchemaRecord, SnapshotPart, Strategy, Takes, apply,
 };
 use ilion_commitlog::{Origin, Position};
 use uuid::Uuid;
@@ -305,6 +306,15 @@ fn parse_change(sender: Node, words: &[&str]) -> Change {
         ["heartbeat", epoch] => Change::Heartbeat {
             schema_epoch: number(epoch),
         },
+        ["snapshot", position, part] => {
+            let (part, parts) = part.split_once('/').unwrap();
+            Change::Snapshot(SnapshotPart {
+                position: Position::new(number(position), 0),
+                part: part.parse().unwrap(),
+                parts: parts.parse().unwrap(),
+                bytes: Bytes::from_static(b"state"),
+            })
+        }
         ["level", level] => Change::Level {
             level: level.parse().unwrap(),
         },

@@ -1,7 +1,7 @@
 //! Random logs. The seed is printed; `SEED=n` runs one.
 //!
 //! Laws: reads are only routed to nodes that have copied the data, or were replicas from the start; a log is trimmed only up to what all
-//! replicas that were heard of have; of two schema changes that were checked against the same schema one is applied; two nodes, one of
+//! replicas that were heard of have, and the meta log up to its newest snapshot; of two schema changes that were checked against the same schema one is applied; two nodes, one of
 //! them started from a snapshot, have the same state; what a record's bytes say does not change.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail where the test fails")]
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use ilion_cluster::{
     Change, ClusterState, Effect, Endpoint, Entry, Join, Location, META_TABLET, Moment, Node, Record,
-    SchemaRecord, Strategy, Takes, apply,
+    SchemaRecord, SnapshotPart, Strategy, Takes, apply,
 };
 use ilion_commitlog::{Origin, Position};
 use ilion_env::Seeded;
@@ -31,7 +31,11 @@ fn random_logs_keep_the_laws() {
     println!("{done:?}");
     if given.is_none() {
         assert!(
-            done.finished > 100 && done.refused > 500 && done.trimmed > 50 && done.schemas > 100,
+            done.finished > 100
+                && done.refused > 500
+                && done.trimmed > 50
+                && done.meta_trimmed > 10
+                && done.schemas > 100,
             "{done:?}"
         );
     }
@@ -43,6 +47,7 @@ struct Counts {
     finished: u32,
     refused: u32,
     trimmed: u32,
+    meta_trimmed: u32,
     schemas: u32,
 }
 
@@ -51,6 +56,7 @@ impl Counts {
         self.finished += other.finished;
         self.refused += other.refused;
         self.trimmed += other.trimmed;
+        self.meta_trimmed += other.meta_trimmed;
         self.schemas += other.schemas;
     }
 }
@@ -184,6 +190,10 @@ impl Model {
             }
             Effect::Trimmed { tablet, position } => {
                 self.done.trimmed += 1;
+                if *tablet == META_TABLET {
+                    self.done.meta_trimmed += 1;
+                    assert!(before.newest_snapshot() >= Some(Position::new(position.segment.0 - 1, 0)));
+                }
                 for (node, member) in &before.members {
                     let is_heard = self.state.time_micros - member.heard_micros <= DOWN_MAX_MICROS;
                     let needs = *tablet == META_TABLET
@@ -265,7 +275,7 @@ impl Model {
             .get(&node)
             .map_or(1, |member| member.incarnation);
         let mut incarnation = current;
-        let change = match self.random.below(20) {
+        let change = match self.random.below(22) {
             0 | 1 => {
                 let change = self.join();
                 return (Origin::default(), change);
@@ -308,6 +318,12 @@ impl Model {
             17 => Change::Level {
                 level: 1 + self.random.below(3) as u32,
             },
+            18 | 19 => Change::Snapshot(SnapshotPart {
+                position: Position::new(self.position.saturating_sub(self.random.below(6)), 0),
+                part: self.random.below(2) as u32,
+                parts: 1 + self.random.below(2) as u32,
+                bytes: Bytes::from_static(b"state"),
+            }),
             _ => Change::Heartbeat {
                 schema_epoch: self.random.below(5),
             },

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ilion_cluster::{Change, ClusterState, META_TABLET, Moment, Node, Phase, Record};
-use ilion_commitlog::{Delivered, ENVELOPE_BYTES, Kind, Origin, SharedTail, TailError};
+use ilion_commitlog::{Delivered, ENVELOPE_BYTES, Kind, Origin, Record as LogRecord, SharedTail, TailError};
 use ilion_coordinator::Topology;
 use ilion_engine::TabletPosition;
 use ilion_replica::{Applied, BatchId, NotApplied, Replica, ReplicaOptions, SaveError, is_of_cluster};
@@ -30,6 +30,7 @@ use ilion_schema::{SchemaEvent, is_system_keyspace};
 use uuid::Uuid;
 
 use crate::asking::meta_record;
+use crate::catching_up::{CatchingUp, Found};
 use crate::copying::{Copies, Worker};
 use crate::entering::{self, NotYet};
 use crate::facts::add_one;
@@ -48,6 +49,8 @@ const BUSY: Duration = Duration::from_millis(1);
 const AGAIN: Duration = Duration::from_secs(2);
 /// A node that knows its cluster waits so long for the first record of a log that can be read.
 const EMPTY_AFTER: Duration = Duration::from_secs(5);
+/// A snapshot is looked for so long in a log whose beginning is deleted.
+const NO_SNAPSHOT_AFTER: Duration = Duration::from_secs(60);
 /// Requests to take part are so far apart.
 const SETTLED: Duration = Duration::from_millis(80);
 
@@ -97,6 +100,8 @@ pub(crate) struct Follower {
     saved_meta: u64,
     /// The saved state is of the cluster of this meta log.
     is_checked: bool,
+    /// Looks for a snapshot, since the beginning of the meta log is deleted.
+    catching_up: Option<CatchingUp>,
     /// The tablets that any node is a replica of.
     placed: Option<BTreeSet<u32>>,
     copies: Copies,
@@ -116,6 +121,7 @@ enum Due {
     Save,
     Copy,
     Trim,
+    TellStranded,
     TellBatches,
     FinishBatches,
 }
@@ -124,8 +130,11 @@ impl Follower {
     /// Requires: no other follower of this engine.
     pub fn new(shared: Arc<Shared>, client: Arc<dyn MemberClient>, session: Uuid) -> Result<Self, JoinError> {
         let (env, data_dir) = (&*shared.env, shared.engine.data_dir());
-        let state = is_of_cluster(env, data_dir).then(|| meta_file::read(env, data_dir));
-        let meta = Meta::new(shared.options.host, session, state.flatten());
+        let saved = is_of_cluster(env, data_dir).then(|| meta_file::read(env, data_dir));
+        let mut meta = Meta::new(shared.options.host, session);
+        if let Some(saved) = saved.flatten() {
+            meta.go_on_from(saved);
+        }
         // From its first record, which shows that the log is that of the cluster.
         let tail = shared.sender.logs().tail(&[(META_TABLET, 0)])?;
         Ok(Self {
@@ -145,6 +154,7 @@ impl Follower {
             done_nanos: BTreeMap::new(),
             unsaved_bytes: 0,
             is_saving: false,
+            catching_up: None,
             placed: None,
             copies: Copies::default(),
             batches: BTreeMap::new(),
@@ -201,11 +211,14 @@ impl Follower {
     /// A log cannot be read any more.
     fn lose(&mut self, error: &TailError) -> Result<(), String> {
         match error {
-            // What is deleted is in the saved state.
             TailError::Deleted {
                 log: META_TABLET,
                 start,
-            } if !self.is_checked && *start <= self.meta.next_offset() => {
+            } if self.meta.incarnation.is_none() => {
+                // Else what is deleted is in the saved state.
+                let is_missing = self.meta.state.is_none() || *start > self.meta.next_offset();
+                let now = self.shared.now_nanos();
+                self.catching_up = is_missing.then(|| CatchingUp::from(*start, now));
                 self.tail.follow(META_TABLET, *start);
                 Ok(())
             }
@@ -241,14 +254,43 @@ impl Follower {
     }
 
     fn read_meta(&mut self, delivered: &Delivered) -> Result<(), String> {
+        let (offset, record) = (delivered.offset, &delivered.record);
+        if let Some(catching_up) = &mut self.catching_up {
+            return match catching_up.read(offset, record)? {
+                Some(found) => self.catch_up_with(found),
+                None => Ok(()),
+            };
+        }
         if !self.is_checked {
             return self.check_meta(delivered);
         }
-        if delivered.offset < self.meta.next_offset() {
+        self.read_meta_record(offset, record)
+    }
+
+    /// Goes on from a snapshot in the meta log.
+    fn catch_up_with(&mut self, found: Found) -> Result<(), String> {
+        let expected = found.snapshot.state.cluster;
+        if let Some(state) = self.meta.state.as_ref().filter(|state| state.cluster != expected) {
+            let found = state.cluster;
+            return Err(SaveError::OtherCluster { expected, found }.to_string());
+        }
+        let position = found.snapshot.state.position;
+        tracing::info!(%position, "the state of the cluster comes from a snapshot: earlier records are deleted");
+        self.catching_up = None;
+        self.is_checked = true;
+        self.meta.go_on_from(found.snapshot);
+        found
+            .records
+            .iter()
+            .try_for_each(|(offset, record)| self.read_meta_record(*offset, record))
+    }
+
+    fn read_meta_record(&mut self, offset: u64, record: &LogRecord) -> Result<(), String> {
+        if offset < self.meta.next_offset() {
             return Ok(());
         }
         let (was, adopted) = (self.meta.incarnation, self.adopted());
-        let read = self.meta.read(delivered.offset, &delivered.record, adopted);
+        let read = self.meta.read(offset, record, adopted);
         if let Err(halt) = read {
             if halt == MetaHalt::Left {
                 self.leave_cluster();
@@ -534,6 +576,13 @@ impl Follower {
     /// Asks to take part in the cluster. What the log has is heard out first, so that the request fits to it.
     fn enter(&mut self) -> Result<(), String> {
         let now = self.shared.now_nanos();
+        if let Some(catching_up) = &self.catching_up {
+            let passed = now.saturating_sub(catching_up.since_nanos);
+            return match passed < nanos(NO_SNAPSHOT_AFTER) {
+                true => Ok(()),
+                false => Err(catching_up.no_snapshot()),
+            };
+        }
         let (asked_nanos, asked) = self.entering.get_or_insert((now, None));
         let passed = now.saturating_sub(*asked_nanos);
         if !self.is_checked {
@@ -614,7 +663,12 @@ impl Follower {
             return;
         }
         if !state.stranded(node).is_empty() {
-            return self.tell_flushed();
+            let is_first = !self.done_nanos.contains_key(&Due::TellStranded);
+            if self.is_due(Due::TellStranded, SETTLED) || is_first {
+                self.save_meta();
+                self.tell_flushed();
+            }
+            return;
         }
         let mut tablets = gained.into_iter().flatten();
         if !tablets.all(|(tablet, _)| self.shared.progress.is_ready(*tablet)) {

@@ -12,7 +12,9 @@
 //! | `options` | [`MemberOptions`], [`NewCluster`] |
 //! | `follower` | the thread that reads and applies the logs |
 //! | `copying` | tablets that are copied from another node |
-//! | `meta`, `meta_file` | what the meta log says; pure. What of it is saved |
+//! | `meta` | what the meta log says; pure |
+//! | `meta_snapshot`, `meta_file` | what of it is saved, and logged for newcomers |
+//! | `catching_up` | finds a snapshot in a meta log whose beginning is deleted; pure |
 //! | `entering` | create, join, start |
 //! | `slices` | which slices nodes take and give; pure |
 //! | `forward` | [`MemberClient`]: the way to other nodes; commands that they execute |
@@ -32,6 +34,7 @@
 
 mod asking;
 mod barriers;
+mod catching_up;
 mod copying;
 mod entering;
 mod facts;
@@ -44,6 +47,7 @@ mod mem_logs;
 mod member;
 mod meta;
 mod meta_file;
+mod meta_snapshot;
 mod options;
 mod pending;
 mod progress;

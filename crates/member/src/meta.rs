@@ -8,6 +8,8 @@ use ilion_cluster::{Change, ClusterState, Effect, Entry, Halt, Node, Refusal, ap
 use ilion_commitlog::{Position, Record};
 use uuid::Uuid;
 
+use crate::meta_snapshot::{MetaSnapshot, SchemaLogged};
+
 /// A change that this node has read of and not adopted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unadopted {
@@ -40,6 +42,8 @@ pub(crate) struct Meta {
     pub node: Option<Node>,
     /// The incarnation of this process, once its start is in the log.
     pub incarnation: Option<u32>,
+    /// All changes of the schema.
+    pub changes: Vec<SchemaLogged>,
     /// In their order.
     pub unadopted: VecDeque<Unadopted>,
     /// By the number of the record.
@@ -70,18 +74,42 @@ pub(crate) fn position_of(offset: u64) -> Position {
 }
 
 impl Meta {
-    /// `state` is what was known at the end of an earlier process.
-    pub fn new(host: Uuid, session: Uuid, state: Option<ClusterState>) -> Self {
+    /// Nothing is read yet.
+    pub fn new(host: Uuid, session: Uuid) -> Self {
         Self {
             host,
             session,
-            state: state.map(Arc::new),
+            state: None,
             trimmed: Vec::new(),
             node: None,
             incarnation: None,
+            changes: Vec::new(),
             unadopted: VecDeque::new(),
             asked: BTreeMap::new(),
         }
+    }
+
+    /// Goes on from a snapshot. Requires: this process has not begun. Its changes of the schema count as not adopted.
+    pub fn go_on_from(&mut self, snapshot: MetaSnapshot) {
+        let changes = snapshot.changes.iter().zip(1..);
+        self.unadopted = changes
+            .map(|(change, epoch)| Unadopted {
+                epoch,
+                time_micros: change.time_micros,
+                change: change.body.clone(),
+                is_own: false,
+            })
+            .collect();
+        self.changes = snapshot.changes;
+        self.state = Some(Arc::new(snapshot.state));
+    }
+
+    /// What is read, for others. `None`: nothing is.
+    pub fn snapshot(&self) -> Option<MetaSnapshot> {
+        Some(MetaSnapshot {
+            state: self.state.as_deref()?.clone(),
+            changes: self.changes.clone(),
+        })
     }
 
     /// The schema of the cluster.
@@ -129,6 +157,10 @@ impl Meta {
                 } if self.is_own_host(node) => self.begin(node, session, incarnation)?,
                 Effect::Left { node } if self.node == Some(node) => return Err(MetaHalt::Left),
                 Effect::SchemaChanged { epoch, body } => {
+                    self.changes.push(SchemaLogged {
+                        time_micros,
+                        body: body.clone(),
+                    });
                     if is_own {
                         self.asked.insert(origin.seq, Asked::Done(epoch));
                     }

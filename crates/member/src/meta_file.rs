@@ -1,18 +1,19 @@
-//! The state of the cluster in the file `ilion.cluster` of the data directory: the bytes of [`ClusterState::encode`].
+//! What a node knows from the meta log, in the file `ilion.cluster` of the data directory: the bytes of a [`MetaSnapshot`].
 //!
-//! It is what a node would know after reading the meta log from its beginning. Without the file, the node reads that.
+//! Without the file, the node reads the log from its beginning, or from its first snapshot.
 
 use std::path::Path;
 
-use ilion_cluster::ClusterState;
 use ilion_env::Env;
+
+use crate::meta_snapshot::MetaSnapshot;
 
 const FILE: &str = "ilion.cluster";
 /// Far above what 4,096 tablets and 1,024 members take.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// What was saved; `None` if there is none that can be used.
-pub(crate) fn read(env: &dyn Env, data_dir: &Path) -> Option<ClusterState> {
+pub(crate) fn read(env: &dyn Env, data_dir: &Path) -> Option<MetaSnapshot> {
     let path = data_dir.join(FILE);
     if !env.exists(&path) {
         return None;
@@ -20,9 +21,9 @@ pub(crate) fn read(env: &dyn Env, data_dir: &Path) -> Option<ClusterState> {
     let bytes = env
         .read_all(&path, FILE_BYTES_MAX)
         .map_err(|error| error.to_string());
-    let state = bytes.and_then(|bytes| ClusterState::decode(&bytes).map_err(|error| error.to_string()));
-    match state {
-        Ok(state) => Some(state),
+    let decoded = bytes.and_then(|bytes| MetaSnapshot::decode(&bytes).map_err(|error| error.to_string()));
+    match decoded {
+        Ok(snapshot) => Some(snapshot),
         Err(reason) => {
             tracing::warn!(path = %path.display(), %reason, "the meta log is read from its beginning");
             None
@@ -30,12 +31,13 @@ pub(crate) fn read(env: &dyn Env, data_dir: &Path) -> Option<ClusterState> {
     }
 }
 
-pub(crate) fn write(env: &dyn Env, data_dir: &Path, state: &ClusterState) -> ilion_env::Result<()> {
-    env.write_atomically(&data_dir.join(FILE), &state.encode())
+pub(crate) fn write(env: &dyn Env, data_dir: &Path, snapshot: &MetaSnapshot) -> ilion_env::Result<()> {
+    env.write_atomically(&data_dir.join(FILE), &snapshot.encode())
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use ilion_cluster::{Change, Entry, Record, apply};
     use ilion_commitlog::Origin;
     use ilion_env::MemEnv;
@@ -43,9 +45,10 @@ mod tests {
 
     use super::*;
     use crate::meta::position_of;
+    use crate::meta_snapshot::SchemaLogged;
 
     #[test]
-    fn a_state_is_read_back_and_a_damaged_one_is_passed_over() {
+    fn a_snapshot_is_read_back_and_a_damaged_one_is_passed_over() {
         let env = MemEnv::new(1).shared();
         let dir = Path::new("/ilion");
         env.create_dir_all(dir).unwrap();
@@ -67,13 +70,32 @@ mod tests {
                 },
             },
         };
-        let (state, _) = apply(None, &entry).unwrap();
-        write(&*env, dir, &state).unwrap();
-        assert_eq!(read(&*env, dir), Some(state));
+        let (mut state, _) = apply(None, &entry).unwrap();
+        let changes: Vec<SchemaLogged> = (1..4)
+            .map(|number| SchemaLogged {
+                time_micros: number,
+                body: Bytes::from(vec![b'x'; number as usize * 100_000]),
+            })
+            .collect();
+        for change in &changes {
+            state.schema.count(&change.body);
+        }
+        let mut snapshot = MetaSnapshot { state, changes };
+        write(&*env, dir, &snapshot).unwrap();
+        assert_eq!(read(&*env, dir), Some(snapshot.clone()));
+        // As parts in the log it is the same.
+        let parts = snapshot.parts().unwrap();
+        assert!(parts.len() == 3 && parts.iter().all(|part| part.position == position_of(7)));
+        let bytes: Vec<u8> = parts.iter().flat_map(|part| part.bytes.to_vec()).collect();
+        assert_eq!(MetaSnapshot::decode(&bytes), Ok(snapshot.clone()));
         let path = dir.join(FILE);
         let mut bytes = env.read_all(&path, 1 << 20).unwrap();
         bytes[20] ^= 1;
         env.write_atomically(&path, &bytes).unwrap();
+        assert_eq!(read(&*env, dir), None);
+        // A change that is not the one that the state counted.
+        snapshot.changes[1].body = Bytes::from_static(b"y");
+        write(&*env, dir, &snapshot).unwrap();
         assert_eq!(read(&*env, dir), None);
     }
 }

@@ -10,8 +10,8 @@ use crate::copying::Job;
 use crate::meta_file;
 use crate::shared::nanos;
 
-/// The state of the cluster is saved after so many records of the meta log: so many are read again at a start.
-const META_RECORDS: u64 = 1000;
+/// The state of the cluster is saved after at most so many records of the meta log: so many are read again at a start.
+const META_RECORDS_MAX: u64 = 1000;
 
 /// Up to where a replica has a tablet on disk, as the meta log says it: it needs the records from this offset on.
 fn position_of(end: u64) -> Position {
@@ -52,21 +52,17 @@ impl Follower {
             }
         }
         let unsaved = self.meta.next_offset().saturating_sub(self.saved_meta);
-        if unsaved >= META_RECORDS {
+        if unsaved >= self.shared.options.trim_records.min(META_RECORDS_MAX) {
             self.save_meta();
         }
     }
 
-    /// Saves the state of the cluster, so that the next start need not read the meta log from its beginning. What this node has not adopted
-    /// yet is read again.
-    fn save_meta(&mut self) {
-        let (Some(state), true) = (&self.meta.state, self.meta.unadopted.is_empty()) else {
+    /// Saves what the meta log says, so that the next start need not read it from its beginning.
+    pub(super) fn save_meta(&mut self) {
+        let (Some(snapshot), true) = (self.meta.snapshot(), self.replica.is_some()) else {
             return;
         };
-        if self.replica.is_none() {
-            return;
-        }
-        match meta_file::write(&*self.shared.env, self.shared.engine.data_dir(), state) {
+        match meta_file::write(&*self.shared.env, self.shared.engine.data_dir(), &snapshot) {
             Ok(()) => self.saved_meta = self.meta.next_offset(),
             Err(error) => {
                 tracing::warn!(%error, "the state of the cluster cannot be saved; this is tried again")
@@ -83,6 +79,7 @@ impl Follower {
         let ends = replica.saved_ends();
         let followed = ends.filter(|(tablet, _)| self.followed.contains(tablet));
         let positions: Vec<(u32, Position)> = followed
+            .chain([(META_TABLET, self.saved_meta)])
             .map(|(tablet, end)| (tablet, position_of(end)))
             .filter(|(tablet, position)| *position > state.flushed(*tablet, node))
             .collect();
@@ -108,9 +105,27 @@ impl Follower {
         if up.next() != Some(&node) {
             return;
         }
+        self.log_snapshot(state);
         let positions = trimmable(state, self.shared.options.trim_records);
         if !positions.is_empty() {
             self.tell(Change::Trim { positions });
+        }
+    }
+
+    /// Logs a snapshot if the last one is old, so that the meta log can be trimmed. If it is lost, the next one comes a while later.
+    fn log_snapshot(&self, state: &ClusterState) {
+        let last = state.newest_snapshot().map_or(0, |position| position.segment.0);
+        if state.position.segment.0.saturating_sub(last) < self.shared.options.trim_records {
+            return;
+        }
+        let Some(parts) = self.meta.snapshot().and_then(|snapshot| snapshot.parts()) else {
+            tracing::warn!(
+                "the state of the cluster is too large for a snapshot in the meta log, which is not trimmed"
+            );
+            return;
+        };
+        for part in parts {
+            self.tell(Change::Snapshot(part));
         }
     }
 
@@ -138,13 +153,12 @@ impl Follower {
     }
 }
 
-/// Up to where logs of tablets can be deleted, if that is at least so many records. Pure.
+/// Up to where logs can be deleted, if that is at least so many records. Pure.
 fn trimmable(state: &ClusterState, records: u64) -> Vec<(u32, Position)> {
     let points = state.trim_points().into_iter();
-    let of_tablets = points.filter(|(tablet, _)| *tablet != META_TABLET);
     let is_much = |(tablet, point): &(u32, Position)| {
         let gained = point.segment.0.saturating_sub(state.trimmed(*tablet).segment.0);
         gained > 0 && gained >= records
     };
-    of_tablets.filter(is_much).collect()
+    points.filter(is_much).collect()
 }

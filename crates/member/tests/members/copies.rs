@@ -187,6 +187,92 @@ fn a_start_does_not_need_the_beginning_of_the_meta_log() {
     check(&world.at(0).unwrap(), ROWS);
 }
 
+/// Waits until the meta log has lost the records below `offset`, and says where it begins.
+fn wait_for_meta_trimming(world: &World, offset: u64) -> u64 {
+    let start = || world.logs.start(ilion_cluster::META_TABLET);
+    wait("the meta log is not trimmed", || start() > offset);
+    start()
+}
+
+#[test]
+fn a_newcomer_starts_from_a_snapshot_where_the_meta_log_is_trimmed() {
+    let world = World::with_room(2, 4, 4);
+    let first = world.at(0).unwrap();
+    create(&first, 3);
+    for statement in [
+        "CREATE TABLE ks.gone (k bigint PRIMARY KEY)",
+        "ALTER TABLE ks.cells ADD x bigint",
+        "TRUNCATE ks.cells",
+        "DROP TABLE ks.gone",
+        "ALTER TABLE ks.cells DROP x",
+    ] {
+        run(&first.processor, statement, &[], Consistency::ONE).unwrap();
+    }
+    fill(&first, 0);
+    let changed = world.logs.end(ilion_cluster::META_TABLET);
+    let trimmed = wait_for_meta_trimming(&world, changed);
+    world.start(2, MemEnv::new(60));
+    let third = world.at(2).unwrap();
+    check(&third, ROWS);
+    run(
+        &third.processor,
+        "ALTER TABLE ks.cells ADD y bigint",
+        &[],
+        Consistency::ONE,
+    )
+    .unwrap();
+    fill(&third, ROWS);
+    // It logs snapshots, too, when it is the first one.
+    world.lose(0, CrashRule::LoseUnsynced);
+    world.lose(1, CrashRule::LoseUnsynced);
+    let ended = world.logs.end(ilion_cluster::META_TABLET);
+    assert!(wait_for_meta_trimming(&world, ended) > trimmed);
+    // As does one whose power was lost.
+    world.crash(2, CrashRule::LoseUnsynced);
+    let third = world.at(2).unwrap();
+    assert_eq!(third.member.halted(), None);
+    let rows = rows_of(&third, Consistency::ONE);
+    assert_eq!(rows.len() as i64, 2 * ROWS * 4 / 5);
+}
+
+#[test]
+fn a_member_that_was_away_while_the_meta_log_was_trimmed_catches_up_with_a_snapshot() {
+    let world = World::new(3, 4);
+    let first = world.at(0).unwrap();
+    create(&first, 3);
+    fill(&first, 0);
+    let disk = world.lose(2, CrashRule::LoseUnsynced).unwrap();
+    run(
+        &first.processor,
+        "ALTER TABLE ks.cells ADD x bigint",
+        &[],
+        Consistency::ONE,
+    )
+    .unwrap();
+    run(
+        &first.processor,
+        "CREATE TABLE ks.more (k bigint PRIMARY KEY, x bigint)",
+        &[],
+        Consistency::ONE,
+    )
+    .unwrap();
+    run(
+        &first.processor,
+        "INSERT INTO ks.more (k, x) VALUES (1, 2)",
+        &[],
+        Consistency::QUORUM,
+    )
+    .unwrap();
+    fill(&first, ROWS);
+    let changed = world.logs.end(ilion_cluster::META_TABLET);
+    wait_for_meta_trimming(&world, changed);
+    world.start_again(2, disk).unwrap();
+    let third = world.at(2).unwrap();
+    check(&third, 2 * ROWS);
+    let more = run(&third.local, "SELECT k, x FROM ks.more", &[], Consistency::ONE);
+    assert_eq!(more.unwrap(), [[Some(1), Some(2)]]);
+}
+
 #[test]
 fn a_start_with_an_empty_log_writes_nothing_to_it() {
     let world = World::new(1, 2);
