@@ -151,3 +151,23 @@ def test_the_bench_finds_no_fault(own):
         done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=RUN_SECS)
         result = json.loads(done.stdout)
         assert result["errors"] == 0 and result["rows"] == 2000
+
+
+@pytest.mark.parametrize("mix", ["a", "d", "e", "f"])
+def test_the_soak_finds_no_fault_and_says_what_it_saw(own, tmp_path, mix):
+    own.start()
+    result = tmp_path / "soak.json"
+    target = ["--port", str(own.port), "--admin-port", str(own.admin_port), "--pid", str(own.process.pid)]
+    command = [own.binary, "bench", "soak", *target, "--data", own.data, "--mix", mix, "--rows", "500", "--secs", "1"]
+    done = subprocess.run([*command, "--json", str(result)], check=True, capture_output=True, text=True, timeout=RUN_SECS)
+    assert f"mix {mix.upper()}, " in done.stdout and "slowest second" in done.stdout
+    found = json.loads(result.read_text())
+    assert found["operations"] > 100 and found["memory_most_bytes"] > 1 << 20
+    assert (found["rows_after"] > found["rows_before"]) == (mix in "de")
+
+
+def test_a_soak_at_a_rate_does_no_more(own, tmp_path):
+    directory, result = tmp_path / "embedded", tmp_path / "soak.json"
+    command = [own.binary, "bench", "soak", "--embedded", "--data", directory, "--rows", "500", "--secs", "1", "--rate", "200"]
+    subprocess.run([*command, "--json", result], check=True, capture_output=True, text=True, timeout=RUN_SECS)
+    assert 50 < json.loads(result.read_text())["operations"] <= 200

@@ -14,6 +14,7 @@
 //! | `e3` | look-ups by the position of a key in the index |
 //! | `e4` | reads after a burst of writes |
 //! | `e5` | one column of many |
+//! | `soak` | a mix of reads and writes, watched for as long as asked |
 //! | `store` | the target of an experiment: a server, or a database in this process |
 //! | `job`, `small_rows`, `drive` | a statement executed many times; the experiments' rows; all clients at once |
 //! | `files`, `process` | files and page cache of a table; CPU, memory and reads of a process |
@@ -40,6 +41,7 @@ mod report;
 mod scan;
 mod settings;
 mod small_rows;
+mod soak;
 mod store;
 mod table;
 mod tally;
@@ -54,6 +56,7 @@ pub use crate::bench::e3::E3Args;
 pub use crate::bench::e4::args::E4Args;
 pub use crate::bench::e5::args::E5Args;
 pub use crate::bench::settings::{BenchArgs, Workload};
+pub use crate::bench::soak::args::SoakArgs;
 pub use crate::bench::store::{Admin, Embedded, Host, Judge, Prepared};
 
 /// What to measure.
@@ -75,6 +78,9 @@ pub enum Command {
     E4(E4Args),
     /// Reads of one blob column of many, and of the same blobs in rows of their own: bytes read for each requested byte.
     E5(E5Args),
+    /// A mix of reads and writes of YCSB for as long as asked: a line a second, the slowest second, the longest wait, what was written and
+    /// kept for what clients wrote.
+    Soak(SoakArgs),
 }
 
 /// Runs a benchmark and prints its result.
@@ -92,5 +98,6 @@ pub fn run(command: Command, host: &dyn Host) -> anyhow::Result<()> {
         Command::E3(args) => e3::run(&args, host),
         Command::E4(args) => e4::run(&args, host),
         Command::E5(args) => e5::run(&args, host),
+        Command::Soak(args) => soak::run(&args, host),
     }
 }

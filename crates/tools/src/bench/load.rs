@@ -103,6 +103,7 @@ impl Client {
             }
             let (slot, sent) = self.slot_of(answer.stream)?;
             let outcome = self.work.check(slot, answer.response);
+            self.work.observe(slot, sent, now);
             self.tally.count(outcome, now - sent);
             self.under_way -= 1;
             free.push(slot);

@@ -41,23 +41,25 @@ impl Usage {
     }
 }
 
-/// Bytes that a process has read so far.
+/// Bytes that a process has read and written so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReadBytes {
-    /// By system calls, from files and sockets; memory maps are not counted.
+pub struct Transferred {
+    /// Read by system calls, from files and sockets; memory maps are not counted.
     pub by_calls: u64,
     /// From the disk.
     pub from_disk: u64,
+    /// To the disk, or to pages that the system will write there.
+    pub to_disk: u64,
 }
 
-impl ReadBytes {
+impl Transferred {
     /// Reads the counts of a process of this machine.
     ///
     /// # Errors
     /// There is no such process, or it belongs to another user.
     pub fn of(env: &dyn Env, pid: u32) -> anyhow::Result<Self> {
         let text = read(env, &PathBuf::from(format!("/proc/{pid}/io")))?;
-        Self::parse(&text).with_context(|| format!("reading what process {pid} read"))
+        Self::parse(&text).with_context(|| format!("reading what process {pid} transferred"))
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -68,6 +70,8 @@ impl ReadBytes {
         Some(Self {
             by_calls: field("rchar:")?,
             from_disk: field("read_bytes:")?,
+            // Pages that were dropped before they were written, since their file was removed.
+            to_disk: field("write_bytes:")?.saturating_sub(field("cancelled_write_bytes:").unwrap_or(0)),
         })
     }
 }
@@ -126,9 +130,13 @@ mod tests {
 
     #[test]
     fn calls_and_disk_are_told_apart() {
-        let read = ReadBytes::parse("rchar: 12\nwchar: 5\nread_bytes: 4096\nwrite_bytes: 1\n").unwrap();
-        assert_eq!((read.by_calls, read.from_disk), (12, 4096));
-        assert_eq!(ReadBytes::parse("rchar: 12\n"), None);
+        let text = "rchar: 12\nwchar: 5\nread_bytes: 4096\nwrite_bytes: 9\ncancelled_write_bytes: 2\n";
+        let counted = Transferred::parse(text).unwrap();
+        assert_eq!(
+            (counted.by_calls, counted.from_disk, counted.to_disk),
+            (12, 4096, 7)
+        );
+        assert_eq!(Transferred::parse("rchar: 12\n"), None);
     }
 
     #[test]

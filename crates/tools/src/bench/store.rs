@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::bench::files::TableFiles;
 use crate::bench::job::Cells;
-use crate::bench::process::{ReadBytes, Usage};
+use crate::bench::process::{Transferred, Usage};
 use crate::bench::settings::{create_keyspace, parse_identifier};
 use ilion_client::{Connection, LoginArgs, Target};
 
@@ -236,10 +236,7 @@ impl Store {
     /// # Errors
     /// The store does not answer, or there is no such process.
     pub fn reads(&self) -> anyhow::Result<ReadTotals> {
-        let own = self.embedded.is_some().then(std::process::id);
-        let process = self.args.pid.or(own);
-        let process = process.map(|pid| ReadBytes::of(self.env.as_ref(), pid));
-        let process = process.transpose()?;
+        let process = self.transferred()?;
         Ok(ReadTotals {
             by_store: self.admin().map(Admin::read_bytes).transpose()?,
             by_calls: process.map(|read| read.by_calls),
@@ -252,9 +249,29 @@ impl Store {
     /// # Errors
     /// There is no such process.
     pub fn cpu_secs(&self) -> anyhow::Result<Option<f64>> {
-        let own = self.embedded.is_some().then(std::process::id);
-        let usage = self.args.pid.or(own).map(|pid| Usage::of(self.env.as_ref(), pid));
-        Ok(usage.transpose()?.map(|usage| usage.cpu_secs))
+        Ok(self.usage()?.map(|usage| usage.cpu_secs))
+    }
+
+    /// CPU and memory of the store's process; `None` if the process is unknown.
+    ///
+    /// # Errors
+    /// There is no such process.
+    pub fn usage(&self) -> anyhow::Result<Option<Usage>> {
+        let usage = self.process().map(|pid| Usage::of(self.env.as_ref(), pid));
+        usage.transpose()
+    }
+
+    /// What the store's process has read and written; `None` if the process is unknown.
+    ///
+    /// # Errors
+    /// There is no such process.
+    pub fn transferred(&self) -> anyhow::Result<Option<Transferred>> {
+        let transferred = self.process().map(|pid| Transferred::of(self.env.as_ref(), pid));
+        transferred.transpose()
+    }
+
+    fn process(&self) -> Option<u32> {
+        self.args.pid.or(self.embedded.is_some().then(std::process::id))
     }
 
     fn admin(&self) -> Option<&dyn Admin> {

@@ -59,6 +59,9 @@ pub trait Work {
 
     /// Checks the answer to the last request of this slot. Returns the number of rows, or what is wrong.
     fn check(&mut self, slot: usize, response: Response) -> Result<u64, String>;
+
+    /// Notes when the last request of this slot was sent and answered, after [`Self::check`].
+    fn observe(&mut self, _slot: usize, _sent_nanos: u64, _now_nanos: u64) {}
 }
 
 impl Plan {

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use ilion_env::Env;
 use serde::Serialize;
 
-use crate::bench::process::{ReadBytes, Usage};
+use crate::bench::process::{Transferred, Usage};
 use crate::bench::read::check_values;
 use crate::bench::small_rows::SmallRows;
 use ilion_client::{Connection, LoginArgs, Target};
@@ -74,7 +74,7 @@ impl Server<'_> {
         let secs = (env.monotonic_nanos() - begin) as f64 / 1e9;
         let pid = running.0.id();
         let usage = Usage::of(env.as_ref(), pid)?;
-        let read = ReadBytes::of(env.as_ref(), pid)?;
+        let read = Transferred::of(env.as_ref(), pid)?;
         drop(connection);
         running.stop()?;
         Ok(Start {

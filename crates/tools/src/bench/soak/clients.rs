@@ -1,0 +1,206 @@
+//! The clients of the soak, over the socket and embedded.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use ilion_env::Env;
+use ilion_protocol::{Consistency, Response, ResultBody};
+
+use crate::bench::drive::Load;
+use crate::bench::load::{gather, run_clients};
+use crate::bench::soak::rows::{Asked, SoakRows, Text};
+use crate::bench::soak::seconds::Seconds;
+use crate::bench::soak::turns::{Turn, Turns};
+use crate::bench::store::{Embedded, Prepared, Store};
+use crate::bench::tally::Tally;
+use crate::bench::template::Template;
+use crate::bench::work::{Crowd, Work};
+
+/// All clients.
+pub struct Clients<'a> {
+    pub store: &'a Store,
+    pub rows: &'a Arc<SoakRows>,
+    pub turns: &'a Arc<Turns>,
+    pub seconds: &'a Arc<Seconds>,
+    pub load: Load,
+}
+
+impl Clients<'_> {
+    /// Runs them until the time is over.
+    pub fn run(&self) -> anyhow::Result<Tally> {
+        match self.store.embedded() {
+            None => self.over_socket(),
+            Some(database) => self.embedded(database),
+        }
+    }
+
+    fn over_socket(&self) -> anyhow::Result<Tally> {
+        let crowd = Crowd {
+            target: self.store.target(),
+            clients: self.load.clients,
+            in_flight: self.load.in_flight,
+        };
+        let next_client = AtomicUsize::new(0);
+        run_clients(&self.store.env, &crowd, &|connection| {
+            let requests: anyhow::Result<Vec<Template>> = Text::all()
+                .map(|text| {
+                    let prepared = connection.prepare(self.rows.text(text))?;
+                    Template::execute(&prepared.id, &self.rows.sizes(text), Consistency::One)
+                })
+                .collect();
+            Ok(Box::new(OnSocket {
+                client: next_client.fetch_add(1, Relaxed),
+                rows: self.rows.clone(),
+                turns: self.turns.clone(),
+                seconds: self.seconds.clone(),
+                requests: requests?,
+                slots: vec![None; usize::from(self.load.in_flight)],
+            }) as Box<dyn Work + Send>)
+        })
+    }
+
+    fn embedded(&self, database: &Arc<dyn Embedded>) -> anyhow::Result<Tally> {
+        let statements: anyhow::Result<Vec<Arc<dyn Prepared>>> = Text::all()
+            .map(|text| Ok(Arc::from(database.prepare(&self.rows.text(text))?)))
+            .collect();
+        let statements = Arc::new(statements?);
+        let caller = |client| Caller {
+            env: self.store.env.clone(),
+            client,
+            rows: self.rows.clone(),
+            turns: self.turns.clone(),
+            seconds: self.seconds.clone(),
+            statements: statements.clone(),
+        };
+        let callers = (0..usize::from(self.load.clients)).map(caller);
+        gather(callers.collect(), |caller| caller.run())
+    }
+}
+
+/// What a slot has asked, what it asks next, and when it was due.
+#[derive(Clone, Copy)]
+struct Slot {
+    asked: Asked,
+    then_update: Option<Asked>,
+    due_nanos: Option<u64>,
+}
+
+impl Slot {
+    fn of(turn: &Turn) -> Self {
+        Self {
+            asked: turn.asked,
+            then_update: turn.then_update,
+            due_nanos: turn.due_nanos,
+        }
+    }
+
+    /// The second request of an operation. It is due when the first one is answered.
+    fn second(self) -> Option<Self> {
+        self.then_update.map(|asked| Self {
+            asked,
+            then_update: None,
+            due_nanos: None,
+        })
+    }
+}
+
+fn is_write(text: Text) -> bool {
+    matches!(text, Text::Insert | Text::Update(_))
+}
+
+/// A connection.
+struct OnSocket {
+    client: usize,
+    rows: Arc<SoakRows>,
+    turns: Arc<Turns>,
+    seconds: Arc<Seconds>,
+    requests: Vec<Template>,
+    slots: Vec<Option<Slot>>,
+}
+
+impl Work for OnSocket {
+    fn next(&mut self, slot: usize, out: &mut Vec<u8>) -> anyhow::Result<bool> {
+        let next = match self.slots[slot].and_then(Slot::second) {
+            Some(second) => Some(second),
+            None => self.turns.take().as_ref().map(Slot::of),
+        };
+        self.slots[slot] = next;
+        let Some(Slot { asked, .. }) = next else {
+            return Ok(false);
+        };
+        let request = &self.requests[asked.text.index()];
+        request.append(i16::try_from(slot)?, out, |index, place| {
+            self.rows.fill(asked, index, place)
+        });
+        Ok(true)
+    }
+
+    fn check(&mut self, slot: usize, response: Response) -> Result<u64, String> {
+        let Some(Slot { asked, .. }) = self.slots[slot] else {
+            return Err("an answer came back where nothing was asked".to_owned());
+        };
+        match response {
+            Response::Result(ResultBody::Void) => {
+                self.turns.note_written(self.rows.written_bytes(asked.text));
+                self.rows.check(asked, &[])
+            }
+            Response::Result(ResultBody::Rows(rows)) => {
+                let rows: Vec<_> = rows.rows().collect();
+                self.rows.check(asked, &rows)
+            }
+            Response::Error(error) => Err(error.to_string()),
+            other => Err(format!("the statement was answered with {}", other.opcode())),
+        }
+    }
+
+    fn observe(&mut self, slot: usize, sent_nanos: u64, now_nanos: u64) {
+        if let Some(Slot { asked, due_nanos, .. }) = self.slots[slot] {
+            let from = due_nanos.unwrap_or(sent_nanos);
+            let nanos = now_nanos.saturating_sub(from);
+            self.seconds.count(self.client, is_write(asked.text), nanos);
+        }
+    }
+}
+
+/// A thread that uses an embedded database.
+struct Caller {
+    env: Arc<dyn Env>,
+    client: usize,
+    rows: Arc<SoakRows>,
+    turns: Arc<Turns>,
+    seconds: Arc<Seconds>,
+    statements: Arc<Vec<Arc<dyn Prepared>>>,
+}
+
+impl Caller {
+    fn run(self) -> anyhow::Result<Tally> {
+        let mut tally = Tally::new()?;
+        let mut places: Vec<Vec<Vec<u8>>> = Text::all()
+            .map(|text| self.rows.sizes(text).iter().map(|size| vec![0; *size]).collect())
+            .collect();
+        while let Some(turn) = self.turns.take() {
+            let mut next = Some(Slot::of(&turn));
+            while let Some(slot) = next {
+                self.ask(slot, &mut places[slot.asked.text.index()], &mut tally)?;
+                next = slot.second();
+            }
+        }
+        Ok(tally)
+    }
+
+    fn ask(&self, slot: Slot, places: &mut [Vec<u8>], tally: &mut Tally) -> anyhow::Result<()> {
+        let asked = slot.asked;
+        for (index, place) in places.iter_mut().enumerate() {
+            self.rows.fill(asked, index, place);
+        }
+        let values: Vec<&[u8]> = places.iter().map(Vec::as_slice).collect();
+        let begin = slot.due_nanos.unwrap_or_else(|| self.env.monotonic_nanos());
+        let statement = &self.statements[asked.text.index()];
+        let outcome = statement.execute(&values, &mut |rows| self.rows.check(asked, rows))?;
+        let nanos = self.env.monotonic_nanos().saturating_sub(begin);
+        self.turns.note_written(self.rows.written_bytes(asked.text));
+        self.seconds.count(self.client, is_write(asked.text), nanos);
+        tally.count(outcome, nanos);
+        Ok(())
+    }
+}

@@ -1,0 +1,214 @@
+//! [`Watch`]: a thread that looks at the soak once a second, and says what it sees.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::bench::process::{Transferred, Usage};
+use crate::bench::soak::args::SoakArgs;
+use crate::bench::soak::seconds::{Seconds, Times};
+use crate::bench::store::Store;
+use crate::bench::table::{number, say};
+
+const SECOND_NANOS: u64 = 1_000_000_000;
+/// The names of the columns are said again after so many lines.
+const LINES: usize = 30;
+
+/// One second, or the part of one at the end.
+#[derive(Clone, Debug, Serialize)]
+pub struct Second {
+    /// Seconds since the mix began, at its end.
+    pub at: f64,
+    /// How long it was.
+    pub secs: f64,
+    /// Operations that were answered in it.
+    pub operations: u64,
+    /// Times of its operations.
+    pub p50_micros: f64,
+    pub p99_micros: f64,
+    pub max_micros: f64,
+    /// CPU time of the store's process, as a share of one core.
+    pub cpu: Option<f64>,
+    /// Resident memory of the store's process.
+    pub memory_bytes: Option<u64>,
+    pub sstables: Option<u64>,
+    /// Of the table's files.
+    pub file_bytes: Option<u64>,
+}
+
+/// All that was seen.
+pub struct Watched {
+    pub seconds: Vec<Second>,
+    pub times: Times,
+    /// What the store's process read and wrote, before and after.
+    pub transferred: Option<(Transferred, Transferred)>,
+    /// The process before and after.
+    pub usage: Option<(Usage, Usage)>,
+}
+
+/// See the module.
+pub struct Watch {
+    is_over: Arc<AtomicBool>,
+    thread: thread::JoinHandle<anyhow::Result<Watched>>,
+}
+
+impl Watch {
+    /// Begins to look.
+    pub fn start(
+        store: &Arc<Store>,
+        table: &'static str,
+        seconds: &Arc<Seconds>,
+        args: &SoakArgs,
+    ) -> anyhow::Result<Self> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let watcher = Watcher {
+            store: store.clone(),
+            table,
+            seconds: seconds.clone(),
+            is_over: is_over.clone(),
+            total: args.secs,
+        };
+        let thread = thread::Builder::new()
+            .name("bench-watch".to_owned())
+            .spawn(move || watcher.run())
+            .context("starting a thread")?;
+        Ok(Self { is_over, thread })
+    }
+
+    /// Ends the thread.
+    pub fn stop(self) -> anyhow::Result<Watched> {
+        self.is_over.store(true, Relaxed);
+        self.thread.thread().unpark();
+        self.thread
+            .join()
+            .map_err(|_| anyhow!("the watching thread panicked"))?
+    }
+}
+
+struct Watcher {
+    store: Arc<Store>,
+    table: &'static str,
+    seconds: Arc<Seconds>,
+    is_over: Arc<AtomicBool>,
+    total: u64,
+}
+
+impl Watcher {
+    fn run(self) -> anyhow::Result<Watched> {
+        let began = self.store.env.monotonic_nanos();
+        let transferred = self.store.transferred()?;
+        let usage = self.store.usage()?;
+        let (mut seconds, mut all) = (Vec::new(), self.seconds.take()?);
+        let (mut last_nanos, mut last_usage) = (began, usage);
+        loop {
+            self.wait_until(last_nanos + SECOND_NANOS);
+            let is_over = self.is_over.load(Relaxed);
+            let now = self.store.env.monotonic_nanos();
+            let times = self.seconds.take()?;
+            let usage_now = self.store.usage()?;
+            let secs = (now - last_nanos) as f64 / 1e9;
+            let second = Second {
+                at: (now - began) as f64 / 1e9,
+                secs,
+                cpu: cpu_between(last_usage, usage_now).map(|cpu| cpu / secs),
+                memory_bytes: usage_now.map(|usage| usage.memory_bytes),
+                sstables: self.store.sstables(self.table).ok().flatten(),
+                file_bytes: self.file_bytes(),
+                ..Second::of(&times.all())
+            };
+            self.say(seconds.len(), &second);
+            all.add(&times)?;
+            (last_nanos, last_usage) = (now, usage_now);
+            // What is left of the last second says little about a rate.
+            if !is_over || secs > 0.5 {
+                seconds.push(second);
+            }
+            if is_over {
+                break;
+            }
+        }
+        Ok(Watched {
+            seconds,
+            times: all,
+            transferred: transferred.zip(self.store.transferred()?),
+            usage: usage.zip(last_usage),
+        })
+    }
+
+    fn wait_until(&self, nanos: u64) {
+        loop {
+            let left = nanos.saturating_sub(self.store.env.monotonic_nanos());
+            if left == 0 || self.is_over.load(Relaxed) {
+                return;
+            }
+            thread::park_timeout(Duration::from_nanos(left));
+        }
+    }
+
+    fn file_bytes(&self) -> Option<u64> {
+        let files = self.store.files(self.table)?;
+        files.size_bytes(self.store.env.as_ref()).ok()
+    }
+
+    fn say(&self, line: usize, second: &Second) {
+        if line.is_multiple_of(LINES) {
+            say(&format!(
+                "{:>6} {:>9} {:>9} {:>9} {:>10} {:>6} {:>8} {:>8} {:>9}",
+                "second", "ops/s", "p50 us", "p99 us", "max us", "cpu %", "RSS MiB", "SSTables", "files MiB"
+            ));
+        }
+        let mebibytes = |bytes: Option<u64>| bytes.map_or_else(dash, |bytes| (bytes >> 20).to_string());
+        say(&format!(
+            "{:>6.0} {:>9} {:>9} {:>9} {:>10} {:>6} {:>8} {:>8} {:>9}{}",
+            second.at,
+            number(second.per_sec()),
+            number(second.p50_micros),
+            number(second.p99_micros),
+            number(second.max_micros),
+            second.cpu.map_or_else(dash, |cpu| format!("{:.0}", cpu * 100.0)),
+            mebibytes(second.memory_bytes),
+            second.sstables.map_or_else(dash, |count| count.to_string()),
+            mebibytes(second.file_bytes),
+            match line {
+                0 => format!("   of {} s", self.total),
+                _ => String::new(),
+            }
+        ));
+    }
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+fn cpu_between(before: Option<Usage>, after: Option<Usage>) -> Option<f64> {
+    Some(after?.cpu_secs - before?.cpu_secs)
+}
+
+impl Second {
+    fn of(times: &Histogram<u64>) -> Self {
+        let micros = |nanos: u64| nanos as f64 / 1e3;
+        Self {
+            at: 0.0,
+            secs: 0.0,
+            operations: times.len(),
+            p50_micros: micros(times.value_at_quantile(0.5)),
+            p99_micros: micros(times.value_at_quantile(0.99)),
+            max_micros: micros(times.max()),
+            cpu: None,
+            memory_bytes: None,
+            sstables: None,
+            file_bytes: None,
+        }
+    }
+
+    /// Operations a second.
+    pub fn per_sec(&self) -> f64 {
+        self.operations as f64 / self.secs.max(1e-9)
+    }
+}
