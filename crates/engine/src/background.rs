@@ -8,6 +8,7 @@
 //! | `ilion-views` | makes sorted views |
 //! | `ilion-indexes` | builds indexes |
 //! | `ilion-caches` | loads saved caches after the start, and saves them now and then |
+//! | `ilion-remove` | removes files of obsolete SSTables that a read had open |
 //! | `ilion-tick` | each second: requests what is due by time, tries again what failed |
 //!
 //! Work is a value in a queue (`work`). A panic in a thread stops writes for good: reads go on, and the status shows the reason.
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, unbounded};
 
+use crate::remover::Remover;
 use crate::saved_caches;
 use crate::shared::Shared;
 use crate::work::{Queues, Work};
@@ -43,6 +45,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
     let (views, view_queue) = unbounded();
     let (indexes, index_queue) = unbounded();
     let (tick, tick_queue) = unbounded();
+    let removals = shared.remover.begin();
     let compactors = shared.options.compaction_threads.max(1);
     let queues = Queues {
         flush,
@@ -70,6 +73,10 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
         })?,
         spawn(shared, "ilion-caches", |shared| {
             guarded(shared, || saved_caches::run(shared));
+        })?,
+        spawn(shared, "ilion-remove", move |shared| {
+            shared.env.yield_to_others();
+            Remover::run(&removals);
         })?,
         spawn(shared, "ilion-tick", move |shared| tick_on(shared, &tick_queue))?,
     ];

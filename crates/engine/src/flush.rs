@@ -294,7 +294,7 @@ impl Shared {
     ) -> Result<Arc<LiveSSTable>> {
         let options = self.open_options(table);
         let sstable = SSTable::open(env, descriptor, &options).map_err(Error::from)?;
-        Ok(LiveSSTable::new(env.clone(), sstable))
+        Ok(LiveSSTable::new(env.clone(), self.remover.clone(), sstable))
     }
 
     /// Opens an SSTable whose files were just listed.
@@ -305,7 +305,7 @@ impl Shared {
     ) -> Result<Arc<LiveSSTable>> {
         let options = self.open_options(table);
         let sstable = SSTable::open_found(&self.env, found, &options).map_err(Error::from)?;
-        Ok(LiveSSTable::new(self.env.clone(), sstable))
+        Ok(LiveSSTable::new(self.env.clone(), self.remover.clone(), sstable))
     }
 
     fn open_options(&self, table: &TableSchema) -> OpenOptions {

@@ -32,6 +32,7 @@
 //! | `saved_caches`, `cache_saving` | their keys over restarts; when, and how many |
 //! | `budget` | memory of all memtables; slowing writers |
 //! | `flush`, `flush_pace` | memtable to SSTable; the pace of a flush that no caller waits for |
+//! | `remover` | a thread that removes the files of obsolete SSTables |
 //! | `stall`, `retry` | work that failed since something is used up; trying it again |
 //! | `maintenance` | locks of changes of a table's files |
 //! | `compact` | compactions: chosen, run, requested and stopped |
@@ -116,6 +117,7 @@ mod progress;
 mod reached;
 mod read;
 mod recovery;
+mod remover;
 mod replay;
 mod retry;
 mod rewrite;
@@ -168,6 +170,7 @@ pub use log_losses::LogLosses;
 pub use new_log::begin_new_log;
 pub use options::{CacheOptions, EngineOptions, SnapshotOptions};
 pub use progress::AwaitedFacts;
+pub use remover::{ClientWaits, client_waits};
 pub use rewrite::{CheckedSSTable, Rewrite};
 pub use sampler::{TopPartition, TopPartitions};
 pub use scrub::{Salvage, ScrubOptions, ScrubbedSSTable};

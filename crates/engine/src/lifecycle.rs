@@ -31,6 +31,7 @@ impl Drop for Engine {
         self.shared.pacer.stop();
         if !self.shared.options.is_stepped {
             self.shared.background.send(Work::Stop);
+            self.shared.remover.stop();
             self.shared.background.join();
         }
         self.shared.save_reached_at_end();

@@ -8,10 +8,13 @@ use ilion_index::SSTableIndex;
 use ilion_sstable::{CommittedTransaction, Component, Descriptor, SSTable};
 use parking_lot::RwLock;
 
-/// An SSTable of a view. When the last reference to an obsolete one is dropped, its files are removed.
+use crate::remover::{Removal, Remover};
+
+/// An SSTable of a view. When the last reference to an obsolete one is dropped, its files are removed, perhaps by another thread.
 pub(crate) struct LiveSSTable {
     pub sstable: Arc<SSTable>,
     env: Arc<dyn Env>,
+    remover: Arc<Remover>,
     /// When its files were made; set by the first call.
     created_secs: OnceLock<i64>,
     obsolete: OnceLock<Arc<CommittedTransaction>>,
@@ -20,10 +23,11 @@ pub(crate) struct LiveSSTable {
 }
 
 impl LiveSSTable {
-    pub(crate) fn new(env: Arc<dyn Env>, sstable: SSTable) -> Arc<Self> {
+    pub(crate) fn new(env: Arc<dyn Env>, remover: Arc<Remover>, sstable: SSTable) -> Arc<Self> {
         Arc::new(Self {
             sstable: Arc::new(sstable),
             env,
+            remover,
             created_secs: OnceLock::new(),
             obsolete: OnceLock::new(),
             indexes: RwLock::default(),
@@ -77,10 +81,10 @@ impl LiveSSTable {
 
 impl Drop for LiveSSTable {
     fn drop(&mut self) {
-        if let Some(transaction) = self.obsolete.get()
-            && let Err(error) = transaction.remove_files(self.descriptor())
-        {
-            tracing::warn!(sstable = %self.descriptor(), %error, "files of an obsolete SSTable stay until the next start");
+        if let Some(transaction) = self.obsolete.take() {
+            self.indexes.get_mut().clear();
+            self.remover
+                .remove(Removal::new(self.sstable.clone(), transaction));
         }
     }
 }

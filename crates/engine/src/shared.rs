@@ -26,6 +26,7 @@ use crate::log_losses::LogLosses;
 use crate::pace::Pacer;
 use crate::progress::Awaited;
 use crate::reached::Reached;
+use crate::remover::Remover;
 use crate::row_cache::RowCache;
 use crate::sampler::Sampling;
 use crate::snapshots::Snapshots;
@@ -100,6 +101,8 @@ pub(crate) struct Shared {
 
     // The background.
     pub background: Background,
+    /// Removes the files of obsolete SSTables.
+    pub remover: Arc<Remover>,
     /// Work that is tried again after a shortage.
     pub stall: Stall,
     /// Running compactions and builds of indexes.
@@ -152,6 +155,7 @@ impl Shared {
             is_backing_up: AtomicBool::new(options.snapshots.is_backing_up),
             stall: Stall::default(),
             background: Background::default(),
+            remover: Arc::default(),
             counters: Counters::default(),
             env,
             options,

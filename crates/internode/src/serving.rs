@@ -150,6 +150,7 @@ impl Serving {
             let reason = format!("it has no service for requests of kind {}", kind.0);
             (Code::Refused, reason)
         })?;
+        let _waits = ilion_engine::client_waits();
         let _scope = patience::begin(call.clone(), call.deadline_nanos());
         match catch_unwind(AssertUnwindSafe(|| service.answer(request, call))) {
             Ok(answer) => answer.map_err(|error| code_of(&error)),
@@ -161,9 +162,12 @@ impl Serving {
     fn send_parts(
         &self,
         call: &Arc<ServedCall>,
-        mut parts: Box<dyn Iterator<Item = Result<Bytes, ServiceError>> + Send>,
+        parts: Box<dyn Iterator<Item = Result<Bytes, ServiceError>> + Send>,
     ) -> Result<(), (Code, String)> {
         let options = &self.server.options;
+        let _waits = ilion_engine::client_waits();
+        // Dropped before the scope ends, with the SSTables that it reads.
+        let mut parts = parts;
         loop {
             if !call.is_wanted() {
                 return Err((Code::Cancelled, String::new()));

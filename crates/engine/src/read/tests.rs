@@ -141,7 +141,7 @@ impl Case {
         writer.finish().unwrap();
         let sstable = SSTable::open(&self.env, &descriptor, &OpenOptions::default()).unwrap();
         self.store
-            .add_sstables(vec![LiveSSTable::new(self.env.clone(), sstable)]);
+            .add_sstables(vec![LiveSSTable::new(self.env.clone(), Arc::default(), sstable)]);
     }
 
     /// Rows by their clusterings, or any slices; any columns; either direction.

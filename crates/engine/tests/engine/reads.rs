@@ -1,8 +1,11 @@
 //! Which files a read touches: seen by the reads that are charged to it.
 
 use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use ilion_engine::SSTableVersion;
+use ilion_env::IoVerb;
 use ilion_env::account::{self, IoEvent};
 use ilion_rows::{Bound, BoundKind, ClusteringFilter, KeyRange, Slice};
 
@@ -160,4 +163,35 @@ fn a_long_scan_reads_many_chunks_at_once_and_a_second_one_none() {
     );
     let again = data_reads_of(|| store.partition("a", false));
     assert_eq!(again.len(), 0);
+}
+
+#[test]
+fn a_thread_that_a_client_waits_for_removes_no_files() {
+    let store = new_store(9, small_options());
+    let (table, all) = (store.table(), ClusteringFilter::all());
+    for waits in [false, true] {
+        for key in ["a", "b"] {
+            store.put(key, 1, "v", 10);
+            store.flush();
+        }
+        let read = store.files();
+        let is_left = || store.files().iter().any(|name| read.contains(name));
+        let waits = waits.then(ilion_engine::client_waits);
+        let mut cursor = store.engine.read_range(&table, &KeyRange::all(), &all).unwrap();
+        assert!(cursor.next_partition().unwrap().is_some());
+        store.engine.compact(table.id).unwrap();
+        assert!(is_left(), "the read has them open");
+        account::begin_trace();
+        drop(cursor);
+        // Removing files syncs the directory.
+        let mut events = account::finish_trace().into_iter();
+        assert_eq!(events.any(|event| event.verb == IoVerb::Synced), waits.is_none());
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while is_left() {
+            assert!(Instant::now() < deadline, "the files stay");
+            thread::yield_now();
+        }
+    }
+    let contents = store.contents();
+    assert_eq!(store.restart(small_options()).contents(), contents);
 }
