@@ -53,6 +53,29 @@ def broker_paused(world, seconds):
     pause(world.brokers[2], seconds)
 
 
+def leader_isolated(world, seconds):
+    """For 10 s a broker that leads logs reaches neither nodes nor other brokers, and they do not reach it."""
+    cut("isolate", world, seconds)
+
+
+def leader_hidden(world, seconds):
+    """For 10 s no node reaches a broker that leads logs; the other brokers do, so that it goes on leading."""
+    cut("hide", world, seconds)
+
+
+def cut(kind, world, seconds):
+    """Cuts links to the broker that leads most logs. What was sent meanwhile arrives later."""
+    rest = max(seconds - PAUSE_SECS, 4)
+    time.sleep(rest / 2)
+    [(broker, before)] = world.leaders().most_common(1)
+    world.links.tell(kind, broker)
+    time.sleep(PAUSE_SECS)
+    world.links.tell("heal")
+    after = world.leaders()[broker]
+    world.notes.append(f"broker {broker} led {before} logs of tablets before it was cut off, and {after} just afterwards")
+    time.sleep(rest / 2)
+
+
 def pause(process, seconds):
     rest = max(seconds - PAUSE_SECS, 4)
     time.sleep(rest / 2)
@@ -193,6 +216,9 @@ def wait_until_down(world, node):
         time.sleep(0.2)
 
 
+# They need proxies in front of the brokers.
+OF_LINKS = {"leader-isolated", "leader-hidden"}
+
 # In this order: the last ones change who is a member.
 CASES = {
     "quiet": quiet,
@@ -201,6 +227,8 @@ CASES = {
     "both-killed": both_killed,
     "node-paused": node_paused,
     "broker-paused": broker_paused,
+    "leader-isolated": leader_isolated,
+    "leader-hidden": leader_hidden,
     "broker-wiped": broker_wiped,
     "rolling-restart": rolling_restart,
     "ddl-storm": ddl_storm,

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 
-from cases import CASES
+from cases import CASES, OF_LINKS
 from clients import Load
 from verdict import Verdict, contents, judge, table
 from world import World
@@ -69,7 +69,8 @@ def main():
     verdicts = []
     try:
         began = time.monotonic()
-        world = World(directory, os.environ["ILION"])
+        has_links = not OF_LINKS.isdisjoint(given.cases.split(","))
+        world = World(directory, os.environ["ILION"], has_links)
         for _ in range(NODES):
             world.new_node().start()
         print(f"{len(world.brokers)} brokers and {NODES} nodes run after {time.monotonic() - began:.0f} s", flush=True)

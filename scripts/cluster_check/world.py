@@ -1,26 +1,32 @@
 """The brokers and nodes of a check or benchmark."""
 
+import collections
 import os
 import subprocess
+
+from confluent_kafka.admin import AdminClient
 
 from brokers import start_brokers
 from node import free_port
 from nodes import Member
 
+CLUSTER = "check"
+DATA_TOPIC = f"{CLUSTER}.data"
+ASK_SECS = 20
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class World:
     """Three brokers, and the nodes that are started beside them; what cases have to say."""
 
-    def __init__(self, directory, binary):
+    def __init__(self, directory, binary, has_links=False):
         self.directory = directory
         self.binary = binary
         self.nodes = []
         self.made = 0
-        self.brokers = start_brokers(directory)
+        self.brokers, self.links = start_brokers(directory, has_links=has_links)
         addresses = ",".join(broker.address for broker in self.brokers)
-        self.log = f"kafka://{addresses}/check"
+        self.log = f"kafka://{addresses}/{CLUSTER}"
         self.ports = (free_port(), free_port())
         self.keyspace = None
         self.notes = []
@@ -32,6 +38,12 @@ class World:
         self.nodes.append(node)
         return node
 
+    def leaders(self):
+        """How many logs of tablets each broker leads, by the number of the broker."""
+        addresses = ",".join(broker.address for broker in self.brokers)
+        topics = AdminClient({"bootstrap.servers": addresses}).list_topics(DATA_TOPIC, timeout=ASK_SECS).topics
+        return collections.Counter(partition.leader for partition in topics[DATA_TOPIC].partitions.values())
+
     def skew(self, node, seconds):
         """From its next start on, the wall clock of a node is so many seconds ahead."""
         library = os.path.join(self.directory, "skewed_clock.so")
@@ -41,6 +53,6 @@ class World:
         node.variables = {"LD_PRELOAD": library, "SKEW_SECS": str(seconds)} if seconds else {}
 
     def end(self):
-        for process in [*self.nodes, *self.brokers]:
-            if process.is_running():
+        for process in [*self.nodes, *self.brokers, self.links]:
+            if process is not None and process.is_running():
                 process.kill()

@@ -1,4 +1,4 @@
-"""The judge of scripts/cluster-check.sh finds what it is there for."""
+"""The judge of scripts/cluster-check.sh finds what it is there for, and its proxies cut what they should."""
 
 import os
 import sys
@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "cluster_check"))
 
+from links import inode_of, is_cut  # noqa: E402
 from verdict import judge, table  # noqa: E402
 
 NODES = [SimpleNamespace(number=1), SimpleNamespace(number=2)]
@@ -105,3 +106,29 @@ def test_each_broken_promise_is_found(harm, words):
     harm(done, there)
     problems = judge("case", done, there, NODES).problems
     assert any(words in problem for problem in problems), problems
+
+
+NODE = None
+
+
+@pytest.mark.parametrize(
+    "cut, links",
+    [
+        (None, []),
+        (("isolate", 2), [(NODE, 2), (1, 2), (2, 1)]),
+        (("hide", 2), [(NODE, 2)]),
+    ],
+)
+def test_links_of_a_broker_are_cut(cut, links):
+    every = [(source, target) for source in (NODE, 1, 2) for target in (1, 2)]
+    assert [link for link in every if is_cut(cut, *link)] == links
+
+
+def test_the_socket_of_a_connection_is_found():
+    lines = [
+        "  0: 0100007F:4E20 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 11 1 0 100 0 0 10 0",
+        "  1: 0100007F:4E20 0100007F:C350 01 00000000:00000000 00:00000000 00000000 0 0 12 1 0 20 4 30 10 -1",
+        "  2: 0100007F:C350 0100007F:4E20 01 00000000:00000000 00:00000000 00000000 0 0 13 1 0 20 4 30 10 -1",
+    ]
+    assert inode_of(0xC350, 0x4E20, lines) == "13"
+    assert inode_of(0xC351, 0x4E20, lines) is None
