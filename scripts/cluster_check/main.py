@@ -9,14 +9,15 @@ import time
 
 from cases import CASES, OF_LINKS
 from clients import Load
-from verdict import Verdict, contents, judge, table
+from sstables import check, why_no_cassandra
+from verdict import TABLES, Verdict, contents, judge, table
 from world import World
 
 NODES = 3
 
 
-def run(world, name, seconds):
-    """Runs a case, and returns its verdict."""
+def run(world, name, seconds, is_last):
+    """Runs a case, and returns its verdict. After the last one, Cassandra's tool reads the SSTables, too."""
     world.keyspace = "case_" + name.replace("-", "_")
     world.notes, world.problems = [], []
     load = Load([node.host for node in world.nodes], world.nodes[0].port, world.keyspace)
@@ -28,14 +29,19 @@ def run(world, name, seconds):
     late = [reason for reason in (node.wait_caught_up() for node in world.nodes) if reason]
     verdict = judge(name, load, contents(world.nodes, world.keyspace), world.nodes)
     errors = [f"node {node.number} has logged {line}" for node in world.nodes for line in node.new_errors()]
-    verdict.problems += [*late, *errors, *world.problems, *(f"a client of kind {kind} is stuck" for kind in stuck)]
+    reason = why_no_cassandra()
+    if is_last and reason:
+        world.notes.append(f"Cassandra's sstabledump has read nothing: {reason}")
+    partitions, different = check(world, TABLES, is_last and not reason)
+    verdict.cells["SSTables"] = f"{'differ' if different else 'equal'}: {partitions}"
+    verdict.problems += [*different, *late, *errors, *world.problems, *(f"a client of kind {kind} is stuck" for kind in stuck)]
     return verdict
 
 
-def tried(world, name, seconds):
+def tried(world, name, seconds, is_last):
     """As `run`; a case that cannot be run to its end is a failure, too."""
     try:
-        return run(world, name, seconds)
+        return run(world, name, seconds, is_last)
     except Exception as error:  # noqa: BLE001: the other cases are still worth running
         verdict = Verdict(name)
         verdict.problems = [f"the case ended: {type(error).__name__}: {error}", *world.problems]
@@ -74,10 +80,9 @@ def main():
         for _ in range(NODES):
             world.new_node().start()
         print(f"{len(world.brokers)} brokers and {NODES} nodes run after {time.monotonic() - began:.0f} s", flush=True)
-        for name in CASES:
-            if name not in given.cases.split(","):
-                continue
-            verdict = tried(world, name, given.seconds)
+        chosen = [name for name in CASES if name in given.cases.split(",")]
+        for name in chosen:
+            verdict = tried(world, name, given.seconds, name == chosen[-1])
             verdicts.append(verdict)
             print(f"{name}: {'good' if verdict.is_good() else 'FAILED'}", flush=True)
             for line in [*verdict.problems, *world.notes[-3:]]:

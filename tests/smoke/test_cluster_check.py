@@ -1,5 +1,6 @@
-"""The judge of scripts/cluster-check.sh finds what it is there for, and its proxies cut what they should."""
+"""The judges of scripts/cluster-check.sh find what they are there for, and its proxies cut what they should."""
 
+import json
 import os
 import sys
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ import pytest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "cluster_check"))
 
 from links import inode_of, is_cut  # noqa: E402
+from sstables import differences, partitions  # noqa: E402
 from verdict import judge, table  # noqa: E402
 
 NODES = [SimpleNamespace(number=1), SimpleNamespace(number=2)]
@@ -106,6 +108,28 @@ def test_each_broken_promise_is_found(harm, words):
     harm(done, there)
     problems = judge("case", done, there, NODES).problems
     assert any(words in problem for problem in problems), problems
+
+
+def dump(*rows, position=0):
+    """A dump of partition 7 with these values and write times."""
+    cells = [{"name": "v", "value": value, "tstamp": time} for value, time in rows]
+    partition = {"key": ["7"], "position": position}
+    return json.dumps({"partition": partition, "rows": [{"type": "row", "position": position + 9, "cells": cells}]}) + "\n"
+
+
+@pytest.mark.parametrize(
+    "second, words",
+    [
+        (dump(("a", 1), position=50), None),
+        (dump(("b", 1)), "differs in the SSTables of nodes 1 and 2"),
+        (dump(("a", 2)), "differs in the SSTables of nodes 1 and 2"),
+        ("", "is in the SSTables of nodes [1], and should be on 2"),
+    ],
+    ids=["another place", "another value", "another write time", "nothing"],
+)
+def test_sstables_of_replicas_are_compared(second, words):
+    problems = differences({1: partitions(dump(("a", 1))), 2: partitions(second)}, 2)
+    assert (words in problems[0] and len(problems) == 1) if words else not problems, problems
 
 
 NODE = None
