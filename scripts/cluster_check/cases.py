@@ -6,10 +6,27 @@ import time
 
 from cassandra.policies import WhiteListRoundRobinPolicy
 
+from bulk import TABLE, Bulk
 from clients import FAILURES, connect
+from nodes import DOWN_MAX_SECS
+from small_disk import SmallDisk, why_not
 
 PAUSE_SECS = 10
 SKEW_SECS = 300
+# Longer than logs wait to be trimmed: a minute, and what a minute may take on a busy machine.
+WAIT_SECS = 180
+# A log is trimmed of no fewer.
+TRIMMED_RECORDS = 11_000
+FEW_BYTES = 16 << 20
+VALUE_BYTES = 8 << 10
+# What a node says whose memtables are full.
+CANNOT_APPLY = "cannot apply the logs for now"
+# What a node says whose log was trimmed.
+WAS_TRIMMED = "was trimmed while this node was away"
+
+
+class Skipped(Exception):
+    """A case cannot be run here, for this reason."""
 
 
 def quiet(world, seconds):
@@ -155,6 +172,89 @@ def clock_skewed(world, seconds):
     time.sleep(seconds / 5)
 
 
+def disk_full(world, seconds):
+    """The disk of a node is full, until something else makes room: the node waits, and then applies what it lacks."""
+    reason = why_not()
+    if reason:
+        raise Skipped(reason)
+    node, others = world.nodes[1], [world.nodes[0], world.nodes[2]]
+    node.stop()
+    disk = SmallDisk(node.data)
+    # Its memtables fill during the case.
+    node.settings += [f"memtable_heap_space={FEW_BYTES >> 20}MiB"]
+    try:
+        node.start()
+        time.sleep(seconds / 4)
+        bulk = Bulk(world)
+        world.expected_errors.append("a flush failed; it is tried again")
+        disk.fill()
+        bulk.write(others, 3 * FEW_BYTES // VALUE_BYTES, VALUE_BYTES)
+        failing = wait_for(lambda: node.metric("ilion_flushes_failing"), "the full node does not say that flushes fail")
+        wait_for(lambda: CANNOT_APPLY in node.words_since_start(), f"the full node does not say {CANNOT_APPLY!r}")
+        behind = node.metric("ilion_cluster_lag_records")
+        world.notes.append(f"on the full disk {failing} flush failed, and the node was {behind} records behind")
+        time.sleep(seconds / 4)
+        if not node.is_running():
+            world.problems.append(f"the full node has ended: {node.last_words()}")
+        disk.empty()
+        began = time.monotonic()
+        late = node.wait_caught_up()
+        if late:
+            world.problems.append(late)
+        world.notes.append(f"with room again it had applied everything after {time.monotonic() - began:.1f} s")
+        missing = bulk.missing(node)
+        if missing:
+            world.problems.append(f"the node lacks {missing} acknowledged rows of the table {TABLE}")
+        time.sleep(seconds / 4)
+        node.settings.pop()
+        node.stop()
+    finally:
+        if node.is_running():
+            node.kill()
+        disk.end()
+        node.start()
+
+
+def node_away(world, seconds):
+    """A node is away for longer than down_max, and the log that it needs is trimmed: it copies, and never serves what it had."""
+    node, others = world.nodes[2], world.nodes[:2]
+    bulk = Bulk(world)
+    bulk.write(others, 200, 16)
+    late = node.wait_caught_up()
+    assert late is None, late
+    node.kill()
+    bulk.write(others, TRIMMED_RECORDS, 16)
+    began = time.monotonic()
+    # A change of the schema makes the others save what they have, so that the log may go.
+    time.sleep(DOWN_MAX_SECS)
+    change = f"ALTER TABLE {bulk.name()} WITH comment = 'saved'"
+    cluster = connect([others[0].host], others[0].port)
+    cluster.connect().execute(change)
+    cluster.shutdown()
+    trimmed = wait_for(world.trimmed, "no log was trimmed")
+    world.notes.append(f"{trimmed} records were trimmed {time.monotonic() - began:.1f} s after the last of them")
+    began = time.monotonic()
+    node.start()
+    world.notes.append(f"the node that was away served after {time.monotonic() - began:.1f} s")
+    missing = bulk.missing(node)
+    if missing:
+        world.problems.append(f"the node that was away has served without {missing} acknowledged rows")
+    if WAS_TRIMMED not in node.words_since_start():
+        world.problems.append(f"the node that was away does not say {WAS_TRIMMED!r}")
+    time.sleep(seconds / 4)
+
+
+def wait_for(look, problem):
+    """Waits until `look` returns something true, and returns it."""
+    deadline = time.monotonic() + WAIT_SECS
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < deadline, problem
+        time.sleep(0.2)
+
+
 def node_added(world, seconds):
     """A fourth node joins under load."""
     time.sleep(seconds / 4)
@@ -233,6 +333,8 @@ CASES = {
     "rolling-restart": rolling_restart,
     "ddl-storm": ddl_storm,
     "clock-skewed": clock_skewed,
+    "disk-full": disk_full,
+    "node-away": node_away,
     "node-added": node_added,
     "node-wiped": node_wiped,
     "node-left": node_left,

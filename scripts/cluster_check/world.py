@@ -4,6 +4,7 @@ import collections
 import os
 import subprocess
 
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from brokers import start_brokers
@@ -29,8 +30,15 @@ class World:
         self.log = f"kafka://{addresses}/{CLUSTER}"
         self.ports = (free_port(), free_port())
         self.keyspace = None
+        self.begin_case()
+
+    def begin_case(self):
         self.notes = []
         self.problems = []
+        # Beside those of the load.
+        self.more_tables = []
+        # Words of errors that nodes log.
+        self.expected_errors = []
 
     def new_node(self):
         self.made += 1
@@ -43,6 +51,16 @@ class World:
         addresses = ",".join(broker.address for broker in self.brokers)
         topics = AdminClient({"bootstrap.servers": addresses}).list_topics(DATA_TOPIC, timeout=ASK_SECS).topics
         return collections.Counter(partition.leader for partition in topics[DATA_TOPIC].partitions.values())
+
+    def trimmed(self):
+        """How many records are gone from the logs of tablets."""
+        addresses = ",".join(broker.address for broker in self.brokers)
+        consumer = Consumer({"bootstrap.servers": addresses, "group.id": CLUSTER})
+        partitions = consumer.list_topics(DATA_TOPIC, timeout=ASK_SECS).topics[DATA_TOPIC].partitions
+        logs = [TopicPartition(DATA_TOPIC, partition) for partition in partitions]
+        gone = sum(consumer.get_watermark_offsets(log, timeout=ASK_SECS)[0] for log in logs)
+        consumer.close()
+        return gone
 
     def skew(self, node, seconds):
         """From its next start on, the wall clock of a node is so many seconds ahead."""
