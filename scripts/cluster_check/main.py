@@ -16,14 +16,14 @@ from world import World
 NODES = 3
 
 
-def run(world, name, seconds, is_last):
+def run(world, name, case, seconds, is_last=False):
     """Runs a case, and returns its verdict. After the last one, Cassandra's tool reads the SSTables, too."""
     world.keyspace = "case_" + name.replace("-", "_")
     world.begin_case()
     load = Load([node.host for node in world.nodes], world.nodes[0].port, world.keyspace)
     load.start()
     try:
-        CASES[name](world, seconds)
+        case(world, seconds)
     finally:
         stuck = load.end()
     late = [reason for reason in (node.wait_caught_up() for node in world.nodes) if reason]
@@ -31,8 +31,8 @@ def run(world, name, seconds, is_last):
     logged = [(node.number, line) for node in world.nodes for line in node.new_errors()]
     expected = world.expected_errors
     errors = [f"node {number} has logged {line}" for number, line in logged if not any(words in line for words in expected)]
-    reason = why_no_cassandra()
-    if is_last and reason:
+    reason = why_no_cassandra() if is_last else None
+    if reason:
         world.notes.append(f"Cassandra's sstabledump has read nothing: {reason}")
     partitions, different = check(world, [*TABLES, *world.more_tables], is_last and not reason)
     verdict.cells["SSTables"] = f"{'differ' if different else 'equal'}: {partitions}"
@@ -43,7 +43,7 @@ def run(world, name, seconds, is_last):
 def tried(world, name, seconds, is_last):
     """As `run`; a case that cannot be run to its end is a failure, too. None if it cannot be run here."""
     try:
-        return run(world, name, seconds, is_last)
+        return run(world, name, CASES[name], seconds, is_last)
     except Skipped as reason:
         print(f"{name}: skipped, since {reason}", flush=True)
         return None

@@ -18,14 +18,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class World:
-    """Three brokers, and the nodes that are started beside them; what cases have to say."""
+    """Brokers, and the nodes that are started beside them; what cases have to say."""
 
-    def __init__(self, directory, binary, has_links=False):
+    def __init__(self, directory, binary, has_links=False, brokers=3):
         self.directory = directory
         self.binary = binary
         self.nodes = []
         self.made = 0
-        self.brokers, self.links = start_brokers(directory, has_links=has_links)
+        self.brokers, self.links = start_brokers(directory, brokers, has_links)
         addresses = ",".join(broker.address for broker in self.brokers)
         self.log = f"kafka://{addresses}/{CLUSTER}"
         self.ports = (free_port(), free_port())
@@ -43,6 +43,7 @@ class World:
     def new_node(self):
         self.made += 1
         node = Member(self.made, self.binary, self.directory, self.log, self.ports)
+        node.settings.append(f"log_options_replication_factor={len(self.brokers)}")
         self.nodes.append(node)
         return node
 

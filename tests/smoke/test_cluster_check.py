@@ -1,4 +1,4 @@
-"""The judges of scripts/cluster-check.sh find what they are there for, and its proxies cut what they should."""
+"""The judges of scripts/cluster-check.sh find what they are there for, and its proxies cut what they should. A short form of the check itself."""
 
 import json
 import os
@@ -9,9 +9,12 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "cluster_check"))
 
+from cases import kill  # noqa: E402
 from links import inode_of, is_cut  # noqa: E402
+from main import run  # noqa: E402
 from sstables import differences, partitions  # noqa: E402
 from verdict import judge, table  # noqa: E402
+from world import World  # noqa: E402
 
 NODES = [SimpleNamespace(number=1), SimpleNamespace(number=2)]
 
@@ -156,3 +159,17 @@ def test_the_socket_of_a_connection_is_found():
     ]
     assert inode_of(0xC350, 0x4E20, lines) == "13"
     assert inode_of(0xC351, 0x4E20, lines) is None
+
+
+def test_nothing_is_lost_stale_or_different_when_a_node_and_the_broker_are_killed(request, tmp_path):
+    if request.config.getoption("--against"):
+        pytest.skip("it starts its own nodes")
+    world = World(str(tmp_path), os.environ["SMOKE_ILION"], brokers=1)
+    try:
+        for _ in range(3):
+            world.new_node().start()
+        verdict = run(world, "short", lambda world, seconds: kill(seconds, *world.brokers, world.nodes[2]), 4)
+    finally:
+        world.end()
+    assert verdict.is_good(), verdict.problems
+    assert verdict.cells["SSTables"].startswith("equal")
