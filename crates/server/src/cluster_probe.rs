@@ -23,7 +23,7 @@ pub trait ClusterProbe: Send + Sync {
 }
 
 /// What a member says of itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberStanding {
     /// Bytes of its SSTables.
     pub load_bytes: u64,
@@ -31,6 +31,8 @@ pub struct MemberStanding {
     pub lag_records: u64,
     /// Tablets that it copies, or may not answer for yet.
     pub tablets_behind: u64,
+    /// The release of Cassandra that its clients see. `None`: its version of Ilion does not say.
+    pub release: Option<String>,
 }
 
 /// What the parts have counted since the start of the process.

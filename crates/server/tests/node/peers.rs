@@ -174,6 +174,7 @@ impl ClusterProbe for Silent {
             load_bytes: u64::from(*node) * 1000,
             lag_records: (*node).into(),
             tablets_behind: 0,
+            release: Some(format!("5.0.{node}")),
         };
         answering.map(|node| (*node, standing(node))).collect()
     }
