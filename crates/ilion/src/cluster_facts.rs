@@ -11,7 +11,9 @@ use ilion_engine::Engine;
 use ilion_internode::{Client, Kind, Lane, Served, ServedCall, Service, ServiceError};
 use ilion_kafka_log::KafkaLogs;
 use ilion_member::{Member, MemberFacts, WaitTimes};
-use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, RELEASE_VERSION, Waits, lag_of_all};
+use ilion_server::{
+    ClusterCounts, ClusterProbe, MemberStanding, RELEASE_VERSION, Traffic, Volume, Waits, lag_of_all,
+};
 
 /// Members have so long to say how they stand.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -92,6 +94,11 @@ impl ClusterProbe for Probe {
         }
     }
 
+    fn traffic(&self) -> BTreeMap<NodeNumber, Traffic> {
+        let traffic = self.client.traffic().into_iter();
+        traffic.map(|(node, traffic)| (node, shown(&traffic))).collect()
+    }
+
     fn ask(&self, members: &[NodeNumber]) -> BTreeMap<NodeNumber, MemberStanding> {
         let own = self.facts.member.view().map(|view| view.own);
         let ends_nanos = self.facts.engine.env().monotonic_nanos() + nanos(PATIENCE);
@@ -121,6 +128,27 @@ impl ClusterProbe for Probe {
             standings.insert(own, self.facts.standing());
         }
         standings
+    }
+}
+
+/// The counts of the connections in the form of the server, which does not know them.
+fn shown(counted: &ilion_internode::Traffic) -> Traffic {
+    let volume = |volume: ilion_internode::Volume| Volume {
+        count: volume.count,
+        bytes: volume.bytes,
+    };
+    Traffic {
+        sent: volume(counted.sent),
+        unanswered: volume(counted.unanswered),
+        unanswered_in_time: volume(counted.unanswered_in_time),
+        held_back: volume(counted.held_back),
+        attempts: counted.attempts,
+        connected: counted.connected,
+        open: counted.open,
+        received: volume(counted.received),
+        answered: volume(counted.answered),
+        failed: volume(counted.failed),
+        expired: volume(counted.expired),
     }
 }
 
