@@ -10,6 +10,7 @@ import uuid
 from base64 import urlsafe_b64encode
 
 from broker import jars
+from links import Links
 from node import free_port
 
 START_SECS = 180
@@ -17,16 +18,19 @@ STOP_SECS = 60
 
 
 class KafkaBroker:
-    """One of them."""
+    """One of them. It listens at `places`, and is told to others as at `shown`: its own address and that of its controller."""
 
-    def __init__(self, number, directory, voters, controller, cluster_id, jar_directory):
+    def __init__(self, number, directory, voters, places, shown, cluster_id, jar_directory):
         self.directory = os.path.join(directory, f"broker{number}")
         os.makedirs(self.directory)
         self.number = number
         self.cluster_id = cluster_id
         self.jars = jar_directory
-        self.port = free_port()
-        self.address = f"127.0.0.1:{self.port}"
+        self.port = places[0]
+        self.address = local(shown[0])
+        # The proxies, if there are some.
+        self.links = None
+        self.compiler = ()
         self.log = os.path.join(self.directory, "broker.log")
         self.properties = os.path.join(self.directory, "server.properties")
         self.process = None
@@ -34,8 +38,8 @@ class KafkaBroker:
             "process.roles=broker,controller",
             f"node.id={number}",
             f"controller.quorum.voters={voters}",
-            f"listeners=PLAINTEXT://{self.address},CONTROLLER://{controller}",
-            f"advertised.listeners=PLAINTEXT://{self.address}",
+            f"listeners=PLAINTEXT://{local(places[0])},CONTROLLER://{local(places[1])}",
+            f"advertised.listeners=PLAINTEXT://{self.address},CONTROLLER://{local(shown[1])}",
             "controller.listener.names=CONTROLLER",
             "inter.broker.listener.name=PLAINTEXT",
             f"broker.rack=rack{number}",
@@ -58,8 +62,8 @@ class KafkaBroker:
             file.write("\n".join(lines) + "\n")
 
     def java(self, *arguments):
-        heap = ["-Xms256m", "-Xmx256m", "-XX:+UseSerialGC"]
-        return ["java", *heap, "-cp", f"{self.jars}/*", *arguments]
+        options = ["-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", *self.compiler]
+        return ["java", *options, "-cp", f"{self.jars}/*", *arguments]
 
     def format(self):
         tool = self.java("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", self.properties)
@@ -70,6 +74,8 @@ class KafkaBroker:
             self.process = subprocess.Popen(
                 self.java("kafka.Kafka", self.properties), stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
+        if self.links is not None:
+            self.links.tell("process", self.number, self.process.pid)
 
     def wait(self):
         deadline = time.monotonic() + START_SECS
@@ -108,26 +114,43 @@ class KafkaBroker:
             return "".join(log.readlines()[-20:])
 
 
-def start_brokers(directory, count=3):
-    """Formats and starts them, all at once."""
+def local(port):
+    return f"127.0.0.1:{port}"
+
+
+def start_brokers(directory, count=3, has_links=False):
+    """Formats and starts them, all at once. With links, others reach them through proxies. Returns the proxies, too, or None."""
     jar_directory = os.environ.get("KAFKA_JARS") or jars()
     cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    controllers = [f"127.0.0.1:{free_port()}" for _ in range(count)]
-    voters = ",".join(f"{number}@{address}" for number, address in enumerate(controllers, 1))
+    places = [(free_port(), free_port()) for _ in range(count)]
+    shown = [(free_port(), free_port()) for _ in range(count)] if has_links else places
+    voters = ",".join(f"{number}@{local(controller)}" for number, (_, controller) in enumerate(shown, 1))
     brokers = [
-        KafkaBroker(number, directory, voters, controller, cluster_id, jar_directory)
-        for number, controller in enumerate(controllers, 1)
+        KafkaBroker(number, directory, voters, places[number - 1], shown[number - 1], cluster_id, jar_directory)
+        for number in range(1, count + 1)
     ]
+    if count == 1:
+        # A short check: it starts sooner, and is slower later.
+        brokers[0].compiler = ("-XX:TieredStopAtLevel=1",)
     for broker in brokers:
         broker.format()
+    links = None
     try:
+        if has_links:
+            ways = [
+                (proxy, place, number)
+                for number, pair in enumerate(zip(shown, places), 1)
+                for proxy, place in zip(*pair)
+            ]
+            links = Links(ways)
         for broker in brokers:
+            broker.links = links
             broker.spawn()
         for broker in brokers:
             broker.wait()
     except BaseException:
-        for broker in brokers:
-            if broker.is_running():
-                broker.kill()
+        for process in [*brokers, links]:
+            if process is not None and process.is_running():
+                process.kill()
         raise
-    return brokers
+    return brokers, links

@@ -1,15 +1,33 @@
 """The faults. A case gets the running cluster and the time that it may take; it leaves all brokers and nodes running."""
 
 import itertools
+import subprocess
 import threading
 import time
 
 from cassandra.policies import WhiteListRoundRobinPolicy
 
+from bulk import TABLE, Bulk
 from clients import FAILURES, connect
+from nodes import DOWN_MAX_SECS
+from small_disk import SmallDisk, why_not
 
 PAUSE_SECS = 10
 SKEW_SECS = 300
+# Longer than logs wait to be trimmed: a minute, and what a minute may take on a busy machine.
+WAIT_SECS = 180
+# A log is trimmed of no fewer.
+TRIMMED_RECORDS = 11_000
+FEW_BYTES = 16 << 20
+VALUE_BYTES = 8 << 10
+# What a node says whose memtables are full.
+CANNOT_APPLY = "cannot apply the logs for now"
+# What a node says whose log was trimmed.
+WAS_TRIMMED = "was trimmed while this node was away"
+
+
+class Skipped(Exception):
+    """A case cannot be run here, for this reason."""
 
 
 def quiet(world, seconds):
@@ -51,6 +69,29 @@ def node_paused(world, seconds):
 def broker_paused(world, seconds):
     """SIGSTOP of a broker for 10 s."""
     pause(world.brokers[2], seconds)
+
+
+def leader_isolated(world, seconds):
+    """For 10 s a broker that leads logs reaches neither nodes nor other brokers, and they do not reach it."""
+    cut("isolate", world, seconds)
+
+
+def leader_hidden(world, seconds):
+    """For 10 s no node reaches a broker that leads logs; the other brokers do, so that it goes on leading."""
+    cut("hide", world, seconds)
+
+
+def cut(kind, world, seconds):
+    """Cuts links to the broker that leads most logs. What was sent meanwhile arrives later."""
+    rest = max(seconds - PAUSE_SECS, 4)
+    time.sleep(rest / 2)
+    [(broker, before)] = world.leaders().most_common(1)
+    world.links.tell(kind, broker)
+    time.sleep(PAUSE_SECS)
+    world.links.tell("heal")
+    after = world.leaders()[broker]
+    world.notes.append(f"broker {broker} led {before} logs of tablets before it was cut off, and {after} just afterwards")
+    time.sleep(rest / 2)
 
 
 def pause(process, seconds):
@@ -132,6 +173,95 @@ def clock_skewed(world, seconds):
     time.sleep(seconds / 5)
 
 
+def disk_full(world, seconds):
+    """The disk of a node is full, until something else makes room: the node waits, and then applies what it lacks."""
+    reason = why_not()
+    if reason:
+        raise Skipped(reason)
+    node, others = world.nodes[1], [world.nodes[0], world.nodes[2]]
+    node.stop()
+    try:
+        disk = SmallDisk(node.data)
+    except subprocess.CalledProcessError as error:
+        node.start()
+        raise Skipped(f"no file system can be mounted: {error.stderr.decode().strip()}") from error
+    # Its memtables fill during the case.
+    node.settings += [f"memtable_heap_space={FEW_BYTES >> 20}MiB"]
+    try:
+        node.start()
+        time.sleep(seconds / 4)
+        bulk = Bulk(world)
+        world.expected_errors.append("a flush failed; it is tried again")
+        disk.fill()
+        bulk.write(others, 3 * FEW_BYTES // VALUE_BYTES, VALUE_BYTES)
+        failing = wait_for(lambda: node.metric("ilion_flushes_failing"), "the full node does not say that flushes fail")
+        wait_for(lambda: CANNOT_APPLY in node.words_since_start(), f"the full node does not say {CANNOT_APPLY!r}")
+        behind = node.metric("ilion_cluster_lag_records")
+        world.notes.append(f"on the full disk {failing} flush failed, and the node was {behind} records behind")
+        time.sleep(seconds / 4)
+        if not node.is_running():
+            world.problems.append(f"the full node has ended: {node.last_words()}")
+        disk.empty()
+        began = time.monotonic()
+        late = node.wait_caught_up()
+        if late:
+            world.problems.append(late)
+        world.notes.append(f"with room again it had applied everything after {time.monotonic() - began:.1f} s")
+        missing = bulk.missing(node)
+        if missing:
+            world.problems.append(f"the node lacks {missing} acknowledged rows of the table {TABLE}")
+        time.sleep(seconds / 4)
+        node.settings.pop()
+        node.stop()
+    finally:
+        if node.is_running():
+            node.kill()
+        disk.end()
+        node.start()
+
+
+def node_away(world, seconds):
+    """A node is away for longer than down_max, and the log that it needs is trimmed: it copies, and never serves what it had."""
+    node, others = world.nodes[2], world.nodes[:2]
+    bulk = Bulk(world)
+    bulk.write(others, 200, 16)
+    late = node.wait_caught_up()
+    assert late is None, late
+    node.kill()
+    before = world.trimmed()
+    bulk.write(others, TRIMMED_RECORDS, 16)
+    began = time.monotonic()
+    # A change of the schema makes the others save what they have, so that the log may go.
+    time.sleep(DOWN_MAX_SECS)
+    change = f"ALTER TABLE {bulk.name()} WITH comment = 'saved'"
+    cluster = connect([others[0].host], others[0].port)
+    cluster.connect().execute(change)
+    cluster.shutdown()
+    wait_for(lambda: world.trimmed() >= before + TRIMMED_RECORDS, "the log of the table was not trimmed")
+    trimmed = world.trimmed() - before
+    world.notes.append(f"{trimmed} records were trimmed {time.monotonic() - began:.1f} s after the last of them")
+    began = time.monotonic()
+    node.start()
+    world.notes.append(f"the node that was away served after {time.monotonic() - began:.1f} s")
+    missing = bulk.missing(node)
+    if missing:
+        world.problems.append(f"the node that was away has served without {missing} acknowledged rows")
+    if WAS_TRIMMED not in node.words_since_start():
+        world.problems.append(f"the node that was away does not say {WAS_TRIMMED!r}")
+    time.sleep(seconds / 4)
+
+
+def wait_for(look, problem):
+    """Waits until `look` returns something true, and returns it."""
+    deadline = time.monotonic() + WAIT_SECS
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < deadline, problem
+        time.sleep(0.2)
+
+
 def node_added(world, seconds):
     """A fourth node joins under load."""
     time.sleep(seconds / 4)
@@ -193,6 +323,9 @@ def wait_until_down(world, node):
         time.sleep(0.2)
 
 
+# They need proxies in front of the brokers.
+OF_LINKS = {"leader-isolated", "leader-hidden"}
+
 # In this order: the last ones change who is a member.
 CASES = {
     "quiet": quiet,
@@ -201,10 +334,14 @@ CASES = {
     "both-killed": both_killed,
     "node-paused": node_paused,
     "broker-paused": broker_paused,
+    "leader-isolated": leader_isolated,
+    "leader-hidden": leader_hidden,
     "broker-wiped": broker_wiped,
     "rolling-restart": rolling_restart,
     "ddl-storm": ddl_storm,
     "clock-skewed": clock_skewed,
+    "disk-full": disk_full,
+    "node-away": node_away,
     "node-added": node_added,
     "node-wiped": node_wiped,
     "node-left": node_left,

@@ -7,35 +7,46 @@ import sys
 import tempfile
 import time
 
-from cases import CASES
+from cases import CASES, OF_LINKS, Skipped
 from clients import Load
-from verdict import Verdict, contents, judge, table
+from sstables import check, why_no_cassandra
+from verdict import TABLES, Verdict, contents, judge, table
 from world import World
 
 NODES = 3
 
 
-def run(world, name, seconds):
-    """Runs a case, and returns its verdict."""
+def run(world, name, case, seconds, is_last=False):
+    """Runs a case, and returns its verdict. After the last one, Cassandra's tool reads the SSTables, too."""
     world.keyspace = "case_" + name.replace("-", "_")
-    world.notes, world.problems = [], []
+    world.begin_case()
     load = Load([node.host for node in world.nodes], world.nodes[0].port, world.keyspace)
     load.start()
     try:
-        CASES[name](world, seconds)
+        case(world, seconds)
     finally:
         stuck = load.end()
     late = [reason for reason in (node.wait_caught_up() for node in world.nodes) if reason]
     verdict = judge(name, load, contents(world.nodes, world.keyspace), world.nodes)
-    errors = [f"node {node.number} has logged {line}" for node in world.nodes for line in node.new_errors()]
-    verdict.problems += [*late, *errors, *world.problems, *(f"a client of kind {kind} is stuck" for kind in stuck)]
+    logged = [(node.number, line) for node in world.nodes for line in node.new_errors()]
+    expected = world.expected_errors
+    errors = [f"node {number} has logged {line}" for number, line in logged if not any(words in line for words in expected)]
+    reason = why_no_cassandra() if is_last else None
+    if reason:
+        world.notes.append(f"Cassandra's sstabledump has read nothing: {reason}")
+    partitions, different = check(world, [*TABLES, *world.more_tables], is_last and not reason)
+    verdict.cells["SSTables"] = f"{'differ' if different else 'equal'}: {partitions}"
+    verdict.problems += [*different, *late, *errors, *world.problems, *(f"a client of kind {kind} is stuck" for kind in stuck)]
     return verdict
 
 
-def tried(world, name, seconds):
-    """As `run`; a case that cannot be run to its end is a failure, too."""
+def tried(world, name, seconds, is_last):
+    """As `run`; a case that cannot be run to its end is a failure, too. None if it cannot be run here."""
     try:
-        return run(world, name, seconds)
+        return run(world, name, CASES[name], seconds, is_last)
+    except Skipped as reason:
+        print(f"{name}: skipped, since {reason}", flush=True)
+        return None
     except Exception as error:  # noqa: BLE001: the other cases are still worth running
         verdict = Verdict(name)
         verdict.problems = [f"the case ended: {type(error).__name__}: {error}", *world.problems]
@@ -69,14 +80,16 @@ def main():
     verdicts = []
     try:
         began = time.monotonic()
-        world = World(directory, os.environ["ILION"])
+        has_links = not OF_LINKS.isdisjoint(given.cases.split(","))
+        world = World(directory, os.environ["ILION"], has_links)
         for _ in range(NODES):
             world.new_node().start()
         print(f"{len(world.brokers)} brokers and {NODES} nodes run after {time.monotonic() - began:.0f} s", flush=True)
-        for name in CASES:
-            if name not in given.cases.split(","):
+        chosen = [name for name in CASES if name in given.cases.split(",")]
+        for name in chosen:
+            verdict = tried(world, name, given.seconds, name == chosen[-1])
+            if verdict is None:
                 continue
-            verdict = tried(world, name, given.seconds)
             verdicts.append(verdict)
             print(f"{name}: {'good' if verdict.is_good() else 'FAILED'}", flush=True)
             for line in [*verdict.problems, *world.notes[-3:]]:

@@ -1,5 +1,6 @@
 """Nodes of the cluster under test, and what they say of themselves."""
 
+import os
 import re
 import shutil
 import signal
@@ -9,6 +10,8 @@ import urllib.request
 from node import MemberNode
 
 TABLETS = 12
+# For the case of a node that is away for longer. It matters only if a log has many records.
+DOWN_MAX_SECS = 20
 JOIN_SECS = 120
 STANDING = re.compile(r"^ilion_cluster_(lag_records|tablets_[a-z]+) (\d+)$", re.M)
 
@@ -17,9 +20,20 @@ class Member(MemberNode):
     """A node of the cluster under test."""
 
     def __init__(self, *of_member):
-        super().__init__(*of_member, [f"tablets={TABLETS}"])
+        super().__init__(*of_member, [f"tablets={TABLETS}", f"down_max={DOWN_MAX_SECS}s"])
         # So much of its log was looked at.
         self.log_read = 0
+        # So much of it is of earlier processes.
+        self.log_before = 0
+
+    def start(self):
+        self.log_before = os.path.getsize(self.log) if os.path.exists(self.log) else 0
+        super().start()
+
+    def words_since_start(self):
+        with open(self.log, errors="replace") as log:
+            log.seek(self.log_before)
+            return log.read()
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)
@@ -38,11 +52,17 @@ class Member(MemberNode):
             self.log_read = log.tell()
         return [line.strip() for line in lines if " ERROR " in line or "panicked" in line]
 
+    def metrics(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}/metrics", timeout=5) as answer:
+            return answer.read().decode()
+
+    def metric(self, name):
+        """A number from its metrics."""
+        return int(re.search(rf"^{name} (\d+)$", self.metrics(), re.M).group(1))
+
     def standing(self):
         """Numbers from its metrics, by name."""
-        url = f"http://127.0.0.1:{self.admin_port}/metrics"
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return {name: int(value) for name, value in STANDING.findall(answer.read().decode())}
+        return {name: int(value) for name, value in STANDING.findall(self.metrics())}
 
     def wait_caught_up(self):
         """Waits until it has applied everything. Returns the reason if it does not."""

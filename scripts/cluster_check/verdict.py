@@ -22,6 +22,7 @@ class Verdict:
         "counters",
         "conditions",
         "replicas",
+        "SSTables",
         "gap in writes",
         "gap in reads",
         "failed requests",

@@ -39,11 +39,12 @@ def own(node, tmp_path):
 
 
 # Files whose tests share no fixture that is dear to make: their tests may go to different workers.
-SPLIT = {"test_cluster.py", "test_kill.py"}
+SPLIT = {"test_cluster.py", "test_cluster_check.py", "test_kill.py"}
 # Files that take longest, in this order: they begin first, so that the workers end at about the same time.
 LONG = [
     "test_memory.py",
     "test_cluster.py",
+    "test_cluster_check.py",
     "test_kafka_log.py",
     "test_kill.py",
     "test_sink.py",

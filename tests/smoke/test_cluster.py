@@ -407,6 +407,10 @@ def test_nodes_answer_for_each_other(members):
             assert {row.k for row in session.execute(statement)} == set(range(40))
             counts = SimpleStatement("SELECT k, n FROM ks.counts", consistency_level=level)
             assert sum(row.n for row in session.execute(counts)) == sum(range(40))
+    for name, column in (("internode_outbound", "sent_count"), ("internode_inbound", "processed_count")):
+        rows = list(sessions[0][1].execute(f"SELECT * FROM system_views.{name}"))
+        assert {row.address for row in rows} == {node.host for node in nodes[1:]}, rows
+        assert all(getattr(row, column) > 0 for row in rows), rows
     for cluster, _ in sessions:
         cluster.shutdown()
 

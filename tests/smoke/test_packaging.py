@@ -13,7 +13,7 @@ import yaml
 from cassandra.auth import PlainTextAuthProvider
 
 from conftest import connect
-from node import OwnNode
+from node import OwnNode, free_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"
@@ -94,6 +94,25 @@ def test_statements_of_the_first_start_that_fail_are_named(tmp_path):
     node = packaged(tmp_path / "data", PACKAGING / "container.yaml", tmp_path, {})
     with pytest.raises(AssertionError, match=r"the node ended with 1:(.|\n)*1\.cql, line 3: .*nowhere"):
         node.start()
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_nodes_of_the_composed_cluster_take_their_settings_and_look_for_the_brokers(tmp_path, number):
+    parts = yaml.safe_load((PACKAGING / "compose-cluster.yaml").read_text())
+    service = parts["services"][f"ilion{number}"]
+    [address] = [network["ipv4_address"] for network in service["networks"].values()]
+    assert service["environment"]["ILION_RPC_ADDRESS"] == address
+    brokers = {f"{name}:9092" for name in parts["services"] if name.startswith("kafka")}
+    [log] = [word for word in service["command"] if word.startswith("kafka://")]
+    assert set(log[len("kafka://") : log.rindex("/")].split(",")) == brokers
+    # The same on this machine, where nobody listens at the brokers' port.
+    changed = {log: "kafka://127.0.0.1:1/ilion", "/etc/ilion/ilion.yaml": str(PACKAGING / "container.yaml")}
+    words = [changed.get(word, word) for word in service["command"]]
+    environment = {**os.environ, **service["environment"], "ILION_RPC_ADDRESS": f"127.0.0.{number}"}
+    ports = ["--port", str(free_port()), "--admin-port", "0"]
+    command = [os.environ["SMOKE_ILION"], *words, "--data", str(tmp_path / "data"), *ports]
+    done = subprocess.run(command, env=environment, text=True, capture_output=True, check=False, timeout=RUN_SECS)
+    assert done.returncode != 0 and "no broker of 127.0.0.1:1 answers" in done.stderr, done.stderr
 
 
 def test_manifests_of_kubernetes_are_valid_and_their_settings_and_probes_work(tmp_path):

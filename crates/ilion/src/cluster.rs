@@ -51,6 +51,8 @@ impl Cluster {
         if let Some(view) = self.member.view() {
             let peers = ilion_server::Peers::new(view);
             node.follow(&peers)?;
+            let probe: Weak<Probe> = Arc::downgrade(&self.probe);
+            node.show_traffic(&peers, probe);
             let shown = Arc::new(Shown {
                 peers,
                 entry: OnceLock::new(),

@@ -11,10 +11,14 @@ use ilion_engine::Engine;
 use ilion_internode::{Client, Kind, Lane, Served, ServedCall, Service, ServiceError};
 use ilion_kafka_log::KafkaLogs;
 use ilion_member::{Member, MemberFacts, WaitTimes};
-use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Waits, lag_of_all};
+use ilion_server::{
+    ClusterCounts, ClusterProbe, MemberStanding, RELEASE_VERSION, Traffic, Volume, Waits, lag_of_all,
+};
 
 /// Members have so long to say how they stand.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Longest release of a member that is shown.
+const RELEASE_CHARS_MAX: usize = 64;
 
 /// See the module.
 pub struct ClusterFacts {
@@ -33,6 +37,7 @@ impl ClusterFacts {
             load_bytes: tables.iter().map(|table| table.sstable_bytes).sum(),
             lag_records: lag_of_all(&lags(&facts, &self.logs.ends())),
             tablets_behind: (facts.lacking + is_behind) as u64,
+            release: Some(RELEASE_VERSION.to_owned()),
         }
     }
 }
@@ -89,6 +94,11 @@ impl ClusterProbe for Probe {
         }
     }
 
+    fn traffic(&self) -> BTreeMap<NodeNumber, Traffic> {
+        let traffic = self.client.traffic().into_iter();
+        traffic.map(|(node, traffic)| (node, shown(&traffic))).collect()
+    }
+
     fn ask(&self, members: &[NodeNumber]) -> BTreeMap<NodeNumber, MemberStanding> {
         let own = self.facts.member.view().map(|view| view.own);
         let ends_nanos = self.facts.engine.env().monotonic_nanos() + nanos(PATIENCE);
@@ -121,6 +131,27 @@ impl ClusterProbe for Probe {
     }
 }
 
+/// The counts of the connections in the form of the server, which does not know them.
+fn shown(counted: &ilion_internode::Traffic) -> Traffic {
+    let volume = |volume: ilion_internode::Volume| Volume {
+        count: volume.count,
+        bytes: volume.bytes,
+    };
+    Traffic {
+        sent: volume(counted.sent),
+        unanswered: volume(counted.unanswered),
+        unanswered_in_time: volume(counted.unanswered_in_time),
+        held_back: volume(counted.held_back),
+        attempts: counted.attempts,
+        connected: counted.connected,
+        open: counted.open,
+        received: volume(counted.received),
+        answered: volume(counted.answered),
+        failed: volume(counted.failed),
+        expired: volume(counted.expired),
+    }
+}
+
 fn waits(times: WaitTimes) -> Waits {
     Waits {
         sum_nanos: times.sum_nanos,
@@ -143,12 +174,16 @@ impl Service for StandingService {
     }
 }
 
-/// The bytes of a standing: load, lag, tablets behind (u64 each). A later version may append to them.
+/// The bytes of a standing: load, lag, tablets behind (u64 each), release (bytes after a vint), which the first versions did not have. A later
+/// version may append to them.
 fn encode(standing: &MemberStanding) -> Vec<u8> {
     let mut out = Writer::new();
     out.u64(standing.load_bytes);
     out.u64(standing.lag_records);
     out.u64(standing.tablets_behind);
+    if let Some(release) = &standing.release {
+        out.bytes_vint(release.as_bytes());
+    }
     out.into_vec()
 }
 
@@ -158,7 +193,18 @@ fn decode(bytes: &[u8]) -> Result<MemberStanding, Error> {
         load_bytes: input.u64()?,
         lag_records: input.u64()?,
         tablets_behind: input.u64()?,
+        release: match input.is_empty() {
+            true => None,
+            false => Some(release_of(input.bytes_vint()?)),
+        },
     })
+}
+
+/// A release, as another node has it: nothing that would disturb what an operator sees.
+fn release_of(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let printable = text.chars().filter(|letter| !letter.is_control());
+    printable.take(RELEASE_CHARS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -191,12 +237,25 @@ mod tests {
             load_bytes: 1,
             lag_records: u64::MAX,
             tablets_behind: 3,
+            release: Some("5.0.9".to_owned()),
         };
         let mut bytes = encode(&standing);
-        for cut in 0..bytes.len() {
+        let first = MemberStanding {
+            release: None,
+            ..standing.clone()
+        };
+        let of_first = encode(&first);
+        assert_eq!(
+            decode(&of_first).unwrap(),
+            first,
+            "the first versions have no release"
+        );
+        for cut in (0..bytes.len()).filter(|cut| *cut != of_first.len()) {
             assert!(decode(&bytes[..cut]).is_err(), "{cut}");
         }
         bytes.extend_from_slice(b"of a later version");
         assert_eq!(decode(&bytes).unwrap(), standing);
+        assert_eq!(release_of(b"5.0\n\x1b[31m9"), "5.0[31m9");
+        assert_eq!(release_of(&[b'5'; 1000]).len(), RELEASE_CHARS_MAX);
     }
 }

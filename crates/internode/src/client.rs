@@ -1,6 +1,6 @@
 //! [`Client`]: calls to other nodes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use crate::link::Link;
 use crate::message::Begin;
 use crate::options::WINDOW_BYTES;
 use crate::shared::Shared;
+use crate::traffic::{CountedTraffic, Traffic};
 
 /// The way to other nodes. Clones share their connections.
 ///
@@ -53,10 +54,11 @@ impl Client {
         request: Bytes,
         time_left: Option<Duration>,
     ) -> Call {
+        let counted = self.count(node, &request);
         Call {
-            asked: self.counted(self.begin(node, kind, lane, request, time_left, Wanted::Whole)),
+            asked: counted.begun(self.begin(node, kind, lane, request, time_left, Wanted::Whole)),
             env: self.shared.env.clone(),
-            counting: self.shared.counting.clone(),
+            counted,
         }
     }
 
@@ -69,17 +71,27 @@ impl Client {
         request: Bytes,
         time_left: Option<Duration>,
     ) -> Parts {
+        let counted = self.count(node, &request);
         Parts {
-            asked: self.counted(self.begin(node, kind, lane, request, time_left, Wanted::Parts)),
+            asked: counted.begun(self.begin(node, kind, lane, request, time_left, Wanted::Parts)),
             env: self.shared.env.clone(),
-            counting: self.shared.counting.clone(),
+            counted,
         }
     }
 
-    fn counted(&self, begun: Result<Asked, CallError>) -> Result<Asked, CallError> {
-        let counting = &self.shared.counting;
-        add_one(&counting.asked);
-        begun.inspect_err(|_| add_one(&counting.unanswered))
+    /// What was counted since the start, by node.
+    pub fn traffic(&self) -> BTreeMap<Node, Traffic> {
+        self.shared.counting.by_node()
+    }
+
+    fn count(&self, node: Node, request: &Bytes) -> Counted {
+        let all = self.shared.counting.clone();
+        add_one(&all.asked);
+        Counted {
+            of_node: all.of(node),
+            request_bytes: request.len(),
+            all,
+        }
     }
 
     fn begin(
@@ -119,6 +131,33 @@ impl Client {
     }
 }
 
+/// Where the outcome of a request is counted.
+struct Counted {
+    all: Arc<Counting>,
+    of_node: Arc<CountedTraffic>,
+    request_bytes: usize,
+}
+
+impl Counted {
+    fn begun(&self, begun: Result<Asked, CallError>) -> Result<Asked, CallError> {
+        match &begun {
+            Ok(_) => self.of_node.sent.add(self.request_bytes),
+            // There are too many already.
+            Err(CallError::Refused(_)) => {
+                add_one(&self.all.unanswered);
+                self.of_node.held_back.add(self.request_bytes);
+            }
+            Err(error) => self.unanswered(error),
+        }
+        begun
+    }
+
+    fn unanswered(&self, error: &CallError) {
+        add_one(&self.all.unanswered);
+        self.of_node.not_answered(error, self.request_bytes);
+    }
+}
+
 /// A request that was sent. Dropping it before its answer ended cancels it.
 struct Asked {
     conn: Arc<Conn>,
@@ -139,7 +178,7 @@ impl Drop for Asked {
 pub struct Call {
     asked: Result<Asked, CallError>,
     env: Arc<dyn Env>,
-    counting: Arc<Counting>,
+    counted: Counted,
 }
 
 impl Call {
@@ -169,7 +208,7 @@ impl Call {
             Next::End(Ok(())) => CallError::Failed("its answer has no part".to_owned()),
             Next::TimedOut => CallError::TimedOut,
         };
-        add_one(&self.counting.unanswered);
+        self.counted.unanswered(&failure);
         Err(failure)
     }
 }
@@ -180,7 +219,7 @@ impl Call {
 pub struct Parts {
     asked: Result<Asked, CallError>,
     env: Arc<dyn Env>,
-    counting: Arc<Counting>,
+    counted: Counted,
 }
 
 impl Parts {
@@ -198,7 +237,7 @@ impl Parts {
                 Ok(Some(part))
             }
             Next::End(end) => {
-                let end = end.inspect_err(|_| add_one(&self.counting.unanswered));
+                let end = end.inspect_err(|error| self.counted.unanswered(error));
                 end.map(|()| None)
             }
             Next::TimedOut => Err(CallError::TimedOut),

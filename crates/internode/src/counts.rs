@@ -1,6 +1,16 @@
 //! [`CallCounts`]: requests to other nodes and of other nodes, and how many failed.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use ilion_cluster::Node;
+use parking_lot::Mutex;
+
+use crate::traffic::{CountedTraffic, Traffic};
+
+/// More nodes are not counted one by one: a cluster has fewer.
+const NODES_MAX: usize = 4096;
 
 /// What was counted since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,9 +32,29 @@ pub(crate) struct Counting {
     pub unanswered: AtomicU64,
     pub served: AtomicU64,
     pub failed: AtomicU64,
+    nodes: Mutex<BTreeMap<Node, Arc<CountedTraffic>>>,
 }
 
 impl Counting {
+    /// The counts of one other node.
+    pub(crate) fn of(&self, node: Node) -> Arc<CountedTraffic> {
+        let mut nodes = self.nodes.lock();
+        match nodes.get(&node) {
+            Some(counted) => counted.clone(),
+            None if nodes.len() >= NODES_MAX => Arc::default(),
+            None => nodes.entry(node).or_default().clone(),
+        }
+    }
+
+    /// What was counted, by node.
+    pub(crate) fn by_node(&self) -> BTreeMap<Node, Traffic> {
+        let nodes = self.nodes.lock();
+        nodes
+            .iter()
+            .map(|(node, counted)| (*node, counted.traffic()))
+            .collect()
+    }
+
     pub(crate) fn counts(&self) -> CallCounts {
         CallCounts {
             asked: self.asked.load(Relaxed),

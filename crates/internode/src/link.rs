@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::backoff::pause;
 use crate::conn::{Conn, exchange};
+use crate::counts::add_one;
 use crate::dial::dial;
 use crate::error::CallError;
 use crate::shared::Shared;
@@ -89,6 +90,8 @@ impl Ending {
         let shared = self.shared.clone();
         let dialing = dial(address, node, &shared.identity, shared.encryption.as_deref());
         let mut stopping = shared.stopping.clone();
+        let counted = shared.counting.of(node);
+        add_one(&counted.attempts);
         let opened = tokio::select! {
             opened = timeout(shared.options.connect_timeout, dialing) => opened,
             () = stopped(&mut stopping) => return,
@@ -100,6 +103,7 @@ impl Ending {
                 tracing::debug!(node, %address, "connected to a node");
                 self.link.state.lock().failures = 0;
                 self.opened_at = Some(Instant::now());
+                add_one(&counted.connected);
                 let reason = exchange(&self.conn, opened, &shared.options, stopping).await;
                 format!("the connection to node {node} at {address} ended: {reason}")
             }
@@ -112,6 +116,9 @@ impl Drop for Ending {
         let now = Instant::now();
         let mut state = self.link.state.lock();
         state.current = None;
+        if self.opened_at.is_some() {
+            add_one(&self.shared.counting.of(self.link.node).ended);
+        }
         let was_short = self.opened_at.is_none_or(|at| now - at < SHORT);
         if was_short {
             state.failures = state.failures.saturating_add(1);

@@ -24,6 +24,7 @@ use crate::options::Options;
 use crate::sender::Sender;
 use crate::served::ServedCall;
 use crate::service::{Served, ServiceError, Services};
+use crate::traffic::CountedTraffic;
 
 /// Time between two looks at how much waits to be sent.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -42,6 +43,7 @@ pub(crate) struct Server {
 pub(crate) struct Serving {
     pub server: Arc<Server>,
     pub asker: Identity,
+    counted: Arc<CountedTraffic>,
     pub sender: Sender,
     /// Calls whose answer has not ended.
     pub calls: Mutex<HashMap<i16, Arc<ServedCall>>>,
@@ -62,6 +64,7 @@ impl Serving {
     /// For the requests of this node.
     pub fn new(server: Arc<Server>, asker: Identity) -> Self {
         Self {
+            counted: server.counting.of(asker.node),
             asker,
             sender: Sender::new(Opcode::NodeAnswer),
             calls: Mutex::default(),
@@ -115,14 +118,18 @@ impl Serving {
     fn answer(&self, request: Request) {
         let Request { call, head, bytes } = request;
         add_one(&self.server.counting.served);
+        let request_bytes = bytes.len();
+        self.counted.received.add(request_bytes);
         let (code, reason) = match self.ask(head.kind, &call, bytes) {
             Ok(Served::Whole(bytes)) => {
+                self.counted.answered.add(request_bytes);
                 self.forget(&call);
                 let ends = Ends::ALL;
                 return self.sender.post(|outbox| outbox.answer(call.stream, bytes, ends));
             }
             Ok(Served::Parts(parts)) => match self.send_parts(&call, parts) {
                 Ok(()) => {
+                    self.counted.answered.add(request_bytes);
                     self.forget(&call);
                     let ends = Ends {
                         part: false,
@@ -210,6 +217,11 @@ impl Serving {
     pub fn fail(&self, call: &ServedCall, code: Code, reason: &str) {
         if code != Code::Cancelled {
             add_one(&self.server.counting.failed);
+            let request_bytes = call.request_bytes.load(Relaxed);
+            match code {
+                Code::TimedOut => self.counted.expired.add(request_bytes),
+                _ => self.counted.failed.add(request_bytes),
+            }
         }
         self.forget(call);
         self.sender

@@ -41,6 +41,7 @@ use crate::meta_file;
 use crate::progress::NotHere;
 use crate::sender::Unsent;
 use crate::shared::{Shared, nanos};
+use crate::suspension::Suspension;
 
 /// Waits for records, when nothing else is to be done and when something is.
 const IDLE: Duration = Duration::from_millis(20);
@@ -108,6 +109,7 @@ pub(crate) struct Follower {
     /// When this node has seen unfinished batches first, or has sent their parts; by their homes.
     batches: BTreeMap<(u32, BatchId), u64>,
     worker: Worker,
+    suspension: Suspension,
 }
 
 /// What is done now and then.
@@ -158,6 +160,7 @@ impl Follower {
             placed: None,
             copies: Copies::default(),
             batches: BTreeMap::new(),
+            suspension: Suspension::default(),
         })
     }
 
@@ -416,13 +419,14 @@ impl Follower {
     fn catch_up(&self, tablet: u32) {
         let shared = self.shared.clone();
         let unsent = self.fence(tablet);
+        let suspensions = shared.progress.suspensions();
         let done = move |sent: Result<u64, _>| {
             // If it is lost, `work` asks again.
             if let Ok(offset) = sent {
                 let caught_up = shared.clone();
                 let callback = Box::new(move |applied: Result<(), NotHere>| {
                     if applied.is_ok() {
-                        caught_up.progress.is_caught_up(tablet);
+                        caught_up.progress.is_caught_up(tablet, suspensions);
                     }
                 });
                 shared.progress.on_applied(tablet, offset, callback);
@@ -521,6 +525,7 @@ impl Follower {
                         }
                     }
                     add_one(&self.shared.counting.applied);
+                    self.suspension.end(&self.shared);
                     return self.shared.progress.reach(log, offset + 1);
                 }
                 Err(NotApplied::Schema(_)) => {
@@ -536,7 +541,7 @@ impl Follower {
                         return;
                     }
                     tracing::debug!(tablet = log, offset, %reason, "a record is applied later");
-                    std::thread::sleep(BUSY);
+                    self.suspension.go_on(&self.shared, &reason);
                 }
             }
         }

@@ -24,6 +24,7 @@
 //! | `sender` | numbers and sends records |
 //! | `pending` | writes that are on their way |
 //! | `progress` | how far each tablet is applied, and who waits |
+//! | `suspension` | a while in which records cannot be applied, as with a full disk |
 //! | `writes` | mutations, commands, changes of the schema |
 //! | `logged` | batches over several tablets, all or none |
 //! | `barriers` | no-ops that reads share |
@@ -56,6 +57,7 @@ mod sender;
 mod settling;
 mod shared;
 mod slices;
+mod suspension;
 mod writes;
 
 pub use copying::CopyParts;

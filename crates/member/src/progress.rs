@@ -14,7 +14,7 @@ pub(crate) type AppliedCallback = Box<dyn FnOnce(Result<(), NotHere>) + Send>;
 pub(crate) enum NotHere {
     /// On no replica: its client is to blame.
     Refused(String),
-    /// This node does not follow the tablet any more; other replicas apply it.
+    /// This node does not follow the tablet any more, or cannot apply records for now; other replicas apply it.
     Halted(String),
 }
 
@@ -38,19 +38,27 @@ struct Tablet {
 /// The tablets that this node follows.
 #[derive(Default)]
 pub(crate) struct Progress {
-    tablets: Mutex<BTreeMap<u32, Tablet>>,
+    all: Mutex<All>,
+}
+
+#[derive(Default)]
+struct All {
+    tablets: BTreeMap<u32, Tablet>,
+    /// Why no tablet is applied for now.
+    suspended: Option<String>,
+    /// How often that was so.
+    suspensions: u64,
 }
 
 impl Progress {
     /// This node follows a tablet from here on.
     pub fn begin(&self, tablet: u32, end: u64) {
-        let mut tablets = self.tablets.lock();
-        tablets.entry(tablet).or_default().end = end;
+        self.all.lock().tablets.entry(tablet).or_default().end = end;
     }
 
     /// This node does not follow a tablet any more.
     pub fn leave(&self, tablet: u32) {
-        let left = self.tablets.lock().remove(&tablet);
+        let left = self.all.lock().tablets.remove(&tablet);
         if let Some(left) = left {
             answer(
                 left.waiting,
@@ -64,8 +72,8 @@ impl Progress {
     /// Everything below this offset is applied.
     pub fn reach(&self, tablet: u32, end: u64) {
         let reached = {
-            let mut tablets = self.tablets.lock();
-            let Some(tablet) = tablets.get_mut(&tablet) else {
+            let mut all = self.all.lock();
+            let Some(tablet) = all.tablets.get_mut(&tablet) else {
                 return;
             };
             tablet.end = end;
@@ -78,8 +86,8 @@ impl Progress {
     /// A record is not applied, on any replica. [`Self::reach`] follows.
     pub fn refuse(&self, tablet: u32, offset: u64, reason: String) {
         let refused = {
-            let mut tablets = self.tablets.lock();
-            let Some(tablet) = tablets.get_mut(&tablet) else {
+            let mut all = self.all.lock();
+            let Some(tablet) = all.tablets.get_mut(&tablet) else {
                 return;
             };
             if tablet.refused.len() >= REFUSED_MAX {
@@ -95,22 +103,54 @@ impl Progress {
     /// No more records of a tablet are applied.
     pub fn halt(&self, tablet: u32, reason: &str) {
         let waiting = {
-            let mut tablets = self.tablets.lock();
-            let tablet = tablets.entry(tablet).or_default();
+            let mut all = self.all.lock();
+            let tablet = all.tablets.entry(tablet).or_default();
             tablet.halted = Some(reason.to_owned());
             std::mem::take(&mut tablet.waiting)
         };
         answer(waiting, &Err(NotHere::Halted(reason.to_owned())));
     }
 
+    /// This node can apply no records for now: nobody waits for them. Until [`Self::resume`], others are asked.
+    pub fn suspend(&self, reason: &str) {
+        let waiting: Vec<_> = {
+            let mut all = self.all.lock();
+            all.suspended = Some(reason.to_owned());
+            all.suspensions += 1;
+            let tablets = all.tablets.values_mut();
+            tablets
+                .map(|tablet| {
+                    tablet.is_ready = false;
+                    std::mem::take(&mut tablet.waiting)
+                })
+                .collect()
+        };
+        for waiting in waiting {
+            answer(waiting, &Err(NotHere::Halted(reason.to_owned())));
+        }
+    }
+
+    /// Records are applied again. Tablets answer reads when they have caught up.
+    pub fn resume(&self) {
+        self.all.lock().suspended = None;
+    }
+
+    /// How often no tablet was applied for a while.
+    pub fn suspensions(&self) -> u64 {
+        self.all.lock().suspensions
+    }
+
     /// Calls back when a record is applied. `None` returns the callback: this node does not follow the tablet.
     pub fn on_applied(&self, tablet: u32, offset: u64, callback: AppliedCallback) -> Option<AppliedCallback> {
         let answer = {
-            let mut tablets = self.tablets.lock();
+            let mut all = self.all.lock();
+            let All {
+                tablets, suspended, ..
+            } = &mut *all;
             let Some(tablet) = tablets.get_mut(&tablet) else {
                 return Some(callback);
             };
-            match &tablet.halted {
+            match tablet.halted.as_ref().or(suspended.as_ref()) {
                 _ if offset < tablet.end => match tablet.refused.get(&offset) {
                     Some(reason) => Err(NotHere::Refused(reason.clone())),
                     None => Ok(()),
@@ -126,25 +166,26 @@ impl Progress {
         None
     }
 
-    /// Notes that a tablet has caught up with its log.
-    pub fn is_caught_up(&self, tablet: u32) {
-        if let Some(tablet) = self.tablets.lock().get_mut(&tablet) {
+    /// Notes that a tablet has caught up with its log, as it was after so many [`Self::suspensions`].
+    pub fn is_caught_up(&self, tablet: u32, suspensions: u64) {
+        let mut all = self.all.lock();
+        let is_recent = all.suspensions == suspensions && all.suspended.is_none();
+        if let (true, Some(tablet)) = (is_recent, all.tablets.get_mut(&tablet)) {
             tablet.is_ready = true;
         }
     }
 
     /// Whether this node may answer reads of a tablet.
     pub fn is_ready(&self, tablet: u32) -> bool {
-        let tablets = self.tablets.lock();
-        tablets
-            .get(&tablet)
-            .is_some_and(|tablet| tablet.is_ready && tablet.halted.is_none())
+        let all = self.all.lock();
+        let tablet = all.tablets.get(&tablet);
+        tablet.is_some_and(|tablet| tablet.is_ready && tablet.halted.is_none())
     }
 
     /// How far this node is with each tablet.
     pub fn facts(&self) -> Vec<TabletFacts> {
-        let tablets = self.tablets.lock();
-        let facts = tablets.iter().map(|(number, tablet)| TabletFacts {
+        let all = self.all.lock();
+        let facts = all.tablets.iter().map(|(number, tablet)| TabletFacts {
             tablet: *number,
             applied: tablet.end,
             is_ready: tablet.is_ready && tablet.halted.is_none(),
@@ -155,13 +196,50 @@ impl Progress {
 
     /// Whether a tablet is not followed any more.
     pub fn is_halted(&self, tablet: u32) -> bool {
-        let tablets = self.tablets.lock();
-        tablets.get(&tablet).is_some_and(|tablet| tablet.halted.is_some())
+        let all = self.all.lock();
+        let tablet = all.tablets.get(&tablet);
+        tablet.is_some_and(|tablet| tablet.halted.is_some())
     }
 }
 
 fn answer(waiting: BTreeMap<u64, Vec<AppliedCallback>>, result: &Result<(), NotHere>) {
     for callback in waiting.into_values().flatten() {
         callback(result.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossbeam_channel::{Receiver, bounded};
+
+    use super::*;
+
+    fn wait(progress: &Progress, offset: u64) -> Receiver<Result<(), NotHere>> {
+        let (sender, receiver) = bounded(1);
+        progress.on_applied(0, offset, Box::new(move |applied| drop(sender.send(applied))));
+        receiver
+    }
+
+    #[test]
+    fn nobody_waits_for_a_node_that_cannot_apply_records_for_now() {
+        let progress = Progress::default();
+        progress.begin(0, 5);
+        progress.is_caught_up(0, 0);
+        let early = wait(&progress, 5);
+        progress.suspend("full");
+        let full = Err(NotHere::Halted("full".to_owned()));
+        assert_eq!(early.try_recv(), Ok(full.clone()));
+        assert_eq!(wait(&progress, 6).try_recv(), Ok(full));
+        assert_eq!(wait(&progress, 4).try_recv(), Ok(Ok(())), "it was applied before");
+        assert!(!progress.is_ready(0));
+        progress.resume();
+        // What it had caught up with before says nothing.
+        progress.is_caught_up(0, 0);
+        assert!(!progress.is_ready(0));
+        let late = wait(&progress, 6);
+        progress.reach(0, 7);
+        assert_eq!(late.try_recv(), Ok(Ok(())));
+        progress.is_caught_up(0, progress.suspensions());
+        assert!(progress.is_ready(0));
     }
 }

@@ -17,13 +17,52 @@ pub trait ClusterProbe: Send + Sync {
     /// What they have counted.
     fn counts(&self) -> ClusterCounts;
 
+    /// Requests to and of each other node, and the connections to it.
+    fn traffic(&self) -> BTreeMap<Node, Traffic>;
+
     /// What each of these members says of itself; asks them over the network, all at once, and waits for a second at most. Members that do
     /// not answer are left out. This node answers without the network.
     fn ask(&self, members: &[Node]) -> BTreeMap<Node, MemberStanding>;
 }
 
+/// Requests, and the bytes of their payloads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Volume {
+    /// How many.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Requests to and of one other node, and the connections to it, since the start of the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Requests to it.
+    pub sent: Volume,
+    /// Those that it did not answer: it could not be reached, refused, or failed.
+    pub unanswered: Volume,
+    /// Those that it did not answer in time.
+    pub unanswered_in_time: Volume,
+    /// Requests that were not sent to it, since too many had no answer yet.
+    pub held_back: Volume,
+    /// Attempts to connect to it.
+    pub attempts: u64,
+    /// Those that succeeded.
+    pub connected: u64,
+    /// Connections to it that are open.
+    pub open: u64,
+    /// Requests of it that were begun.
+    pub received: Volume,
+    /// Those that were answered.
+    pub answered: Volume,
+    /// Those that were refused, or failed.
+    pub failed: Volume,
+    /// Those whose time was over.
+    pub expired: Volume,
+}
+
 /// What a member says of itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberStanding {
     /// Bytes of its SSTables.
     pub load_bytes: u64,
@@ -31,6 +70,8 @@ pub struct MemberStanding {
     pub lag_records: u64,
     /// Tablets that it copies, or may not answer for yet.
     pub tablets_behind: u64,
+    /// The release of Cassandra that its clients see. `None`: its version of Ilion does not say.
+    pub release: Option<String>,
 }
 
 /// What the parts have counted since the start of the process.

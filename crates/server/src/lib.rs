@@ -126,7 +126,7 @@ pub use certificate::CertificateLogins;
 pub use changes::{ChangeStream, ChangesFormat, ChangesOrder};
 pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};
-pub use cluster_probe::{ClusterCounts, ClusterProbe, MemberStanding, Waits, lag_of_all};
+pub use cluster_probe::{ClusterCounts, ClusterProbe, MemberStanding, Traffic, Volume, Waits, lag_of_all};
 pub use cluster_settings::refused_in_a_cluster;
 pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};

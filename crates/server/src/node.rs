@@ -1,7 +1,7 @@
 //! A node: engine, query layer and system tables, built from the settings; with or without a server.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crossbeam_channel::bounded;
 use ilion_auth::password;
@@ -15,6 +15,7 @@ use ilion_telemetry::Telemetry;
 
 use crate::audit_options::{audit_options, check_audit_logger};
 use crate::auditor::Auditor;
+use crate::cluster_probe::ClusterProbe;
 use crate::cluster_settings::{check_log_options, refused_alone};
 use crate::consumers::Consumers;
 use crate::costs::{RecentRates, SlowLog};
@@ -229,6 +230,11 @@ impl Node {
         self.local.follow(peers)?;
         system::register_peers(&self.engine, peers);
         Ok(())
+    }
+
+    /// Shows the connections to other nodes in `system_views`, from now on. `probe` may hold this node.
+    pub fn show_traffic(&self, peers: &Arc<Peers>, probe: Weak<dyn ClusterProbe>) {
+        system::register_traffic(&self.engine, peers, probe);
     }
 
     /// Starts the CQL server.

@@ -13,6 +13,9 @@ use super::layout::{laid_out_wide, line_of};
 const MEANINGLESS: &str = "Note: Non-system keyspaces don't have the same replication settings, effective ownership \
                            information is meaningless";
 
+/// The release of a member that is down, or does not say it.
+const UNKNOWN: &str = "unknown";
+
 /// Keyspaces that Cassandra does not take for a user's.
 const OF_SYSTEM: [&str; 5] = [
     "system",
@@ -201,13 +204,16 @@ pub fn members_of(node: &NodeReport) -> String {
         let down = members.iter().filter(|member| !member.is_up).count();
         let _ = writeln!(text, "\t{datacenter} #Nodes: {} #Down: {down}", members.len());
     }
-    let addresses: Vec<String> = node.members.iter().map(with_port).collect();
-    let version = &node.release_version;
-    let _ = write!(
-        text,
-        "\nDatabase versions:\n\t{version}: [{}]\n\n",
-        addresses.join(", ")
-    );
+    let mut releases: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for member in &node.members {
+        let release = member.release_version.as_deref().unwrap_or(UNKNOWN);
+        releases.entry(release).or_default().push(with_port(member));
+    }
+    text.push_str("\nDatabase versions:\n");
+    for (release, addresses) in releases {
+        let _ = writeln!(text, "\t{release}: [{}]", addresses.join(", "));
+    }
+    text.push('\n');
     text
 }
 
@@ -277,15 +283,15 @@ pub fn gossip_status_of(member: &MemberReport) -> String {
     format!("{state}{token}")
 }
 
-/// What the node knows of another member, as lines of `gossipinfo`.
-pub fn gossip_of(node: &NodeReport, member: &MemberReport) -> String {
+/// What is known of another member, as lines of `gossipinfo`.
+pub fn gossip_of(member: &MemberReport) -> String {
     let status = gossip_status_of(member);
     let load = member.load_bytes.map(|bytes| ("LOAD", format!("{bytes}.0")));
+    let release = member.release_version.clone();
     let facts = [
         ("SCHEMA", member.schema_version.clone()),
         ("DC", member.data_center.clone()),
         ("RACK", member.rack.clone()),
-        ("RELEASE_VERSION", node.release_version.clone()),
         ("RPC_ADDRESS", member.address.clone()),
         ("HOST_ID", member.host_id.clone()),
         ("RPC_READY", member.is_up.to_string()),
@@ -299,6 +305,7 @@ pub fn gossip_of(node: &NodeReport, member: &MemberReport) -> String {
     let lines = [("STATUS", status)]
         .into_iter()
         .chain(load)
+        .chain(release.map(|release| ("RELEASE_VERSION", release)))
         .chain(facts)
         .zip(2..)
         .map(|((name, value), version)| format!("  {name}:{version}:{value}\n"));
@@ -333,6 +340,9 @@ mod tests {
         ];
         members[0].load_bytes = Some(111_790);
         members[2].is_up = false;
+        for (member, release) in members.iter_mut().zip(["5.0.9", "5.0.8"]) {
+            member.release_version = Some(release.to_owned());
+        }
         let two_thirds = members.iter().map(|member| (member.host_id.clone(), 2.0 / 3.0));
         let options = |factor: &str| {
             [
@@ -408,7 +418,7 @@ Address          Rack        Status State   Load            Owns                
         assert_eq!(ring_of(&report(), Some("r2")), expected);
     }
 
-    /// As 5.0.9 prints it.
+    /// As 5.0.9 prints it, but for members whose release is unknown.
     #[test]
     fn the_description_of_a_cluster_counts_its_members() {
         let expected = "\tSchema versions:
@@ -427,7 +437,9 @@ Data Centers:
 \tdatacenter1 #Nodes: 3 #Down: 1
 
 Database versions:
-\t5.0.9: [127.0.0.1:7000, 127.0.0.2:7000, 127.0.0.3:7000]
+\t5.0.8: [127.0.0.2:7000]
+\t5.0.9: [127.0.0.1:7000]
+\tunknown: [127.0.0.3:7000]
 
 ";
         assert_eq!(members_of(&report()), expected);
@@ -451,15 +463,16 @@ Database versions:
     #[test]
     fn gossip_tells_what_is_known_of_another_member() {
         let node = report();
-        let text = gossip_of(&node, &node.members[2]);
+        let text = gossip_of(&node.members[2]);
         for line in [
             "/127.0.0.3\n",
             "  STATUS:2:NORMAL,3074457345618258602\n",
-            "  RPC_READY:9:false\n",
-            "  NATIVE_ADDRESS_AND_PORT:10:127.0.0.3:9042\n",
+            "  RPC_READY:8:false\n",
+            "  NATIVE_ADDRESS_AND_PORT:9:127.0.0.3:9042\n",
         ] {
             assert!(text.contains(line), "{text}");
         }
-        assert!(!text.contains("LOAD"), "{text}");
+        assert!(!text.contains("LOAD") && !text.contains("RELEASE"), "{text}");
+        assert!(gossip_of(&node.members[1]).contains("  RELEASE_VERSION:3:5.0.8\n"));
     }
 }

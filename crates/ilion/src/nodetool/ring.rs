@@ -272,7 +272,7 @@ pub fn gossip(call: &Call) -> Result<(), Failure> {
         .iter()
         .filter(|member| member.host_id != node.host_id)
     {
-        text.push_str(&cluster::gossip_of(&node, member));
+        text.push_str(&cluster::gossip_of(member));
     }
     say(&text);
     Ok(())

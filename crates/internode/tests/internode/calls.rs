@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ilion_internode::{CallError, Kind, Lane, Served, ServedCall, ServiceError};
+use ilion_internode::{CallError, Kind, Lane, Served, ServedCall, ServiceError, Volume};
 use parking_lot::{Condvar, Mutex};
 
 use crate::nodes::{Addresses, Function, KIND, LONG, Start, ask, echo, in_time, pair};
@@ -123,6 +123,18 @@ fn refusals_failures_and_panics_come_with_their_words() {
             "it has no service for requests of kind 9".to_owned()
         ))
     );
+    let volume = |count, bytes| Volume { count, bytes };
+    let traffic = asking.client().traffic()[&2];
+    assert_eq!(traffic.sent, volume(6, 25));
+    assert_eq!(traffic.unanswered, volume(5, 21));
+    assert_eq!(traffic.unanswered_in_time, volume(1, 4));
+    assert_eq!((traffic.attempts, traffic.connected, traffic.open), (1, 1, 1));
+    let traffic = asked_node.client().traffic()[&1];
+    assert_eq!(
+        (traffic.received, traffic.answered),
+        (volume(6, 25), volume(0, 0))
+    );
+    assert_eq!((traffic.failed, traffic.expired), (volume(5, 21), volume(1, 4)));
     let (asking, asked) = (asking.client().counts(), asked_node.client().counts());
     assert_eq!((asking.asked, asking.unanswered), (6, 6));
     assert_eq!((asked.served, asked.failed), (6, 6));

@@ -21,16 +21,19 @@ impl Follower {
         let others = others || self.copies.clearing.contains(&tablet);
         match beginning_of(own, state.trimmed(tablet).segment.0, others) {
             Beginning::OfLog => self.follow_log(tablet),
-            Beginning::Copied => drop(self.copies.wanted.insert(tablet)),
+            Beginning::Copied => {
+                // Else it has never had it.
+                if own.is_some() {
+                    say_trimmed(tablet);
+                }
+                self.copies.wanted.insert(tablet);
+            }
         }
     }
 
     /// The beginning of a log is gone that this node needs.
     pub(super) fn lose_beginning(&mut self, tablet: u32) {
-        tracing::warn!(
-            tablet,
-            "the log of a tablet was trimmed while this node was away: it is copied from another node"
-        );
+        say_trimmed(tablet);
         self.leave(tablet);
         self.copies.wanted.insert(tablet);
     }
@@ -232,4 +235,11 @@ impl Follower {
             drop(asked.reply.send(answer));
         }
     }
+}
+
+fn say_trimmed(tablet: u32) {
+    tracing::warn!(
+        tablet,
+        "the log of a tablet was trimmed while this node was away: it is copied from another node"
+    );
 }

@@ -8,6 +8,7 @@
 
 mod chaos;
 mod copies;
+mod full_disk;
 mod logged;
 mod ring;
 mod ring_chaos;

@@ -41,6 +41,8 @@ pub(crate) struct World {
     pub tablets: u32,
     /// Members that start from now on finish logged batches of others after so long.
     pub finish_after: Duration,
+    /// Memory for memtables of members that start from now on.
+    pub memtable_bytes: usize,
     peers: InProcess,
     members: Vec<RwLock<Option<Arc<Running>>>>,
     clock: Option<JoinHandle<()>>,
@@ -82,6 +84,7 @@ impl World {
             logs: MemLogs::new(RealEnv::new()),
             tablets,
             finish_after: Duration::from_millis(300),
+            memtable_bytes: EngineOptions::below(Path::new("/ilion")).memtable_bytes_max,
             peers: InProcess::default(),
             members: (0..most).map(|_| RwLock::default()).collect(),
             clock: Some(clock),
@@ -123,6 +126,7 @@ impl World {
         self.envs.write().unwrap().push(env.clone());
         let mut options = EngineOptions::below(Path::new("/ilion"));
         options.commit_log.segment_bytes = 256 << 10;
+        options.memtable_bytes_max = self.memtable_bytes;
         let engine = Arc::new(Engine::open(env.shared(), options).unwrap());
         let facts = || ClusterFacts {
             name: String::new(),

@@ -118,6 +118,9 @@ pub struct MemberReport {
     /// Tablets that it copies, or may not answer for yet. `None`: it is down, or does not say.
     #[serde(default)]
     pub tablets_behind: Option<u64>,
+    /// The release of Cassandra that its clients see. `None`: it is down, or does not say.
+    #[serde(default)]
+    pub release_version: Option<String>,
 }
 
 /// What a member is about to do.
@@ -154,6 +157,7 @@ impl MemberReport {
             load_bytes: standing.map(|standing| standing.load_bytes),
             lag_records: standing.map(|standing| standing.lag_records),
             tablets_behind: standing.map(|standing| standing.tablets_behind),
+            release_version: standing.and_then(|standing| standing.release.clone()),
         }
     }
 }
@@ -222,6 +226,7 @@ impl NodeReport {
         for member in &mut self.members {
             if member.host_id == self.host_id {
                 member.load_bytes = Some(self.load_bytes);
+                member.release_version = Some(self.release_version.clone());
             }
         }
         let host_of = |node| view.member(node).map(|member| member.host.to_string());

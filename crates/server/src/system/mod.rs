@@ -11,6 +11,7 @@
 //! | `views` | `system_views`, computed when read |
 //! | `virtual_schema` | `system_virtual_schema`, computed when read |
 //! | `statements`, `latencies` | `system_views.statements`, and the same by table as Cassandra has it |
+//! | `traffic` | `system_views.internode_inbound` and `internode_outbound`, computed when read |
 //! | `traces` | `system_traces`, stored |
 //! | `values` | serialized values |
 //!
@@ -27,10 +28,12 @@ mod settings;
 mod sstable_indexes;
 mod statements;
 mod traces;
+mod traffic;
 mod values;
 mod views;
 mod virtual_schema;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use ilion_engine::{Engine, TableDetails, VirtualRow, VirtualTable};
@@ -38,6 +41,7 @@ use ilion_query::{AccessControl, BatchSizes, QueryProcessor};
 use ilion_schema::TableId;
 
 use crate::clients::Clients;
+use crate::cluster_probe::{ClusterProbe, Traffic};
 use crate::costs::{OperationKind, RecentRates, StatementCosts};
 use crate::live::LiveSettings;
 use crate::peers::Peers;
@@ -284,6 +288,22 @@ pub(crate) fn register_peers(engine: &Engine, peers: &Arc<Peers>) {
     };
     add(engine, "system", "peers", of(peers::peers));
     add(engine, "system", "peers_v2", of(peers::peers_with_ports));
+}
+
+/// Registers the tables of the connections to other nodes, for a node of a cluster.
+pub(crate) fn register_traffic(engine: &Engine, peers: &Arc<Peers>, probe: Weak<dyn ClusterProbe>) {
+    type Rows = fn(&ilion_cluster::ClusterView, &BTreeMap<ilion_cluster::Node, Traffic>) -> Vec<VirtualRow>;
+    let tables: [(&str, Rows); 2] = [
+        ("internode_inbound", traffic::inbound),
+        ("internode_outbound", traffic::outbound),
+    ];
+    for (name, rows) in tables {
+        let (peers, probe) = (peers.clone(), probe.clone());
+        add(engine, "system_views", name, move || {
+            let traffic = probe.upgrade().map(|probe| probe.traffic());
+            rows(&peers.view(), &traffic.unwrap_or_default())
+        });
+    }
 }
 
 /// Registers the virtual tables about roles: the cached rows, and the checks of clients against groups of addresses.

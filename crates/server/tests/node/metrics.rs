@@ -9,7 +9,7 @@ use ilion_cluster::{ClusterView, Endpoint, Location, MemberView, Node, Phase};
 use ilion_env::{Env as _, MemEnv};
 use ilion_protocol::Version;
 use ilion_server::admin::{Admin, EngineAdmin};
-use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Waits};
+use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Traffic, Waits};
 use serde_json::Value;
 
 use crate::{Setup, make_table, run, start, start_with};
@@ -108,6 +108,10 @@ impl ClusterProbe for OfThree {
             },
             ..ClusterCounts::default()
         }
+    }
+
+    fn traffic(&self) -> BTreeMap<Node, Traffic> {
+        BTreeMap::new()
     }
 
     fn ask(&self, _members: &[Node]) -> BTreeMap<Node, MemberStanding> {

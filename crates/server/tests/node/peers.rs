@@ -17,7 +17,9 @@ use ilion_protocol::{
 use ilion_schema::{EventTarget, SchemaEvent};
 use ilion_server::admin::{Admin as _, EngineAdmin, NodeReport};
 use ilion_server::settings::Settings;
-use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Node, Peers, Server, ServerOptions};
+use ilion_server::{
+    ClusterCounts, ClusterProbe, MemberStanding, Node, Peers, Server, ServerOptions, Traffic, Volume,
+};
 use ilion_types::collection_elements;
 use uuid::Uuid;
 
@@ -168,12 +170,31 @@ impl ClusterProbe for Silent {
         ClusterCounts::default()
     }
 
+    fn traffic(&self) -> BTreeMap<ilion_cluster::Node, Traffic> {
+        let volume = |count| Volume {
+            count,
+            bytes: 10 * count,
+        };
+        let second = Traffic {
+            sent: volume(5),
+            unanswered_in_time: volume(1),
+            attempts: 3,
+            connected: 2,
+            open: 1,
+            received: volume(9),
+            answered: volume(8),
+            ..Traffic::default()
+        };
+        [(2, second)].into()
+    }
+
     fn ask(&self, members: &[ilion_cluster::Node]) -> BTreeMap<ilion_cluster::Node, MemberStanding> {
         let answering = members.iter().filter(|node| **node != self.0);
         let standing = |node: &ilion_cluster::Node| MemberStanding {
             load_bytes: u64::from(*node) * 1000,
             lag_records: (*node).into(),
             tablets_behind: 0,
+            release: Some(format!("5.0.{node}")),
         };
         answering.map(|node| (*node, standing(node))).collect()
     }
@@ -270,6 +291,53 @@ fn topology(change: TopologyChange, number: u8) -> Event {
     Event::Topology {
         change,
         node: native(number),
+    }
+}
+
+#[test]
+fn connections_to_other_members_have_their_rows() {
+    let setup = Setup::of_three();
+    let probe: Arc<dyn ClusterProbe> = Arc::new(Silent(3));
+    setup.node.show_traffic(&setup.peers, Arc::downgrade(&probe));
+    let mut client = setup.client(Version::V5);
+    let number = |rows: &Rows, name: &str| {
+        let [Some(value)] = &*column(rows, name) else {
+            panic!("{name} of {} rows", rows.row_count)
+        };
+        i64::from_be_bytes(value[..].try_into().unwrap())
+    };
+    let outbound = ask(&mut client, "SELECT * FROM system_views.internode_outbound");
+    assert_eq!(column(&outbound, "address"), [Some(vec![127, 0, 0, 2])]);
+    assert_eq!(
+        (texts(&outbound, "dc"), texts(&outbound, "rack")),
+        (vec!["dc1".to_owned()], vec!["r2".to_owned()])
+    );
+    for (name, expected) in [
+        ("sent_count", 5),
+        ("sent_bytes", 50),
+        ("expired_count", 1),
+        ("error_count", 0),
+        ("connection_attempts", 3),
+        ("successful_connection_attempts", 2),
+        ("active_connections", 1),
+        ("pending_count", 0),
+    ] {
+        assert_eq!(number(&outbound, name), expected, "{name}");
+    }
+    let inbound = ask(
+        &mut client,
+        "SELECT * FROM system_views.internode_inbound WHERE address = '127.0.0.2' AND port = 7002",
+    );
+    for (name, expected) in [
+        ("received_count", 9),
+        ("processed_bytes", 80),
+        ("throttled_nanos", 0),
+    ] {
+        assert_eq!(number(&inbound, name), expected, "{name}");
+    }
+    // All columns have values.
+    for rows in [&inbound, &outbound] {
+        assert!(rows.rows().all(|row| row.iter().all(Option::is_some)));
     }
 }
 

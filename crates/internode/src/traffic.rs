@@ -1,0 +1,107 @@
+//! [`Traffic`]: requests to and of one other node, and the connections to it, since the start.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::error::CallError;
+
+/// Requests, and the bytes of their payloads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Volume {
+    /// How many.
+    pub count: u64,
+    /// Their bytes, without the answers.
+    pub bytes: u64,
+}
+
+/// What was counted of one other node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Requests to it.
+    pub sent: Volume,
+    /// Those that it did not answer: it could not be reached, refused, or failed.
+    pub unanswered: Volume,
+    /// Those that it did not answer in time.
+    pub unanswered_in_time: Volume,
+    /// Requests that were not sent to it, since too many had no answer yet.
+    pub held_back: Volume,
+    /// Attempts to connect to it.
+    pub attempts: u64,
+    /// Those that succeeded.
+    pub connected: u64,
+    /// Connections to it that are open.
+    pub open: u64,
+    /// Requests of it that were begun.
+    pub received: Volume,
+    /// Those that were answered.
+    pub answered: Volume,
+    /// Those that were refused, or failed.
+    pub failed: Volume,
+    /// Those whose time was over.
+    pub expired: Volume,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct CountedVolume {
+    count: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl CountedVolume {
+    pub fn add(&self, bytes: usize) {
+        self.count.fetch_add(1, Relaxed);
+        self.bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    fn volume(&self) -> Volume {
+        Volume {
+            count: self.count.load(Relaxed),
+            bytes: self.bytes.load(Relaxed),
+        }
+    }
+}
+
+/// Counts while there are connections.
+#[derive(Debug, Default)]
+pub(crate) struct CountedTraffic {
+    pub sent: CountedVolume,
+    unanswered: CountedVolume,
+    unanswered_in_time: CountedVolume,
+    pub held_back: CountedVolume,
+    pub attempts: AtomicU64,
+    pub connected: AtomicU64,
+    /// Connections that have ended.
+    pub ended: AtomicU64,
+    pub received: CountedVolume,
+    pub answered: CountedVolume,
+    pub failed: CountedVolume,
+    pub expired: CountedVolume,
+}
+
+impl CountedTraffic {
+    /// A request of so many bytes to this node has no answer.
+    pub fn not_answered(&self, error: &CallError, bytes: usize) {
+        match error {
+            CallError::TimedOut => self.unanswered_in_time.add(bytes),
+            _ => self.unanswered.add(bytes),
+        }
+    }
+
+    pub fn traffic(&self) -> Traffic {
+        // Read first: no connection ends that was not counted.
+        let ended = self.ended.load(Relaxed);
+        let connected = self.connected.load(Relaxed);
+        Traffic {
+            sent: self.sent.volume(),
+            unanswered: self.unanswered.volume(),
+            unanswered_in_time: self.unanswered_in_time.volume(),
+            held_back: self.held_back.volume(),
+            attempts: self.attempts.load(Relaxed),
+            connected,
+            open: connected.saturating_sub(ended),
+            received: self.received.volume(),
+            answered: self.answered.volume(),
+            failed: self.failed.volume(),
+            expired: self.expired.volume(),
+        }
+    }
+}
