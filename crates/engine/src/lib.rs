@@ -170,7 +170,6 @@ pub use log_losses::LogLosses;
 pub use new_log::begin_new_log;
 pub use options::{CacheOptions, EngineOptions, SnapshotOptions};
 pub use progress::AwaitedFacts;
-pub use remover::{ClientWaits, client_waits};
 pub use rewrite::{CheckedSSTable, Rewrite};
 pub use sampler::{TopPartition, TopPartitions};
 pub use scrub::{Salvage, ScrubOptions, ScrubbedSSTable};

@@ -2,39 +2,13 @@
 //!
 //! The last reference to an obsolete SSTable is often that of a read. Removing large files takes the file system up to hundreds of
 //! milliseconds (it frees their blocks, and tells the disk so), for which no client should wait. So a thread that reads for a client
-//! ([`client_waits`]) leaves the removal to this one.
+//! ([`ilion_env::client_waits`]) leaves the removal to this one.
 
-use std::cell::Cell;
-use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use ilion_env::does_client_wait;
 use ilion_sstable::{CommittedTransaction, SSTable};
-
-thread_local! {
-    static CLIENT_WAITS: Cell<bool> = const { Cell::new(false) };
-}
-
-/// A client waits for this thread until the scope is dropped: the thread removes no files.
-pub fn client_waits() -> ClientWaits {
-    ClientWaits {
-        before: CLIENT_WAITS.replace(true),
-        this_thread: PhantomData,
-    }
-}
-
-/// See [`client_waits`].
-#[derive(Debug)]
-pub struct ClientWaits {
-    before: bool,
-    this_thread: PhantomData<*const ()>,
-}
-
-impl Drop for ClientWaits {
-    fn drop(&mut self) {
-        CLIENT_WAITS.set(self.before);
-    }
-}
 
 /// An obsolete SSTable. Its files are removed when this is dropped, wherever that is.
 pub(crate) struct Removal {
@@ -92,7 +66,7 @@ impl Remover {
 
     /// Removes files, or leaves it to the thread.
     pub fn remove(&self, removal: Removal) {
-        let Some(queue) = self.queue.get().filter(|_| CLIENT_WAITS.get()) else {
+        let Some(queue) = self.queue.get().filter(|_| does_client_wait()) else {
             return drop(removal);
         };
         // If the thread has ended, the removal comes back and is dropped, which removes the files.

@@ -20,9 +20,11 @@
 //! | `books` | the thread-local counters of `account` and `cost` |
 //! | `trace` | the steps of a traced request |
 //! | `patience` | the deadline of what a thread does for a request |
+//! | `client_waits` | whether a client waits for what a thread does |
 //! | `page_memory` | [`PageMemory`]: the pages of a file that were read and checked |
 //! | `mapped_writes` | writes to a file through a mapping |
 //! | `descriptors` | the limit of open files and sockets |
+//! | `large_pages` | small pages of memory instead of large ones |
 //! | `scratch` | [`Scratch`]: bytes that are kept in unnamed files instead of memory |
 //! | `ids` | [`Ids`]: unique timestamps and version 1 UUIDs |
 //! | `seeded` | [`Seeded`]: the random generator of tests and `MemEnv` |
@@ -32,6 +34,7 @@
 
 pub mod account;
 mod books;
+mod client_waits;
 pub mod cost;
 mod count;
 mod descriptors;
@@ -52,6 +55,7 @@ mod seeded;
 pub mod spectrogram;
 pub mod trace;
 
+pub use client_waits::{ClientWaits, client_waits, does_client_wait};
 pub use cost::Cost;
 pub use count::Count;
 pub use descriptors::{descriptor_limit, raise_descriptor_limit};

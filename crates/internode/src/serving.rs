@@ -157,7 +157,7 @@ impl Serving {
             let reason = format!("it has no service for requests of kind {}", kind.0);
             (Code::Refused, reason)
         })?;
-        let _waits = ilion_engine::client_waits();
+        let _waits = ilion_env::client_waits();
         let _scope = patience::begin(call.clone(), call.deadline_nanos());
         match catch_unwind(AssertUnwindSafe(|| service.answer(request, call))) {
             Ok(answer) => answer.map_err(|error| code_of(&error)),
@@ -172,7 +172,7 @@ impl Serving {
         parts: Box<dyn Iterator<Item = Result<Bytes, ServiceError>> + Send>,
     ) -> Result<(), (Code, String)> {
         let options = &self.server.options;
-        let _waits = ilion_engine::client_waits();
+        let _waits = ilion_env::client_waits();
         // Dropped before the scope ends, with the SSTables that it reads.
         let mut parts = parts;
         loop {

@@ -176,7 +176,7 @@ fn a_thread_that_a_client_waits_for_removes_no_files() {
         }
         let read = store.files();
         let is_left = || store.files().iter().any(|name| read.contains(name));
-        let waits = waits.then(ilion_engine::client_waits);
+        let waits = waits.then(ilion_env::client_waits);
         let mut cursor = store.engine.read_range(&table, &KeyRange::all(), &all).unwrap();
         assert!(cursor.next_partition().unwrap().is_some());
         store.engine.compact(table.id).unwrap();

@@ -61,7 +61,7 @@ impl Page {
 
 impl SelectPlan {
     pub fn execute(&self, execution: &Execution<'_>) -> Result<ResultSet, Error> {
-        let _waits = ilion_engine::client_waits();
+        let _waits = ilion_env::client_waits();
         let begin = || read_patience::begin(execution, self.restrictions.is_by_key());
         if let Some(nearest) = &self.nearest {
             let _patience = begin();

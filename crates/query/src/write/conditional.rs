@@ -49,7 +49,7 @@ struct Conditions<'a> {
 
 /// Executes statements of which at least one is conditional.
 pub(super) fn execute(members: &[BatchMember<'_>], origin: Origin) -> Result<Executed, Error> {
-    let _waits = ilion_engine::client_waits();
+    let _waits = ilion_env::client_waits();
     let Some(first) = members.first() else {
         return Ok(Executed::of(Outcome::Void));
     };

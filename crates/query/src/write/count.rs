@@ -35,7 +35,7 @@ fn execute_merged(
     timestamp_micros: i64,
     tell: impl FnOnce(&Execution<'_>, &[Mutation]),
 ) -> Result<Executed, Error> {
-    let _waits = ilion_engine::client_waits();
+    let _waits = ilion_env::client_waits();
     let Some(first) = members.first() else {
         return Ok(Executed::of(Outcome::Void));
     };
