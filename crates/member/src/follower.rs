@@ -135,7 +135,9 @@ impl Follower {
         let saved = is_of_cluster(env, data_dir).then(|| meta_file::read(env, data_dir));
         let mut meta = Meta::new(shared.options.host, session);
         if let Some(saved) = saved.flatten() {
-            meta.go_on_from(saved);
+            // What is adopted is known later.
+            meta.go_on_from(saved, 0)
+                .map_err(|halt| JoinError::Refused(halt.to_string()))?;
         }
         // From its first record, which shows that the log is that of the cluster.
         let tail = shared.sender.logs().tail(&[(META_TABLET, 0)])?;
@@ -217,7 +219,7 @@ impl Follower {
             TailError::Deleted {
                 log: META_TABLET,
                 start,
-            } if self.meta.incarnation.is_none() => {
+            } => {
                 // Else what is deleted is in the saved state.
                 let is_missing = self.meta.state.is_none() || *start > self.meta.next_offset();
                 let now = self.shared.now_nanos();
@@ -281,7 +283,9 @@ impl Follower {
         tracing::info!(%position, "the state of the cluster comes from a snapshot: earlier records are deleted");
         self.catching_up = None;
         self.is_checked = true;
-        self.meta.go_on_from(found.snapshot);
+        let adopted = self.adopted();
+        let read = self.meta.go_on_from(found.snapshot, adopted);
+        read.map_err(|halt| self.halted_by(&halt))?;
         found
             .records
             .iter()
@@ -294,22 +298,21 @@ impl Follower {
         }
         let (was, adopted) = (self.meta.incarnation, self.adopted());
         let read = self.meta.read(offset, record, adopted);
-        if let Err(halt) = read {
-            if halt == MetaHalt::Left {
-                self.leave_cluster();
-            }
-            return Err(halt.to_string());
-        }
+        read.map_err(|halt| self.halted_by(&halt))?;
         if let (None, Some(node), Some(incarnation)) = (was, self.meta.node, self.meta.incarnation) {
             self.begin(node, incarnation)?;
         }
         Ok(())
     }
 
-    /// Others have the data of this node.
-    fn leave_cluster(&self) {
-        tracing::info!("this node has left the cluster");
-        self.shared.learn(|known| known.has_left = true);
+    /// Why this node does not follow the meta log any more.
+    fn halted_by(&self, halt: &MetaHalt) -> String {
+        if *halt == MetaHalt::Left {
+            // Others have the data of this node.
+            tracing::info!("this node has left the cluster");
+            self.shared.learn(|known| known.has_left = true);
+        }
+        halt.to_string()
     }
 
     /// This process is in the meta log: it may send, and applies records.
@@ -549,8 +552,17 @@ impl Follower {
 
     /// Does what is due.
     fn work(&mut self) -> Result<(), String> {
+        if let Some(catching_up) = &self.catching_up {
+            let passed = self.shared.now_nanos().saturating_sub(catching_up.since_nanos);
+            if passed >= nanos(NO_SNAPSHOT_AFTER) {
+                return Err(catching_up.no_snapshot());
+            }
+        }
         if self.meta.incarnation.is_none() {
-            return self.enter();
+            return match self.catching_up {
+                Some(_) => Ok(()),
+                None => self.enter(),
+            };
         }
         self.work_on_copies();
         if let Some(next) = self.meta.unadopted.front().cloned() {
@@ -581,13 +593,6 @@ impl Follower {
     /// Asks to take part in the cluster. What the log has is heard out first, so that the request fits to it.
     fn enter(&mut self) -> Result<(), String> {
         let now = self.shared.now_nanos();
-        if let Some(catching_up) = &self.catching_up {
-            let passed = now.saturating_sub(catching_up.since_nanos);
-            return match passed < nanos(NO_SNAPSHOT_AFTER) {
-                true => Ok(()),
-                false => Err(catching_up.no_snapshot()),
-            };
-        }
         let (asked_nanos, asked) = self.entering.get_or_insert((now, None));
         let passed = now.saturating_sub(*asked_nanos);
         if !self.is_checked {

@@ -89,10 +89,20 @@ impl Meta {
         }
     }
 
-    /// Goes on from a snapshot. Requires: this process has not begun. Its changes of the schema count as not adopted.
-    pub fn go_on_from(&mut self, snapshot: MetaSnapshot) {
+    /// Goes on from a snapshot that is newer than what was read. `adopted` is the schema that this node has.
+    ///
+    /// # Errors
+    /// This process began before, and is not that of a member any more.
+    pub fn go_on_from(&mut self, snapshot: MetaSnapshot, adopted: u64) -> Result<(), MetaHalt> {
+        if let (Some(node), Some(_)) = (self.node, self.incarnation) {
+            let member = snapshot.state.members.get(&node).ok_or(MetaHalt::Left)?;
+            if member.session != self.session {
+                return Err(MetaHalt::Superseded(self.host));
+            }
+        }
         let changes = snapshot.changes.iter().zip(1..);
         self.unadopted = changes
+            .filter(|(_, epoch)| *epoch > adopted)
             .map(|(change, epoch)| Unadopted {
                 epoch,
                 time_micros: change.time_micros,
@@ -102,6 +112,7 @@ impl Meta {
             .collect();
         self.changes = snapshot.changes;
         self.state = Some(Arc::new(snapshot.state));
+        Ok(())
     }
 
     /// What is read, for others. `None`: nothing is.
