@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ilion_env::{Env, RealEnv};
 use ilion_index::IndexClasses;
+use ilion_node::{Counted, Node, SchemaListener as _};
 use ilion_query::{ClientState, ExecuteOptions, Executed, Outcome, Prepared, Values};
-use ilion_server::settings::Settings;
-use ilion_server::{Counted, Node, SchemaListener as _};
+use ilion_settings::Settings;
 use parking_lot::Mutex;
 
 use crate::{Arguments, Error, Row, Rows};

@@ -20,7 +20,7 @@
 pub enum Error {
     /// The data directory does not open; the operator must act.
     #[error(transparent)]
-    Open(#[from] ilion_server::OpenError),
+    Open(#[from] ilion_node::OpenError),
     /// The statement failed; its variant says who must act.
     #[error(transparent)]
     Statement(#[from] ilion_query::Error),

@@ -21,8 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The feature `program`, which is on by default, is for the program `ilion`: shell, backups, clusters on Kafka, tools. A program that
-//! embeds the library does without: `ilion = { version = "0.1", default-features = false }`.
+//! The feature `program`, which is on by default, is for the program `ilion`: server, shell, backups, clusters on Kafka, tools. A program
+//! that embeds the library does without: `ilion = { version = "0.1", default-features = false }`.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -62,9 +62,9 @@ pub use error::Error;
 pub use from_row::FromRow;
 pub use from_value::FromValue;
 pub use ilion_engine::Error as EngineError;
+pub use ilion_node::{LocalError, OpenError};
 pub use ilion_query::{BatchKind, Consistency, Error as StatementError, FailureReason, WriteType};
-pub use ilion_server::settings::Settings;
-pub use ilion_server::{LocalError, OpenError};
+pub use ilion_settings::Settings;
 pub use ilion_types::{CqlType, Decimal, Duration, UserType, Uuid, Value};
 pub use num_bigint::BigInt;
 pub use rows::{Row, Rows};
