@@ -39,6 +39,10 @@ pub enum Error {
         /// Why it does not fit.
         problem: String,
     },
+    /// A call of an `AsyncDatabase` outside of a runtime of tokio, or while it stops.
+    #[cfg(feature = "async")]
+    #[error("no runtime of tokio: {0}")]
+    Runtime(String),
     /// The result has no row, and one was expected.
     #[error("the result has no row, one was expected")]
     NoRow,

@@ -22,11 +22,13 @@
 //! ```
 //!
 //! The feature `program`, which is on by default, is for the program `ilion`: server, shell, backups, clusters on Kafka, tools. A program
-//! that embeds the library does without: `ilion = { version = "0.1", default-features = false, features = ["derive"] }`.
+//! that embeds the library does without: `ilion = { version = "0.1", default-features = false, features = ["derive"] }`. With the feature
+//! `async` there is an interface for tasks of tokio.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `database` | [`Database`], [`Statement`] |
+//! | `asynchronous` | `AsyncDatabase`: the same for tasks of tokio (feature `async`) |
 //! | `batch` | [`Batch`] |
 //! | `rows` | [`Rows`], [`Row`] |
 //! | `column` | [`Column`]: names and indexes of columns |
@@ -42,6 +44,8 @@
 #![deny(missing_docs)]
 
 mod arguments;
+#[cfg(feature = "async")]
+mod asynchronous;
 mod batch;
 mod calendar;
 mod column;
@@ -54,6 +58,8 @@ mod to_value;
 mod tuples;
 
 pub use arguments::Arguments;
+#[cfg(feature = "async")]
+pub use asynchronous::{AsyncDatabase, AsyncRows, AsyncStatement};
 pub use batch::Batch;
 pub use calendar::{Date, Time};
 pub use column::Column;
