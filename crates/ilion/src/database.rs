@@ -99,7 +99,7 @@ impl Database {
         Self::open_with(&settings)
     }
 
-    /// Opens with these settings; those about the network have no effect.
+    /// Opens with these settings. Those that only a server has a use for have no effect: network, log, audit log, spans.
     ///
     /// # Errors
     /// As [`Self::open`].

@@ -2,7 +2,8 @@
 //!
 //! `UPDATE system_views.settings`, nodetool's setters and `ilion reload` all come here. A change is checked as a whole first: if one of
 //! its settings cannot be changed while the node runs, or has no possible value, none is changed. Changes last until the next start.
-//! When you make another setting changeable, add it to [`LIVE`] and apply it in [`LiveSettings::apply`].
+//! When you make another setting changeable, add it to [`LIVE`] and apply it in [`LiveSettings::apply`]; if only a server has a use for it,
+//! add it to `OF_SERVER`, too, and apply it in `ServerNode`.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
