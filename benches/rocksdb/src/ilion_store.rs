@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use ilion::{Database, Settings, Statement};
-use ilion_server::settings::Loaded;
+use ilion_settings::Loaded;
 
 use crate::store::{Memory, Store, Visit};
 

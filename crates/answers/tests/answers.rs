@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 use ilion_answers::{Script, all_scripts, check, scripts_with_logins};
 use ilion_env::RealEnv;
-use ilion_server::settings::{Authenticator, Authorizer, Loaded, Settings};
-use ilion_server::{Node, ServerOptions, SuperuserChoice};
+use ilion_server::{ServerNode, ServerOptions, SuperuserChoice};
+use ilion_settings::{Authenticator, Authorizer, Loaded, Settings};
 
 #[test]
 fn every_statement_is_answered_as_by_cassandra() {
@@ -42,7 +42,7 @@ fn replay(scripts: &[PathBuf], adjust: impl FnOnce(&mut Settings)) {
         ..loaded.settings
     };
     adjust(&mut settings);
-    let node = Node::open(RealEnv::new(), &settings).unwrap();
+    let node = ServerNode::open(RealEnv::new(), &settings).unwrap();
     if node.processor().access().requires_login() {
         let given = [("ILION_SUPERUSER_PASSWORD".into(), "cassandra".into())];
         let superuser = SuperuserChoice::of(&*RealEnv::new(), given).unwrap();

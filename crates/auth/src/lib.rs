@@ -17,6 +17,7 @@
 //! | `pace` | [`LoginPace`]: how long an address waits after failed logins |
 //! | `failure_share` | [`FailureShare`]: how much processor time failed logins may take |
 //! | `login_queue` | [`LoginQueue`]: the order in which waiting logins are checked |
+//! | `secret` | [`Secret`]: a password that is never printed |
 //! | `sessions` | [`Sessions`]: the sessions of the HTTP port |
 //!
 //! Not here: the tables of `system_auth` and the statements (`ilion_query::access`), threads and sockets (`ilion_server`).
@@ -33,6 +34,7 @@ pub mod plain;
 mod resource;
 mod right_passwords;
 mod role;
+mod secret;
 mod sessions;
 
 pub use cidr::{Cidr, groups_of};
@@ -44,4 +46,5 @@ pub use permission::{Permission, Permissions};
 pub use resource::Resource;
 pub use right_passwords::RightPasswords;
 pub use role::{Role, closure};
+pub use secret::Secret;
 pub use sessions::Sessions;

@@ -7,7 +7,7 @@ use crate::tuples::for_tuples;
 use crate::{Error, ToValue};
 
 /// Rust values for all bind markers of a statement, by position: `()` for none, a tuple of up to 12, or a slice, array or vector
-/// of values of one type.
+/// of values of one type. By name: a struct of your own with `#[derive(ToValues)]`.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -44,7 +44,36 @@ fn encode(index: usize, marker: &ColumnSpec, argument: &dyn ToValue) -> Result<i
     }
 }
 
-fn encode_all(arguments: &[&dyn ToValue], markers: &[ColumnSpec]) -> Result<Values, Error> {
+/// Values for all markers, each from the field of its name; for `#[derive(ToValues)]`.
+///
+/// # Errors
+/// A marker has no field, a field has no marker, or a value does not fit.
+pub fn by_name(fields: &[(&str, &dyn ToValue)], markers: &[ColumnSpec]) -> Result<Values, Error> {
+    let has_marker = |name: &str| markers.iter().any(|marker| &*marker.name == name);
+    if let Some((unbound, _)) = fields.iter().find(|(name, _)| !has_marker(name)) {
+        let refused =
+            format!("no bind marker of the statement is named {unbound}: rename the field, or skip it");
+        return Err(ilion_query::Error::Invalid(refused).into());
+    }
+    let value = |(index, marker): (usize, &ColumnSpec)| {
+        let field = fields.iter().find(|(name, _)| *name == &*marker.name);
+        let (_, field) = field.ok_or_else(|| Error::Argument {
+            index,
+            name: marker.name.to_string(),
+            ty: marker.ty.to_string(),
+            problem: "no field has this name".to_owned(),
+        })?;
+        encode(index, marker, *field)
+    };
+    let values: Result<Vec<_>, Error> = markers.iter().enumerate().map(value).collect();
+    Ok(Values::Positional(values?))
+}
+
+/// Values for all markers, in order.
+///
+/// # Errors
+/// There are more or fewer markers than values, or a value does not fit.
+pub fn by_position(arguments: &[&dyn ToValue], markers: &[ColumnSpec]) -> Result<Values, Error> {
     if arguments.len() != markers.len() {
         return Err(ilion_query::Error::Invalid(format!(
             "the statement has {} bind markers, {} values were given",
@@ -62,7 +91,7 @@ fn encode_all(arguments: &[&dyn ToValue], markers: &[ColumnSpec]) -> Result<Valu
 
 impl Arguments for () {
     fn to_values(&self, markers: &[ColumnSpec]) -> Result<Values, Error> {
-        encode_all(&[], markers)
+        by_position(&[], markers)
     }
 
     fn count(&self) -> usize {
@@ -73,7 +102,7 @@ impl Arguments for () {
 impl<T: ToValue> Arguments for [T] {
     fn to_values(&self, markers: &[ColumnSpec]) -> Result<Values, Error> {
         let arguments: Vec<&dyn ToValue> = self.iter().map(|argument| argument as &dyn ToValue).collect();
-        encode_all(&arguments, markers)
+        by_position(&arguments, markers)
     }
 
     fn count(&self) -> usize {
@@ -115,7 +144,7 @@ macro_rules! tuple_arguments {
     ($($name:ident $index:tt),+) => {
         impl<$($name: ToValue),+> Arguments for ($($name,)+) {
             fn to_values(&self, markers: &[ColumnSpec]) -> Result<Values, Error> {
-                encode_all(&[$(&self.$index as &dyn ToValue),+], markers)
+                by_position(&[$(&self.$index as &dyn ToValue),+], markers)
             }
 
             fn count(&self) -> usize {

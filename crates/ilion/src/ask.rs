@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 
 use ilion_env::{Env, RealEnv};
-use ilion_server::ReloadReport;
+use ilion_node::ReloadReport;
 use ilion_server::admin::{AdminClient, read_token};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use ilion_server::{Node, password_of, random_password, read_password};
+use ilion_server::{ServerNode, password_of, random_password, read_password};
 
 use crate::Failure;
 use crate::cli::{ResetPasswordArguments, ServeArguments};
@@ -30,7 +30,7 @@ pub fn reset_password(arguments: &ResetPasswordArguments) -> Result<(), Failure>
         }
         None => (random_password(&*env), true),
     };
-    let node = Node::open(env, &settings).map_err(Failure::of)?;
+    let node = ServerNode::open(env, &settings).map_err(Failure::of)?;
     let written = node
         .processor()
         .access()

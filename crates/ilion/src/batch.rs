@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use ilion_node::Counted;
 use ilion_query::{BatchKind, BatchStatement, ExecuteOptions, Executed, Shape, Values};
-use ilion_server::Counted;
 
 use crate::{Arguments, Database, Error, Rows, Statement};
 

@@ -7,7 +7,7 @@ use anyhow::Context;
 use ilion::{Database, Row, Settings, Statement};
 use ilion_schema::TableId;
 use ilion_server::admin::{AdminClient, StatusReport};
-use ilion_server::settings::Loaded;
+use ilion_settings::Loaded;
 use ilion_tools::bench::{Admin, Embedded, Host, Judge, Prepared};
 
 /// This process.

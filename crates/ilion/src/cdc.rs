@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use ilion_env::{Env as _, RealEnv};
 use ilion_query::Identity;
-use ilion_server::{ChangeStream, ChangesFormat, ChangesOrder, Node};
+use ilion_server::{ChangeStream, ChangesFormat, ChangesOrder, ServerNode};
 use ilion_tools::Bar;
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ fn of_files(arguments: &CdcTailArguments, order: &ChangesOrder, lines: &mut Line
     })?;
     // Changes that were captured before it was switched off can still be read.
     settings.cdc_enabled = true;
-    let node = Node::open(env, &settings).map_err(Failure::of)?;
+    let node = ServerNode::open(env, &settings).map_err(Failure::of)?;
     let mut changes = ChangeStream::open(&node, order, Identity::Internal).map_err(Failure::Failed)?;
     let total = changes.left_bytes();
     // A bar between lines on the same terminal would garble them.

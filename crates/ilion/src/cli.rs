@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use ilion_server::settings::parse_address;
+use ilion_settings::parse_address;
 use uuid::Uuid;
 
 /// A Cassandra-compatible column-family store.

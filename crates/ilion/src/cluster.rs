@@ -14,16 +14,18 @@ use ilion_internode::{
     CallError, Client, Identity, Internode, Kind, Lane, Options, Peers, ReadService, RemoteReplicas, Served,
     ServedCall, Service, ServiceError, Services, Setup, StoragePort,
 };
-use ilion_kafka_client::{Credentials, Mechanism, Security, Url};
+use ilion_kafka_client::{Credentials, Mechanism, Security};
 use ilion_kafka_log::KafkaLogs;
+use ilion_kafka_url::Url;
 use ilion_member::{
     JoinError, Member, MemberClient, MemberListener, MemberOptions, NewCluster, NotHanded, Parts, Replaced,
 };
+use ilion_node::{OpenError, refused_in_a_cluster};
 use ilion_query::Store;
 use ilion_schema::SchemaEvent;
 use ilion_server::admin::RingAdmin;
-use ilion_server::settings::{LogPlace, SaslMechanism, Settings};
-use ilion_server::{Certificates, Entry, Node, OpenError, refused_in_a_cluster, server_encryption};
+use ilion_server::{Certificates, Entry, ServerNode, server_encryption};
+use ilion_settings::{LogPlace, SaslMechanism, Settings};
 use uuid::Uuid;
 
 use crate::cluster_facts::{ClusterFacts, Probe, StandingService};
@@ -47,9 +49,9 @@ pub struct Cluster {
 
 impl Cluster {
     /// Shows the cluster to clients of this node, from now on.
-    pub fn show(&self, node: &Node) -> Result<(), OpenError> {
+    pub fn show(&self, node: &ServerNode) -> Result<(), OpenError> {
         if let Some(view) = self.member.view() {
-            let peers = ilion_server::Peers::new(view);
+            let peers = ilion_node::Peers::new(view);
             node.follow(&peers)?;
             let probe: Weak<Probe> = Arc::downgrade(&self.probe);
             node.show_traffic(&peers, probe);
@@ -270,7 +272,7 @@ fn open_logs(env: &dyn Env, settings: &Settings, url: &Url) -> Result<KafkaLogs,
 
 /// What clients are shown.
 struct Shown {
-    peers: Arc<ilion_server::Peers>,
+    peers: Arc<ilion_node::Peers>,
     /// The door of clients, once it is there.
     entry: OnceLock<Entry>,
 }

@@ -11,9 +11,8 @@ use ilion_engine::Engine;
 use ilion_internode::{Client, Kind, Lane, Served, ServedCall, Service, ServiceError};
 use ilion_kafka_log::KafkaLogs;
 use ilion_member::{Member, MemberFacts, WaitTimes};
-use ilion_server::{
-    ClusterCounts, ClusterProbe, MemberStanding, RELEASE_VERSION, Traffic, Volume, Waits, lag_of_all,
-};
+use ilion_node::RELEASE_VERSION;
+use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Traffic, Volume, Waits, lag_of_all};
 
 /// Members have so long to say how they stand.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ilion_env::{Env, RealEnv};
 use ilion_index::IndexClasses;
+use ilion_node::{Counted, Node, SchemaListener as _};
 use ilion_query::{ClientState, ExecuteOptions, Executed, Outcome, Prepared, Values};
-use ilion_server::settings::Settings;
-use ilion_server::{Counted, Node, SchemaListener as _};
+use ilion_settings::Settings;
 use parking_lot::Mutex;
 
 use crate::{Arguments, Error, Row, Rows};
@@ -99,7 +99,7 @@ impl Database {
         Self::open_with(&settings)
     }
 
-    /// Opens with these settings; those about the network have no effect.
+    /// Opens with these settings. Those that only a server has a use for have no effect: network, log, audit log, spans.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -302,7 +302,11 @@ impl Statement {
     /// # Errors
     /// The statement failed, or a value does not fit.
     pub fn execute(&self, arguments: impl Arguments) -> Result<Rows, Error> {
-        let values = arguments.to_values(&self.prepared.variables)?;
+        self.execute_values(arguments.to_values(&self.prepared.variables)?)
+    }
+
+    /// Executes the statement with values that fit its markers.
+    pub(crate) fn execute_values(&self, values: Values) -> Result<Rows, Error> {
         let source = Source::Prepared(self.prepared.clone());
         self.database.run(source, values, None)
     }
@@ -329,9 +333,7 @@ impl Statement {
     /// The statement failed, or bytes are no value of their marker's type.
     pub fn execute_serialized(&self, values: &[&[u8]]) -> Result<Rows, Error> {
         let bytes = |value: &&[u8]| ilion_query::Value::Bytes(value.to_vec().into());
-        let values = Values::Positional(values.iter().map(bytes).collect());
-        let source = Source::Prepared(self.prepared.clone());
-        self.database.run(source, values, None)
+        self.execute_values(Values::Positional(values.iter().map(bytes).collect()))
     }
 }
 

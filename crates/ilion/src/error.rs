@@ -20,7 +20,7 @@
 pub enum Error {
     /// The data directory does not open; the operator must act.
     #[error(transparent)]
-    Open(#[from] ilion_server::OpenError),
+    Open(#[from] ilion_node::OpenError),
     /// The statement failed; its variant says who must act.
     #[error(transparent)]
     Statement(#[from] ilion_query::Error),
@@ -39,6 +39,10 @@ pub enum Error {
         /// Why it does not fit.
         problem: String,
     },
+    /// A call of an `AsyncDatabase` outside of a runtime of tokio, or while it stops.
+    #[cfg(feature = "async")]
+    #[error("no runtime of tokio: {0}")]
+    Runtime(String),
     /// The result has no row, and one was expected.
     #[error("the result has no row, one was expected")]
     NoRow,

@@ -4,7 +4,7 @@ use crate::tuples::for_tuples;
 use crate::{Error, FromValue, Row, Rows};
 
 /// A Rust type that a row can be read as: a tuple of up to 12 values, one for each column in the order of the columns; or a type of
-/// your own.
+/// your own, by `#[derive(FromRow)]` or as here.
 ///
 /// ```
 /// use ilion::{Error, FromRow, Row};

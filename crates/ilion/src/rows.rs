@@ -101,7 +101,8 @@ impl Rows {
         }
     }
 
-    fn next_of_page(&mut self) -> Option<Row> {
+    /// The next row of the page in memory.
+    pub(crate) fn next_of_page(&mut self) -> Option<Row> {
         self.rows_left = self.rows_left.checked_sub(1)?;
         let row = Row {
             columns: self.columns.clone(),
@@ -112,6 +113,14 @@ impl Rows {
         cells.by_ref().for_each(drop);
         self.at = self.page.len() - cells.rest.len();
         Some(row)
+    }
+}
+
+#[cfg(feature = "async")]
+impl Rows {
+    /// The next page, for who reads it elsewhere.
+    pub(crate) fn take_next_page(&mut self) -> Option<Paged> {
+        self.next.take()
     }
 }
 

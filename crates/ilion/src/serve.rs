@@ -9,12 +9,13 @@ use ilion_engine::Engine;
 use ilion_env::{Env, RealEnv, raise_descriptor_limit};
 use ilion_index::IndexClasses;
 use ilion_internode::StoragePort;
+use ilion_node::OpenError;
 use ilion_server::admin::{Admin as _, AdminDoor, DoorOptions, EngineAdmin, RoleLogins};
-use ilion_server::settings::{Authenticator, Loaded, SETTINGS, Settings};
 use ilion_server::{
-    Certificates, ClientPorts, Entrance, Exposure, FirstStart, NewSuperuser, Node, OpenError, Port, Server,
+    Certificates, ClientPorts, Entrance, Exposure, FirstStart, NewSuperuser, Port, Server, ServerNode,
     ServerOptions, StopSignals, SuperuserChoice, check_exposure, reopen_log, start_logging,
 };
+use ilion_settings::{Authenticator, Loaded, SETTINGS, Settings};
 
 use sd_notify::NotifyState;
 
@@ -124,7 +125,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
 }
 
 /// Opens the node, alone or as a member of a cluster.
-fn open(env: &Arc<dyn Env>, settings: &Settings) -> Result<(Node, Option<Cluster>), Failure> {
+fn open(env: &Arc<dyn Env>, settings: &Settings) -> Result<(ServerNode, Option<Cluster>), Failure> {
     let cannot_open = |error: OpenError| match error {
         OpenError::Settings(_) => Failure::Usage(error.to_string()),
         error => failed("cannot open the data directory")(error),
@@ -142,7 +143,7 @@ fn open(env: &Arc<dyn Env>, settings: &Settings) -> Result<(Node, Option<Cluster
                 "replace_address_first_boot: there is no other node to replace, since this one has no log of a cluster (--log)".to_owned(),
             ));
         }
-        let node = Node::open(env.clone(), settings).map_err(cannot_open)?;
+        let node = ServerNode::open(env.clone(), settings).map_err(cannot_open)?;
         return Ok((node, None));
     };
     let port = StoragePort::take(storage_address(settings)).map_err(failed("cannot start"))?;
@@ -152,7 +153,8 @@ fn open(env: &Arc<dyn Env>, settings: &Settings) -> Result<(Node, Option<Cluster
         cluster = Some(joined);
         Ok(store)
     };
-    let node = Node::open_over(env.clone(), settings, IndexClasses::own(), over).map_err(cannot_open)?;
+    let node =
+        ServerNode::open_over(env.clone(), settings, IndexClasses::own(), over).map_err(cannot_open)?;
     if let Some(cluster) = &cluster {
         cluster.show(&node).map_err(cannot_open)?;
     }
@@ -242,7 +244,7 @@ fn tell_superuser(created: &NewSuperuser) {
     }
 }
 
-fn tell_serving(node: &Node, server: &Server, door: &AdminDoor, elapsed_nanos: u64) {
+fn tell_serving(node: &ServerNode, server: &Server, door: &AdminDoor, elapsed_nanos: u64) {
     let tables = node.engine().table_facts();
     tracing::info!(
         cql = %server.address(),
@@ -266,7 +268,7 @@ fn failed<E: std::error::Error>(doing: &'static str) -> impl Fn(E) -> Failure {
 /// The settings of all sources, as `serve` takes them.
 pub fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure> {
     let mut loaded = Loaded::default();
-    let usage = |error: ilion_server::settings::SettingsError| Failure::Usage(error.to_string());
+    let usage = |error: ilion_settings::SettingsError| Failure::Usage(error.to_string());
     if let Some(path) = &arguments.config {
         loaded.add_file(env, path).map_err(usage)?;
     }

@@ -2,7 +2,7 @@
 
 use ilion_env::{Env as _, RealEnv};
 use ilion_server::admin::{BackupReport, SnapshotsReport};
-use ilion_server::settings::parse_duration;
+use ilion_settings::parse_duration;
 
 use crate::Failure;
 use crate::ask::{client, post, post_long, report, say};

@@ -12,7 +12,7 @@
 //! | `messages` | requests and answers, field by field |
 //! | `codes` | codes of errors |
 //! | `batch` | batches of records |
-//! | `options` | [`Options`]: addresses, [`Security`], time limits; [`parse_url`] |
+//! | `options` | [`Options`]: addresses, [`Security`], time limits |
 //! | `certificates` | whom a connection with TLS trusts |
 //! | `scram` | logins that do not show the password |
 //! | `connection` | [`Connector`], [`Connection`]: to one broker |
@@ -32,4 +32,4 @@ pub mod wire;
 pub use cluster::{Cluster, Partition, View};
 pub use connection::{Connection, Connector};
 pub use error::Error;
-pub use options::{Credentials, Mechanism, Options, Security, Url, is_topic_name, parse_url};
+pub use options::{Credentials, Mechanism, Options, Security};

@@ -20,8 +20,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ilion_commitlog::{AppendError, Envelope, Kind, Origin, SharedLogs, TailError};
-use ilion_kafka_client::{Credentials, Mechanism, Security, parse_url};
+use ilion_kafka_client::{Credentials, Mechanism, Security};
 use ilion_kafka_log::{KafkaLogs, Options};
+use ilion_kafka_url::parse_url;
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ilion_kafka_client::{Security, Url};
+use ilion_kafka_client::Security;
+use ilion_kafka_url::Url;
 use uuid::Uuid;
 
 /// Where the logs are, and how they behave.
@@ -81,7 +82,7 @@ impl Options {
             return Some("a replication factor of 0: at least one broker must have the logs".to_owned());
         }
         let names = [format!("{}.data", self.prefix), format!("{}.meta", self.prefix)];
-        if !names.iter().all(|name| ilion_kafka_client::is_topic_name(name)) {
+        if !names.iter().all(|name| ilion_kafka_url::is_topic_name(name)) {
             return Some(format!(
                 "{:?} is no prefix of topics: letters, digits, '.', '_' and '-' are permitted, and 244 characters",
                 self.prefix
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn wrong_options_are_told() {
-        let url = ilion_kafka_client::parse_url("kafka://a:1/p").unwrap();
+        let url = ilion_kafka_url::parse_url("kafka://a:1/p").unwrap();
         let right = Options::new(url, Security::default(), Uuid::nil(), 4, u32::MAX);
         assert_eq!(right.problem(), None);
         let wrong = |change: &dyn Fn(&mut Options)| {

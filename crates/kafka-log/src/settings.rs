@@ -131,7 +131,8 @@ pub(crate) fn problems(topic: &str, found: &Described, partitions: u32, options:
 
 #[cfg(test)]
 mod tests {
-    use ilion_kafka_client::{Security, parse_url};
+    use ilion_kafka_client::Security;
+    use ilion_kafka_url::parse_url;
     use uuid::Uuid;
 
     use super::*;

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use brokers::{Brokers, Mode};
 use ilion_commitlog::{AppendError, Delivered, Envelope, Origin, SharedLogs, SharedTail, TailError};
-use ilion_kafka_client::{Security, codes, parse_url};
+use ilion_kafka_client::{Security, codes};
 use ilion_kafka_log::{KafkaLogs, Missing, OpenError, Options};
+use ilion_kafka_url::parse_url;
 use uuid::Uuid;
 
 const META_LOG: u32 = u32::MAX;

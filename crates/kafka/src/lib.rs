@@ -24,7 +24,7 @@ mod registry;
 mod topic;
 
 pub use error::Error;
-pub use ilion_kafka_client::{Credentials, Mechanism, Options, Security, Url, parse_url};
+pub use ilion_kafka_client::{Credentials, Mechanism, Options, Security};
 pub use partitioner::partition_of;
 pub use record::Record;
 pub use registry::{Registry, RegistryOptions};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_kafka_client::is_topic_name;
+use ilion_kafka_url::is_topic_name;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 

@@ -17,12 +17,12 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use ilion_env::{MemEnv, cost};
+use ilion_node::costs::{CostShard, Spent};
 use ilion_query::{
     ClientState, ExecuteOptions, FirstSuperuser, Identity, Prepared, QueryProcessor, Value, Values,
 };
-use ilion_server::Node;
-use ilion_server::costs::{CostShard, Spent};
-use ilion_server::settings::{Authenticator, Authorizer, CommitLogSync, Settings};
+use ilion_server::ServerNode;
+use ilion_settings::{Authenticator, Authorizer, CommitLogSync, Settings};
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const KEYS: u64 = 2000;
@@ -77,7 +77,7 @@ fn measured(path: &mut Path<'_>, options: &[ExecuteOptions]) {
 }
 
 /// A role that may read and write the keyspace.
-fn logged_in(node: &Node) -> Identity {
+fn logged_in(node: &ServerNode) -> Identity {
     let access = node.processor().access();
     let of = |name: &str| FirstSuperuser {
         role: name.to_owned(),
@@ -114,7 +114,7 @@ fn main() {
         settings.authenticator = Authenticator::Password;
         settings.authorizer = Authorizer::Cassandra;
     }
-    let node = Node::open(Arc::new(MemEnv::new(1)), &settings).unwrap();
+    let node = ServerNode::open(Arc::new(MemEnv::new(1)), &settings).unwrap();
     let processor = node.processor();
     let mut client = ClientState::default();
     for text in [

@@ -28,8 +28,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_env::MemEnv;
 use ilion_query::{ClientState, ExecuteOptions, Value, Values};
-use ilion_server::Node;
-use ilion_server::settings::{CommitLogSync, Settings};
+use ilion_server::ServerNode;
+use ilion_settings::{CommitLogSync, Settings};
 
 const ROWS_OF_A_VALUE: u64 = 10;
 const SSTABLES: u64 = 4;
@@ -82,7 +82,7 @@ fn main() {
         commitlog_sync: CommitLogSync::Periodic,
         ..Settings::default()
     };
-    let node = Node::open(Arc::new(MemEnv::new(1)), &settings).unwrap();
+    let node = ServerNode::open(Arc::new(MemEnv::new(1)), &settings).unwrap();
     let processor = node.processor();
     let mut client = ClientState::default();
     let mut run = |text: &str| {

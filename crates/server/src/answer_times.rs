@@ -12,8 +12,8 @@ use ilion_env::Env;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::costs::{CostShard, Stages};
 use crate::request_times::{RequestKind, RequestTimes};
+use ilion_node::costs::{CostShard, Stages};
 
 /// The times of a request that was executed. All are nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug)]

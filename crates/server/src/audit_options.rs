@@ -2,7 +2,7 @@
 
 use ilion_audit::{Category, Choice, Filter, Limits, Options, WhenFull};
 
-use crate::settings::{AuditLogger, Categories, Names, Settings};
+use ilion_settings::{AuditLogger, Categories, Names, Settings};
 
 /// Refuses a logger that Ilion does not have, if the log is enabled.
 ///

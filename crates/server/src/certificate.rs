@@ -5,7 +5,7 @@ use x509_cert::der::Decode;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
-use crate::settings::{Authenticator, CertificateValidator, Settings};
+use ilion_settings::{Authenticator, CertificateValidator, Settings};
 
 /// Logins by certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

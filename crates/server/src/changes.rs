@@ -27,7 +27,7 @@ use serde_json::json;
 
 use crate::consumers::{CONSUMERS_MAX, Consumer};
 use crate::named_consumers::{Entry, Progress};
-use crate::node::Node;
+use crate::server_node::ServerNode;
 
 /// A part ends with the record that reaches this number of bytes.
 const PART_BYTES: usize = 64 << 10;
@@ -102,7 +102,7 @@ impl ChangeStream {
     ///
     /// # Errors
     /// There is no such table, it captures no changes, the client may not read it, or the place is invalid.
-    pub fn open(node: &Node, order: &ChangesOrder, identity: Identity) -> Result<Self, String> {
+    pub fn open(node: &ServerNode, order: &ChangesOrder, identity: Identity) -> Result<Self, String> {
         let engine = node.engine().clone();
         let access = node.processor().access().clone();
         let (keyspace, name) = (&order.keyspace, &order.table);
@@ -294,7 +294,7 @@ impl ChangeStream {
 
 /// The table, if the client may read its changes; the error is a text for the client.
 pub(crate) fn readable_table(
-    node: &Node,
+    node: &ServerNode,
     keyspace: &str,
     name: &str,
     identity: &Identity,

@@ -3,7 +3,7 @@
 use ilion_tls::{Connecting, PeerCertificates, TlsOptions};
 
 use crate::certificate::CertificateLogins;
-use crate::settings::{ClientCertificates, InternodeEncryption, Settings};
+use ilion_settings::{ClientCertificates, InternodeEncryption, Settings};
 
 /// The encryption of client connections; `None` without.
 pub fn client_encryption(settings: &Settings) -> Option<TlsOptions> {

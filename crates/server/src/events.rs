@@ -9,9 +9,9 @@ use ilion_protocol::{Event, NodeStatus, Response, ResponseHead, TopologyChange, 
 use ilion_schema::SchemaEvent;
 use parking_lot::Mutex;
 
-use crate::peers::PeersListener;
 use crate::schema_events::schema_change;
 use crate::session::{InFlight, SentBy, Session};
+use ilion_node::PeersListener;
 
 /// A registered client that leaves more than this unread is disconnected.
 const UNREAD_BYTES_MAX: usize = 64 << 20;

@@ -19,7 +19,6 @@ use smallvec::SmallVec;
 use crate::answer::{Columns, Reply, encode, encode_shared};
 use crate::answer_times::{AnswerTimes, Counters, Timed};
 use crate::auditor::{Auditor, Done};
-use crate::costs::Spent;
 use crate::described::task_text;
 use crate::durability::Durability;
 use crate::error_table::error_response;
@@ -31,6 +30,7 @@ use crate::request::{Answered, Requests, weigh_request};
 use crate::request_times::RequestKind;
 use crate::session::{InFlight, SentBy, Session, Wire, Work};
 use crate::spans::Ended;
+use ilion_node::costs::Spent;
 
 /// Ready answers of this size are sent before the task is done.
 const READY_BYTES_MAX: usize = 256 << 10;

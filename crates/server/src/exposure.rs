@@ -1,6 +1,6 @@
 //! Whether other machines may reach a node without logins.
 
-use crate::settings::{Authenticator, Settings};
+use ilion_settings::{Authenticator, Settings};
 
 /// Whether the operator accepts that everybody who reaches the port may do everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use ilion_cql::split_statements;
 use ilion_env::Env;
 use ilion_query::{ClientState, ExecuteOptions, Outcome};
 
-use crate::Node;
-use crate::settings::Settings;
-use crate::system::SchemaListener as _;
+use crate::ServerNode;
+use ilion_node::SchemaListener as _;
+use ilion_settings::Settings;
 
 /// Name of the note in the data directory.
 const NOTE: &str = "ilion.init";
@@ -86,7 +86,7 @@ impl FirstStart {
     ///
     /// # Errors
     /// A file cannot be read, or a statement failed: what was executed before stays.
-    pub fn run(mut self, node: &Node) -> Result<(), FirstStartError> {
+    pub fn run(mut self, node: &ServerNode) -> Result<(), FirstStartError> {
         let env = node.engine().env().clone();
         for entry in env.list(&self.directory)? {
             let name = entry.name;
@@ -116,7 +116,7 @@ impl FirstStart {
 }
 
 /// Executes the statements of a file as the node itself; returns their number.
-fn execute_file(node: &Node, path: &Path) -> Result<usize, FirstStartError> {
+fn execute_file(node: &ServerNode, path: &Path) -> Result<usize, FirstStartError> {
     let bytes = node.engine().env().read_all(path, FILE_BYTES_MAX)?;
     let failed = |line: usize, problem: String| FirstStartError::Statement {
         path: path.display().to_string(),
@@ -138,7 +138,7 @@ fn execute_file(node: &Node, path: &Path) -> Result<usize, FirstStartError> {
     Ok(statements.len())
 }
 
-fn execute(node: &Node, client: &mut ClientState, statement: &str) -> Result<(), String> {
+fn execute(node: &ServerNode, client: &mut ClientState, statement: &str) -> Result<(), String> {
     let options = ExecuteOptions::default();
     let executed = node.processor().query(client, statement, &options);
     let executed = executed.map_err(|error| error.to_string())?;
@@ -164,21 +164,21 @@ mod tests {
 
     use super::*;
 
-    fn start(env: &Arc<dyn Env>) -> Result<Node, FirstStartError> {
+    fn start(env: &Arc<dyn Env>) -> Result<ServerNode, FirstStartError> {
         let settings = Settings {
             directory: "/node".into(),
             init_directory: Some("/init.d".into()),
             ..Settings::default()
         };
         let first = FirstStart::find(&**env, &settings)?;
-        let node = Node::open(env.clone(), &settings).unwrap();
+        let node = ServerNode::open(env.clone(), &settings).unwrap();
         if let Some(first) = first {
             first.run(&node)?;
         }
         Ok(node)
     }
 
-    fn count(node: &Node, table: &str) -> u32 {
+    fn count(node: &ServerNode, table: &str) -> u32 {
         let text = format!("SELECT * FROM {table}");
         let options = ExecuteOptions::default();
         let found = node
@@ -227,7 +227,7 @@ mod tests {
             directory: "/node".into(),
             ..Settings::default()
         };
-        drop(Node::open(env.clone(), &settings).unwrap());
+        drop(ServerNode::open(env.clone(), &settings).unwrap());
         env.write_private(Path::new("/init.d/1.cql"), b"no CQL").unwrap();
         start(&env).unwrap();
     }

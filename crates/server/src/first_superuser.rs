@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ilion_query::FirstSuperuser;
 
-use crate::Node;
+use crate::ServerNode;
 use crate::superuser::{SuperuserChoice, SuperuserError, random_password};
 
 /// Compat: the name of Cassandra's first superuser.
@@ -20,7 +20,7 @@ pub struct NewSuperuser {
     pub password_file: Option<PathBuf>,
 }
 
-impl Node {
+impl ServerNode {
     /// Creates the first superuser, if clients must log in and there is no role yet. A random password is written to a file in
     /// `directory` first, so that no crash leaves a role whose password nobody knows.
     ///

@@ -1,4 +1,4 @@
-//! The server: sockets, sessions, settings, HTTP.
+//! The server: sockets, sessions, logins, logs, HTTP.
 //!
 //! The main path: `server` accepts a connection; its task (`connection`) reads bytes, cuts them into frames and puts them
 //! into a queue together; a thread of a pool (`workers`, `execute`) decodes the requests, executes them (`request`,
@@ -15,40 +15,32 @@
 //! | `socket`, `tls`, `keystore` | a client's socket: TCP, or TLS over it; certificates and keys, and the files that hold them |
 //! | `session` | the shared state of a connection; its limits; answers that are not sent yet |
 //! | `cluster_probe` | [`ClusterProbe`]: what the administration asks of the parts of a cluster |
-//! | `cluster_settings` | what a cluster, or a single node, refuses |
 //! | `clients`, `client_facts` | who is connected, for operators |
 //! | `queues` | where requests wait for threads |
 //! | `workers`, `execute`, `weight` | pools, and what a thread does with a task |
 //! | `request`, `answer`, `error_table` | requests to statements, results to answers |
 //! | `observers`, `subject` | [`Observers`]: costs, slow-query log and traces; the statement that a request is about |
-//! | [`costs`], `traces`, `described` | costs by shape and the slow-query log; traces; requests as text |
+//! | `slow_log`, `traces`, `described` | the slow-query log; traces; requests as text |
 //! | `spans`, `telemetry_options` | requests as spans of OpenTelemetry (`ilion_telemetry`), and where they go |
 //! | `audit_options`, `auditor` | [`Auditor`]: requests and logins to entries of the audit log (`ilion_audit`) |
-//! | `counted` | counts statements that came through no session |
 //! | `answer_times`, `request_times` | the stages of a request; times of requests, by worker |
 //! | `events` | SCHEMA_CHANGE and other events, for the clients that registered |
 //! | `schema_events` | changes of the schema as events of the protocol |
-//! | `peers` | [`Peers`]: the members of a cluster, as this node knows them |
 //! | `statements`, `durability` | the interfaces to the layers below |
-//! | `system` | the tables that the server fills |
-//! | `node`, `open_error`, `memory` | [`Node`]: engine, query layer and system tables, with or without a server |
+//! | `system` | system tables about clients, the log and traces |
+//! | `server_node` | [`ServerNode`]: a node (`ilion_node`) with what its server needs |
 //! | `process` | facts about this process from `/proc` |
 //! | `superuser`, `first_superuser`, `exposure` | the first superuser; addresses that need logins |
 //! | `first_start` | statements of a mounted directory, for a new node |
-//! | `disk_watch`, `ticker` | usage of the data disk; a thread that repeats an action |
-//! | `layer_options`, `budgets`, `guardrails` | the options of the layers below, from the settings |
 //! | `consumers` | the consumers that read changes now |
 //! | `named_consumers` | the progress of named consumers of changes, in a file |
 //! | `changes` | [`ChangeStream`]: the changes of a table, for a consumer |
-//! | `live` | [`LiveSettings`]: the settings that hold now, and changing them |
-//! | `cluster_settings` | what a cluster refuses |
-//! | [`settings`] | the settings: file, environment, command line |
 //! | [`admin`] | administration over HTTP |
 //! | [`dashboard`] | the dashboard, on the same port |
 //! | `log_file`, `recent_log`, `signals` | logs; SIGINT, SIGTERM and SIGHUP |
 //!
 //! The border between tokio and plain threads is in `queues`: tasks of tokio never execute a statement, threads
-//! never wait for a socket. When you add a limit of a connection, add it to `settings` and enforce it in `Session`.
+//! never wait for a socket. When you add a limit of a connection, add it to `ilion_settings` and enforce it in `Session`.
 
 mod acceptor;
 pub mod admin;
@@ -56,22 +48,17 @@ mod answer;
 mod answer_times;
 mod audit_options;
 mod auditor;
-mod budgets;
 mod certificate;
 mod changes;
 mod client_facts;
 mod client_memory;
 mod clients;
 mod cluster_probe;
-mod cluster_settings;
 mod connection;
 mod consumers;
-pub mod costs;
-mod counted;
 pub mod dashboard;
 mod described;
 mod descriptors;
-mod disk_watch;
 mod durability;
 mod encryption;
 mod entry;
@@ -81,23 +68,16 @@ mod execute;
 mod exposure;
 mod first_start;
 mod first_superuser;
-mod guardrails;
 mod handshake;
-mod layer_options;
-mod live;
 mod log_file;
 mod login_turns;
 mod logins;
-mod memory;
 mod metrics;
 mod named_consumers;
-mod node;
 mod observers;
 mod old_versions;
-mod open_error;
 mod options;
 mod overload;
-mod peers;
 mod port;
 mod process;
 mod queues;
@@ -107,16 +87,16 @@ mod request_rate;
 mod request_times;
 mod schema_events;
 mod server;
+mod server_node;
 mod session;
-pub mod settings;
 mod signals;
+mod slow_log;
 mod spans;
 mod statements;
 mod subject;
 mod superuser;
 mod system;
 mod telemetry_options;
-mod ticker;
 mod traces;
 mod weight;
 mod workers;
@@ -127,8 +107,6 @@ pub use changes::{ChangeStream, ChangesFormat, ChangesOrder};
 pub use client_facts::ClientFacts;
 pub use clients::{Clients, PoolFacts};
 pub use cluster_probe::{ClusterCounts, ClusterProbe, MemberStanding, Traffic, Volume, Waits, lag_of_all};
-pub use cluster_settings::refused_in_a_cluster;
-pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
 pub use encryption::{admin_encryption, client_encryption, server_encryption};
 pub use entry::Entry;
@@ -136,22 +114,16 @@ pub use error_table::error_response;
 pub use exposure::{Exposure, check_exposure};
 pub use first_start::{FirstStart, FirstStartError};
 pub use first_superuser::NewSuperuser;
-pub use live::{LiveSettings, ReloadReport};
 pub use log_file::{reopen_log, start_logging};
 pub use logins::{LoginCheck, NoLogins};
 pub use metrics::ServerMetrics;
-pub use node::Node;
 pub use observers::{COST_KEY, Observers};
 pub use old_versions::OldVersions;
-pub use open_error::OpenError;
 pub use options::ServerOptions;
-pub use peers::Peers;
 pub use port::{ClientPorts, Entrance, Port, PortError};
 pub use server::{Certificates, Server, Services, StartError};
+pub use server_node::ServerNode;
 pub use signals::StopSignals;
 pub use statements::Statements;
 pub use superuser::{SuperuserChoice, SuperuserError, password_of, random_password, read_password};
-pub use system::{
-    CQL_VERSION, LocalError, LocalNode, NoListener, NodeFacts, RELEASE_VERSION, SchemaListener,
-};
 pub use traces::{Trace, TraceProbability, TraceStore};

@@ -15,7 +15,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, Registry, fmt, reload};
 
 use crate::recent_log::Keeper;
-use crate::settings::{LogFilter, LogFormat, LogTarget, Settings};
+use ilion_settings::{LogFilter, LogFormat, LogTarget, Settings};
 
 const NAME: &str = "ilion.log";
 const FILE_BYTES_MAX: u64 = 64 << 20;

@@ -12,10 +12,11 @@ use ilion_protocol::RequestFrame;
 use ilion_telemetry::Telemetry;
 use uuid::Uuid;
 
-use crate::costs::{SlowLog, SlowStatement, StatementCosts};
 use crate::described::{is_traceable, parameters, request_name, shown};
+use crate::slow_log::{SlowLog, SlowStatement};
 use crate::spans::{Done, Ended, parent_of};
 use crate::traces::{Trace, TraceProbability, TraceStore};
+use ilion_node::costs::StatementCosts;
 
 /// A request whose custom payload has this key is answered with its cost as JSON under the same key.
 pub const COST_KEY: &str = "ilion.cost";

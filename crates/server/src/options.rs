@@ -6,7 +6,8 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use crate::certificate::CertificateLogins;
-use crate::settings::{LogPlace, Settings, Size};
+use ilion_node::client_bytes;
+use ilion_settings::{LogPlace, Settings, Size};
 use ilion_tls::TlsOptions;
 
 use crate::encryption::client_encryption;
@@ -146,19 +147,14 @@ impl ServerOptions {
     /// Limits of the bytes held: for all connections, and for those of one address.
     pub(crate) fn client_memory(&self, machine_bytes: u64) -> (usize, usize) {
         let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
-        let all = self.client_bytes_max;
-        let all = all.unwrap_or((machine_bytes / CLIENT_MEMORY_SHARE).max(CLIENT_BYTES_MIN));
-        let of_address = self.client_bytes_per_address_max;
-        let of_address = of_address.unwrap_or((all / 4).max(CLIENT_BYTES_MIN / 2));
+        let (all, of_address) = client_bytes(
+            self.client_bytes_max.map(Size),
+            self.client_bytes_per_address_max.map(Size),
+            machine_bytes,
+        );
         (bytes(all), bytes(of_address))
     }
 }
-
-/// Clients may use this part (one 40th) of the machine's memory. Compat: Cassandra's limit is a tenth of its heap, and its heap is
-/// a quarter of the memory.
-const CLIENT_MEMORY_SHARE: u64 = 40;
-/// Lower bound, so that some of the largest requests fit on any machine.
-const CLIENT_BYTES_MIN: u64 = 64 << 20;
 
 /// The largest body of the protocol.
 const FRAME_BYTES_MAX: u32 = 256 << 20;

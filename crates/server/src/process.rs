@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ilion_env::Env;
+use ilion_node::read_kernel_file as read;
 
 /// Ticks of the processor's time in a second. Linux fixes it for programs (`USER_HZ`).
 const TICKS_PER_SEC: f64 = 100.0;
@@ -32,14 +33,6 @@ pub(crate) fn resident_bytes(env: &dyn Env) -> Option<u64> {
 pub(crate) fn open_descriptors(env: &dyn Env) -> Option<u64> {
     let open = env.list(Path::new("/proc/self/fd")).ok()?;
     Some(open.len() as u64)
-}
-
-/// Reads a file whose size the kernel reports as zero.
-pub(crate) fn read(env: &dyn Env, path: &Path) -> Option<String> {
-    let mut bytes = vec![0; 4096];
-    let size = env.open_read(path).ok()?.read_at(0, &mut bytes).ok()?;
-    bytes.truncate(size);
-    String::from_utf8(bytes).ok()
 }
 
 /// The fields of `/proc/PID/stat`, see proc(5). The name in parentheses may have anything in it.

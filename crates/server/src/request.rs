@@ -21,8 +21,8 @@ use crate::schema_events::schema_change;
 use crate::session::{ConnectionStage, Session};
 use crate::statements::Statements;
 use crate::subject::Subject;
-use crate::system::SchemaListener;
 use crate::weight::weigh;
+use ilion_node::SchemaListener;
 
 /// An answer, not yet encoded, with its warnings, events and position in the commit log.
 pub(crate) struct Answered {

@@ -11,7 +11,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncod
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
-use crate::costs::{Stages, in_seconds};
+use ilion_node::costs::{Stages, in_seconds};
 
 /// Kinds of requests, by opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,7 +24,6 @@ use crate::events::Events;
 use crate::execute::Executor;
 use crate::login_turns::LoginThreads;
 use crate::logins::{LoginCheck, Logins};
-use crate::memory::machine_bytes;
 use crate::metrics::ServerMetrics;
 use crate::observers::Observers;
 use crate::old_versions::OldVersions;
@@ -34,8 +33,9 @@ use crate::queues::PoolSizes;
 use crate::request::Requests;
 use crate::request_rate::RequestRate;
 use crate::statements::Statements;
-use crate::system::SchemaListener;
 use crate::workers::Workers;
+use ilion_node::SchemaListener;
+use ilion_node::machine_bytes;
 
 /// The interfaces to other layers that the server needs.
 pub struct Services {

@@ -11,12 +11,7 @@ use std::path::{Path, PathBuf};
 use ilion_auth::password;
 use ilion_env::Env;
 use ilion_query::SetupError;
-
-/// These environment variables are not settings.
-pub(crate) const VARIABLES: [&str; 3] = [ROLE, PASSWORD, PASSWORD_FILE];
-const ROLE: &str = "ILION_SUPERUSER";
-const PASSWORD: &str = "ILION_SUPERUSER_PASSWORD";
-const PASSWORD_FILE: &str = "ILION_SUPERUSER_PASSWORD_FILE";
+use ilion_settings::{SUPERUSER, SUPERUSER_PASSWORD, SUPERUSER_PASSWORD_FILE};
 
 /// Largest file with a password.
 const FILE_BYTES_MAX: u64 = 4096;
@@ -70,16 +65,16 @@ impl SuperuserChoice {
         let (mut role, mut given, mut file) = (None, None, None);
         for (name, value) in variables {
             match name.to_str() {
-                Some(ROLE) => role = Some(text(ROLE, value.into_string().ok())?),
-                Some(PASSWORD) => given = Some(text(PASSWORD, value.into_string().ok())?),
-                Some(PASSWORD_FILE) => file = Some(PathBuf::from(value)),
+                Some(SUPERUSER) => role = Some(text(SUPERUSER, value.into_string().ok())?),
+                Some(SUPERUSER_PASSWORD) => given = Some(text(SUPERUSER_PASSWORD, value.into_string().ok())?),
+                Some(SUPERUSER_PASSWORD_FILE) => file = Some(PathBuf::from(value)),
                 _ => {}
             }
         }
         let password = match (given, file) {
             (Some(_), Some(_)) => {
                 return Err(unusable(
-                    PASSWORD,
+                    SUPERUSER_PASSWORD,
                     "give this or ILION_SUPERUSER_PASSWORD_FILE, not both",
                 ));
             }

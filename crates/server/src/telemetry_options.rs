@@ -3,7 +3,7 @@
 use ilion_telemetry::{TelemetryOptions, parse_pairs, url_below};
 use uuid::Uuid;
 
-use crate::settings::Settings;
+use ilion_settings::Settings;
 
 const NAME: &str = "service.name";
 /// `service.name`, if the operator chooses none.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use ilion_codec::Reader;
 use ilion_env::Env;
+use ilion_node::{Counted, Node, OpenError, SchemaListener as _};
 use ilion_protocol::{ColumnSpec, Rows, RowsMetadata};
 use ilion_query::{
     ClientState, Consistency, ExecuteOptions, Executed, Outcome, Prepared, ResultSet, Value, Values,
 };
-use ilion_server::settings::Settings;
-use ilion_server::{Counted, Node, OpenError, SchemaListener as _, error_response};
+use ilion_server::error_response;
+use ilion_settings::Settings;
 
 use crate::session::{Answer, Body, Failure, How, Place, RowFeed, Session};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ilion_env::Env;
-use ilion_server::settings::Loaded;
+use ilion_settings::Loaded;
 
 use crate::args::ShellArgs;
 use crate::editor::edit;

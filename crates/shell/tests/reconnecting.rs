@@ -7,17 +7,17 @@ use std::sync::Arc;
 use ilion_client::{LoginArgs, Target};
 use ilion_env::MemEnv;
 use ilion_protocol::ErrorCode;
-use ilion_server::settings::Settings;
-use ilion_server::{Node, Server, ServerOptions};
+use ilion_server::{Server, ServerNode, ServerOptions};
+use ilion_settings::Settings;
 use ilion_shell::{Body, Failure, How, Remote, Session as _};
 
-fn serve(port: u16) -> (Node, Server) {
+fn serve(port: u16) -> (ServerNode, Server) {
     let settings = Settings {
         directory: "/ilion".into(),
         native_transport_port: port,
         ..Settings::default()
     };
-    let node = Node::open(Arc::new(MemEnv::new(1)), &settings).unwrap();
+    let node = ServerNode::open(Arc::new(MemEnv::new(1)), &settings).unwrap();
     let server = node.serve(&ServerOptions::of(&settings)).unwrap();
     (node, server)
 }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use ilion_client::{LoginArgs, Target};
 use ilion_env::{Env, MemEnv};
-use ilion_server::settings::Settings;
-use ilion_server::{Node, Server, ServerOptions};
+use ilion_server::{Server, ServerNode, ServerOptions};
+use ilion_settings::Settings;
 use ilion_shell::{Embedded, Format, How, Output, PAGE_ROWS, Remote, Session, Shell, ShellSettings};
 
 /// A session of one kind, on a disk in memory of its own.
@@ -86,7 +86,7 @@ impl Bench {
 
     fn on_a_server() -> Self {
         let env = Arc::new(MemEnv::new(1));
-        let node = Node::open(env.clone(), &settings()).unwrap();
+        let node = ServerNode::open(env.clone(), &settings()).unwrap();
         let server = node.serve(&ServerOptions::of(&settings())).unwrap();
         let target = Target::new("127.0.0.1", server.address().port(), &LoginArgs::default());
         let session = Remote::open(target).unwrap();

@@ -12,7 +12,6 @@
 //! | `validity` | warns of a certificate that soon ends |
 //! | `any_name` | trust in a chain of certificates, whatever name they have |
 //! | `peer_name` | whether the certificate of a peer names its address |
-//! | `secret` | [`Secret`]: a password that is never printed |
 //! | `socket` | [`Socket`] |
 
 mod any_name;
@@ -20,12 +19,10 @@ mod encryption;
 mod keystore;
 mod options;
 mod peer_name;
-mod secret;
 mod socket;
 mod validity;
 
 pub use encryption::Encryption;
 pub use options::{Connecting, PeerCertificates, TlsError, TlsOptions};
 pub use peer_name::names_address;
-pub use secret::Secret;
 pub use socket::{Socket, TlsFacts};

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ilion_auth::Secret;
 use ilion_env::Env;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
@@ -16,7 +17,6 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion
 
 use crate::any_name::AnyName;
 use crate::keystore::{KeyAndChain, of_file, read_issuers, read_key};
-use crate::secret::Secret;
 use crate::validity::warning_of_end;
 
 /// The encryption of one kind of connections.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ilion_answers::{Difference, Script, all_scripts, check};
 use ilion_coordinator::{PageSize, ReadOptions};
-use ilion_server::settings::{Loaded, Settings};
+use ilion_settings::{Loaded, Settings};
 
 /// Statements of scripts that are not about views, but need one, which a cluster refuses.
 const VIEW_STATEMENTS: usize = 10;

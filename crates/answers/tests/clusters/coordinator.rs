@@ -8,7 +8,7 @@ use ilion_engine::{Engine, EngineOptions};
 use ilion_env::RealEnv;
 use ilion_index::IndexClasses;
 use ilion_query::{ClusterFacts, EngineStore, Store};
-use ilion_server::{Node, ServerOptions};
+use ilion_server::{ServerNode, ServerOptions};
 
 use crate::compare::{all_answers_are_right, settings, small_pages};
 
@@ -57,7 +57,7 @@ fn replay(factor: u32) {
             small_pages(),
         )))
     };
-    let node = Node::open_over(RealEnv::new(), &settings, IndexClasses::own(), over).unwrap();
+    let node = ServerNode::open_over(RealEnv::new(), &settings, IndexClasses::own(), over).unwrap();
     let server = node.serve(&ServerOptions::of(&settings)).unwrap();
     let address = server.address().to_string();
     all_answers_are_right(&address);

@@ -10,8 +10,9 @@ use ilion_engine::Engine;
 use ilion_env::RealEnv;
 use ilion_index::IndexClasses;
 use ilion_member::{InProcess, MemLogs, Member, MemberOptions, NewCluster};
+use ilion_node::OpenError;
 use ilion_query::Store;
-use ilion_server::{Node, OpenError, ServerOptions};
+use ilion_server::{ServerNode, ServerOptions};
 
 use crate::compare::{all_answers_are_right, settings, small_pages};
 
@@ -19,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A member, with its server.
 struct Opened {
-    node: Node,
+    node: ServerNode,
     member: Arc<Member>,
 }
 
@@ -61,7 +62,7 @@ fn open(number: u32, directory: &Path, logs: &MemLogs, peers: &InProcess) -> Ope
         member = Some(joined);
         Ok(Arc::new(store))
     };
-    let node = Node::open_over(RealEnv::new(), &settings, IndexClasses::own(), over).unwrap();
+    let node = ServerNode::open_over(RealEnv::new(), &settings, IndexClasses::own(), over).unwrap();
     let member = member.unwrap();
     Opened { node, member }
 }

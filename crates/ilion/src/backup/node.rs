@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ilion_backup::{Error, Moment, MomentKeyspace, MomentTable};
 use ilion_engine::ArchivedLog;
 use ilion_env::{Env, FileLock, RealEnv};
-use ilion_server::Node;
+use ilion_server::ServerNode;
 use ilion_server::admin::{AdminClient, ArchiveReport, BackupsOrder, InfoReport, MomentReport};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub struct BackedUp {
 
 enum Way {
     Running(AdminClient),
-    Stopped(Box<Node>),
+    Stopped(Box<ServerNode>),
 }
 
 impl BackedUp {
@@ -55,7 +55,7 @@ impl BackedUp {
                         data.display()
                     )));
                 }
-                let node = Node::open(env.clone(), &settings).map_err(Failure::of)?;
+                let node = ServerNode::open(env.clone(), &settings).map_err(Failure::of)?;
                 (Way::Stopped(Box::new(node)), settings.cluster_name, data)
             }
             false => {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use ilion_server::admin::{AdminClient, ClientError};
-use ilion_server::settings::parse_address;
+use ilion_settings::parse_address;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Getters and setters of settings. All of them go the way of `UPDATE system_views.settings`; changes last until the next start.
 
 use ilion_server::admin::{NodeReport, NodeTableReport, SettingsReport, TraceProbabilityReport};
-use ilion_server::settings::{Size, parse_duration, parse_size};
+use ilion_settings::{Size, parse_duration, parse_size};
 
 use super::call::Call;
 use crate::Failure;

@@ -30,9 +30,8 @@ use std::thread;
 use std::time::Duration;
 
 use ilion_env::{Env, RealEnv};
-use ilion_kafka::{
-    Credentials, Mechanism, Missing, Options, Registry, RegistryOptions, Security, Topic, parse_url,
-};
+use ilion_kafka::{Credentials, Mechanism, Missing, Options, Registry, RegistryOptions, Security, Topic};
+use ilion_kafka_url::parse_url;
 
 use crate::Failure;
 use crate::ask::client;

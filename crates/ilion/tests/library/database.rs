@@ -246,6 +246,20 @@ fn virtual_tables_tell_of_themselves_and_of_the_settings() {
         setting.next().unwrap().unwrap().get::<String>("value").unwrap(),
         "Ilion"
     );
+    let change = |name: &str, value: &str| {
+        database.execute(
+            "UPDATE system_views.settings SET value = ? WHERE name = ?",
+            (value, name),
+        )
+    };
+    change("tombstone_warn_threshold", "7").unwrap();
+    for (name, value) in [("log_level", "debug"), ("slow_query_log_timeout", "1s")] {
+        let told = change(name, value).err().unwrap().to_string();
+        assert!(
+            told.contains(&format!("{name} has an effect in a server only")),
+            "{told}"
+        );
+    }
     let tables = database
         .execute(
             "SELECT table_name FROM system_virtual_schema.tables WHERE keyspace_name = 'system_views'",

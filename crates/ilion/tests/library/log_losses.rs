@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ilion::{Database, Error, Settings, Value};
 use ilion_env::{CrashRule, Env, MemEnv};
-use ilion_server::settings::CommitLogSync;
+use ilion_settings::CommitLogSync;
 
 fn try_open(env: &MemEnv, change: impl FnOnce(&mut Settings)) -> Result<Database, Error> {
     let mut settings = Settings {

@@ -5,9 +5,10 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 
+use ilion_auth::Secret;
 use ilion_env::{Env, MemEnv};
 use ilion_internode::{CallError, Internode, StartError};
-use ilion_tls::{Connecting, PeerCertificates, Secret, TlsOptions};
+use ilion_tls::{Connecting, PeerCertificates, TlsOptions};
 
 use crate::nodes::{Addresses, LONG, Start, ask, echo, refuses};
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::AdminError;
 use crate::audit_options::{audit_options, check_switched_on};
 use crate::auditor::Auditor;
-use crate::settings::{Loaded, Settings};
+use ilion_settings::{Loaded, Settings};
 
 /// Settings of the audit log start with this.
 const PREFIX: &str = "audit_logging_options_";

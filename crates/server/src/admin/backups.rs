@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::handling::{Shared, failed, in_thread};
 use super::{Admin, AdminError, Caller};
-use crate::Node;
+use crate::ServerNode;
 use crate::dashboard::{QueryOrder, run};
 
 const PLAN_BYTES_MAX: u64 = 16 << 20;
@@ -155,7 +155,7 @@ impl TablePlan {
     /// dropped again.
     fn execute(
         &self,
-        node: &Node,
+        node: &ServerNode,
         run: &dyn Fn(&str) -> Result<(), AdminError>,
     ) -> Result<Value, AdminError> {
         let engine = node.engine();
@@ -206,7 +206,7 @@ impl TablePlan {
 
 /// Executes an order; `run` executes the statements of a plan.
 pub(super) fn execute(
-    node: &Node,
+    node: &ServerNode,
     order: &BackupsOrder,
     run: &dyn Fn(&str) -> Result<(), AdminError>,
 ) -> Result<Value, AdminError> {
@@ -242,7 +242,7 @@ impl BackupsOrder {
     ///
     /// # Errors
     /// See [`AdminError`].
-    pub fn execute_alone(&self, node: &Node) -> Result<Value, AdminError> {
+    pub fn execute_alone(&self, node: &ServerNode) -> Result<Value, AdminError> {
         execute(node, self, &|cql| {
             let order = QueryOrder {
                 cql: cql.to_owned(),

@@ -9,9 +9,9 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::consumers_report::{self, ConsumerReport};
 use super::engine_metrics::{encode_counter, encode_gauge};
-use crate::node::Node;
+use crate::server_node::ServerNode;
 
-pub(super) struct ChangeMetrics(pub Node);
+pub(super) struct ChangeMetrics(pub ServerNode);
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ConsumerLabels {

@@ -12,7 +12,7 @@ use prometheus_client::registry::Unit;
 
 use super::engine_metrics::{encode_counter, encode_gauge};
 use crate::cluster_probe::{ClusterCounts, ClusterProbe, Waits, lag_of_all};
-use crate::costs::in_seconds;
+use ilion_node::costs::in_seconds;
 
 /// Collects what the parts of a cluster have counted.
 pub(super) struct ClusterMetrics(pub Arc<dyn ClusterProbe>);

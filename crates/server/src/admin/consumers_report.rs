@@ -11,7 +11,7 @@ use super::AdminError;
 use super::handling::failed;
 use crate::changes::{IS_OFF, readable_table};
 use crate::named_consumers::{Entry, NamedConsumers, Progress};
-use crate::node::Node;
+use crate::server_node::ServerNode;
 
 /// A consumer has processed changes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -112,7 +112,7 @@ impl fmt::Display for ConsumersReport {
 }
 
 /// How far all named consumers are; none if change data capture is off.
-pub(super) fn report(node: &Node) -> Result<ConsumersReport, AdminError> {
+pub(super) fn report(node: &ServerNode) -> Result<ConsumersReport, AdminError> {
     let Some(consumers) = node.named_consumers() else {
         return Ok(ConsumersReport::default());
     };
@@ -140,7 +140,7 @@ pub(super) fn report(node: &Node) -> Result<ConsumersReport, AdminError> {
 }
 
 /// A consumer has processed changes.
-pub(super) fn commit(node: &Node, order: &CommitOrder, identity: &Identity) -> Result<(), AdminError> {
+pub(super) fn commit(node: &ServerNode, order: &CommitOrder, identity: &Identity) -> Result<(), AdminError> {
     let CommitOrder { keyspace, table, .. } = order;
     readable_table(node, keyspace, table, identity).map_err(AdminError::Refused)?;
     let progress = Progress {
@@ -158,7 +158,7 @@ pub(super) fn commit(node: &Node, order: &CommitOrder, identity: &Identity) -> R
 }
 
 /// Removes segments that all named consumers have processed.
-pub(super) fn release(node: &Node, order: &ReleaseOrder) -> Result<ReleaseReport, AdminError> {
+pub(super) fn release(node: &ServerNode, order: &ReleaseOrder) -> Result<ReleaseReport, AdminError> {
     let before = match &order.before {
         Some(text) => position(text)?.segment,
         None => needed_from(node)?,
@@ -172,7 +172,7 @@ pub(super) fn release(node: &Node, order: &ReleaseOrder) -> Result<ReleaseReport
 }
 
 /// The first segment that a named consumer needs. Tables that were dropped need none.
-fn needed_from(node: &Node) -> Result<SegmentId, AdminError> {
+fn needed_from(node: &ServerNode) -> Result<SegmentId, AdminError> {
     let schema = node.engine().schema();
     let all = consumers(node)?.list().map_err(AdminError::Failed)?;
     let needed = all
@@ -188,13 +188,13 @@ fn needed_from(node: &Node) -> Result<SegmentId, AdminError> {
 }
 
 /// Forgets a consumer.
-pub(super) fn forget(node: &Node, order: &ForgetOrder) -> Result<usize, AdminError> {
+pub(super) fn forget(node: &ServerNode, order: &ForgetOrder) -> Result<usize, AdminError> {
     consumers(node)?
         .forget(&order.consumer)
         .map_err(AdminError::Refused)
 }
 
-fn consumers(node: &Node) -> Result<&NamedConsumers, AdminError> {
+fn consumers(node: &ServerNode) -> Result<&NamedConsumers, AdminError> {
     node.named_consumers()
         .ok_or_else(|| AdminError::Refused(IS_OFF.to_owned()))
 }

@@ -29,8 +29,8 @@ use super::{
 use crate::certificate::CertificateLogins;
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
 use crate::encryption::admin_encryption;
-use crate::settings::Settings;
 use crate::{Port, StartError};
+use ilion_settings::Settings;
 
 /// The running HTTP server; dropping it stops it.
 pub struct AdminDoor {

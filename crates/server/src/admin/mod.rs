@@ -138,10 +138,10 @@ pub use top_partitions::{TopPartitionReport, TopPartitionsOrder, TopPartitionsRe
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::ReloadReport;
 use crate::auditor::Auditor;
 use crate::changes::{ChangeStream, ChangesOrder};
 use crate::dashboard::{QueryOrder, QueryReport, SlowestOrder, SlowestReport};
+use ilion_node::ReloadReport;
 
 /// What the administration can do.
 pub trait Admin: Send + Sync {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::table_stats::Percentiles;
 use super::{CacheReport, TableReport};
 use crate::cluster_probe::MemberStanding;
-use crate::costs::{Histogram, StatementCosts};
-use crate::system::LocalNode;
+use ilion_node::LocalNode;
+use ilion_node::costs::{Histogram, StatementCosts};
 
 /// Facts of a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

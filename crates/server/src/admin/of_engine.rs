@@ -27,28 +27,28 @@ use super::{
     TableStats, TableStatsReport, ThresholdsOrder, ThresholdsReport, ThroughputOrder, TopPartitionsOrder,
     TopPartitionsReport, VerifyReport,
 };
-use crate::ReloadReport;
 use crate::auditor::Auditor;
 use crate::changes::{ChangeStream, ChangesOrder};
 use crate::clients::Clients;
 use crate::cluster_probe::{ClusterProbe, MemberStanding};
-use crate::costs::TableCosts;
 use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 use crate::entry::Entry;
-use crate::memory::machine_bytes;
-use crate::node::Node;
 use crate::process::resident_bytes;
 use crate::server::{Certificates, Server};
-use crate::settings::{Loaded, Settings};
-use crate::system::RELEASE_VERSION;
+use crate::server_node::ServerNode;
 use ilion_auth::Cidr;
 use ilion_cluster::{ClusterView, Node as Member};
 use ilion_engine::{
     CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableDetails, TableFacts,
 };
 use ilion_env::Env;
+use ilion_node::RELEASE_VERSION;
+use ilion_node::ReloadReport;
+use ilion_node::costs::TableCosts;
+use ilion_node::machine_bytes;
 use ilion_query::Identity;
 use ilion_schema::{TableId, TableSchema};
+use ilion_settings::{Loaded, Settings};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
@@ -64,7 +64,7 @@ fn name_of(table: &TableSchema) -> (&str, &str) {
 
 /// The administration of a node and its server.
 pub struct EngineAdmin {
-    node: Node,
+    node: ServerNode,
     clients: Clients,
     registry: Registry,
     info: InfoReport,
@@ -88,7 +88,7 @@ type Reloading = Box<dyn Fn() -> Result<Loaded, String> + Send + Sync>;
 
 impl EngineAdmin {
     /// Registers the metrics of the node and the server.
-    pub fn new(node: &Node, server: &Server, settings: &Settings) -> Self {
+    pub fn new(node: &ServerNode, server: &Server, settings: &Settings) -> Self {
         let mut all = Registry::default();
         let env = node.engine().env();
         all.register_collector(Box::new(ProcessMetrics {

@@ -1,10 +1,6 @@
 //! Settings at run time, and the port of clients.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
-
-use crate::ReloadReport;
 
 /// The settings that hold now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,23 +50,4 @@ impl SettingsOrder {
 pub struct BinaryReport {
     /// Clients may connect.
     pub on: bool,
-}
-
-impl fmt::Display for ReloadReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for warning in &self.warnings {
-            writeln!(f, "warning: {warning}")?;
-        }
-        for (name, value) in &self.changed {
-            writeln!(f, "{name} is now {value}")?;
-        }
-        if !self.needs_restart.is_empty() {
-            writeln!(
-                f,
-                "these differ, and cannot be changed while the node runs; they take effect at the next start: {}",
-                self.needs_restart.join(", ")
-            )?;
-        }
-        write!(f, "reload: {} settings changed", self.changed.len())
-    }
 }

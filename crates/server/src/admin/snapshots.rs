@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::AdminError;
 use super::handling::failed;
 use super::layout::laid_out;
-use crate::settings::parse_duration;
+use ilion_settings::parse_duration;
 
 /// A snapshot to take.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

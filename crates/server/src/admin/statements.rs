@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::costs::StatementFacts;
+use ilion_node::costs::StatementFacts;
 
 /// Costs of statements; the shape that took most time comes first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -17,8 +17,8 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
-use crate::costs::{ShapeCosts, Stages, StatementCosts, TableCosts, in_seconds};
-use crate::live::LiveSettings;
+use ilion_node::LiveSettings;
+use ilion_node::costs::{ShapeCosts, Stages, StatementCosts, TableCosts, in_seconds};
 
 /// Upper bounds of the buckets, in nanoseconds: powers of two less one, from about 1 us to about 4 s. At these bounds the
 /// histograms of costs are exact.

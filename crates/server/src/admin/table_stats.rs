@@ -5,7 +5,7 @@ use std::fmt;
 use ilion_engine::TableDetails;
 use serde::{Deserialize, Serialize};
 
-use crate::costs::{Histogram, TableCosts};
+use ilion_node::costs::{Histogram, TableCosts};
 
 /// Statistics of tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -9,11 +9,11 @@ use ilion_query::{ClientState, ExecuteOptions, Executed, Identity, Outcome, Resu
 use ilion_types::hex;
 use serde::{Deserialize, Serialize};
 
-use crate::Counted;
 use crate::admin::{AdminError, Caller};
 use crate::clients::Clients;
-use crate::node::Node;
 use crate::schema_events::schema_change;
+use crate::server_node::ServerNode;
+use ilion_node::Counted;
 
 /// Rows of a page, if the order has no `page_size`.
 const PAGE_ROWS: u32 = 100;
@@ -82,7 +82,7 @@ pub struct QueryColumn {
 
 /// Executes a statement as for any client: returns when its writes are durable, and sends the events of a schema change.
 pub(crate) fn run(
-    node: &Node,
+    node: &ServerNode,
     clients: Option<&Clients>,
     order: &QueryOrder,
     caller: &Caller,
@@ -116,10 +116,10 @@ pub(crate) fn run(
         Outcome::SetKeyspace(keyspace) => report.keyspace = Some(keyspace),
         Outcome::SchemaChange(changes) => {
             if !changes.is_empty() {
-                crate::SchemaListener::schema_changed(&**node.local());
+                ilion_node::SchemaListener::schema_changed(&**node.local());
             }
             for change in changes {
-                let is_told = crate::SchemaListener::is_announced_by_log(&**node.local());
+                let is_told = ilion_node::SchemaListener::is_announced_by_log(&**node.local());
                 if let Some(clients) = clients.filter(|_| !is_told) {
                     clients.announce(&Event::Schema(schema_change(change)));
                 }
@@ -138,7 +138,7 @@ pub(crate) fn run(
 
 /// Executes a statement and counts its costs for `system_views.statements`.
 fn execute(
-    node: &Node,
+    node: &ServerNode,
     identity: Identity,
     source: Option<SocketAddr>,
     cql: &str,
@@ -159,7 +159,7 @@ fn execute(
 
 /// Executes a statement and waits until its writes are durable.
 fn execute_durably(
-    node: &Node,
+    node: &ServerNode,
     client: &mut ClientState,
     source: Option<SocketAddr>,
     cql: &str,

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use ilion_cluster::{ClusterView, MemberView, Node};
 use ilion_engine::VirtualRow;
+use ilion_node::values::{bigint, cell, inet, int, text};
 
-use super::values::{bigint, cell, inet, int, text};
 use crate::cluster_probe::{Traffic, Volume};
 
 /// The counts of a row, by their columns.

@@ -7,16 +7,17 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use ilion_codec::Rope;
 use ilion_env::MemEnv;
+use ilion_node::NoListener;
 use ilion_query::{
     Awaited, BatchKind, BatchStatement, ClientState, ColumnSpec, Error, ExecuteOptions, Executed,
     LogPosition, Outcome, Prepared, ResultSet, Values, WriteType,
 };
 use ilion_schema::{ChangeKind, EventTarget, SchemaEvent};
-use ilion_server::settings::Settings;
 use ilion_server::{
-    Auditor, ClientPorts, Durability, DurableCallback, LoginCheck, NoListener, NoLog, NoLogins, OldVersions,
-    Server, ServerOptions, Services, Statements,
+    Auditor, ClientPorts, Durability, DurableCallback, LoginCheck, NoLog, NoLogins, OldVersions, Server,
+    ServerOptions, Services, Statements,
 };
+use ilion_settings::Settings;
 use ilion_types::CqlType;
 
 pub struct Double {

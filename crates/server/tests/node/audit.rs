@@ -12,7 +12,7 @@ use ilion_protocol::{
     Values, ValuesBuilder, Version,
 };
 use ilion_server::admin::{Admin as _, AuditLogReport, EngineAdmin};
-use ilion_server::settings::{AuditLogger, Categories, Loaded, Names, RollCycle, Settings, Size};
+use ilion_settings::{AuditLogger, Categories, Loaded, Names, RollCycle, Settings, Size};
 use serde_json::Value;
 
 use crate::client::{Client, credentials, error_of};
@@ -647,7 +647,7 @@ fn what_cannot_be_written_is_refused_at_the_start() {
             ..Settings::default()
         };
         adjust(&mut settings);
-        let opened = ilion_server::Node::open(env.shared(), &settings);
+        let opened = ilion_server::ServerNode::open(env.shared(), &settings);
         opened.err().map(|error| error.to_string())
     };
     let told = refused(|settings| settings.audit_logging_options_logger = AuditLogger::Bin).unwrap();

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use ilion_env::Env;
 use ilion_protocol::{Compression, ErrorDetail, Response, Version};
-use ilion_server::Node;
-use ilion_server::settings::{Authenticator, Authorizer, CertificateValidator, ClientCertificates, Settings};
+use ilion_server::ServerNode;
+use ilion_settings::{Authenticator, Authorizer, CertificateValidator, ClientCertificates, Settings};
 use rustls::version::{TLS12, TLS13};
 
 use crate::audit::summary;
@@ -148,7 +148,7 @@ fn settings_that_would_let_nobody_in_are_refused() {
         };
         asks_certificates(&mut settings);
         adjust(&mut settings);
-        let refused = Node::open(env(), &settings);
+        let refused = ServerNode::open(env(), &settings);
         refused.err().expect("it opens").to_string()
     };
     let optional = problem(&|settings| settings.authenticator = Authenticator::MutualTls);

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ilion_server::admin::{ConsumersReport, ReleaseReport};
-use ilion_server::settings::Size;
+use ilion_settings::Size;
 
 use crate::entry::{Node, start_capturing};
 use crate::logins::{BOB, ROOT};

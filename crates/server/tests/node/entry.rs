@@ -9,8 +9,8 @@ use std::time::Duration;
 use ilion_env::{Env, MemEnv};
 use ilion_protocol::{ErrorDetail, Version};
 use ilion_server::admin::{AdminClient, AdminDoor, DoorOptions, EngineAdmin, RoleLogins, StatusReport};
-use ilion_server::settings::{CertificateValidator, Settings, Size};
 use ilion_server::{Entrance, Port};
+use ilion_settings::{CertificateValidator, Settings, Size};
 use rustls::version::TLS13;
 use rustls::{ClientConnection, StreamOwned};
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ilion_env::{Env, MemEnv};
+use ilion_node::ReloadReport;
 use ilion_protocol::{Response, Version};
-use ilion_server::ReloadReport;
 use ilion_server::admin::{
     AdminClient, AdminDoor, ClientError, DoorOptions, EngineAdmin, NodeReport, SettingsReport, VerifyReport,
 };
-use ilion_server::settings::Loaded;
 use ilion_server::{Entrance, Port};
+use ilion_settings::Loaded;
 
 use crate::client::Client;
 use crate::{Setup, admin, make_table, run, start, start_on, start_with, tls};

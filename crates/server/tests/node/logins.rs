@@ -8,7 +8,7 @@ use std::time::Duration;
 use ilion_env::{CrashRule, Env, MemEnv};
 use ilion_protocol::{ErrorDetail, Execute, Prepare, Request, Response, ResultBody, Version};
 use ilion_server::SuperuserChoice;
-use ilion_server::settings::{Authenticator, Authorizer, CidrAuthorizer, NetworkAuthorizer, Settings};
+use ilion_settings::{Authenticator, Authorizer, CidrAuthorizer, NetworkAuthorizer, Settings};
 
 use crate::client::{Client, credentials, error_of, rows_of};
 use crate::{Setup, run, start_with};
@@ -376,7 +376,7 @@ fn permissions_need_logins() {
             ..Settings::default()
         };
         adjust(&mut settings);
-        let opened = ilion_server::Node::open(MemEnv::new(1).shared(), &settings);
+        let opened = ilion_server::ServerNode::open(MemEnv::new(1).shared(), &settings);
         opened.err().unwrap().to_string()
     };
     let told = refused(|settings| settings.authorizer = Authorizer::Cassandra);

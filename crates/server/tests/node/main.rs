@@ -38,15 +38,15 @@ use std::sync::Arc;
 
 use ilion_env::MemEnv;
 use ilion_protocol::{Response, Version};
-use ilion_server::settings::Settings;
-use ilion_server::{Node, Server, ServerOptions};
+use ilion_server::{Server, ServerNode, ServerOptions};
+use ilion_settings::Settings;
 
 use client::Client;
 
 pub struct Setup {
     pub env: Arc<MemEnv>,
     pub settings: Settings,
-    pub node: Node,
+    pub node: ServerNode,
     pub server: Server,
 }
 
@@ -71,7 +71,7 @@ pub fn start_with(env: Arc<MemEnv>, adjust: impl FnOnce(&mut Settings)) -> Setup
         ..Settings::default()
     };
     adjust(&mut settings);
-    let node = Node::open(env.clone(), &settings).unwrap();
+    let node = ServerNode::open(env.clone(), &settings).unwrap();
     let server = node.serve(&ServerOptions::of(&settings)).unwrap();
     Setup {
         env,

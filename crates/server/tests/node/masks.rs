@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ilion_env::{CrashRule, MemEnv};
 use ilion_protocol::Version;
-use ilion_server::settings::Settings;
+use ilion_settings::Settings;
 
 use crate::client::{Client, error_of, rows_of};
 use crate::logins::{ROOT, make_root, with_logins};

@@ -10,16 +10,17 @@ use ilion_cluster::{
 };
 use ilion_commitlog::{Origin, Position};
 use ilion_env::MemEnv;
+use ilion_node::Peers;
 use ilion_protocol::{
     ChangeKind, Event, EventKind, NodeStatus, Response, ResultBody, Rows, SchemaChange, SchemaTarget,
     TopologyChange, Version,
 };
 use ilion_schema::{EventTarget, SchemaEvent};
 use ilion_server::admin::{Admin as _, EngineAdmin, NodeReport};
-use ilion_server::settings::Settings;
 use ilion_server::{
-    ClusterCounts, ClusterProbe, MemberStanding, Node, Peers, Server, ServerOptions, Traffic, Volume,
+    ClusterCounts, ClusterProbe, MemberStanding, Server, ServerNode, ServerOptions, Traffic, Volume,
 };
+use ilion_settings::Settings;
 use ilion_types::collection_elements;
 use uuid::Uuid;
 
@@ -201,7 +202,7 @@ impl ClusterProbe for Silent {
 }
 
 struct Setup {
-    node: Node,
+    node: ServerNode,
     server: Server,
     meta: Meta,
     peers: Arc<Peers>,
@@ -214,7 +215,7 @@ impl Setup {
             native_transport_port: 0,
             ..Settings::default()
         };
-        let node = Node::open(Arc::new(MemEnv::new(1)), &settings).unwrap();
+        let node = ServerNode::open(Arc::new(MemEnv::new(1)), &settings).unwrap();
         let meta = Meta::of(node.local().host_id());
         let peers = Peers::new(meta.view());
         node.follow(&peers).unwrap();

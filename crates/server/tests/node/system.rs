@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ilion_env::{Env as _, MemEnv};
 use ilion_protocol::{Rows, Version};
-use ilion_server::settings::Loaded;
+use ilion_settings::Loaded;
 
 use crate::client::{Client, error_of, rows_of};
 use crate::{make_table, run, start, start_on, start_with};
@@ -285,7 +285,7 @@ fn the_directory_of_a_cassandra_4_stays_one_that_it_can_read() {
 #[test]
 fn a_directory_of_a_cassandra_4_that_gives_up_the_way_back_is_one_of_5_for_good() {
     let env = node_of_4_1();
-    let mode = ilion_server::settings::StorageCompatibility::None;
+    let mode = ilion_settings::StorageCompatibility::None;
     for (mode, table) in [(mode, "u"), (Default::default(), "w")] {
         let setup = start_with(env.clone(), |settings| settings.storage_compatibility_mode = mode);
         let mut client = setup.client(Version::V5);
@@ -312,7 +312,7 @@ fn a_node_starts_with_the_stock_files_of_cassandra() {
         "cassandra-5.0",
         "cassandra_latest-5.0",
     ] {
-        let path = format!("{}/testdata/settings/{file}.yaml", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../settings/testdata/{file}.yaml", env!("CARGO_MANIFEST_DIR"));
         let mut loaded = Loaded::default();
         let text = std::fs::read_to_string(path).unwrap();
         loaded.add_text(file, &text).unwrap();

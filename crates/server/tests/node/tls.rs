@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use ilion_env::{Env, MemEnv};
 use ilion_protocol::{Compression, Response, Version};
-use ilion_server::settings::{ClientCertificates, Loaded, Settings};
-use ilion_server::{Node, ServerOptions};
+use ilion_server::{ServerNode, ServerOptions};
+use ilion_settings::{ClientCertificates, Loaded, Settings};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -237,7 +237,7 @@ fn one_number_for_both_ports_is_one_encrypted_port_and_without_encryption_there_
         native_transport_port_ssl: Some(9142),
         ..Settings::default()
     };
-    let refused = Node::open(Arc::new(MemEnv::new(1)), &settings)
+    let refused = ServerNode::open(Arc::new(MemEnv::new(1)), &settings)
         .err()
         .expect("it starts");
     assert!(
@@ -289,7 +289,7 @@ fn files_that_cannot_be_used_are_named_at_the_start() {
         };
         encrypts(&mut settings);
         adjust(&mut settings);
-        let node = Node::open(env.clone(), &settings).unwrap();
+        let node = ServerNode::open(env.clone(), &settings).unwrap();
         let refused = node.serve(&ServerOptions::of(&settings));
         refused.err().expect("it starts").to_string()
     };

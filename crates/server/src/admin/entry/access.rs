@@ -17,7 +17,7 @@ use ilion_tls::TlsError;
 
 use super::need::Need;
 use crate::encryption::admin_encryption;
-use crate::settings::{Authenticator, Settings};
+use ilion_settings::{Authenticator, Settings};
 
 /// Largest token file.
 const TOKEN_BYTES_MAX: u64 = 4096;

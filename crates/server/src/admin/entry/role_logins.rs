@@ -14,8 +14,8 @@ use tokio::sync::Semaphore;
 use super::caller::Peer;
 use super::refusal::Refusal;
 use crate::logins::{Logins, Proof};
-use crate::node::Node;
 use crate::server::Server;
+use crate::server_node::ServerNode;
 
 /// Most logins of this port that are checked or wait at a time. The others are refused at once: each holds a connection, of which there
 /// are few.
@@ -41,7 +41,7 @@ pub struct RoleLogins {
 
 impl RoleLogins {
     /// The logins of a node and its server; `None` if nobody needs to log in.
-    pub fn of(node: &Node, server: &Server) -> Option<Self> {
+    pub fn of(node: &ServerNode, server: &Server) -> Option<Self> {
         let access = node.processor().access();
         access.requires_login().then(|| Self {
             access: access.clone(),

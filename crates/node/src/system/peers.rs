@@ -1,0 +1,100 @@
+//! `system.peers`, `system.peers_v2` and `system_views.gossip_info` of a node of a cluster, computed from its view of the cluster.
+//!
+//! Compat: as Cassandra 5.0.9 fills them. Nodes that are down are in them, nodes that join are not. Columns that Ilion has no value for are
+//! null, among them the load of other nodes.
+
+use ilion_cluster::{ClusterView, MemberView, Phase};
+use ilion_engine::VirtualRow;
+use ilion_types::encode_list;
+
+use crate::values::{cell, inet, int, text, uuid};
+
+/// `release_version` is the version of Cassandra that clients see.
+pub(super) fn peers(view: &ClusterView, release_version: &str) -> Vec<VirtualRow> {
+    view.peers()
+        .map(|peer| {
+            let mut cells = shared_cells(peer, release_version);
+            cells.push(cell("rpc_address", inet(peer.endpoint.ip)));
+            VirtualRow {
+                partition_key: vec![inet(peer.endpoint.ip)],
+                clustering: Vec::new(),
+                cells,
+            }
+        })
+        .collect()
+}
+
+/// As [`peers`], with the ports.
+pub(super) fn peers_with_ports(view: &ClusterView, release_version: &str) -> Vec<VirtualRow> {
+    view.peers()
+        .map(|peer| {
+            let mut cells = shared_cells(peer, release_version);
+            cells.push(cell("native_address", inet(peer.endpoint.ip)));
+            cells.push(cell("native_port", int(i32::from(peer.endpoint.native_port))));
+            VirtualRow {
+                partition_key: vec![inet(peer.endpoint.ip)],
+                clustering: vec![int(i32::from(peer.endpoint.storage_port))],
+                cells,
+            }
+        })
+        .collect()
+}
+
+/// The columns that both tables have.
+fn shared_cells(peer: &MemberView, release_version: &str) -> Vec<(String, Option<bytes::Bytes>)> {
+    let tokens: Vec<String> = peer.tokens.iter().map(i64::to_string).collect();
+    let tokens = encode_list(tokens.iter().map(String::as_bytes));
+    vec![
+        cell("data_center", text(&peer.location.datacenter)),
+        cell("host_id", uuid(peer.host)),
+        cell("rack", text(&peer.location.rack)),
+        cell("release_version", text(release_version)),
+        cell("schema_version", uuid(peer.schema_version)),
+        cell("tokens", tokens.into()),
+    ]
+}
+
+/// The other members, those that join included. This node's own row has more.
+pub(super) fn gossip(view: &ClusterView, release_version: &str) -> Vec<VirtualRow> {
+    let others = view.members.iter().filter(|member| member.node != view.own);
+    others
+        .map(|member| {
+            let endpoint = &member.endpoint;
+            let status = status_of(member);
+            let cells = [
+                ("dc", member.location.datacenter.clone()),
+                ("host_id", member.host.to_string()),
+                ("hostname", endpoint.ip.to_string()),
+                (
+                    "native_address_and_port",
+                    std::net::SocketAddr::new(endpoint.ip, endpoint.native_port).to_string(),
+                ),
+                ("rack", member.location.rack.clone()),
+                ("release_version", release_version.to_owned()),
+                ("rpc_address", endpoint.ip.to_string()),
+                ("rpc_ready", member.is_up.to_string()),
+                ("schema", member.schema_version.to_string()),
+                ("status", status.clone()),
+                ("status_with_port", status),
+            ];
+            VirtualRow {
+                partition_key: vec![inet(endpoint.ip)],
+                clustering: vec![int(i32::from(endpoint.storage_port))],
+                cells: cells.map(|(name, value)| cell(name, text(&value))).into(),
+            }
+        })
+        .collect()
+}
+
+/// Compat: `VersionedValue`: the state of a member, and one of its tokens.
+pub(crate) fn status_of(member: &MemberView) -> String {
+    let name = match member.phase {
+        Phase::Joining => "BOOT",
+        Phase::Normal => "NORMAL",
+        Phase::Leaving => "LEAVING",
+    };
+    match member.tokens.first() {
+        Some(token) => format!("{name},{token}"),
+        None => name.to_owned(),
+    }
+}
