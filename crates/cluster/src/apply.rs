@@ -319,7 +319,10 @@ impl ClusterState {
                 Ok(Vec::new())
             }
             Change::Level { level } => self.raise(*level),
-            Change::Snapshot(part) => self.snapshots.add(origin.node, part, self.position),
+            Change::Snapshot(part) => {
+                self.snapshots.add(origin.node, part, self.position)?;
+                Ok(Vec::new())
+            }
         }
     }
 

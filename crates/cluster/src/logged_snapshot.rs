@@ -8,7 +8,6 @@ use bytes::Bytes;
 use ilion_codec::{Error as CodecError, Reader, Writer};
 use ilion_commitlog::Position;
 
-use crate::apply::Outcome;
 use crate::fields::{decode_option, decode_place, encode_option, encode_place};
 use crate::placement::Node;
 use crate::refusal::Refusal;
@@ -83,7 +82,7 @@ impl Snapshots {
     }
 
     /// Notes a part. `last` is the last record before it.
-    pub fn add(&mut self, sender: Node, part: &SnapshotPart, last: Position) -> Outcome {
+    pub fn add(&mut self, sender: Node, part: &SnapshotPart, last: Position) -> Result<(), Refusal> {
         let is_valid = part.part < part.parts
             && part.parts <= SNAPSHOT_PARTS_MAX
             && part.position < last
@@ -112,11 +111,11 @@ impl Snapshots {
                 parts: part.parts,
                 next,
             });
-            return Ok(Vec::new());
+            return Ok(());
         }
         self.open = None;
         self.whole = Some(part.position);
-        Ok(Vec::new())
+        Ok(())
     }
 
     pub fn encode(&self, out: &mut Writer) {

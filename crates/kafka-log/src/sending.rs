@@ -26,6 +26,10 @@ use crate::{Options, frame};
 const REQUEST_BYTES: usize = 2 << 20;
 /// After a failed attempt, the next one waits for so long.
 const PAUSE: Duration = Duration::from_millis(50);
+/// After a request with this many records, the next one waits a moment: those who were answered just now have more to send, and
+/// a request costs brokers and replicas about as much with one record as with twenty.
+const CROWD: usize = 4;
+const GATHER: Duration = Duration::from_millis(1);
 /// Records that are too late are looked for this often.
 const EXPIRE_EVERY: Duration = Duration::from_millis(100);
 
@@ -236,13 +240,17 @@ impl Sending {
                 Some(open) => Ok(open),
                 None => self.cluster.renewing(self.cluster.connect_to(broker)).await,
             };
-            let trouble = match open {
-                Ok(open) => self.send(connection.insert(open), broker).await.err(),
+            let sent = match open {
+                Ok(open) => self.send(connection.insert(open), broker).await,
                 Err(trouble) => {
                     add_one(&self.counting.produce_errors);
-                    Some(trouble)
+                    Err(trouble)
                 }
             };
+            if sent.as_ref().is_ok_and(|records| *records >= CROWD) {
+                sleep(GATHER).await;
+            }
+            let trouble = sent.err();
             match trouble {
                 None if is_failing => tracing::info!("broker {broker} takes records again"),
                 Some(ref trouble) if !is_failing => {
@@ -275,14 +283,15 @@ impl Sending {
         self.cluster.renew();
     }
 
-    /// Sends one request, and settles or puts back its records. The error is one of the connection.
-    async fn send(&self, connection: &mut Connection, broker: i32) -> Result<(), Error> {
+    /// Sends one request, and settles or puts back its records. Returns their number. The error is one of the connection.
+    async fn send(&self, connection: &mut Connection, broker: i32) -> Result<usize, Error> {
         let now = Instant::now();
         let mut taken = self.take(now, broker);
         let deadlines = taken.iter().flat_map(|taken| taken.records.first());
         let Some(deadline) = deadlines.map(|record| record.deadline).min() else {
-            return Ok(());
+            return Ok(0);
         };
+        let records = taken.iter().map(|taken| taken.records.len()).sum();
         let at_most = deadline
             .saturating_duration_since(now)
             .min(self.options.client.request_timeout);
@@ -291,8 +300,8 @@ impl Sending {
             .iter()
             .map(|taken| taken.records.iter().any(|record| record.may_be_there))
             .collect();
-        let records = taken.iter_mut().flat_map(|taken| &mut taken.records);
-        records.for_each(|record| record.may_be_there = true);
+        let under_way = taken.iter_mut().flat_map(|taken| &mut taken.records);
+        under_way.for_each(|record| record.may_be_there = true);
         let answer = self.cluster.renewing(connection.ask(&request, at_most)).await;
         let (verdicts, trouble) = match &answer {
             Ok(answer) => {
@@ -308,7 +317,7 @@ impl Sending {
         for ((taken, sent_before), verdict) in taken.into_iter().zip(sent_before).zip(verdicts) {
             self.finish(taken, sent_before, verdict);
         }
-        trouble.map_or(Ok(()), Err)
+        trouble.map_or(Ok(records), Err)
     }
 
     fn request(&self, taken: &[Taken], at_most: Duration) -> Produce {
