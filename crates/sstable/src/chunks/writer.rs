@@ -28,6 +28,10 @@ pub struct DataFile {
     pub digest: u32,
 }
 
+/// Data.db is synced each time so many bytes are written: else the system writes hundreds of megabytes at once, and reads of the disk wait
+/// behind them. Compat: `trickle_fsync`, 10 MiB by default.
+const SYNC_BYTES: u64 = 8 << 20;
+
 /// Writes Data.db. If dropped before [`ChunkWriter::finish`], it leaves files that the transaction removes.
 pub struct ChunkWriter {
     env: Arc<dyn Env>,
@@ -148,7 +152,11 @@ impl ChunkWriter {
 
     fn append_outgoing(&mut self) -> Result<()> {
         self.digest = crc32_extend(self.digest, &self.outgoing);
+        let begun = self.file.position() / SYNC_BYTES;
         self.file.append(&self.outgoing)?;
+        if self.file.position() / SYNC_BYTES > begun {
+            self.file.sync()?;
+        }
         self.outgoing.clear();
         Ok(())
     }
