@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use ilion_engine::Engine;
 use ilion_query::{DiskUsage, Fullness};
+use ilion_settings::Settings;
 
 use crate::open_error::OpenError;
 use crate::ticker::Ticker;
-use ilion_settings::Settings;
 
 /// Compat: `cassandra.disk_usage.monitor_interval_ms`.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -157,8 +157,9 @@ impl WatchedDisk {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ilion_settings::{Limit, Size};
+
+    use super::*;
 
     const LIMITS: Thresholds = Thresholds {
         warn: Some(50),

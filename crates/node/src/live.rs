@@ -10,12 +10,12 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use ilion_engine::Engine;
 use ilion_query::QueryProcessor;
+use ilion_settings::{LIVE, Loaded, SETTINGS, Settings};
 use parking_lot::Mutex;
 
 use crate::budgets::Budgets;
 use crate::layer_options::{compaction_threads, count, large_limits, query_options};
 use crate::memory::machine_bytes;
-use ilion_settings::{LIVE, Loaded, SETTINGS, Settings};
 
 /// The settings of a node while it runs.
 pub struct LiveSettings {

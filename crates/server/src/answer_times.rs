@@ -9,11 +9,11 @@
 use std::sync::Arc;
 
 use ilion_env::Env;
+use ilion_node::costs::{CostShard, Stages};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::request_times::{RequestKind, RequestTimes};
-use ilion_node::costs::{CostShard, Stages};
 
 /// The times of a request that was executed. All are nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug)]

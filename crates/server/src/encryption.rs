@@ -1,9 +1,9 @@
 //! The encryption that settings ask for: of client connections, of the HTTP port, and between nodes.
 
+use ilion_settings::{ClientCertificates, InternodeEncryption, Settings};
 use ilion_tls::{Connecting, PeerCertificates, TlsOptions};
 
 use crate::certificate::CertificateLogins;
-use ilion_settings::{ClientCertificates, InternodeEncryption, Settings};
 
 /// The encryption of client connections; `None` without.
 pub fn client_encryption(settings: &Settings) -> Option<TlsOptions> {

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 
 use ilion_cluster::{ClusterView, Endpoint, MemberChange};
+use ilion_node::PeersListener;
 use ilion_protocol::{Event, NodeStatus, Response, ResponseHead, TopologyChange, encode_response};
 use ilion_schema::SchemaEvent;
 use parking_lot::Mutex;
 
 use crate::schema_events::schema_change;
 use crate::session::{InFlight, SentBy, Session};
-use ilion_node::PeersListener;
 
 /// A registered client that leaves more than this unread is disconnected.
 const UNREAD_BYTES_MAX: usize = 64 << 20;

@@ -14,6 +14,7 @@ use ilion_env::{Env, trace};
 use ilion_protocol::{ErrorResponse, Frame, RequestFrame, Response, ResponseHead, encode_response};
 use ilion_query::{Awaited, ClientState, ClusterWrite, LogPosition, StatementWeight};
 
+use ilion_node::costs::Spent;
 use smallvec::SmallVec;
 
 use crate::answer::{Columns, Reply, encode, encode_shared};
@@ -30,7 +31,6 @@ use crate::request::{Answered, Requests, weigh_request};
 use crate::request_times::RequestKind;
 use crate::session::{InFlight, SentBy, Session, Wire, Work};
 use crate::spans::Ended;
-use ilion_node::costs::Spent;
 
 /// Ready answers of this size are sent before the task is done.
 const READY_BYTES_MAX: usize = 256 << 10;

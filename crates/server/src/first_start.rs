@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use ilion_cql::split_statements;
 use ilion_env::Env;
+use ilion_node::SchemaListener as _;
 use ilion_query::{ClientState, ExecuteOptions, Outcome};
+use ilion_settings::Settings;
 
 use crate::ServerNode;
-use ilion_node::SchemaListener as _;
-use ilion_settings::Settings;
 
 /// Name of the note in the data directory.
 const NOTE: &str = "ilion.init";

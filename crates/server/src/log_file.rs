@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use ilion_env::{Env, WriteFile};
+use ilion_settings::{LogFilter, LogFormat, LogTarget, Settings};
 use parking_lot::Mutex;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
@@ -15,7 +16,6 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, Registry, fmt, reload};
 
 use crate::recent_log::Keeper;
-use ilion_settings::{LogFilter, LogFormat, LogTarget, Settings};
 
 const NAME: &str = "ilion.log";
 const FILE_BYTES_MAX: u64 = 64 << 20;

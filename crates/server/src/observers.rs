@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_env::cost::{self, CostScope};
 use ilion_env::{Cost, Count, Env, trace};
+use ilion_node::costs::StatementCosts;
 use ilion_protocol::RequestFrame;
 use ilion_telemetry::Telemetry;
 use uuid::Uuid;
@@ -16,7 +17,6 @@ use crate::described::{is_traceable, parameters, request_name, shown};
 use crate::slow_log::{SlowLog, SlowStatement};
 use crate::spans::{Done, Ended, parent_of};
 use crate::traces::{Trace, TraceProbability, TraceStore};
-use ilion_node::costs::StatementCosts;
 
 /// A request whose custom payload has this key is answered with its cost as JSON under the same key.
 pub const COST_KEY: &str = "ilion.cost";

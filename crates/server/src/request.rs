@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ilion_env::spectrogram;
+use ilion_node::SchemaListener;
 use ilion_protocol::{
     Batch, BatchKind, BindMetadata, CustomPayload, ErrorResponse, Event, Execute, Prepare, Query,
     QueryParams, Request, RequestFrame, Response, ResultBody, RowsMetadata, SchemaChange, StatementSource,
@@ -22,7 +23,6 @@ use crate::session::{ConnectionStage, Session};
 use crate::statements::Statements;
 use crate::subject::Subject;
 use crate::weight::weigh;
-use ilion_node::SchemaListener;
 
 /// An answer, not yet encoded, with its warnings, events and position in the commit log.
 pub(crate) struct Answered {

@@ -6,6 +6,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ilion_env::Env;
+use ilion_node::SchemaListener;
+use ilion_node::machine_bytes;
 use ilion_protocol::Event;
 use ilion_tls::{Encryption, TlsError};
 use prometheus_client::registry::Registry;
@@ -34,8 +36,6 @@ use crate::request::Requests;
 use crate::request_rate::RequestRate;
 use crate::statements::Statements;
 use crate::workers::Workers;
-use ilion_node::SchemaListener;
-use ilion_node::machine_bytes;
 
 /// The interfaces to other layers that the server needs.
 pub struct Services {

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 use ilion_engine::VirtualRow;
 use ilion_query::{BatchKind, BatchSizes, CidrCounts, KeptAccess};
+use ilion_settings::Settings;
 
 use crate::values::{bigint, cell, double, text};
-use ilion_settings::Settings;
 
 fn named(name: &str, cells: Vec<(&str, Bytes)>) -> VirtualRow {
     VirtualRow {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_engine::{VirtualRow, VirtualTable};
+use ilion_settings::Settings;
 
 use crate::live::LiveSettings;
 use crate::values::{cell, text};
-use ilion_settings::Settings;
 
 /// `system_views.settings`.
 pub(super) struct SettingsTable(pub Arc<LiveSettings>);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ilion_audit::{Audit, Choice};
+use ilion_settings::{Loaded, Settings};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
@@ -14,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use super::AdminError;
 use crate::audit_options::{audit_options, check_switched_on};
 use crate::auditor::Auditor;
-use ilion_settings::{Loaded, Settings};
 
 /// Settings of the audit log start with this.
 const PREFIX: &str = "audit_logging_options_";

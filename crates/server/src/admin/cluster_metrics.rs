@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ilion_cluster::{ClusterView, MemberView, Phase};
+use ilion_node::costs::in_seconds;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _, NoLabelSet};
 use prometheus_client::metrics::MetricType;
@@ -12,7 +13,6 @@ use prometheus_client::registry::Unit;
 
 use super::engine_metrics::{encode_counter, encode_gauge};
 use crate::cluster_probe::{ClusterCounts, ClusterProbe, Waits, lag_of_all};
-use ilion_node::costs::in_seconds;
 
 /// Collects what the parts of a cluster have counted.
 pub(super) struct ClusterMetrics(pub Arc<dyn ClusterProbe>);

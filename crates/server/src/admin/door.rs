@@ -25,12 +25,12 @@ use super::{
     ScrubOrder, SettingsOrder, SnapshotOrder, StopOrder, TableChoice, TablePlace, ThresholdsOrder,
     ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
 };
+use ilion_settings::Settings;
 
 use crate::certificate::CertificateLogins;
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
 use crate::encryption::admin_encryption;
 use crate::{Port, StartError};
-use ilion_settings::Settings;
 
 /// The running HTTP server; dropping it stops it.
 pub struct AdminDoor {

@@ -135,13 +135,13 @@ pub use statements::{StatementReport, StatementsReport, TraceProbabilityReport};
 pub use table_stats::{Percentiles, TableHistogramsReport, TableStats, TableStatsReport};
 pub use top_partitions::{TopPartitionReport, TopPartitionsOrder, TopPartitionsReport};
 
+use ilion_node::ReloadReport;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::auditor::Auditor;
 use crate::changes::{ChangeStream, ChangesOrder};
 use crate::dashboard::{QueryOrder, QueryReport, SlowestOrder, SlowestReport};
-use ilion_node::ReloadReport;
 
 /// What the administration can do.
 pub trait Admin: Send + Sync {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ilion_cluster::{ClusterView, MemberView, Node, Phase, Strategy};
+use ilion_node::LocalNode;
+use ilion_node::costs::{Histogram, StatementCosts};
 use ilion_query::ClusterSource as _;
 use ilion_schema::{Keyspace, Schema, TableKind};
 use serde::{Deserialize, Serialize};
@@ -11,8 +13,6 @@ use serde::{Deserialize, Serialize};
 use super::table_stats::Percentiles;
 use super::{CacheReport, TableReport};
 use crate::cluster_probe::MemberStanding;
-use ilion_node::LocalNode;
-use ilion_node::costs::{Histogram, StatementCosts};
 
 /// Facts of a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

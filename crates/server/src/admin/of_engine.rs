@@ -1,5 +1,16 @@
 //! [`Admin`] over an engine and a server.
 
+use ilion_auth::Cidr;
+use ilion_cluster::{ClusterView, Node as Member};
+use ilion_engine::{
+    CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableDetails, TableFacts,
+};
+use ilion_env::Env;
+use ilion_node::costs::TableCosts;
+use ilion_node::{RELEASE_VERSION, ReloadReport, machine_bytes};
+use ilion_query::Identity;
+use ilion_schema::{TableId, TableSchema};
+use ilion_settings::{Loaded, Settings};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,19 +47,6 @@ use crate::entry::Entry;
 use crate::process::resident_bytes;
 use crate::server::{Certificates, Server};
 use crate::server_node::ServerNode;
-use ilion_auth::Cidr;
-use ilion_cluster::{ClusterView, Node as Member};
-use ilion_engine::{
-    CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableDetails, TableFacts,
-};
-use ilion_env::Env;
-use ilion_node::RELEASE_VERSION;
-use ilion_node::ReloadReport;
-use ilion_node::costs::TableCosts;
-use ilion_node::machine_bytes;
-use ilion_query::Identity;
-use ilion_schema::{TableId, TableSchema};
-use ilion_settings::{Loaded, Settings};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 

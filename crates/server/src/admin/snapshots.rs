@@ -4,12 +4,12 @@ use std::fmt;
 
 use ilion_engine::{Engine, SnapshotChoice, SnapshotFacts, SnapshotMemtables, parse_instant, print_instant};
 use ilion_schema::TableId;
+use ilion_settings::parse_duration;
 use serde::{Deserialize, Serialize};
 
 use super::AdminError;
 use super::handling::failed;
 use super::layout::laid_out;
-use ilion_settings::parse_duration;
 
 /// A snapshot to take.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::{Buf, Bytes};
 use ilion_env::trace::{self, TraceEvent};
+use ilion_node::Counted;
 use ilion_protocol::Event;
 use ilion_query::{ClientState, ExecuteOptions, Executed, Identity, Outcome, ResultSet};
 use ilion_types::hex;
@@ -13,7 +14,6 @@ use crate::admin::{AdminError, Caller};
 use crate::clients::Clients;
 use crate::schema_events::schema_change;
 use crate::server_node::ServerNode;
-use ilion_node::Counted;
 
 /// Rows of a page, if the order has no `page_size`.
 const PAGE_ROWS: u32 = 100;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ilion_env::Env;
+use ilion_node::STORAGE_PORT;
+use ilion_node::values::{inet, int, text, timestamp, uuid};
 use ilion_query::{Store, StoreError};
 use ilion_rows::{
     Cell, Clustering, ColumnData, ComplexColumn, Data, DecoratedKey, DeletionTime, Liveness, Mutation,
@@ -15,8 +17,6 @@ use ilion_schema::TableSchema;
 use uuid::Uuid;
 
 use crate::traces::{Trace, TraceStore};
-use ilion_node::STORAGE_PORT;
-use ilion_node::values::{inet, int, text, timestamp, uuid};
 
 /// Ticks of 100 ns from 1582-10-15, the epoch of version 1 UUIDs, to 1970-01-01.
 const UUID_TICKS_BEFORE_EPOCH: u64 = 0x01B2_1DD2_1381_4000;

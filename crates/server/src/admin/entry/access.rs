@@ -13,11 +13,11 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 
 use ilion_env::Env;
+use ilion_settings::{Authenticator, Settings};
 use ilion_tls::TlsError;
 
 use super::need::Need;
 use crate::encryption::admin_encryption;
-use ilion_settings::{Authenticator, Settings};
 
 /// Largest token file.
 const TOKEN_BYTES_MAX: u64 = 4096;
