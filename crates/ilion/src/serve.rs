@@ -9,7 +9,7 @@ use ilion_engine::Engine;
 use ilion_env::{Env, RealEnv, raise_descriptor_limit};
 use ilion_index::IndexClasses;
 use ilion_internode::StoragePort;
-use ilion_node::OpenError;
+use ilion_node::{OpenError, choose_pages};
 use ilion_server::admin::{Admin as _, AdminDoor, DoorOptions, EngineAdmin, RoleLogins};
 use ilion_server::{
     Certificates, ClientPorts, Entrance, Exposure, FirstStart, NewSuperuser, Port, Server, ServerNode,
@@ -46,6 +46,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
+    choose_pages(&*env, &settings);
     if let Some(descriptors) = raise_descriptor_limit() {
         tracing::info!(descriptors, "files and sockets that may be open");
     }

@@ -1,6 +1,9 @@
 //! Memory limits of caches, memtables and clients: from the settings, or by the machine's memory.
 
+use ilion_env::Env;
 use ilion_settings::{Settings, Size};
+
+use crate::memory::machine_bytes;
 
 /// Compat: `prepared_statements_cache_size` of Cassandra.
 const PREPARED_AUTO_MIN: u64 = 10 << 20;
@@ -30,6 +33,13 @@ pub fn client_bytes(all: Option<Size>, of_address: Option<Size>, machine_bytes: 
     );
     let of_address = of_address.map_or((all / 4).max(CLIENT_BYTES_MIN / 2), |size| size.0);
     (all, of_address)
+}
+
+/// Chooses the size of the pages of memory, for a process whose main purpose is one node.
+pub fn choose_pages(env: &dyn Env, settings: &Settings) {
+    if Budgets::of(settings, machine_bytes(env)).need_small_pages() {
+        ilion_env::use_small_pages();
+    }
 }
 
 /// Limits in bytes.
@@ -100,11 +110,9 @@ impl Budgets {
             .fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
     }
 
-    /// Keeps the resident memory of a node with small budgets close to them.
-    pub fn choose_pages(&self) {
-        if self.memtables.saturating_add(self.chunks) < LARGE_PAGES_FROM {
-            ilion_env::use_small_pages();
-        }
+    /// True if the memory of a process should come in small pages, so that its resident memory stays close to these budgets.
+    fn need_small_pages(&self) -> bool {
+        self.memtables.saturating_add(self.chunks) < LARGE_PAGES_FROM
     }
 
     /// Logs the limits. Warns if their sum exceeds nine tenths of the machine's memory.
@@ -153,6 +161,12 @@ mod tests {
         }
         let small = Budgets::of(&Settings::default(), 256 << 20);
         assert_eq!(small.memtables, 64 << 20);
+    }
+
+    #[test]
+    fn small_budgets_need_small_pages() {
+        let need = MACHINES_GIB.map(|gib| of_machine(gib).need_small_pages());
+        assert_eq!(need, [true, false, false, false, false, false]);
     }
 
     /// The table of docs/operating.md.

@@ -9,13 +9,13 @@ use ilion_engine::{CacheOptions, EngineOptions, Finding, LargeLimits, SSTableVer
 use ilion_env::Env;
 use ilion_query::{AccessOptions, QueryOptions};
 use ilion_rows::TombstoneLimits;
+use ilion_settings::{
+    CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, Size, StorageCompatibility,
+};
 
 use crate::budgets::Budgets;
 use crate::guardrails::guardrails;
 use crate::memory::machine_bytes;
-use ilion_settings::{
-    CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, Size, StorageCompatibility,
-};
 
 /// Most bytes of captured segments, unless a setting says otherwise.
 const CAPTURE_BYTES_MAX: u64 = 4 << 30;
@@ -138,7 +138,6 @@ fn cache_options(bytes_max: u64, save_period: Duration, keys_to_save: Limit) -> 
 pub(crate) fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, String> {
     let budgets = Budgets::of(settings, machine_bytes(env));
     budgets.tell();
-    budgets.choose_pages();
     let segment_bytes = settings.commitlog_segment_size.0;
     let rate = settings.compaction_throughput.0;
     Ok(EngineOptions {

@@ -176,8 +176,9 @@ impl Node {
         &self.settings
     }
 
-    /// Shows this node as one of a cluster: drivers see its peers and are told of changes. Before the server starts, and before the first
-    /// view that is published.
+    /// Makes this node one of a cluster for drivers: they see its peers in `system.peers`, and get events when the cluster changes.
+    ///
+    /// Requires: the server has not started, and no view has been published.
     ///
     /// # Errors
     /// `system.local` cannot be written.

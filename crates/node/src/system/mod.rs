@@ -32,11 +32,11 @@ use std::sync::{Arc, Weak};
 use ilion_engine::{Engine, TableDetails, VirtualRow, VirtualTable};
 use ilion_query::{AccessControl, BatchSizes, QueryProcessor};
 use ilion_schema::TableId;
+use ilion_settings::Settings;
 
 use crate::costs::{OperationKind, RecentRates, StatementCosts};
 use crate::live::LiveSettings;
 use crate::peers::Peers;
-use ilion_settings::Settings;
 
 use latencies::Pick;
 use settings::SettingsTable;
@@ -48,7 +48,8 @@ pub trait SchemaListener: Send + Sync {
     /// The schema has changed.
     fn schema_changed(&self);
 
-    /// Whether clients are told of a change when its record is applied. If not, the statement that makes the change tells them.
+    /// True if this node sends SCHEMA_CHANGE events when it applies the record of a change. If false, it sends them when the statement that
+    /// makes the change has been executed.
     fn is_announced_by_log(&self) -> bool {
         false
     }
