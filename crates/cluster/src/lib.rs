@@ -18,6 +18,7 @@
 //! | `router` | [`Router`]: the replicas of a token |
 //! | `tablets` | [`Tablets`]: the slices of the ring |
 //! | `placement` | [`Ring`], [`Strategy`]: where replicas are, as Cassandra places them |
+//! | `traffic` | [`Traffic`]: requests between two nodes, as operators see them |
 //! | `view` | [`ClusterView`]: the cluster as drivers and operators see it |
 //! | `consistency` | how many replicas must answer |
 //! | `window` | [`Windows`]: detects repeated records |
@@ -38,6 +39,7 @@ mod snapshot;
 mod state;
 mod tablets;
 mod topology;
+mod traffic;
 mod view;
 mod window;
 
@@ -55,5 +57,6 @@ pub use state::{
     TransitionKind,
 };
 pub use tablets::{META_TABLET, TABLETS_MAX, Tablets};
+pub use traffic::{Traffic, Volume};
 pub use view::{ClusterView, Eyes, MemberChange, MemberView};
 pub use window::{Admission, INCARNATIONS_MAX, WINDOW, Windows};

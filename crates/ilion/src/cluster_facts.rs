@@ -5,14 +5,14 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use ilion_cluster::{ClusterView, Node as NodeNumber};
+use ilion_cluster::{ClusterView, Node as NodeNumber, Traffic};
 use ilion_codec::{Error, Reader, Writer};
 use ilion_engine::Engine;
 use ilion_internode::{Client, Kind, Lane, Served, ServedCall, Service, ServiceError};
 use ilion_kafka_log::KafkaLogs;
 use ilion_member::{Member, MemberFacts, WaitTimes};
 use ilion_node::RELEASE_VERSION;
-use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Traffic, Volume, Waits, lag_of_all};
+use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Waits, lag_of_all};
 
 /// Members have so long to say how they stand.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -94,8 +94,7 @@ impl ClusterProbe for Probe {
     }
 
     fn traffic(&self) -> BTreeMap<NodeNumber, Traffic> {
-        let traffic = self.client.traffic().into_iter();
-        traffic.map(|(node, traffic)| (node, shown(&traffic))).collect()
+        self.client.traffic()
     }
 
     fn ask(&self, members: &[NodeNumber]) -> BTreeMap<NodeNumber, MemberStanding> {
@@ -127,27 +126,6 @@ impl ClusterProbe for Probe {
             standings.insert(own, self.facts.standing());
         }
         standings
-    }
-}
-
-/// The counts of the connections in the form of the server, which does not know them.
-fn shown(counted: &ilion_internode::Traffic) -> Traffic {
-    let volume = |volume: ilion_internode::Volume| Volume {
-        count: volume.count,
-        bytes: volume.bytes,
-    };
-    Traffic {
-        sent: volume(counted.sent),
-        unanswered: volume(counted.unanswered),
-        unanswered_in_time: volume(counted.unanswered_in_time),
-        held_back: volume(counted.held_back),
-        attempts: counted.attempts,
-        connected: counted.connected,
-        open: counted.open,
-        received: volume(counted.received),
-        answered: volume(counted.answered),
-        failed: volume(counted.failed),
-        expired: volume(counted.expired),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ilion_cluster::Node;
+use ilion_cluster::{Node, Traffic};
 use ilion_env::Env;
 use parking_lot::Mutex;
 
@@ -18,7 +18,7 @@ use crate::link::Link;
 use crate::message::Begin;
 use crate::options::WINDOW_BYTES;
 use crate::shared::Shared;
-use crate::traffic::{CountedTraffic, Traffic};
+use crate::traffic::CountedTraffic;
 
 /// The way to other nodes. Clones share their connections.
 ///

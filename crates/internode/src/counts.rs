@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ilion_cluster::Node;
+use ilion_cluster::{Node, Traffic};
 use parking_lot::Mutex;
 
-use crate::traffic::{CountedTraffic, Traffic};
+use crate::traffic::CountedTraffic;
 
 /// More nodes are not counted one by one: a cluster has fewer.
 const NODES_MAX: usize = 4096;

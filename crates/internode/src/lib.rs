@@ -20,7 +20,7 @@
 //! | `client` | [`Client`], [`Call`], [`Parts`]: calls to others |
 //! | `shared`, `link`, `conn`, `dial`, `backoff`, `signs`, `stopping` | connections to others: made, kept, given up, made again |
 //! | `calls`, `incoming` | open calls; the answer of a call as it arrives |
-//! | `traffic` | [`Traffic`]: the same by node, and connections |
+//! | `traffic` | counts the same by node, and connections |
 //! | `counts` | [`CallCounts`]: requests and failures |
 //! | `listener`, `welcome`, `strangers`, `inbox`, `serving`, `served` | connections of others, their requests, and answers to them |
 //! | `service`, `lanes` | [`Service`]: who answers; on which threads |
@@ -74,4 +74,3 @@ pub use peers::Peers;
 pub use replicas::{ReadService, RemoteReplicas};
 pub use served::ServedCall;
 pub use service::{Served, Service, ServiceError, Services};
-pub use traffic::{Traffic, Volume};

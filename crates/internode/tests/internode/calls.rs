@@ -6,7 +6,8 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ilion_internode::{CallError, Kind, Lane, Served, ServedCall, ServiceError, Volume};
+use ilion_cluster::Volume;
+use ilion_internode::{CallError, Kind, Lane, Served, ServedCall, ServiceError};
 use parking_lot::{Condvar, Mutex};
 
 use crate::nodes::{Addresses, Function, KIND, LONG, Start, ask, echo, in_time, pair};

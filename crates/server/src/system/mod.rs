@@ -15,13 +15,14 @@ mod traffic;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
+use ilion_cluster::{ClusterView, Node, Traffic};
 use ilion_engine::{Engine, VirtualRow};
 use ilion_node::{Peers, register_computed};
 use ilion_query::QueryProcessor;
 use ilion_schema::TableId;
 
 use crate::clients::Clients;
-use crate::cluster_probe::{ClusterProbe, Traffic};
+use crate::cluster_probe::ClusterProbe;
 use logs::LogsTable;
 
 pub(crate) use traces::StoredTraces;
@@ -34,7 +35,7 @@ pub(crate) fn register_logs(engine: &Engine) {
 
 /// Registers the tables of the connections to other nodes, for a node of a cluster.
 pub(crate) fn register_traffic(engine: &Engine, peers: &Arc<Peers>, probe: Weak<dyn ClusterProbe>) {
-    type Rows = fn(&ilion_cluster::ClusterView, &BTreeMap<ilion_cluster::Node, Traffic>) -> Vec<VirtualRow>;
+    type Rows = fn(&ClusterView, &BTreeMap<Node, Traffic>) -> Vec<VirtualRow>;
     let tables: [(&str, Rows); 2] = [
         ("internode_inbound", traffic::inbound),
         ("internode_outbound", traffic::outbound),

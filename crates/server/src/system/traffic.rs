@@ -6,11 +6,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use ilion_cluster::{ClusterView, MemberView, Node};
+use ilion_cluster::{ClusterView, MemberView, Node, Traffic, Volume};
 use ilion_engine::VirtualRow;
 use ilion_node::values::{bigint, cell, inet, int, text};
-
-use crate::cluster_probe::{Traffic, Volume};
 
 /// The counts of a row, by their columns.
 type Counts = Vec<(&'static str, u64)>;

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ilion_cluster::{ClusterView, Endpoint, Location, MemberView, Node, Phase};
+use ilion_cluster::{ClusterView, Endpoint, Location, MemberView, Node, Phase, Traffic};
 use ilion_env::{Env as _, MemEnv};
 use ilion_protocol::Version;
 use ilion_server::admin::{Admin, EngineAdmin};
-use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Traffic, Waits};
+use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Waits};
 use serde_json::Value;
 
 use crate::{Setup, make_table, run, start, start_with};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ilion_cluster::{
     Change, ClusterState, ClusterView, Endpoint, Entry, Eyes, Join, Location, Record, SchemaRecord, Takes,
-    apply,
+    Traffic, Volume, apply,
 };
 use ilion_commitlog::{Origin, Position};
 use ilion_env::MemEnv;
@@ -17,9 +17,7 @@ use ilion_protocol::{
 };
 use ilion_schema::{EventTarget, SchemaEvent};
 use ilion_server::admin::{Admin as _, EngineAdmin, NodeReport};
-use ilion_server::{
-    ClusterCounts, ClusterProbe, MemberStanding, Server, ServerNode, ServerOptions, Traffic, Volume,
-};
+use ilion_server::{ClusterCounts, ClusterProbe, MemberStanding, Server, ServerNode, ServerOptions};
 use ilion_settings::Settings;
 use ilion_types::collection_elements;
 use uuid::Uuid;
