@@ -20,6 +20,7 @@
 //! | `files`, `process` | files and page cache of a table; CPU, memory and reads of a process |
 //! | `dataset` | rows that are a function of a seed, and checks of them |
 //! | `template`, `load`, `tally` | a request encoded once; the loop of one client (`ilion-client` has the socket); its counts |
+//! | `watcher` | a thread that looks at a run until it is over |
 //! | `table` | output: tables for people, JSON for programs |
 //!
 //! Every row of an answer is compared with the row that was written. A wrong or missing row is an error, and a run with errors
@@ -47,6 +48,7 @@ mod table;
 mod tally;
 mod template;
 mod throughput;
+mod watcher;
 mod work;
 mod write;
 

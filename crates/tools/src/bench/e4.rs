@@ -8,11 +8,10 @@ pub mod args;
 mod report;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use ilion_env::{Env, RealEnv};
 use ilion_types::Partitioner;
 
@@ -24,6 +23,7 @@ use crate::bench::job::{Job, Until};
 use crate::bench::small_rows::{Inserts, Points, Ranges, SmallRows};
 use crate::bench::store::{Host, Store};
 use crate::bench::table::{publish, say};
+use crate::bench::watcher::Watcher;
 
 const TABLE: &str = "e4";
 /// Time between two counts of the SSTables during the burst.
@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
 
     fn insert(&self) -> anyhow::Result<Inserted> {
         say(&format!("inserting {} rows", self.args.rows));
-        let watch = Watch::start(&self.store)?;
+        let watch = watch(&self.store)?;
         let job: Arc<dyn Job> = Arc::new(Inserts(self.rows.clone()));
         let begin = self.store.env.monotonic_nanos();
         let parts = self.args.sstables.unwrap_or(1).min(self.args.rows);
@@ -173,43 +173,17 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Counts the SSTables during the burst.
-struct Watch {
-    stopping: Arc<AtomicBool>,
-    most: Arc<AtomicU64>,
-    thread: thread::JoinHandle<()>,
-}
-
-impl Watch {
-    fn start(store: &Arc<Store>) -> anyhow::Result<Self> {
-        let stopping = Arc::new(AtomicBool::new(false));
-        let most = Arc::new(AtomicU64::new(0));
-        let (store, stop, seen) = (store.clone(), stopping.clone(), most.clone());
-        let thread = thread::Builder::new()
-            .name("bench-watch".to_owned())
-            .spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    // A count that fails is skipped.
-                    let count = store.sstables(TABLE).ok().flatten().unwrap_or(0);
-                    seen.fetch_max(count, Ordering::Relaxed);
-                    thread::park_timeout(LOOK_EVERY);
-                }
-            })
-            .context("starting a thread")?;
-        Ok(Self {
-            stopping,
-            most,
-            thread,
-        })
-    }
-
-    /// Ends the thread; returns the largest count.
-    fn stop(self) -> anyhow::Result<u64> {
-        self.stopping.store(true, Ordering::Relaxed);
-        self.thread.thread().unpark();
-        self.thread
-            .join()
-            .map_err(|_| anyhow::anyhow!("the watching thread panicked"))?;
-        Ok(self.most.load(Ordering::Relaxed))
-    }
+/// Counts the SSTables during the burst; returns the largest count.
+fn watch(store: &Arc<Store>) -> anyhow::Result<Watcher<u64>> {
+    let store = store.clone();
+    Watcher::start(move |is_over| {
+        let mut most = 0;
+        while !is_over.get() {
+            // A count that fails is skipped.
+            let count = store.sstables(TABLE).ok().flatten().unwrap_or(0);
+            most = most.max(count);
+            is_over.wait(LOOK_EVERY);
+        }
+        most
+    })
 }

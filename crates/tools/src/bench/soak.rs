@@ -41,7 +41,7 @@ use crate::bench::soak::report::SoakReport;
 use crate::bench::soak::rows::{Inserts, SoakRows};
 use crate::bench::soak::seconds::Seconds;
 use crate::bench::soak::turns::Turns;
-use crate::bench::soak::watch::Watch;
+use crate::bench::soak::watch::watch;
 use crate::bench::store::{Host, Store};
 use crate::bench::table::{publish, say};
 
@@ -76,7 +76,7 @@ pub fn run(args: &SoakArgs, host: &dyn Host) -> anyhow::Result<()> {
     }
     let seconds = Arc::new(Seconds::new(usize::from(load.clients))?);
     let turns = Arc::new(Turns::new(&env, args));
-    let watch = Watch::start(&store, TABLE, &seconds, args)?;
+    let watch = watch(&store, TABLE, &seconds, args)?;
     let clients = Clients {
         store: &store,
         rows: &rows,
@@ -85,7 +85,7 @@ pub fn run(args: &SoakArgs, host: &dyn Host) -> anyhow::Result<()> {
         load,
     };
     let tally = clients.run();
-    let watched = watch.stop()?;
+    let watched = watch.stop()??;
     let tally = tally?;
     tally.check()?;
     let report = SoakReport::new(args, &store, load, &rows, &turns, &tally, watched)?;

@@ -8,7 +8,7 @@ use ilion_protocol::{Consistency, Response, ResultBody};
 
 use crate::bench::drive::Load;
 use crate::bench::load::{gather, run_clients};
-use crate::bench::soak::rows::{Asked, SoakRows, Text};
+use crate::bench::soak::rows::{SoakRows, Text};
 use crate::bench::soak::seconds::Seconds;
 use crate::bench::soak::turns::{Turn, Turns};
 use crate::bench::store::{Embedded, Prepared, Store};
@@ -77,33 +77,6 @@ impl Clients<'_> {
     }
 }
 
-/// What a slot has asked, what it asks next, and when it was due.
-#[derive(Clone, Copy)]
-struct Slot {
-    asked: Asked,
-    then_update: Option<Asked>,
-    due_nanos: Option<u64>,
-}
-
-impl Slot {
-    fn of(turn: &Turn) -> Self {
-        Self {
-            asked: turn.asked,
-            then_update: turn.then_update,
-            due_nanos: turn.due_nanos,
-        }
-    }
-
-    /// The second request of an operation. It is due when the first one is answered.
-    fn second(self) -> Option<Self> {
-        self.then_update.map(|asked| Self {
-            asked,
-            then_update: None,
-            due_nanos: None,
-        })
-    }
-}
-
 fn is_write(text: Text) -> bool {
     matches!(text, Text::Insert | Text::Update(_))
 }
@@ -115,17 +88,16 @@ struct OnSocket {
     turns: Arc<Turns>,
     seconds: Arc<Seconds>,
     requests: Vec<Template>,
-    slots: Vec<Option<Slot>>,
+    /// What each slot has asked.
+    slots: Vec<Option<Turn>>,
 }
 
 impl Work for OnSocket {
     fn next(&mut self, slot: usize, out: &mut Vec<u8>) -> anyhow::Result<bool> {
-        let next = match self.slots[slot].and_then(Slot::second) {
-            Some(second) => Some(second),
-            None => self.turns.take().as_ref().map(Slot::of),
-        };
+        let second = self.slots[slot].and_then(Turn::second);
+        let next = second.or_else(|| self.turns.take());
         self.slots[slot] = next;
-        let Some(Slot { asked, .. }) = next else {
+        let Some(Turn { asked, .. }) = next else {
             return Ok(false);
         };
         let request = &self.requests[asked.text.index()];
@@ -136,7 +108,7 @@ impl Work for OnSocket {
     }
 
     fn check(&mut self, slot: usize, response: Response) -> Result<u64, String> {
-        let Some(Slot { asked, .. }) = self.slots[slot] else {
+        let Some(Turn { asked, .. }) = self.slots[slot] else {
             return Err("an answer came back where nothing was asked".to_owned());
         };
         match response {
@@ -154,7 +126,7 @@ impl Work for OnSocket {
     }
 
     fn observe(&mut self, slot: usize, sent_nanos: u64, now_nanos: u64) {
-        if let Some(Slot { asked, due_nanos, .. }) = self.slots[slot] {
+        if let Some(Turn { asked, due_nanos, .. }) = self.slots[slot] {
             let from = due_nanos.unwrap_or(sent_nanos);
             let nanos = now_nanos.saturating_sub(from);
             self.seconds.count(self.client, is_write(asked.text), nanos);
@@ -178,23 +150,21 @@ impl Caller {
         let mut places: Vec<Vec<Vec<u8>>> = Text::all()
             .map(|text| self.rows.sizes(text).iter().map(|size| vec![0; *size]).collect())
             .collect();
-        while let Some(turn) = self.turns.take() {
-            let mut next = Some(Slot::of(&turn));
-            while let Some(slot) = next {
-                self.ask(slot, &mut places[slot.asked.text.index()], &mut tally)?;
-                next = slot.second();
-            }
+        let mut next = self.turns.take();
+        while let Some(turn) = next {
+            self.ask(turn, &mut places[turn.asked.text.index()], &mut tally)?;
+            next = turn.second().or_else(|| self.turns.take());
         }
         Ok(tally)
     }
 
-    fn ask(&self, slot: Slot, places: &mut [Vec<u8>], tally: &mut Tally) -> anyhow::Result<()> {
-        let asked = slot.asked;
+    fn ask(&self, turn: Turn, places: &mut [Vec<u8>], tally: &mut Tally) -> anyhow::Result<()> {
+        let asked = turn.asked;
         for (index, place) in places.iter_mut().enumerate() {
             self.rows.fill(asked, index, place);
         }
         let values: Vec<&[u8]> = places.iter().map(Vec::as_slice).collect();
-        let begin = slot.due_nanos.unwrap_or_else(|| self.env.monotonic_nanos());
+        let begin = turn.due_nanos.unwrap_or_else(|| self.env.monotonic_nanos());
         let statement = &self.statements[asked.text.index()];
         let outcome = statement.execute(&values, &mut |rows| self.rows.check(asked, rows))?;
         let nanos = self.env.monotonic_nanos().saturating_sub(begin);

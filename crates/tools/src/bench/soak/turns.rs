@@ -32,13 +32,25 @@ pub struct Turns {
     written_bytes: AtomicU64,
 }
 
-/// An operation.
+/// A request, and what it is part of.
+#[derive(Clone, Copy)]
 pub struct Turn {
     pub asked: Asked,
-    /// The row is updated after the read.
+    /// The request after it: a read that an update of the row follows.
     pub then_update: Option<Asked>,
     /// When it was due; `None` without a rate.
     pub due_nanos: Option<u64>,
+}
+
+impl Turn {
+    /// The second request of an operation. It is due when the first one is answered.
+    pub fn second(self) -> Option<Self> {
+        self.then_update.map(|asked| Self {
+            asked,
+            then_update: None,
+            due_nanos: None,
+        })
+    }
 }
 
 impl Turns {

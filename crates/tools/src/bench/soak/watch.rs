@@ -1,11 +1,8 @@
-//! [`Watch`]: a thread that looks at the soak once a second, and says what it sees.
+//! Looks at the soak once a second, and says what it sees.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -14,6 +11,7 @@ use crate::bench::soak::args::SoakArgs;
 use crate::bench::soak::seconds::{Seconds, Times};
 use crate::bench::store::Store;
 use crate::bench::table::{number, say};
+use crate::bench::watcher::{IsOver, Watcher};
 
 const SECOND_NANOS: u64 = 1_000_000_000;
 /// The names of the columns are said again after so many lines.
@@ -51,63 +49,39 @@ pub struct Watched {
     pub usage: Option<(Usage, Usage)>,
 }
 
-/// See the module.
-pub struct Watch {
-    is_over: Arc<AtomicBool>,
-    thread: thread::JoinHandle<anyhow::Result<Watched>>,
+/// Begins to look.
+pub fn watch(
+    store: &Arc<Store>,
+    table: &'static str,
+    seconds: &Arc<Seconds>,
+    args: &SoakArgs,
+) -> anyhow::Result<Watcher<anyhow::Result<Watched>>> {
+    let look = Look {
+        store: store.clone(),
+        table,
+        seconds: seconds.clone(),
+        total: args.secs,
+    };
+    Watcher::start(move |is_over| look.run(is_over))
 }
 
-impl Watch {
-    /// Begins to look.
-    pub fn start(
-        store: &Arc<Store>,
-        table: &'static str,
-        seconds: &Arc<Seconds>,
-        args: &SoakArgs,
-    ) -> anyhow::Result<Self> {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let watcher = Watcher {
-            store: store.clone(),
-            table,
-            seconds: seconds.clone(),
-            is_over: is_over.clone(),
-            total: args.secs,
-        };
-        let thread = thread::Builder::new()
-            .name("bench-watch".to_owned())
-            .spawn(move || watcher.run())
-            .context("starting a thread")?;
-        Ok(Self { is_over, thread })
-    }
-
-    /// Ends the thread.
-    pub fn stop(self) -> anyhow::Result<Watched> {
-        self.is_over.store(true, Relaxed);
-        self.thread.thread().unpark();
-        self.thread
-            .join()
-            .map_err(|_| anyhow!("the watching thread panicked"))?
-    }
-}
-
-struct Watcher {
+struct Look {
     store: Arc<Store>,
     table: &'static str,
     seconds: Arc<Seconds>,
-    is_over: Arc<AtomicBool>,
     total: u64,
 }
 
-impl Watcher {
-    fn run(self) -> anyhow::Result<Watched> {
+impl Look {
+    fn run(self, is_over: &IsOver) -> anyhow::Result<Watched> {
         let began = self.store.env.monotonic_nanos();
         let transferred = self.store.transferred()?;
         let usage = self.store.usage()?;
         let (mut seconds, mut all) = (Vec::new(), self.seconds.take()?);
         let (mut last_nanos, mut last_usage) = (began, usage);
         loop {
-            self.wait_until(last_nanos + SECOND_NANOS);
-            let is_over = self.is_over.load(Relaxed);
+            self.wait_until(last_nanos + SECOND_NANOS, is_over);
+            let is_over = is_over.get();
             let now = self.store.env.monotonic_nanos();
             let times = self.seconds.take()?;
             let usage_now = self.store.usage()?;
@@ -140,13 +114,13 @@ impl Watcher {
         })
     }
 
-    fn wait_until(&self, nanos: u64) {
+    fn wait_until(&self, nanos: u64, is_over: &IsOver) {
         loop {
             let left = nanos.saturating_sub(self.store.env.monotonic_nanos());
-            if left == 0 || self.is_over.load(Relaxed) {
+            if left == 0 || is_over.get() {
                 return;
             }
-            thread::park_timeout(Duration::from_nanos(left));
+            is_over.wait(Duration::from_nanos(left));
         }
     }
 
