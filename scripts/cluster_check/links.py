@@ -112,9 +112,9 @@ class Proxies:
                 await self.pass_cut(link)
                 writer.write(part)
                 await writer.drain()
-            await self.pass_cut(link)
         except OSError:
-            await self.pass_cut(link)
+            pass
+        await self.pass_cut(link)
         writer.close()
 
     async def obey(self, command):

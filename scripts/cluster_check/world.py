@@ -26,8 +26,8 @@ class World:
         self.nodes = []
         self.made = 0
         self.brokers, self.links = start_brokers(directory, brokers, has_links)
-        addresses = ",".join(broker.address for broker in self.brokers)
-        self.log = f"kafka://{addresses}/{CLUSTER}"
+        self.addresses = ",".join(broker.address for broker in self.brokers)
+        self.log = f"kafka://{self.addresses}/{CLUSTER}"
         self.ports = (free_port(), free_port())
         self.keyspace = None
         self.begin_case()
@@ -49,14 +49,12 @@ class World:
 
     def leaders(self):
         """How many logs of tablets each broker leads, by the number of the broker."""
-        addresses = ",".join(broker.address for broker in self.brokers)
-        topics = AdminClient({"bootstrap.servers": addresses}).list_topics(DATA_TOPIC, timeout=ASK_SECS).topics
+        topics = AdminClient({"bootstrap.servers": self.addresses}).list_topics(DATA_TOPIC, timeout=ASK_SECS).topics
         return collections.Counter(partition.leader for partition in topics[DATA_TOPIC].partitions.values())
 
     def trimmed(self):
         """How many records are gone from the logs of tablets."""
-        addresses = ",".join(broker.address for broker in self.brokers)
-        consumer = Consumer({"bootstrap.servers": addresses, "group.id": CLUSTER})
+        consumer = Consumer({"bootstrap.servers": self.addresses, "group.id": CLUSTER})
         partitions = consumer.list_topics(DATA_TOPIC, timeout=ASK_SECS).topics[DATA_TOPIC].partitions
         logs = [TopicPartition(DATA_TOPIC, partition) for partition in partitions]
         gone = sum(consumer.get_watermark_offsets(log, timeout=ASK_SECS)[0] for log in logs)

@@ -44,17 +44,6 @@ impl SnapshotPart {
             bytes: Bytes::copy_from_slice(input.bytes_vint()?),
         })
     }
-
-    /// Whether `self` is the first part of a snapshot, or the one after `last` of the same sender.
-    pub fn follows(&self, last: Option<&Self>) -> bool {
-        match last {
-            _ if self.part == 0 => true,
-            Some(last) => {
-                (self.position, self.parts, self.part) == (last.position, last.parts, last.part + 1)
-            }
-            None => false,
-        }
-    }
 }
 
 /// See the module.

@@ -1,7 +1,7 @@
 //! The fields of a struct, and their options.
 
 use syn::ext::IdentExt as _;
-use syn::{Data, DeriveInput, Field, Fields, Ident, LitStr, Type};
+use syn::{Data, DeriveInput, Field, Fields, Generics, Ident, LitStr, Type, TypeParamBound};
 
 /// Most fields of a tuple struct: tuples of more values have no traits.
 const TUPLE_MAX: usize = 12;
@@ -56,6 +56,15 @@ pub fn fields_of(input: &DeriveInput) -> syn::Result<Shape> {
         }
         Fields::Unit => Ok(Shape::Named(Vec::new())),
     }
+}
+
+/// The type parameters of a struct, each with one bound more.
+pub fn with_bound(generics: &Generics, bound: &TypeParamBound) -> Generics {
+    let mut bounded = generics.clone();
+    for parameter in bounded.type_params_mut() {
+        parameter.bounds.push(bound.clone());
+    }
+    bounded
 }
 
 fn named(field: &Field) -> syn::Result<NamedField> {

@@ -5,7 +5,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{DeriveInput, parse_quote};
 
-use crate::fields::{NamedField, Shape, fields_of};
+use crate::fields::{NamedField, Shape, fields_of, with_bound};
 
 /// The implementation of `FromRow`. Fields with names are read by name, others by position.
 pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
@@ -24,10 +24,7 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
             }
         }
     };
-    let mut generics = input.generics.clone();
-    for parameter in generics.type_params_mut() {
-        parameter.bounds.push(parse_quote!(::ilion::FromValue));
-    }
+    let generics = with_bound(&input.generics, &parse_quote!(::ilion::FromValue));
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let (_, type_generics, _) = input.generics.split_for_impl();
     let name = &input.ident;

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{DeriveInput, Index, parse_quote};
 
-use crate::fields::{Shape, fields_of};
+use crate::fields::{Shape, fields_of, with_bound};
 
 /// The implementation of `Arguments`. Fields with names are bound to the markers of these names, others by position.
 pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
@@ -37,10 +37,7 @@ pub fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
             )
         }
     };
-    let mut generics = input.generics.clone();
-    for parameter in generics.type_params_mut() {
-        parameter.bounds.push(parse_quote!(::ilion::ToValue));
-    }
+    let generics = with_bound(&input.generics, &parse_quote!(::ilion::ToValue));
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let (_, type_generics, _) = input.generics.split_for_impl();
     let name = &input.ident;

@@ -110,10 +110,11 @@ impl CatchingUp {
 #[cfg(test)]
 mod tests {
     use ilion_cluster::{Entry, apply};
-    use ilion_commitlog::{Envelope, Kind, Origin};
+    use ilion_commitlog::Origin;
     use uuid::Uuid;
 
     use super::*;
+    use crate::entering::envelope;
     use crate::meta::position_of;
     use crate::meta_snapshot::SchemaLogged;
 
@@ -127,16 +128,7 @@ mod tests {
             incarnation: 1,
             seq: 1,
         };
-        let envelope = Envelope {
-            kind: Kind::Schema,
-            tablet: ilion_cluster::META_TABLET,
-            schema_epoch: 0,
-            origin,
-            time_micros: 0,
-            is_captured: false,
-            body: &body,
-        };
-        envelope.to_record()
+        envelope(origin, &body).to_record()
     }
 
     /// Has two parts. It was taken at a record.

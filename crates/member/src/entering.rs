@@ -133,19 +133,23 @@ fn member_with(state: &ClusterState, host: Uuid) -> Option<(Node, u32)> {
 /// Sends a request, and does not wait for it.
 pub(crate) fn ask(logs: &Arc<dyn SharedLogs>, origin: Origin, record: &Record) {
     let body = record.encode();
-    let envelope = Envelope {
+    let done = |sent: Result<u64, _>| {
+        if let Err(error) = sent {
+            tracing::warn!(%error, "the request to take part in the cluster is sent again");
+        }
+    };
+    logs.append(&envelope(origin, &body), Box::new(done));
+}
+
+/// The envelope of a record of the meta log.
+pub(crate) fn envelope(origin: Origin, body: &[u8]) -> Envelope<'_> {
+    Envelope {
         kind: Kind::Schema,
         tablet: META_TABLET,
         schema_epoch: 0,
         origin,
         time_micros: 0,
         is_captured: false,
-        body: &body,
-    };
-    let done = |sent: Result<u64, _>| {
-        if let Err(error) = sent {
-            tracing::warn!(%error, "the request to take part in the cluster is sent again");
-        }
-    };
-    logs.append(&envelope, Box::new(done));
+        body,
+    }
 }

@@ -136,8 +136,7 @@ impl Follower {
         let mut meta = Meta::new(shared.options.host, session);
         if let Some(saved) = saved.flatten() {
             // What is adopted is known later.
-            meta.go_on_from(saved, 0)
-                .map_err(|halt| JoinError::Refused(halt.to_string()))?;
+            meta.go_on_from(saved, 0);
         }
         // From its first record, which shows that the log is that of the cluster.
         let tail = shared.sender.logs().tail(&[(META_TABLET, 0)])?;
@@ -283,9 +282,10 @@ impl Follower {
         tracing::info!(%position, "the state of the cluster comes from a snapshot: earlier records are deleted");
         self.catching_up = None;
         self.is_checked = true;
+        let checked = self.meta.check_membership(&found.snapshot.state);
+        checked.map_err(|halt| self.halted_by(&halt))?;
         let adopted = self.adopted();
-        let read = self.meta.go_on_from(found.snapshot, adopted);
-        read.map_err(|halt| self.halted_by(&halt))?;
+        self.meta.go_on_from(found.snapshot, adopted);
         found
             .records
             .iter()

@@ -74,7 +74,7 @@ pub(crate) fn position_of(offset: u64) -> Position {
 }
 
 impl Meta {
-    /// Nothing is read yet.
+    /// What a node knows before it reads the meta log or a snapshot of it.
     pub fn new(host: Uuid, session: Uuid) -> Self {
         Self {
             host,
@@ -89,17 +89,20 @@ impl Meta {
         }
     }
 
-    /// Goes on from a snapshot that is newer than what was read. `adopted` is the schema that this node has.
-    ///
-    /// # Errors
-    /// This process began before, and is not that of a member any more.
-    pub fn go_on_from(&mut self, snapshot: MetaSnapshot, adopted: u64) -> Result<(), MetaHalt> {
-        if let (Some(node), Some(_)) = (self.node, self.incarnation) {
-            let member = snapshot.state.members.get(&node).ok_or(MetaHalt::Left)?;
-            if member.session != self.session {
-                return Err(MetaHalt::Superseded(self.host));
-            }
+    /// Checks that this process, if it is in the meta log, is still that of a member in a newer state.
+    pub fn check_membership(&self, state: &ClusterState) -> Result<(), MetaHalt> {
+        let Some(node) = self.node else {
+            return Ok(());
+        };
+        let member = state.members.get(&node).ok_or(MetaHalt::Left)?;
+        match member.session == self.session {
+            true => Ok(()),
+            false => Err(MetaHalt::Superseded(self.host)),
         }
+    }
+
+    /// Goes on from a snapshot that is newer than what was read. `adopted` is the schema that this node has.
+    pub fn go_on_from(&mut self, snapshot: MetaSnapshot, adopted: u64) {
         let changes = snapshot.changes.iter().zip(1..);
         self.unadopted = changes
             .filter(|(_, epoch)| *epoch > adopted)
@@ -112,10 +115,9 @@ impl Meta {
             .collect();
         self.changes = snapshot.changes;
         self.state = Some(Arc::new(snapshot.state));
-        Ok(())
     }
 
-    /// What is read, for others. `None`: nothing is.
+    /// A snapshot of everything that this node has read. `None`: it has read no record yet.
     pub fn snapshot(&self) -> Option<MetaSnapshot> {
         Some(MetaSnapshot {
             state: self.state.as_deref()?.clone(),

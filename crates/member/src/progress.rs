@@ -44,9 +44,9 @@ pub(crate) struct Progress {
 #[derive(Default)]
 struct All {
     tablets: BTreeMap<u32, Tablet>,
-    /// Why no tablet is applied for now.
+    /// Why this node applies no records for now. `None`: it applies them.
     suspended: Option<String>,
-    /// How often that was so.
+    /// How often this node began to apply no records.
     suspensions: u64,
 }
 
@@ -135,7 +135,7 @@ impl Progress {
         self.all.lock().suspended = None;
     }
 
-    /// How often no tablet was applied for a while.
+    /// How often [`Self::suspend`] was called.
     pub fn suspensions(&self) -> u64 {
         self.all.lock().suspensions
     }

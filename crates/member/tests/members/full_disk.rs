@@ -1,4 +1,4 @@
-//! A member whose disk is full cannot apply what the others do. Clients notice nothing of it.
+//! A member whose disk is full applies no records. Clients that ask it get their answers from the other replicas.
 
 use ilion_env::{CrashRule, MemEnv};
 use ilion_query::Consistency;
