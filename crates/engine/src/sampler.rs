@@ -96,7 +96,7 @@ impl Heavy {
 impl Sampling {
     #[inline]
     pub(crate) fn read(&self, table: &TableSchema, key: &Bytes) {
-        if self.is_on.load(Relaxed) {
+        if self.is_on.load(Relaxed) && !ilion_env::parking::is_again() {
             self.count(table.id, |samples| samples.reads.add(table.id, key, 1));
         }
     }

@@ -205,6 +205,10 @@ impl Timer {
         Self(Instant::now())
     }
 
+    pub(crate) fn started_at(began: Instant) -> Self {
+        Self(began)
+    }
+
     pub(crate) fn read_done(self, target: IoTarget<'_>, bytes: usize) {
         let (bytes, nanos) = self.done(IoVerb::Read, target, bytes);
         TOTALS[target.file.kind as usize].add(0, bytes, nanos);

@@ -179,6 +179,20 @@ pub trait ReadFile: Send + Sync {
         Ok(())
     }
 
+    /// Fills the buffer without waiting for the disk; false if that is not possible.
+    fn read_at_once(&self, offset: u64, into: &mut [u8]) -> Result<bool> {
+        self.read_exact_at(offset, into).map(|()| true)
+    }
+
+    /// The file's descriptor, for reads that the kernel carries out meanwhile. They are counted by [`ReadFile::count_read`].
+    #[cfg(unix)]
+    fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        None
+    }
+
+    /// Counts a read by the file's descriptor that has ended now.
+    fn count_read(&self, _began: std::time::Instant, _offset: u64, _bytes: usize) {}
+
     /// The offset of the next data at or behind `offset`; `None` if the file system knows that only a hole follows. Returns
     /// `offset` if the file system does not know.
     fn data_from(&self, offset: u64) -> Result<Option<u64>> {

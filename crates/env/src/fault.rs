@@ -75,6 +75,7 @@ fn effect_without_bytes(effect: Effect, action: &'static str, path: &Path) -> Re
             std::thread::sleep(Duration::from_millis(millis));
             Ok(())
         }
+        Effect::Wait => Ok(()),
         Effect::NoSpace | Effect::FullMidway => Err(refusal(action, path, Errno::NOSPC)),
         // The call that needs a descriptor is the open, even for a sync or listing of a directory.
         Effect::NoDescriptors => Err(refusal("open", path, Errno::MFILE)),
@@ -262,7 +263,7 @@ struct FaultReadFile {
 impl ReadFile for FaultReadFile {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
         match self.rules.effect(Operation::Read, self.path()) {
-            None => self.inner.read_at(offset, into),
+            None | Some(Effect::Wait) => self.inner.read_at(offset, into),
             Some(Effect::BitFlip) => {
                 let count = self.inner.read_at(offset, into)?;
                 flip_middle_bit(&mut into[..count]);
@@ -273,6 +274,33 @@ impl ReadFile for FaultReadFile {
                 self.inner.read_at(offset, into)
             }
         }
+    }
+
+    fn read_at_once(&self, offset: u64, into: &mut [u8]) -> Result<bool> {
+        if self
+            .rules
+            .list
+            .read()
+            .iter()
+            .any(|rule| rule.makes_wait(self.path()))
+        {
+            return Ok(false);
+        }
+        self.read_exact_at(offset, into).map(|()| true)
+    }
+
+    #[cfg(unix)]
+    fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        // Reads that fail or take long by a rule do so in `read_at`.
+        let list = self.rules.list.read();
+        match list.iter().all(|rule| rule.makes_wait(self.path())) {
+            true => self.inner.descriptor(),
+            false => None,
+        }
+    }
+
+    fn count_read(&self, began: std::time::Instant, offset: u64, bytes: usize) {
+        self.inner.count_read(began, offset, bytes);
     }
 
     fn size_bytes(&self) -> u64 {

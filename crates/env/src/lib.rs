@@ -20,6 +20,8 @@
 //! | `books` | the thread-local counters of `account` and `cost` |
 //! | `trace` | the steps of a traced request |
 //! | `patience` | the deadline of what a thread does for a request |
+//! | `parking` | requests that do not hold a thread while they wait for the disk |
+//! | `disk_reads` | [`DiskReads`]: carries out the reads of parked requests |
 //! | `client_waits` | whether a client waits for what a thread does |
 //! | `page_memory` | [`PageMemory`]: the pages of a file that were read and checked |
 //! | `mapped_writes` | writes to a file through a mapping |
@@ -38,6 +40,7 @@ mod client_waits;
 pub mod cost;
 mod count;
 mod descriptors;
+mod disk_reads;
 mod door;
 mod error;
 mod fault;
@@ -47,6 +50,7 @@ mod large_pages;
 mod mapped_writes;
 mod mem;
 mod page_memory;
+pub mod parking;
 pub mod patience;
 mod real;
 mod request_io;
@@ -59,6 +63,7 @@ pub use client_waits::{ClientWaits, client_waits, does_client_wait};
 pub use cost::Cost;
 pub use count::Count;
 pub use descriptors::{descriptor_limit, raise_descriptor_limit};
+pub use disk_reads::DiskReads;
 pub use door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile};
 pub use error::{Error, Result};
 pub use fault::{Effect, FaultEnv, Operation, Rule, RuleError};

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -287,6 +288,16 @@ struct RealReadFile {
     path: PathBuf,
 }
 
+impl RealReadFile {
+    fn target(&self, offset: u64) -> IoTarget<'_> {
+        IoTarget {
+            file: self.file_tag,
+            path: &self.path,
+            offset,
+        }
+    }
+}
+
 impl ReadFile for RealReadFile {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
         let timer = Timer::start();
@@ -296,12 +307,7 @@ impl ReadFile for RealReadFile {
                 other => break other,
             }
         };
-        let target = IoTarget {
-            file: self.file_tag,
-            path: &self.path,
-            offset,
-        };
-        timer.read_done(target, *read.as_ref().unwrap_or(&0));
+        timer.read_done(self.target(offset), *read.as_ref().unwrap_or(&0));
         read.map_err(|source| Error::new("read", &self.path, source))
     }
 
@@ -311,6 +317,36 @@ impl ReadFile for RealReadFile {
 
     fn path(&self) -> &Path {
         &self.path
+    }
+
+    #[cfg(target_os = "linux")]
+    fn read_at_once(&self, offset: u64, into: &mut [u8]) -> Result<bool> {
+        let timer = Timer::start();
+        let read = rustix::io::preadv2(
+            &self.file,
+            &mut [io::IoSliceMut::new(into)],
+            offset,
+            rustix::io::ReadWriteFlags::NOWAIT,
+        );
+        match read {
+            Ok(count) if count == into.len() => {
+                timer.read_done(self.target(offset), count);
+                Ok(true)
+            }
+            // The file ends before, or a part is not in memory.
+            Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(false),
+            // The file system does not know the flag, or the disk has failed.
+            Err(_) => self.read_exact_at(offset, into).map(|()| true),
+        }
+    }
+
+    #[cfg(unix)]
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.file.as_fd())
+    }
+
+    fn count_read(&self, began: Instant, offset: u64, bytes: usize) {
+        Timer::started_at(began).read_done(self.target(offset), bytes);
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]

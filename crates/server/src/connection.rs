@@ -327,6 +327,7 @@ impl Connection {
                     self.session.begin(InFlight::of(&frame));
                     let received_nanos = self.received_nanos;
                     work.push(Work::Frame {
+                        begun: None,
                         frame,
                         received_nanos,
                     });

@@ -10,7 +10,8 @@ use std::thread;
 use crossbeam_channel::bounded;
 use ilion_codec::Rope;
 use ilion_env::cost::{self, Count};
-use ilion_env::{Env, trace};
+use ilion_env::parking::{self, Attempt, Given, Waiting};
+use ilion_env::{DiskReads, Env, trace};
 use ilion_protocol::{ErrorResponse, Frame, RequestFrame, Response, ResponseHead, encode_response};
 use ilion_query::{Awaited, ClientState, ClusterWrite, LogPosition, StatementWeight};
 
@@ -26,11 +27,14 @@ use crate::error_table::error_response;
 use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::observers::{Observers, payload};
-use crate::queues::{Doing, Queues, RunningRequest, Task};
+use crate::queues::{Doing, Parked, Queues, RunningRequest, Task};
 use crate::request::{Answered, Requests, weigh_request};
 use crate::request_times::RequestKind;
-use crate::session::{InFlight, SentBy, Session, Wire, Work};
+use crate::session::{Begun, InFlight, SentBy, Session, Wire, Work};
 use crate::spans::Ended;
+
+/// So many parked requests are passed on together; the rest at the end of the task.
+const PARKED_MAX: usize = 8;
 
 /// Ready answers of this size are sent before the task is done.
 const READY_BYTES_MAX: usize = 256 << 10;
@@ -53,6 +57,12 @@ pub(crate) struct Worker {
     pool: StatementWeight,
     doing: Arc<Doing>,
     columns: Columns,
+    /// Reads for parked requests; `None` if none is parked.
+    disk: Option<Arc<DiskReads<Parked>>>,
+    /// Whether requests of the current task may be parked.
+    parks: bool,
+    /// Requests that wait for the disk, and are not passed on yet.
+    parked: Vec<(Parked, Waiting)>,
     /// Counts the costs of statements and the times of requests of this thread.
     counters: Arc<Counters>,
     /// When the previous request ended, if the next one follows at once: then the clock is read once per request.
@@ -60,10 +70,18 @@ pub(crate) struct Worker {
 }
 
 /// A request's counted size and time of arrival.
-#[derive(Clone, Copy)]
 struct Arrived {
     cost: InFlight,
     received_nanos: u64,
+    begun: Option<Box<Begun>>,
+}
+
+/// What became of a request.
+enum Attempted {
+    /// Its answer is sent or among those of the task, or it went to another thread.
+    Done,
+    /// It waits for the disk. A thread took it first at this time.
+    Waits(u64, Waiting),
 }
 
 /// Answers of a task that are not sent yet.
@@ -86,8 +104,17 @@ struct AnswerBatch {
 }
 
 impl Worker {
-    pub fn new(executor: Arc<Executor>, queues: Queues, pool: StatementWeight, doing: Arc<Doing>) -> Self {
+    pub fn new(
+        executor: Arc<Executor>,
+        queues: Queues,
+        pool: StatementWeight,
+        doing: Arc<Doing>,
+        disk: Option<Arc<DiskReads<Parked>>>,
+    ) -> Self {
         Self {
+            disk,
+            parks: false,
+            parked: Vec::new(),
             counters: Arc::new(Counters {
                 clock: executor.env.clone(),
                 costs: executor.observers.costs.new_shard(),
@@ -112,13 +139,19 @@ impl Worker {
             return;
         };
         let mut answers = Answers::default();
+        let may_wait = self.queues.may_wait(&work);
+        self.parks = self.disk.is_some() && may_wait.is_none();
         self.follows_nanos = None;
         let mut rest = work.into_iter();
         while let Some(item) = rest.next() {
             if session.is_gone() {
+                self.parked.clear();
                 return;
             }
             self.run_item(&session, wire, &mut client, item, &mut answers);
+            if self.parked.len() >= PARKED_MAX {
+                self.submit_parked();
+            }
             if answers.ready.envelopes.len() + answers.sent_bytes >= READY_BYTES_MAX {
                 self.send_ready(&session, wire, &mut answers);
                 self.follows_nanos = None;
@@ -128,8 +161,15 @@ impl Worker {
                 }
             }
         }
+        self.submit_parked();
         self.send_ready(&session, wire, &mut answers);
         self.send_when_durable(&session, wire, answers);
+    }
+
+    fn submit_parked(&mut self) {
+        if let Some(disk) = self.disk.as_ref().filter(|_| !self.parked.is_empty()) {
+            disk.submit(std::mem::take(&mut self.parked));
+        }
     }
 
     fn run_item(
@@ -144,13 +184,39 @@ impl Worker {
             Work::Frame {
                 frame,
                 received_nanos,
-            } => self.run_frame(session, wire, client, &frame, received_nanos, answers),
+                begun,
+            } => {
+                let arrived = Arrived {
+                    cost: InFlight::of(&frame),
+                    received_nanos,
+                    begun,
+                };
+                let Attempted::Waits(started_nanos, waiting) =
+                    self.run_frame(session, wire, client, &frame, arrived, answers)
+                else {
+                    return;
+                };
+                let begun = Some(Box::new(Begun {
+                    started_nanos,
+                    given: Given::default(),
+                }));
+                let work = Work::Frame {
+                    frame,
+                    received_nanos,
+                    begun,
+                };
+                self.parked.push(((session.clone(), work), waiting));
+            }
             Work::Heavy {
                 request,
                 cost,
                 received_nanos,
             } => {
-                let arrived = Arrived { cost, received_nanos };
+                let arrived = Arrived {
+                    cost,
+                    received_nanos,
+                    begun: None,
+                };
                 self.run_request(session, wire, client, &request, arrived, answers);
             }
         }
@@ -162,17 +228,19 @@ impl Worker {
         wire: Wire,
         client: &mut ClientState,
         frame: &Frame,
-        received_nanos: u64,
+        arrived: Arrived,
         answers: &mut Answers,
-    ) {
-        let cost = InFlight::of(frame);
+    ) -> Attempted {
+        let Arrived {
+            cost, received_nanos, ..
+        } = arrived;
         let request = match RequestFrame::decode(frame) {
             Ok(request) => request,
             Err(error) => {
                 let reply = Reply::error(ErrorResponse::from(error));
                 self.executor.metrics.count_error(&reply);
                 answers.add(wire, frame.stream, &Answered::of(reply), cost, &mut self.columns);
-                return;
+                return Attempted::Done;
             }
         };
         let weight = weigh_request(&*self.executor.requests.statements, &request.request);
@@ -184,10 +252,9 @@ impl Worker {
             }];
             let session = session.clone();
             self.queues.put(weight, Task { session, work });
-            return;
+            return Attempted::Done;
         }
-        let arrived = Arrived { cost, received_nanos };
-        self.run_request(session, wire, client, &request, arrived, answers);
+        self.run_request(session, wire, client, &request, arrived, answers)
     }
 
     fn run_request(
@@ -198,9 +265,14 @@ impl Worker {
         request: &RequestFrame,
         arrived: Arrived,
         answers: &mut Answers,
-    ) {
+    ) -> Attempted {
         let executor = &*self.executor;
-        let started = self.follows_nanos.take();
+        let follows = self.follows_nanos.take();
+        let (first, given) = match arrived.begun {
+            Some(begun) => (Some(begun.started_nanos), begun.given),
+            None => (None, Given::default()),
+        };
+        let started = first.or(follows);
         let mut observed = executor.observers.begin(&*executor.env, request, started);
         let _running = (self.pool == StatementWeight::Heavy).then(|| {
             self.doing.request(RunningRequest {
@@ -210,15 +282,25 @@ impl Worker {
             })
         });
         let was_told = client.is_told_of_use;
-        let mut answered = catch_unwind(AssertUnwindSafe(|| {
-            executor.requests.answer(session, client, request)
-        }))
-        .unwrap_or_else(|_| {
-            // The panic hook has logged the panic itself.
-            Answered::of(Reply::error(ErrorResponse::server(
-                "the statement met a bug of the server; its log has more",
-            )))
-        });
+        let mut execute = || {
+            catch_unwind(AssertUnwindSafe(|| {
+                executor.requests.answer(session, client, request)
+            }))
+            .unwrap_or_else(|_| {
+                // The panic hook has logged the panic itself.
+                Answered::of(Reply::error(ErrorResponse::server(
+                    "the statement met a bug of the server; its log has more",
+                )))
+            })
+        };
+        let attempt = match self.parks && !observed.is_traced() {
+            true => parking::attempt(given, execute),
+            false => Attempt::Done(execute()),
+        };
+        let mut answered = match attempt {
+            Attempt::Done(answered) => answered,
+            Attempt::Waits(waiting) => return Attempted::Waits(observed.started_nanos(), waiting),
+        };
         if answered.reply.sets_keyspace() {
             session.change_client(|known| known.state = client.clone());
         } else if client.is_told_of_use && !was_told {
@@ -294,7 +376,7 @@ impl Worker {
         if let Some(write) = on_its_way {
             let times = self.times_of(SmallVec::from_iter([timed]), None);
             self.send_when_acknowledged(session, wire, (stream, &answered), arrived.cost, times, &write);
-            return;
+            return Attempted::Done;
         }
         match shared {
             Some(envelope) => {
@@ -309,6 +391,7 @@ impl Worker {
             }
             None => answers.batch_of(&answered).requests.push(timed),
         }
+        Attempted::Done
     }
 
     fn times_of(&self, requests: SmallVec<[Timed; 2]>, durable_nanos: Option<u64>) -> AnswerTimes {

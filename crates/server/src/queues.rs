@@ -4,13 +4,17 @@
 //! The queues have no bound of their own: each session limits its requests in flight.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crossbeam_channel::Sender;
+use ilion_env::parking::Given;
 use ilion_query::StatementWeight;
 use parking_lot::Mutex;
 
 use crate::session::{Session, Work};
+
+/// A request that waits for the disk.
+pub(crate) type Parked = (Arc<Session>, Work);
 
 /// Requests of one session that are answered together.
 pub(crate) struct Task {
@@ -32,6 +36,8 @@ pub(crate) struct Queues {
     pub heavy: Sender<Message>,
     pub sizes: PoolSizes,
     pub doing: Arc<Mutex<Vec<OfThread>>>,
+    /// Number of threads for point statements that may wait for the disk.
+    pub waiting: Arc<AtomicUsize>,
 }
 
 /// The pool of a thread, and its state.
@@ -95,6 +101,50 @@ impl Queues {
                 session: task.session.clone(),
                 work: vec![work],
             });
+        }
+    }
+
+    /// Allows the caller to wait for the disk with its thread until the guard is dropped: no request waits for the thread, and
+    /// enough others are left. To park a request and to execute it again takes longer.
+    pub fn may_wait(&self, work: &[Work]) -> Option<impl Drop + use<>> {
+        struct Waiting(Arc<AtomicUsize>);
+        impl Drop for Waiting {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Relaxed);
+            }
+        }
+        // What was parked has bytes to take.
+        let [Work::Frame { begun: None, .. }] = work else {
+            return None;
+        };
+        if !self.point.is_empty() {
+            return None;
+        }
+        let before = self.waiting.fetch_add(1, Relaxed);
+        let waiting = Waiting(self.waiting.clone());
+        (before < self.sizes.point / 2).then_some(waiting)
+    }
+
+    /// Queues requests whose bytes were read.
+    pub fn resume(&self, parked: Vec<(Parked, Given)>) {
+        let mut tasks: Vec<Task> = Vec::new();
+        for ((session, mut work), read) in parked {
+            if let Work::Frame {
+                begun: Some(begun), ..
+            } = &mut work
+            {
+                begun.given = read;
+            }
+            match tasks.iter_mut().find(|task| Arc::ptr_eq(&task.session, &session)) {
+                Some(task) => task.work.push(work),
+                None => tasks.push(Task {
+                    session,
+                    work: vec![work],
+                }),
+            }
+        }
+        for task in tasks {
+            self.put(StatementWeight::Point, task);
         }
     }
 

@@ -1,18 +1,25 @@
 //! The threads that execute requests: one pool for statements that touch a few rows, one for those that may take long.
+//!
+//! A read of one row does not hold its thread while it waits for the disk: it is parked, and executed again when its bytes are there
+//! ([`ilion_env::parking`]).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, unbounded};
+use ilion_env::DiskReads;
 use ilion_query::StatementWeight;
 
 use crate::execute::{Executor, Worker};
-use crate::queues::{Doing, Message, PoolSizes, Queues, thread_name};
+use crate::queues::{Doing, Message, Parked, PoolSizes, Queues, thread_name};
 
 /// The running threads.
 pub(crate) struct Workers {
     pub queues: Queues,
+    executor: Arc<Executor>,
+    point: Receiver<Message>,
+    disk: Option<Arc<DiskReads<Parked>>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -21,20 +28,36 @@ impl Workers {
     pub fn start(sizes: PoolSizes, executor: &Arc<Executor>) -> std::io::Result<Self> {
         let (point, point_messages) = unbounded();
         let (heavy, heavy_messages) = unbounded();
+        let queues = Queues {
+            point,
+            heavy,
+            sizes,
+            doing: Arc::default(),
+            waiting: Arc::default(),
+        };
+        let resuming = queues.clone();
+        // Where each request has a thread of its own, it also waits for other nodes: it is not executed again for a chunk.
+        let disk = (!sizes.are_requests_apart)
+            .then(|| DiskReads::start(Box::new(move |read| resuming.resume(read))))
+            .transpose()?;
+        if let Some(disk) = &disk {
+            tracing::debug!(
+                way = disk.way(),
+                "reads of rows do not hold a thread while they wait for the disk"
+            );
+        }
         let mut workers = Self {
-            queues: Queues {
-                point,
-                heavy,
-                sizes,
-                doing: Arc::default(),
-            },
+            queues,
+            executor: executor.clone(),
+            point: point_messages.clone(),
+            disk: disk.map(Arc::new),
             threads: Vec::new(),
         };
         for index in 0..sizes.point {
-            workers.start_thread(StatementWeight::Point, index, &point_messages, executor)?;
+            workers.start_thread(StatementWeight::Point, index, &point_messages)?;
         }
         for index in 0..sizes.heavy {
-            workers.start_thread(StatementWeight::Heavy, index, &heavy_messages, executor)?;
+            workers.start_thread(StatementWeight::Heavy, index, &heavy_messages)?;
         }
         Ok(workers)
     }
@@ -44,11 +67,17 @@ impl Workers {
         pool: StatementWeight,
         index: usize,
         messages: &Receiver<Message>,
-        executor: &Arc<Executor>,
     ) -> std::io::Result<()> {
         let name = thread_name(pool, index);
         let doing = Arc::<Doing>::default();
-        let worker = Worker::new(executor.clone(), self.queues.clone(), pool, doing.clone());
+        let disk = self.disk.clone().filter(|_| pool == StatementWeight::Point);
+        let worker = Worker::new(
+            self.executor.clone(),
+            self.queues.clone(),
+            pool,
+            doing.clone(),
+            disk,
+        );
         self.queues.doing.lock().push((pool, doing.clone()));
         let messages = messages.clone();
         let thread = std::thread::Builder::new()
@@ -69,6 +98,23 @@ impl Workers {
         for thread in self.threads {
             if thread.join().is_err() {
                 tracing::error!("a request thread has panicked");
+            }
+        }
+        let Some(disk) = self.disk.and_then(Arc::into_inner) else {
+            return;
+        };
+        disk.stop();
+        // What was parked when its thread ended.
+        let mut last = Worker::new(
+            self.executor,
+            self.queues,
+            StatementWeight::Point,
+            Arc::default(),
+            None,
+        );
+        while let Ok(message) = self.point.try_recv() {
+            if let Message::Task(task) = message {
+                last.run(task);
             }
         }
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! rule      := effect operation pattern [when]
 //! effect    := "fail" | "no_space" | "no_descriptors" | "no_memory" | "short_write"
-//!            | "full_midway" | "bit_flip" | "delay" MILLIS
+//!            | "full_midway" | "bit_flip" | "wait" | "delay" MILLIS
 //! operation := "open" | "create" | "read" | "write" | "sync" | "sync_dir" | "rename" | "link" | "remove"
 //!            | "list" | "lock" | "preallocate" | "any"
 //! pattern   := '"' with * and ? '"'      matched with the file's name, or with the whole path if it has a '/'
@@ -30,6 +30,8 @@ pub enum Effect {
     FullMidway,
     /// Changes one bit of the bytes that are read or written; returns no error.
     BitFlip,
+    /// The file's bytes are not in memory: requests that can be parked are ([`crate::parking`]). Concerns every call.
+    Wait,
     /// Sleeps, then executes the operation.
     Delay {
         /// Duration.
@@ -142,6 +144,9 @@ impl Rule {
         let operation = parse_operation(operation).ok_or_else(|| fail("unknown operation"))?;
         let (first, last) =
             parse_when(tail).ok_or_else(|| fail("expected `at N` or `from N [to N]` after the pattern"))?;
+        if effect == Effect::Wait && !tail.trim().is_empty() {
+            return Err(fail("wait concerns every call"));
+        }
         Ok(Self {
             effect,
             operation,
@@ -152,9 +157,18 @@ impl Rule {
         })
     }
 
+    /// Whether reads of the file wait for the disk.
+    pub(super) fn makes_wait(&self, path: &Path) -> bool {
+        let is_read = self.operation.is_none_or(|wanted| wanted == Operation::Read);
+        self.effect == Effect::Wait && is_read && path_matches(&self.pattern, path)
+    }
+
     /// Counts the call if it matches, and returns the effect if the call is affected.
     pub(super) fn hit(&self, operation: Operation, path: &Path) -> Option<Effect> {
         if self.operation.is_some_and(|wanted| wanted != operation) || !path_matches(&self.pattern, path) {
+            return None;
+        }
+        if self.effect == Effect::Wait {
             return None;
         }
         if self.effect == Effect::NoDescriptors && !operation.needs_descriptor() {
@@ -174,6 +188,7 @@ fn parse_effect(text: &str) -> Option<Effect> {
         "short_write" => Some(Effect::ShortWrite),
         "full_midway" => Some(Effect::FullMidway),
         "bit_flip" => Some(Effect::BitFlip),
+        "wait" => Some(Effect::Wait),
         _ => None,
     }
 }

@@ -69,6 +69,7 @@ impl SelectPlan {
         }
         let page = self.page(execution)?;
         if self.is_point() && page.resume.is_none() && page.size != Some(1) {
+            let _may_park = ilion_env::parking::may_park();
             return Ok(self.result(self.point(execution)?, None));
         }
         let _patience = begin();

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
 use ilion_codec::Rope;
+use ilion_env::parking::Given;
 use ilion_protocol::{
     Compression, EventKind, Frame, RequestFrame, Version, encode_segments, encode_shared_segments,
 };
@@ -64,13 +65,26 @@ impl Wire {
 /// A request for a worker.
 pub(crate) enum Work {
     /// Not decoded yet.
-    Frame { frame: Frame, received_nanos: u64 },
+    Frame {
+        frame: Frame,
+        received_nanos: u64,
+        /// What it has waited for; `None` if it was not begun.
+        begun: Option<Box<Begun>>,
+    },
     /// Decoded, and moved to the threads for heavy statements.
     Heavy {
         request: Box<RequestFrame>,
         cost: InFlight,
         received_nanos: u64,
     },
+}
+
+/// A request that waited for the disk. It is executed again from its beginning.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    /// When a thread took it first.
+    pub started_nanos: u64,
+    pub given: Given,
 }
 
 impl Work {

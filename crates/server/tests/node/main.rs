@@ -26,6 +26,7 @@ mod loads;
 mod logins;
 mod masks;
 mod metrics;
+mod parked;
 mod peers;
 mod prepared;
 mod snapshots;

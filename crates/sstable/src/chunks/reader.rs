@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_codec::{Compressor, crc32};
-use ilion_env::{Access, Env, ReadFile};
+use ilion_env::{Access, Env, ReadFile, parking};
 
 use super::cache::ChunkCache;
 use super::spare;
@@ -419,7 +419,7 @@ impl ChunkReader {
     }
 
     fn read_stored(&self, first: u64, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.file.read_exact_at(offset, into).map_err(|error| {
+        parking::read_exact_at(&self.file, offset, into).map_err(|error| {
             if error.is_unexpected_end() {
                 self.corrupt(first * u64::from(self.chunk_length), "a file of its full length")
             } else {

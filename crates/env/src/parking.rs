@@ -1,0 +1,288 @@
+//! Requests that do not hold a thread while they wait for the disk.
+//!
+//! ```text
+//! attempt(given: none) --reads a chunk that is not in memory--> Attempt::Waits(Waiting) --DiskReads--> Given
+//! attempt(given)       --the same read takes its bytes from `given`--> Attempt::Done(result)
+//! ```
+//! A request that needs bytes of the disk fails with an error that only [`attempt`] sees. It is executed again, from its beginning,
+//! when the bytes are there. So only what changes nothing before its last read may be parked: a reader says so by [`may_park`].
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::account;
+use crate::door::ReadFile;
+use crate::request_io::RequestIo;
+use crate::{Error, Result};
+
+/// A request that was parked so often waits on its thread. It reads many chunks, or memory is too short to keep them.
+const ATTEMPTS_MAX: usize = 8;
+
+/// What became of an attempt to execute a request.
+#[derive(Debug)]
+pub enum Attempt<T> {
+    /// It was executed.
+    Done(T),
+    /// It waits for bytes of the disk. Its result has no meaning.
+    Waits(Waiting),
+}
+
+/// The bytes that a request waits for.
+pub struct Waiting {
+    pub(crate) file: Arc<dyn ReadFile>,
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
+    /// The bytes that it was given before.
+    given: Given,
+}
+
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} bytes at {} of {}",
+            self.len,
+            self.offset,
+            self.file.path().display()
+        )
+    }
+}
+
+/// The bytes that a request has waited for.
+#[derive(Default)]
+pub struct Given(Vec<DoneRead>);
+
+/// Receives requests with the bytes that they waited for, several at once.
+pub type OnRead<T> = Box<dyn Fn(Vec<(T, Given)>) + Send + Sync>;
+
+impl std::fmt::Debug for Given {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} reads", self.0.len())
+    }
+}
+
+struct DoneRead {
+    file: Arc<dyn ReadFile>,
+    offset: u64,
+    bytes: Result<Vec<u8>>,
+    nanos: u64,
+    is_charged: bool,
+}
+
+impl Waiting {
+    /// Reads the bytes on this thread.
+    pub fn read(self) -> Given {
+        let began = Instant::now();
+        let mut bytes = vec![0; self.len];
+        let read = self.file.read_exact_at(self.offset, &mut bytes).map(|()| bytes);
+        self.done(read, began)
+    }
+
+    pub(crate) fn done(self, bytes: Result<Vec<u8>>, began: Instant) -> Given {
+        let Given(mut reads) = self.given;
+        reads.push(DoneRead {
+            file: self.file,
+            offset: self.offset,
+            bytes,
+            nanos: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            is_charged: false,
+        });
+        Given(reads)
+    }
+}
+
+thread_local! {
+    /// An attempt is going on.
+    static IS_ATTEMPT: Cell<bool> = const { Cell::new(false) };
+    /// A reader has said that it may be executed again.
+    static MAY_PARK: Cell<bool> = const { Cell::new(false) };
+    static GIVEN: RefCell<Vec<DoneRead>> = const { RefCell::new(Vec::new()) };
+    static WAITING: RefCell<Option<Waiting>> = const { RefCell::new(None) };
+}
+
+/// Executes a request. It may be parked where [`may_park`] allows it.
+pub fn attempt<T>(given: Given, execute: impl FnOnce() -> T) -> Attempt<T> {
+    let is_last = given.0.len() >= ATTEMPTS_MAX;
+    GIVEN.set(given.0);
+    IS_ATTEMPT.set(!is_last);
+    let result = execute();
+    IS_ATTEMPT.set(false);
+    let given = Given(GIVEN.take());
+    match WAITING.take() {
+        Some(waiting) => Attempt::Waits(Waiting { given, ..waiting }),
+        None => Attempt::Done(result),
+    }
+}
+
+/// Until the scope is dropped, this thread does what may be executed again from its beginning.
+pub fn may_park() -> MayPark {
+    MayPark {
+        before: MAY_PARK.replace(true),
+        this_thread: PhantomData,
+    }
+}
+
+/// See [`may_park`].
+#[derive(Debug)]
+pub struct MayPark {
+    before: bool,
+    this_thread: PhantomData<*const ()>,
+}
+
+impl Drop for MayPark {
+    fn drop(&mut self) {
+        MAY_PARK.set(self.before);
+    }
+}
+
+/// True if this thread executes a request again.
+pub fn is_again() -> bool {
+    GIVEN.with_borrow(|given| !given.is_empty())
+}
+
+/// Fills the buffer as [`ReadFile::read_exact_at`] does. If that would wait for the disk, and the request can be parked, an error
+/// ends this attempt.
+pub fn read_exact_at(file: &Arc<dyn ReadFile>, offset: u64, into: &mut [u8]) -> Result<()> {
+    if !MAY_PARK.get() || crate::trace::is_on() {
+        return file.read_exact_at(offset, into);
+    }
+    if let Some(read) = take_given(file, offset, into) {
+        return read;
+    }
+    if !IS_ATTEMPT.get() {
+        return file.read_exact_at(offset, into);
+    }
+    // A request that waits already is ending: whatever it reads now, it reads again later.
+    let is_waiting = WAITING.with_borrow(Option::is_some);
+    if !is_waiting {
+        if file.read_at_once(offset, into)? {
+            return Ok(());
+        }
+        WAITING.set(Some(Waiting {
+            file: file.clone(),
+            offset,
+            len: into.len(),
+            given: Given::default(),
+        }));
+    }
+    Err(Error::new(
+        "read at once",
+        file.path(),
+        io::ErrorKind::WouldBlock.into(),
+    ))
+}
+
+fn take_given(file: &Arc<dyn ReadFile>, offset: u64, into: &mut [u8]) -> Option<Result<()>> {
+    GIVEN.with_borrow_mut(|given| {
+        let read = given.iter_mut().find(|read| {
+            let len = read.bytes.as_ref().map_or(into.len(), Vec::len);
+            Arc::ptr_eq(&read.file, file) && read.offset == offset && len == into.len()
+        })?;
+        if !std::mem::replace(&mut read.is_charged, true) {
+            account::charge(RequestIo {
+                reads: 1,
+                bytes_read: into.len() as u64,
+                read_nanos: read.nanos,
+                ..RequestIo::NONE
+            });
+        }
+        Some(match &read.bytes {
+            Ok(bytes) => {
+                into.copy_from_slice(bytes);
+                Ok(())
+            }
+            Err(error) => Err(error.clone()),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::{Env, FaultEnv, MemEnv};
+
+    /// A file of 100 bytes that are never in memory.
+    fn cold_file() -> (Arc<FaultEnv>, Arc<dyn ReadFile>) {
+        let env = FaultEnv::new(Arc::new(MemEnv::new(1)));
+        let path = Path::new("/cold");
+        let bytes: Vec<u8> = (0..100).collect();
+        env.create(path).unwrap().append(&bytes).unwrap();
+        env.add(r#"wait read "cold""#).unwrap();
+        let file = env.open_read(path).unwrap();
+        (env, file)
+    }
+
+    fn sum_of(file: &Arc<dyn ReadFile>, offsets: &[u64]) -> Result<u64> {
+        let _may_park = may_park();
+        offsets.iter().try_fold(0, |sum, offset| {
+            let mut byte = [0];
+            read_exact_at(file, *offset, &mut byte).map(|()| sum + u64::from(byte[0]))
+        })
+    }
+
+    /// Executes until it is done; returns the number of attempts, too.
+    fn until_done<T>(mut execute: impl FnMut() -> T) -> (T, usize) {
+        let (mut given, mut attempts) = (Given::default(), 0);
+        loop {
+            attempts += 1;
+            match attempt(given, &mut execute) {
+                Attempt::Done(result) => return (result, attempts),
+                Attempt::Waits(waiting) => given = waiting.read(),
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_is_executed_again_with_the_bytes_it_waited_for() {
+        let (_env, file) = cold_file();
+        let (sum, attempts) = until_done(|| sum_of(&file, &[10, 20, 30]));
+        assert_eq!((sum.unwrap(), attempts), (60, 4));
+        let scope = account::begin();
+        assert_eq!(until_done(|| sum_of(&file, &[5, 5, 5])).0.unwrap(), 15);
+        let io = scope.finish();
+        // One by this thread for the request, which stands for another thread here, and one that is charged to the request.
+        assert_eq!((io.reads, io.bytes_read), (2, 2));
+    }
+
+    #[test]
+    fn a_request_that_reads_much_waits_with_its_thread() {
+        let (_env, file) = cold_file();
+        let offsets: Vec<u64> = (0..50).collect();
+        let (sum, attempts) = until_done(|| sum_of(&file, &offsets));
+        assert_eq!((sum.unwrap(), attempts), ((0..50).sum(), ATTEMPTS_MAX + 1));
+    }
+
+    #[test]
+    fn what_may_not_be_executed_again_is_not_parked() {
+        let (_env, file) = cold_file();
+        let read = || {
+            let mut byte = [0];
+            read_exact_at(&file, 7, &mut byte).map(|()| byte[0])
+        };
+        assert_eq!(until_done(read).1, 1);
+        assert_eq!(sum_of(&file, &[7]).unwrap(), 7, "outside of an attempt");
+        crate::trace::begin();
+        let (_, attempts) = until_done(|| sum_of(&file, &[7]));
+        crate::trace::finish();
+        assert_eq!(attempts, 1, "a trace shows each read");
+    }
+
+    #[test]
+    fn the_error_of_a_read_is_that_of_the_request() {
+        let (env, file) = cold_file();
+        let (read, _) = until_done(|| sum_of(&file, &[1, 100]));
+        assert!(read.unwrap_err().is_unexpected_end());
+        env.add(r#"fail read "cold""#).unwrap();
+        let (read, attempts) = until_done(|| sum_of(&file, &[1, 2]));
+        assert_eq!(
+            read.unwrap_err().source.kind(),
+            io::Error::from_raw_os_error(5).kind()
+        );
+        assert_eq!(attempts, 2);
+    }
+}
