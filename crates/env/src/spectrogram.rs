@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -283,8 +283,8 @@ pub struct SlowIo {
     pub kind: IoKind,
     /// Table of the file.
     pub table: TableTag,
-    /// The file.
-    pub path: PathBuf,
+    /// Name of the file, without its directory: this is kept for many I/Os.
+    pub file: Box<str>,
     /// Offset in the file; 0 for a sync.
     pub offset: u64,
     /// Number of bytes; 0 for a sync.
@@ -422,12 +422,16 @@ pub(crate) fn record(done: &Done<'_>) {
         verb: done.verb,
         kind,
         table: done.table,
-        path: done.path.to_path_buf(),
+        file: name_of(done.path),
         offset: done.offset,
         bytes: done.bytes,
         nanos: done.nanos,
         statement: STATEMENT.get(),
     });
+}
+
+fn name_of(path: &Path) -> Box<str> {
+    path.file_name().unwrap_or_default().to_string_lossy().into()
 }
 
 /// The finished slots from `from` on that had any I/O, oldest first, at most [`SLOTS_KEPT`] of them.
@@ -524,26 +528,33 @@ mod tests {
 
     #[test]
     fn slow_reads_are_found_again_with_their_statement() {
-        let path = PathBuf::from(format!("{DIRECTORY}/nb-77-big-Data.db"));
+        let name = "nb-77-big-Data.db";
+        let path = Path::new(DIRECTORY).join(name);
         set_statement(4711);
         // Slower than whatever other tests read in the meantime.
         for nanos in [20_000_000_000, 30_000_000_000, 25_000_000_000] {
             record(&read(&path, nanos));
         }
         set_statement(0);
-        let found = slowest((0, u32::MAX), (20_000_000_000, u64::MAX), |io| io.path == path, 2);
+        let found = slowest(
+            (0, u32::MAX),
+            (20_000_000_000, u64::MAX),
+            |io| *io.file == *name,
+            2,
+        );
         let nanos: Vec<u64> = found.iter().map(|slow| slow.nanos).collect();
         assert_eq!(nanos, [30_000_000_000, 25_000_000_000]);
         assert!(
             found
                 .iter()
-                .all(|slow| slow.statement == 4711 && slow.path == path)
+                .all(|slow| slow.statement == 4711 && *slow.file == *name)
         );
     }
 
     #[test]
     fn many_slow_reads_hide_no_sync_and_no_write() {
-        let path = PathBuf::from(format!("{DIRECTORY}/nb-78-big-Data.db"));
+        let name = "nb-78-big-Data.db";
+        let path = Path::new(DIRECTORY).join(name);
         for nanos in 0..20 {
             record(&read(&path, 50_000_000_000 + nanos));
         }
@@ -553,7 +564,7 @@ mod tests {
                 ..read(&path, nanos)
             });
         }
-        let all = slowest((0, u32::MAX), (0, u64::MAX), |io| io.path == path, 100);
+        let all = slowest((0, u32::MAX), (0, u64::MAX), |io| *io.file == *name, 100);
         let verbs = |verb| all.iter().filter(|io| io.verb == verb).count();
         assert_eq!(verbs(IoVerb::Synced), 1, "{all:?}");
         assert_eq!(verbs(IoVerb::Wrote), 1, "{all:?}");

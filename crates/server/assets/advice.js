@@ -48,7 +48,7 @@ const STATEMENT_RULES = [
   (cost) => cost.rows >= LIMITS.rowsScanned && cost.rows >= LIMITS.rowsForOne * Math.max(cost.answered, 1) && {
     title: `looks at ${count(cost.rows)} rows for each call, and answers ${digits(cost.answered)}`,
     evidence: `${count(cost.calls)} calls; 99 of 100 took up to ${millis(cost.p99)}.`,
-    remedy: "It filters what it reads. A table whose primary key begins with the columns of the condition, or an index, reads only the rows of the answer.",
+    remedy: "It filters or counts what it reads. A table whose primary key begins with the columns of the condition, or an index, reads only the rows of the answer.",
   },
   (cost) => cost.sstables >= LIMITS.sstables && {
     title: `reads from ${digits(cost.sstables)} SSTables for each call`,

@@ -43,7 +43,7 @@ function choose() {
   if (view === "schema") schema.load(argument);
   if (view === "query") queryBox.enter(values);
   countersAsked = -Infinity;
-  tick();
+  tick(true);
 }
 
 // Puts what was chosen in the view into its address; empty values are left out.
@@ -84,12 +84,13 @@ async function show(status) {
   }
   if (here.view === "overview") overview.draw({ points, status, info, role, compactions: await ask.json("/admin/compactions") });
   if (here.view === "io") await spectrogram.load();
-  if (here.view === "tables") tableView.draw(reports.tables, here.argument);
+  if (here.view === "tables") tableView.show(reports.tables, here.argument);
 }
 
 let isTicking = false;
-async function tick() {
-  if (isPaused || isTicking || document.hidden || !isWatching || !at("login-form").hidden) return;
+// A page that is paused asks only if somebody wants to see something else.
+async function tick(isWanted = false) {
+  if ((isPaused && !isWanted) || isTicking || document.hidden || !isWatching || !at("login-form").hidden) return;
   isTicking = true;
   try {
     await show(await live());
@@ -126,7 +127,7 @@ at("pause").addEventListener("click", () => {
 });
 at("overview-window").addEventListener("change", (event) => {
   keep({ seconds: event.target.value === "300" ? "" : event.target.value });
-  tick();
+  tick(true);
 });
 at("statements-refresh").addEventListener("click", statements.load);
 at("statements-reset").addEventListener("click", statements.reset);
@@ -136,7 +137,7 @@ at("statements-filter").addEventListener("input", (event) => {
 });
 at("tables-filter").addEventListener("input", (event) => {
   keep({ filter: event.target.value });
-  tick();
+  tableView.draw();
 });
 spectrogram.whenChanged = keep;
 schema.onChoose((name) => keep({}, name));
@@ -201,5 +202,5 @@ window.addEventListener("hashchange", choose);
 bindTheme();
 admit().catch(() => true).then((isIn) => {
   if (isIn) choose();
-  setInterval(tick, 1000);
+  setInterval(() => tick(), 1000);
 });

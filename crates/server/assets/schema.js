@@ -12,7 +12,8 @@ const KINDS = [
   ["aggregates", "aggregate_name", "AGGREGATE"],
 ];
 
-const quoted = (name) => (/^[a-z][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
+// A name as CQL writes it.
+export const quoted = (name) => (/^[a-z][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
 
 // The object that is shown, as the address names it: "keyspace" or "keyspace.object".
 let chosen = "";

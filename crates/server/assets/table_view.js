@@ -1,8 +1,9 @@
 // The tables view: sizes and costs of each table, and everything about a chosen one.
 
 import { bytes, count, digits, millis } from "./format.js";
-import { element, filter, put, refresh, setOrder, table } from "./tables.js";
+import { element, filter, order, put, refresh, setOrder, table } from "./tables.js";
 import { print } from "./route.js";
+import { quoted } from "./schema.js";
 
 const at = (id) => document.getElementById(id);
 const nameOf = (row) => `${row.keyspace}.${row.table}`;
@@ -52,22 +53,37 @@ function levels(counts) {
   return (counts ?? []).map((count, level) => [level, count]).filter(([, count]) => count > 0).map(([level, count]) => `L${level}: ${count}`).join(", ") || null;
 }
 
+const ORDER = "-on disk";
+let rows = [];
+let chosen = "";
+
 export function enter(values) {
   at("tables-filter").value = values.filter ?? "";
-  setOrder("tables", values.sort ?? "-on disk");
+  setOrder("tables", values.sort ?? ORDER);
 }
 
-export function draw(rows, chosen) {
+export function show(found, name) {
+  [rows, chosen] = [found, name];
+  draw();
+}
+
+// The address of a table in this view, with its filter and order.
+function address(row) {
+  const sort = order("tables");
+  return print({ view: "tables", argument: nameOf(row), values: { filter: at("tables-filter").value, sort: sort === ORDER ? "" : sort } });
+}
+
+export function draw() {
   const shown = filter(rows, at("tables-filter").value, (row) => [nameOf(row)]);
   refresh(at("tables-table"), table("tables", `Tables of users: ${shown.length} of ${rows.length}. Costs count since the start of the node or the last reset.`, [
     { name: "keyspace", of: (row) => row.keyspace },
-    { name: "table", of: (row) => row.table, link: (row) => print({ view: "tables", argument: nameOf(row) }) },
+    { name: "table", of: (row) => row.table, link: address },
     ...COLUMNS.map(([name, of, show]) => ({ name, of, show, number: true, missing: "-" })),
   ], shown));
-  details(rows.find((row) => nameOf(row) === chosen), chosen);
+  details(rows.find((row) => nameOf(row) === chosen));
 }
 
-function details(row, chosen) {
+function details(row) {
   const place = at("tables-chosen");
   if (!chosen) {
     put(place);
@@ -75,12 +91,12 @@ function details(row, chosen) {
     put(place, element("p", { class: "alert" }, `There is no table ${chosen}.`));
   } else {
     const facts = [...COLUMNS, ...DETAILS].map(([name, of, show]) => [name, of(row), show]);
-    const link = (text, address) => element("a", { href: address }, text);
+    const link = (text, to) => element("a", { href: to }, text);
     refresh(place, element("h3", {}, chosen), element("p", { class: "links" },
       link("Its statements", print({ view: "statements", values: { filter: `${row.table}` } })), " ",
       link("Its schema", print({ view: "schema", argument: chosen })), " ",
       link("Its I/O", print({ view: "io", values: { table: chosen } })), " ",
-      link("Its rows", print({ view: "query", values: { cql: `SELECT * FROM ${chosen}` } }))),
+      link("Its rows", print({ view: "query", values: { cql: `SELECT * FROM ${quoted(row.keyspace)}.${quoted(row.table)}` } }))),
     element("dl", { class: "facts" }, ...facts.filter(([, value]) => value !== null && value !== undefined)
       .map(([name, value, show]) => element("div", {}, element("dt", {}, name), element("dd", {}, show(value))))));
   }

@@ -551,7 +551,9 @@ async fn take_samples(admin: Arc<dyn Admin>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        admin.take_sample();
+        let admin = admin.clone();
+        // On a thread that may block, as all that asks the engine. A panic was logged; the next sample may succeed.
+        let _ = tokio::task::spawn_blocking(move || admin.take_sample()).await;
     }
 }
 

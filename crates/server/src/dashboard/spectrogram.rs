@@ -161,12 +161,7 @@ impl SlowestReport {
                 at_millis: epoch_millis() + u64::from(io.slot) * SLOT_MILLIS,
                 kind: io.kind.name().to_owned(),
                 table: io.table.name(),
-                file: io
-                    .path
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned(),
+                file: io.file.into(),
                 offset: io.offset,
                 bytes: io.bytes,
                 nanos: io.nanos,
