@@ -1,7 +1,7 @@
 //! What the node did in each of the last seconds: a page that opens now draws its charts at once.
 //!
-//! The HTTP port takes a sample every second. A sample has the differences of counters since the sample
-//! before it, and sizes as they are now. The last quarter of an hour is kept, in at most a few hundred KiB.
+//! The HTTP port takes a sample every second. A sample has the differences of counters since the sample before it, and sizes as
+//! they are now. The last quarter of an hour is kept, in at most a few hundred KiB.
 
 use std::collections::VecDeque;
 use std::time::Duration;
