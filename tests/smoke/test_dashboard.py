@@ -4,10 +4,12 @@ Needs Chromium: the tests are skipped unless SMOKE_CHROMIUM names it. SMOKE_SHOT
 """
 
 import contextlib
+import json
 import os
 import re
 import shutil
 import time
+import urllib.request
 
 import pytest
 
@@ -18,6 +20,16 @@ CHROMIUM = os.environ.get("SMOKE_CHROMIUM") or shutil.which("chromium")
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium")
 
 ROWS = 120
+# By their names in the navigation.
+VIEWS = {
+    "Overview": "overview",
+    "Advice": "advice",
+    "I/O": "io",
+    "Statements": "statements",
+    "Tables": "tables",
+    "Schema": "schema",
+    "Query": "query",
+}
 
 
 @pytest.fixture(scope="module")
@@ -48,18 +60,18 @@ def browser():
         browser.close()
 
 
-@pytest.fixture
-def page(browser, served):
-    """The opened page; there must be no errors in the console."""
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
+@contextlib.contextmanager
+def opened(browser, node, hash="", width=1400):
+    """The page; there must be no errors in the console, and no requests to other places."""
+    context = browser.new_context(viewport={"width": width, "height": 900})
     page = context.new_page()
     complaints = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     # Chromium reports each refused statement as a network error.
     page.on("console", lambda line: complaints.append(line.text) if line.type == "error" and "400" not in line.text else None)
     outside = []
-    page.on("request", lambda request: outside.append(request.url) if f":{served.admin_port}/" not in request.url else None)
-    page.goto(f"http://127.0.0.1:{served.admin_port}/")
+    page.on("request", lambda request: outside.append(request.url) if f":{node.admin_port}/" not in request.url else None)
+    page.goto(f"http://127.0.0.1:{node.admin_port}/{hash}")
     page.get_by_text("serving").wait_for()
     yield page
     shots = os.environ.get("SMOKE_SHOTS")
@@ -71,8 +83,26 @@ def page(browser, served):
     assert [url for url in outside if not url.startswith("data:")] == []
 
 
+@pytest.fixture
+def page(browser, served):
+    with opened(browser, served) as page:
+        yield page
+
+
+def cells(page, place, row):
+    """The cells of a row, by the heads of their columns."""
+    heads = page.locator(f"{place} th").all_inner_texts()
+    return dict(zip(heads, row.locator("td").all_inner_texts()))
+
+
+def figure(text):
+    """A number as the page shows it: 12.3 k."""
+    digits, _, unit = text.partition(" ")
+    return float(digits) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[unit]
+
+
 def view(page, name):
-    page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()
+    page.get_by_role("navigation").locator(f"a[href='#{VIEWS[name]}']", has_text=name).click()
 
 
 @contextlib.contextmanager
@@ -126,12 +156,37 @@ def test_the_spectrogram_lists_the_slowest_reads_of_what_is_brushed(page):
     view(page, "I/O")
     page.locator("#io-summary").get_by_text("reads, writes and syncs").wait_for()
     page.select_option("#io-window", "3000")
-    box = page.locator("#spectrogram").bounding_box()
-    page.mouse.move(box["x"] + 70, box["y"] + 8)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] - 10, box["y"] + box["height"] - 30, steps=4)
-    page.mouse.up()
+
+    def brush():
+        box = page.locator("#spectrogram").bounding_box()
+        page.mouse.move(box["x"] + 70, box["y"] + 8)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] - 10, box["y"] + box["height"] - 30, steps=4)
+        page.mouse.up()
+
+    def only(kind):
+        for box in page.locator("#io-kinds input").all():
+            box.set_checked(box.get_attribute("data-kind") == kind)
+
+    # The value below the pointer, and what the colours mean.
+    page.locator("#spectrogram").hover()
+    assert re.fullmatch(r"\d\d:\d\d:\d\d, .+ to .+: \d+ reads, writes and syncs", page.locator("#io-hover").inner_text())
+    assert figure(page.locator("#io-most").inner_text()) >= 2
+    # What is not read is listed, too.
+    only("fsync")
+    brush()
+    page.locator("#slowest td", has_text=re.compile("^sync$")).first.wait_for()
+    only("flush")
+    brush()
+    page.locator("#slowest td", has_text="write (flush)").first.wait_for()
+    only("data")
+    brush()
+    page.locator("#slowest td", has_text="read (data)").first.wait_for()
     page.locator("#slowest td", has_text="seen.things").first.wait_for()
+    assert page.locator("#slowest td", has_text="(flush)").count() == 0
+    # A date as everybody reads it.
+    when = page.locator("#slowest tbody td").first.inner_text()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}", when)
     # With the statement that read.
     page.locator("#slowest td", has_text="SELECT v FROM seen.things WHERE k = ?").first.wait_for()
     assert page.locator("#slowest tbody tr").count() >= 1
@@ -195,27 +250,45 @@ def test_a_query_tells_its_steps_and_its_plan(page):
     page.locator("#query-result th", has_text="step").wait_for()
     page.get_by_role("button", name="Explain and run").click()
     page.locator("#query-result td", has_text="sstables_considered").wait_for()
+    # What was measured is drawn, too.
+    page.locator("#query-plan .measure", has_text="rows scanned").wait_for()
 
 
-def test_a_wrong_statement_is_answered_with_the_reason(page):
+def test_an_error_replaces_the_answer_before_it(page):
     view(page, "Query")
+    page.get_by_label("CQL statement").fill("SELECT k FROM seen.things")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_text("rows 1 to 100").wait_for()
     page.get_by_label("CQL statement").fill("SELEC nothing")
     page.get_by_role("button", name="Run", exact=True).click()
     page.locator("#query-error").get_by_text("SELEC").wait_for()
+    assert page.locator("#query-result table").count() == 0
+    assert page.get_by_text("rows 1 to 100").count() == 0
+    assert page.get_by_role("button", name="Next page").is_disabled()
+    # A good statement replaces the error.
+    page.get_by_label("CQL statement").fill("SELECT k FROM seen.things WHERE k = 1")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_text("rows 1 to 1,").wait_for()
+    assert not page.locator("#query-error").is_visible()
 
 
 def test_statements_are_listed_with_what_they_cost_and_counted_anew(page):
     view(page, "Statements")
     row = page.locator("#statements-table tbody tr", has_text="INSERT INTO seen.things")
     row.wait_for()
-    assert row.locator("td").nth(1).inner_text() == str(ROWS)
+    assert cells(page, "#statements-table", row)["calls"] == str(ROWS)
+    # What took most time is first; the table says so.
+    assert page.locator("#statements-table th[aria-sort=descending]").inner_text() == "time, all"
+    page.get_by_label("Filter").locator("visible=true").fill("SEEN.things insert")
+    assert page.locator("#statements-table tbody tr").count() == 1
+    page.get_by_label("Filter").locator("visible=true").fill("seen.things")
     # Sorted by bytes read per byte of answers, largest first.
     page.get_by_role("button", name="read per byte of answers").click()
     column = page.locator("#statements-table th[aria-sort=descending]")
     assert column.inner_text() == "read per byte of answers"
     at = page.locator("#statements-table th").all_inner_texts().index("read per byte of answers")
     shown = page.locator(f"#statements-table tbody td:nth-child({at + 1})").all_inner_texts()
-    found = [float(text) for text in shown]
+    found = [figure(text) for text in shown]
     assert found == sorted(found, reverse=True) and found[0] > 0
     page.get_by_role("button", name="Count from now on").click()
     row.wait_for(state="detached")
@@ -230,7 +303,7 @@ def test_statements_of_the_query_box_are_counted(page):
     shape = "SELECT v FROM seen.things WHERE k = ? AND v = ? ALLOW FILTERING"
     row = page.locator("#statements-table tbody tr", has_text=shape)
     row.wait_for()
-    assert row.locator("td").nth(1).inner_text() == "1"
+    assert cells(page, "#statements-table", row)["calls"] == "1"
 
 
 def test_the_schema_is_browsed(page):
@@ -243,11 +316,214 @@ def test_tables_are_listed_with_what_they_take(page):
     view(page, "Tables")
     row = page.locator("#tables-table tbody tr", has_text="things")
     row.wait_for()
-    cells = dict(zip(page.locator("#tables-table th").all_inner_texts(), row.locator("td").all_inner_texts()))
-    assert (cells["keyspace"], cells["table"]) == ("seen", "things")
-    assert re.fullmatch(r"[\d.]+ (B|KiB)", cells["on disk"])
-    assert (cells["SSTables"], cells["by level"], cells["compactions due"]) == ("1", "L0: 1", "0")
-    assert int(cells["partitions, about"]) == ROWS
+    shown = cells(page, "#tables-table", row)
+    assert (shown["keyspace"], shown["table"]) == ("seen", "things")
+    assert re.fullmatch(r"[\d.]+ (B|KiB)", shown["on disk"])
+    assert (shown["SSTables"], shown["compactions due"]) == ("1", "0")
+    assert int(shown["partitions, about"]) == ROWS
+    # The table itself shows the rest.
+    row.get_by_role("link", name="things").click()
+    facts = page.locator("#tables-chosen .facts")
+    facts.wait_for()
+    assert re.search(r"partition, median\s+\d+ B", facts.inner_text())
+    assert page.evaluate("location.hash") == "#tables/seen.things"
+    page.get_by_role("link", name="Its schema").click()
+    page.locator("#schema-text").get_by_text("CREATE TABLE seen.things").wait_for()
+
+
+def samples(node, after):
+    url = f"http://127.0.0.1:{node.admin_port}/api/history?after={after}"
+    with urllib.request.urlopen(url) as answer:
+        return json.load(answer)["samples"]
+
+
+def test_the_charts_show_what_was_before_the_page_was_opened(browser, served):
+    begin = samples(served, 0)[-1]["millis"]
+    with session_of(served) as session:
+        select = session.prepare("SELECT v FROM seen.things WHERE k = ?")
+        for key in range(ROWS):
+            session.execute(select, (key,))
+    deadline = time.monotonic() + 30
+    executed = 2  # the place of EXECUTE among the kinds
+    while sum(sample["requests"][executed] for sample in samples(served, begin)) < ROWS:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    with opened(browser, served) as page:
+        chart = page.locator("#chart-requests")
+        page.wait_for_function("document.querySelector('#chart-requests').ariaLabel.includes('query')")
+        # The arrow keys go back from sample to sample; the legend has their time and values.
+        chart.focus()
+        for _ in range(300):
+            page.keyboard.press("ArrowLeft")
+            if re.match(r"\d\d:\d\d:\d\d: .*execute [1-9]", chart.get_attribute("aria-label")):
+                break
+        else:
+            pytest.fail(f"no EXECUTE before {chart.get_attribute('aria-label')}")
+        values = page.locator("figure", has=chart).locator(".legend")
+        assert re.search(r"\d\d:\d\d:\d\d[\s\S]*execute [1-9]", values.inner_text())
+
+
+def test_an_empty_node_says_how_to_connect(browser, tmp_path):
+    node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path / "data"))
+    node.start()
+    try:
+        with opened(browser, node) as page:
+            page.get_by_text(f"cqlsh 127.0.0.1 {node.port}").wait_for()
+            page.get_by_text(f"ilion cql 127.0.0.1:{node.port}").wait_for()
+            page.get_by_role("link", name="make a keyspace").click()
+            page.get_by_role("button", name="Run", exact=True).click()
+            page.get_by_text("The statement answers no rows.").wait_for()
+            page.get_by_label("CQL statement").fill("CREATE TABLE first.things (k int PRIMARY KEY)")
+            page.get_by_role("button", name="Run", exact=True).click()
+            page.locator("#query-status").get_by_text("done").wait_for()
+            view(page, "Overview")
+            page.get_by_text(f"cqlsh 127.0.0.1 {node.port}").wait_for(state="hidden")
+            view(page, "Advice")
+            page.get_by_text("Nothing to advise").wait_for()
+    finally:
+        node.kill()
+
+
+def test_a_statement_that_looks_at_tombstones_is_advised_about(browser, served):
+    with session_of(served) as session:
+        session.execute("CREATE TABLE seen.queue (k int, c int, PRIMARY KEY (k, c))")
+        insert = session.prepare("INSERT INTO seen.queue (k, c) VALUES (1, ?)")
+        delete = session.prepare("DELETE FROM seen.queue WHERE k = 1 AND c = ?")
+        for number in range(200):
+            session.execute(delete, (number,))
+        session.execute(insert, (200,))
+        for _ in range(25):
+            session.execute("SELECT c FROM seen.queue WHERE k = 1")
+    with opened(browser, served, "#advice") as page:
+        advice = page.locator("article", has_text="seen.queue")
+        advice.wait_for()
+        assert "looks at 200 tombstones for each row that it answers" in advice.inner_text()
+        assert "25 calls, 1 rows each" in advice.inner_text()
+        advice.get_by_role("link", name="Show it").click()
+        page.locator("#statements-table tbody tr", has_text="seen.queue").wait_for()
+        assert page.locator("#statements-table tbody tr").count() == 1
+
+
+def test_400_pixels_are_enough(browser, served):
+    with opened(browser, served, width=400) as page:
+        for name in VIEWS:
+            view(page, name)
+            page.locator("h2:visible").wait_for()
+            page.wait_for_timeout(200)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 400, name
+        page.goto(f"http://127.0.0.1:{served.admin_port}/#tables/seen.things")
+        page.locator("#tables-chosen .facts").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_an_address_names_a_view_with_its_choices(page):
+    def reloaded():
+        address = page.evaluate("location.hash")
+        page.reload()
+        page.get_by_text("serving").wait_for()
+        assert page.evaluate("location.hash") == address
+        return address
+
+    view(page, "Statements")
+    page.locator("#statements-table").get_by_role("button", name="calls").click()
+    page.locator("#statements-filter").fill("things")
+    reloaded()
+    page.locator("#statements-table th[aria-sort=descending]", has_text="calls").wait_for()
+    rows = page.locator("#statements-table tbody tr")
+    assert rows.count() == page.locator("#statements-table tbody tr", has_text="things").count() >= 1
+    view(page, "I/O")
+    page.select_option("#io-window", "3000")
+    page.locator("#io-kinds input[data-kind=log]").uncheck()
+    reloaded()
+    page.locator("#io-kinds input[data-kind=log]").wait_for()
+    assert not page.locator("#io-kinds input[data-kind=log]").is_checked()
+    assert page.locator("#io-kinds input[data-kind=data]").is_checked()
+    assert page.locator("#io-window").input_value() == "3000"
+    # A statement of an address is not executed until somebody says so.
+    view(page, "Query")
+    page.get_by_label("CQL statement").fill("SELECT k FROM seen.things WHERE k = 5")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_text("rows 1 to 1,").wait_for()
+    reloaded()
+    assert page.get_by_label("CQL statement").input_value() == "SELECT k FROM seen.things WHERE k = 5"
+    assert page.locator("#query-result table").count() == 0
+
+
+# The contrast of each text that is seen with what is behind it, by WCAG 2: texts below 4.5.
+FAINT = """() => {
+    const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+    const light = ([r, g, b]) => [r, g, b].map((part) => part / 255)
+        .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+        .reduce((all, part, at) => all + part * [0.2126, 0.7152, 0.0722][at], 0);
+    const behind = (part) => {
+        for (let at = part; at; at = at.parentElement) {
+            const colour = parse(getComputedStyle(at).backgroundColor);
+            if (colour.length === 3 || colour[3] === 1) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const found = new Set();
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+        const part = walk.currentNode.parentElement;
+        if (!walk.currentNode.data.trim() || !part.checkVisibility() || part.closest(":disabled")) continue;
+        const [text, back] = [light(parse(getComputedStyle(part).color)), light(behind(part))];
+        const ratio = (Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05);
+        if (ratio < 4.5) found.add(`${part.tagName} ${part.className} ${ratio.toFixed(2)}`);
+    }
+    return [...found];
+}"""
+
+
+def test_all_texts_have_enough_contrast_in_both_themes(browser, served):
+    with opened(browser, served) as page:
+        for scheme in ["light", "dark"]:
+            page.emulate_media(color_scheme=scheme)
+            for name in VIEWS:
+                view(page, name)
+                page.wait_for_timeout(100)
+                assert page.evaluate(FAINT) == [], (scheme, name)
+
+
+def test_numbers_times_and_addresses_are_what_people_read(page):
+    def answers(module, expression):
+        return page.evaluate(f"import('/assets/{module}').then((of) => {expression})")
+
+    assert answers("format.js", "[0.0372, 621, 6210, 621000, 9e7].map(of.millis)") == [
+        "37.2 us", "621 ms", "6.21 s", "10 min", "25 h 0 min",
+    ]  # fmt: skip
+    assert answers("format.js", "[0, 0.00107, 3.1, 30, 300, 12345, 6.21e9].map(of.digits)") == [
+        "0", "0.00107", "3.1", "30", "300", "12.3 k", "6.2 G",
+    ]  # fmt: skip
+    parsed = answers("route.js", "of.parse('#b/x%20y?filter=a%26b', ['a', 'b'])")
+    assert parsed == {"view": "b", "argument": "x y", "values": {"filter": "a&b"}}
+    assert answers("route.js", "of.print(of.parse('#b/x%20y?filter=a%26b&old=', ['a', 'b']))") == "#b/x%20y?filter=a%26b"
+    assert answers("route.js", "of.parse('#nonsense/x', ['a', 'b'])")["view"] == "a"
+    # 9 of 10 took up to 2 us.
+    assert answers("history.js", "of.quantile([1000, 2000, 4000], [0, 9, 1], 0.9)") == 1500
+    assert answers("history.js", "of.quantile([1000], [0, 0], 0.5)") is None
+    assert answers("overview.js", "[of.clientAddress('0.0.0.0:9042', 'db1'), of.clientAddress('[::1]:9', 'db1')]") == [
+        {"host": "db1", "port": "9042"},
+        {"host": "::1", "port": "9"},
+    ]
+
+
+def test_large_partitions_and_late_compactions_are_advised_about(page):
+    """With a made-up report: the real ones take long to make."""
+    zero = {"max": 0, "p99": 0}
+    table = {
+        "keyspace": "shop", "table": "orders", "sstables": 40, "sstable_bytes": 1 << 30, "pending_compactions": 31,
+        "droppable_tombstones": 0, "partition_bytes": {"max": 300 << 20, "p99": 9000}, "cells": zero,
+    }  # fmt: skip
+    advise = "import('/assets/advice.js').then((of) => of.advise(%s).map((one) => `${one.about} ${one.title}: ${one.evidence}`))"
+    found = page.evaluate(advise % json.dumps({"tables": [table], "status": {"failure": "no space left", "tables": []}}))
+    assert len(found) == 3
+    # What stops the node is first.
+    assert found[0] == "The node refuses writes: no space left"
+    assert "shop.orders has a partition larger than 100 MiB: The largest has about 300.0 MiB" in found[1]
+    assert "shop.orders has 31 compactions due" in found[2]
+    healthy = {**table, "pending_compactions": 0, "partition_bytes": zero}
+    assert page.evaluate(advise % json.dumps({"tables": [healthy], "status": {"tables": []}, "statements": []})) == []
 
 
 def test_dark_and_light_are_chosen_and_kept(page):
@@ -266,7 +542,7 @@ def test_dark_and_light_are_chosen_and_kept(page):
 
 
 def test_everything_has_a_name_and_can_be_reached_by_tab(page):
-    for name in ["Overview", "I/O", "Statements", "Tables", "Schema", "Query"]:
+    for name in VIEWS:
         view(page, name)
         unnamed = page.evaluate(
             """() => [...document.querySelectorAll('button, a, input, select, textarea')]

@@ -1,12 +1,12 @@
 //! Every read, write and sync by time and latency, for a heat map of the last minutes.
 //!
 //! Time is divided into slots of 100 ms. A slot counts I/O by table, [`IoKind`] and latency (five steps per decade from 100 ns
-//! to 10 s, [`BOUNDS_NANOS`]), and keeps its slowest reads with their statements. Only counts that are not zero are kept, so an
-//! idle node uses no memory. An I/O takes one lock that few threads share.
+//! to 10 s, [`BOUNDS_NANOS`]), and keeps its slowest reads, writes and syncs with their statements. Only counts that are not zero
+//! are kept, so an idle node uses no memory. An I/O takes one lock that few threads share.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -20,8 +20,9 @@ use crate::request_io::IoVerb;
 pub const SLOT_MILLIS: u64 = 100;
 /// Slots that are kept: five minutes.
 pub const SLOTS_KEPT: u32 = 3000;
-/// Slowest reads that each shard keeps per slot.
-const SLOWEST_KEPT: usize = 4;
+/// Slowest I/Os that each shard keeps per slot: reads for requests; and of each other sort, so that none of them hides another.
+const SLOWEST_READS_KEPT: usize = 4;
+const SLOWEST_OTHERS_KEPT: usize = 2;
 const SHARDS: usize = 8;
 /// Tables that are counted separately; the tables after these share one count.
 const TABLES_MAX: usize = 4096;
@@ -271,20 +272,22 @@ pub struct Spectrum {
     pub cells: Vec<SpectrumCell>,
 }
 
-/// One of the slowest reads of its slot.
+/// One of the slowest I/Os of its slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SlowRead {
+pub struct SlowIo {
     /// Slot in which it ended.
     pub slot: u32,
+    /// Whether it read, wrote or synced.
+    pub verb: IoVerb,
     /// Its purpose.
     pub kind: IoKind,
     /// Table of the file.
     pub table: TableTag,
-    /// The file.
-    pub path: PathBuf,
-    /// Offset in the file.
+    /// Name of the file, without its directory: this is kept for many I/Os.
+    pub file: Box<str>,
+    /// Offset in the file; 0 for a sync.
     pub offset: u64,
-    /// Number of bytes.
+    /// Number of bytes; 0 for a sync.
     pub bytes: u64,
     /// Duration.
     pub nanos: u64,
@@ -296,17 +299,48 @@ pub struct SlowRead {
 struct Slot {
     number: u32,
     cells: BTreeMap<CellKey, u32>,
-    slowest: Vec<SlowRead>,
+    /// The slowest of each [`Sort`].
+    slowest: [Vec<SlowIo>; Sort::COUNT],
+}
+
+/// Sorts of I/O that are kept apart. Reads of requests are many, syncs are slow: together one would hide the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sort {
+    RequestRead,
+    OtherRead,
+    Write,
+    Sync,
+}
+
+impl Sort {
+    const COUNT: usize = 4;
+
+    fn of(verb: IoVerb, kind: IoKind) -> Self {
+        match (verb, kind) {
+            (IoVerb::Read, IoKind::Data | IoKind::Index) => Self::RequestRead,
+            (IoVerb::Read, _) => Self::OtherRead,
+            (IoVerb::Wrote, _) => Self::Write,
+            (IoVerb::Synced, _) => Self::Sync,
+        }
+    }
+
+    fn kept(self) -> usize {
+        match self {
+            Self::RequestRead => SLOWEST_READS_KEPT,
+            _ => SLOWEST_OTHERS_KEPT,
+        }
+    }
 }
 
 impl Slot {
-    fn keep_if_slow(&mut self, nanos: u64, read: impl FnOnce() -> SlowRead) {
-        if self.slowest.len() < SLOWEST_KEPT {
-            self.slowest.push(read());
-        } else if let Some(quickest) = self.slowest.iter_mut().min_by_key(|slow| slow.nanos)
+    fn keep_if_slow(&mut self, sort: Sort, nanos: u64, io: impl FnOnce() -> SlowIo) {
+        let slowest = &mut self.slowest[sort as usize];
+        if slowest.len() < sort.kept() {
+            slowest.push(io());
+        } else if let Some(quickest) = slowest.iter_mut().min_by_key(|slow| slow.nanos)
             && quickest.nanos < nanos
         {
-            *quickest = read();
+            *quickest = io();
         }
     }
 }
@@ -383,18 +417,21 @@ pub(crate) fn record(done: &Done<'_>) {
         return;
     };
     *slot.cells.entry(key).or_default() += 1;
-    if done.verb == IoVerb::Read && matches!(kind, IoKind::Data | IoKind::Index) {
-        slot.keep_if_slow(done.nanos, || SlowRead {
-            slot: number,
-            kind,
-            table: done.table,
-            path: done.path.to_path_buf(),
-            offset: done.offset,
-            bytes: done.bytes,
-            nanos: done.nanos,
-            statement: STATEMENT.get(),
-        });
-    }
+    slot.keep_if_slow(Sort::of(done.verb, kind), done.nanos, || SlowIo {
+        slot: number,
+        verb: done.verb,
+        kind,
+        table: done.table,
+        file: name_of(done.path),
+        offset: done.offset,
+        bytes: done.bytes,
+        nanos: done.nanos,
+        statement: STATEMENT.get(),
+    });
+}
+
+fn name_of(path: &Path) -> Box<str> {
+    path.file_name().unwrap_or_default().to_string_lossy().into()
 }
 
 /// The finished slots from `from` on that had any I/O, oldest first, at most [`SLOTS_KEPT`] of them.
@@ -430,19 +467,24 @@ pub fn spectra(from: u32) -> Vec<Spectrum> {
         .collect()
 }
 
-/// The slowest kept reads in these ranges of slots and latencies (inclusive), slowest first.
-pub fn slowest_reads(slots: (u32, u32), nanos: (u64, u64), limit: usize) -> Vec<SlowRead> {
-    let mut found: Vec<SlowRead> = Vec::new();
+/// The slowest kept I/Os in these ranges of slots and latencies (inclusive) that are wanted, slowest first.
+pub fn slowest(
+    slots: (u32, u32),
+    nanos: (u64, u64),
+    is_wanted: impl Fn(&SlowIo) -> bool,
+    limit: usize,
+) -> Vec<SlowIo> {
+    let mut found: Vec<SlowIo> = Vec::new();
     for shard in &RECORDED {
         let kept = shard.0.lock();
         let wanted = kept
             .iter()
             .filter(|slot| (slots.0..=slots.1).contains(&slot.number))
-            .flat_map(|slot| &slot.slowest)
-            .filter(|read| (nanos.0..=nanos.1).contains(&read.nanos));
+            .flat_map(|slot| slot.slowest.iter().flatten())
+            .filter(|io| (nanos.0..=nanos.1).contains(&io.nanos) && is_wanted(io));
         found.extend(wanted.cloned());
     }
-    found.sort_by_key(|read| std::cmp::Reverse(read.nanos));
+    found.sort_by_key(|io| std::cmp::Reverse(io.nanos));
     found.truncate(limit);
     found
 }
@@ -486,21 +528,48 @@ mod tests {
 
     #[test]
     fn slow_reads_are_found_again_with_their_statement() {
-        let path = PathBuf::from(format!("{DIRECTORY}/nb-77-big-Data.db"));
+        let name = "nb-77-big-Data.db";
+        let path = Path::new(DIRECTORY).join(name);
         set_statement(4711);
         // Slower than whatever other tests read in the meantime.
         for nanos in [20_000_000_000, 30_000_000_000, 25_000_000_000] {
             record(&read(&path, nanos));
         }
         set_statement(0);
-        let found = slowest_reads((0, u32::MAX), (20_000_000_000, u64::MAX), 2);
+        let found = slowest(
+            (0, u32::MAX),
+            (20_000_000_000, u64::MAX),
+            |io| *io.file == *name,
+            2,
+        );
         let nanos: Vec<u64> = found.iter().map(|slow| slow.nanos).collect();
         assert_eq!(nanos, [30_000_000_000, 25_000_000_000]);
         assert!(
             found
                 .iter()
-                .all(|slow| slow.statement == 4711 && slow.path == path)
+                .all(|slow| slow.statement == 4711 && *slow.file == *name)
         );
+    }
+
+    #[test]
+    fn many_slow_reads_hide_no_sync_and_no_write() {
+        let name = "nb-78-big-Data.db";
+        let path = Path::new(DIRECTORY).join(name);
+        // Slower than whatever other tests read in the meantime, and not as slow as those that another test looks for.
+        for nanos in 0..20 {
+            record(&read(&path, 15_000_000_000 + nanos));
+        }
+        for (verb, nanos) in [(IoVerb::Wrote, 4_000_000_000), (IoVerb::Synced, 4_000_000_000)] {
+            record(&Done {
+                verb,
+                ..read(&path, nanos)
+            });
+        }
+        let all = slowest((0, u32::MAX), (0, u64::MAX), |io| *io.file == *name, 100);
+        let verbs = |verb| all.iter().filter(|io| io.verb == verb).count();
+        assert_eq!(verbs(IoVerb::Synced), 1, "{all:?}");
+        assert_eq!(verbs(IoVerb::Wrote), 1, "{all:?}");
+        assert!(verbs(IoVerb::Read) >= 1, "{all:?}");
     }
 
     #[test]

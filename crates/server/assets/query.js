@@ -1,13 +1,18 @@
 // The query view.
 
 import * as ask from "./ask.js";
+import { millis } from "./format.js";
+import { drawPlan } from "./plan.js";
 import { element, put, table } from "./tables.js";
 
 const at = (id) => document.getElementById(id);
 let next = null;
 let rowsBefore = 0;
+let whenRun = () => {};
 
-export function bind() {
+// `keep` is called with what the address of the view should name.
+export function bind(keep) {
+  whenRun = keep;
   at("query-form").addEventListener("submit", (event) => {
     event.preventDefault();
     start(at("cql").value);
@@ -23,18 +28,35 @@ export function bind() {
   at("query-next").addEventListener("click", () => run({ ...next.order, paging_state: next.paging_state }));
 }
 
+// A statement of the address is shown, and runs only when somebody says so.
+export function enter(values) {
+  if (values.cql !== undefined) at("cql").value = values.cql;
+  if (values.keyspace !== undefined) at("query-keyspace").value = values.keyspace;
+}
+
 function start(cql) {
   rowsBefore = 0;
+  whenRun({ cql: at("cql").value, keyspace: at("query-keyspace").value });
   return run({ cql, keyspace: at("query-keyspace").value || null, page_size: Number(at("query-page-size").value) || null, trace: at("query-trace").checked });
 }
 
-async function run(order) {
+// Nothing of an earlier answer stays beside a new one, or beside an error.
+function clear() {
   at("query-error").hidden = true;
+  for (const id of ["query-result", "query-plan", "query-steps"]) put(at(id));
+  next = null;
+  at("query-next").disabled = true;
+}
+
+async function run(order) {
   at("query-status").textContent = "running";
   at("query-run").disabled = true;
   try {
-    show(order, await ask.query(order));
+    const report = await ask.query(order);
+    clear();
+    show(order, report);
   } catch (error) {
+    clear();
     at("query-error").textContent = error.message;
     at("query-error").hidden = false;
     at("query-status").textContent = "";
@@ -52,10 +74,10 @@ function show(order, report) {
   }));
   const from = rowsBefore + 1;
   rowsBefore += report.rows.length;
-  const took = `${(report.elapsed_micros / 1000).toFixed(2)} ms`;
   const rows = report.columns.length ? `rows ${report.rows.length ? from : 0} to ${rowsBefore}` : "done";
-  at("query-status").textContent = [`${rows}, ${took}`, ...report.warnings.map((warning) => `Warning: ${warning}`)].join("\n");
+  at("query-status").textContent = [`${rows}, ${millis(report.elapsed_micros / 1000)}`, ...report.warnings.map((warning) => `Warning: ${warning}`)].join("\n");
   put(at("query-result"), report.columns.length ? table(`query ${order.cql}`, "Answer", columns, report.rows) : element("p", {}, "The statement answers no rows."));
+  put(at("query-plan"), ...drawPlan(report));
   put(at("query-steps"), ...(report.trace.length ? [table("query-steps", "Steps", [
     { name: "us", of: (step) => step.elapsed_micros, number: true },
     { name: "activity", of: (step) => step.activity },

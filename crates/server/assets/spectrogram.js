@@ -1,10 +1,14 @@
-// The spectrogram: time from left to right, latency from bottom to top, count as colour. The slowest reads of a rectangle are listed.
+// The spectrogram: time from left to right, latency from bottom to top, count as colour. The slowest I/Os of a rectangle are listed.
 
 import * as ask from "./ask.js";
-import { nanos, bytes, count } from "./metrics.js";
+import { bytes, clock, count, moment, nanos } from "./format.js";
 import { element, put, table } from "./tables.js";
 
 const MARGIN = { left: 64, bottom: 22, top: 6, right: 8 };
+// The colour of one I/O: lighter than the background of the picture.
+const DIMMEST = 0.15;
+// Stands for the number of a table that the report does not name.
+const UNKNOWN = "?";
 
 // Dark to bright, readable with red-green colour blindness.
 const RAMP = [[30, 34, 90], [49, 84, 160], [33, 144, 140], [94, 201, 98], [253, 231, 37]];
@@ -25,10 +29,49 @@ export class Spectrogram {
     this.tables = {};
     this.cursor = null;
     this.anchor = null;
+    this.pointer = null;
+    this.most = 2;
+    // What the address of the view names: kinds and a table, once they are known.
+    this.wanted = {};
+    this.whenChanged = () => {};
     this.bindPointer();
     this.bindKeys();
-    for (const id of ["io-table", "io-window"]) document.getElementById(id).addEventListener("change", () => this.draw());
+    for (const id of ["io-table", "io-window"]) document.getElementById(id).addEventListener("change", () => this.changed());
     new ResizeObserver(() => this.draw()).observe(this.canvas);
+  }
+
+  // Takes the choices of an address.
+  enter(values) {
+    this.wanted = values;
+    const window = document.getElementById("io-window");
+    window.value = [...window.options].some((option) => option.value === values.window) ? values.window : "600";
+    const kinds = values.kinds?.split(",");
+    for (const box of document.querySelectorAll("#io-kinds input")) box.checked = !kinds || kinds.includes(box.dataset.kind);
+    this.offerTables();
+    this.draw();
+  }
+
+  // The choices, for the address.
+  choices() {
+    const boxes = [...document.querySelectorAll("#io-kinds input")];
+    const checked = boxes.filter((box) => box.checked).map((box) => box.dataset.kind);
+    const window = document.getElementById("io-window").value;
+    return {
+      table: this.tableName() ?? "",
+      kinds: checked.length === boxes.length ? "" : checked.join(",") || "none",
+      window: window === "600" ? "" : window,
+    };
+  }
+
+  tableName() {
+    const select = document.getElementById("io-table");
+    return select.value === "" ? null : select.selectedOptions[0].textContent;
+  }
+
+  changed() {
+    this.wanted = this.choices();
+    this.whenChanged(this.wanted);
+    this.draw();
   }
 
   async load() {
@@ -52,9 +95,10 @@ export class Spectrogram {
 
   offerKinds(kinds) {
     const place = document.getElementById("io-kinds");
+    if (place.querySelector("input")) return;
     kinds.forEach((kind, at) => {
-      const box = element("input", { type: "checkbox", value: at, onchange: () => this.draw() });
-      box.checked = true;
+      const box = element("input", { type: "checkbox", value: at, "data-kind": kind, onchange: () => this.changed() });
+      box.checked = !this.wanted.kinds || this.wanted.kinds.split(",").includes(kind);
       place.append(element("label", {}, box, ` ${kind}`));
     });
   }
@@ -65,6 +109,12 @@ export class Spectrogram {
     for (const [number, name] of Object.entries(this.tables)) {
       if (name && !known.has(number)) select.append(element("option", { value: number }, name));
     }
+    const wanted = this.wanted.table ?? "";
+    const named = [...select.options].filter((option) => option.value !== "" && option.textContent === wanted);
+    // A table of which no I/O is known has no number yet: nothing is shown, rather than the I/O of all.
+    if (wanted && !named.length) named.push(select.appendChild(element("option", { value: UNKNOWN }, wanted)));
+    if (named.length > 1) named.filter((option) => option.value === UNKNOWN).forEach((option) => option.remove());
+    select.value = named.find((option) => option.isConnected && option.value !== UNKNOWN)?.value ?? named[0]?.value ?? "";
   }
 
   window() { return Number(document.getElementById("io-window").value); }
@@ -115,17 +165,46 @@ export class Spectrogram {
     const style = getComputedStyle(document.documentElement);
     pen.fillStyle = "#10131f";
     pen.fillRect(MARGIN.left, MARGIN.top, geometry.width, geometry.height);
-    const most = Math.max(2, ...grid.map((steps) => Math.max(...steps)));
+    this.most = Math.max(2, ...grid.map((steps) => Math.max(...steps)));
     const cellWidth = geometry.width / geometry.columns;
     const cellHeight = geometry.height / geometry.steps;
     grid.forEach((steps, column) => steps.forEach((found, step) => {
       if (!found) return;
-      pen.fillStyle = colour(0.15 + 0.85 * (Math.log(found) / Math.log(most)));
+      pen.fillStyle = colour(DIMMEST + (1 - DIMMEST) * (Math.log(found) / Math.log(this.most)));
       pen.fillRect(MARGIN.left + column * cellWidth, this.y(step + 1, geometry), Math.ceil(cellWidth), Math.ceil(cellHeight));
     }));
     this.drawAxes(pen, geometry, style);
     this.drawSelection(pen, geometry, style);
     this.summarize(grid, total);
+    this.drawScale();
+    this.tell(grid, geometry);
+  }
+
+  // What the colours mean.
+  drawScale() {
+    const scale = document.getElementById("io-scale");
+    const pen = scale.getContext("2d");
+    for (let x = 0; x < scale.width; x += 1) {
+      pen.fillStyle = colour(DIMMEST + (1 - DIMMEST) * (x / scale.width));
+      pen.fillRect(x, 0, 1, scale.height);
+    }
+    document.getElementById("io-most").textContent = count(this.most);
+  }
+
+  // The cell below the pointer or the cursor of the keys, in words.
+  tell(grid, geometry) {
+    const cell = this.pointer ?? this.cursor;
+    const place = document.getElementById("io-hover");
+    if (!cell || cell.column >= geometry.columns) {
+      place.textContent = "Point at the picture to read its values.";
+      return;
+    }
+    const bounds = this.report.bounds_nanos;
+    const slot = geometry.first + cell.column * geometry.slotsEach;
+    const at = clock((this.report.epoch_millis + slot * this.report.slot_millis) / 1000);
+    const upper = bounds[cell.step + 1];
+    const latency = upper ? `${nanos(bounds[cell.step])} to ${nanos(upper)}` : `${nanos(bounds[cell.step])} and more`;
+    place.textContent = `${at}, ${latency}: ${count(grid[cell.column][cell.step])} reads, writes and syncs`;
   }
 
   y(step, geometry) { return MARGIN.top + geometry.height * (1 - step / geometry.steps); }
@@ -201,8 +280,13 @@ export class Spectrogram {
       this.draw();
     });
     this.canvas.addEventListener("pointermove", (event) => {
-      if (!isDown) return;
-      this.cursor = this.at(event);
+      if (!this.report) return;
+      this.pointer = this.at(event);
+      if (isDown) this.cursor = this.pointer;
+      this.draw();
+    });
+    this.canvas.addEventListener("pointerleave", () => {
+      this.pointer = null;
       this.draw();
     });
     this.canvas.addEventListener("pointerup", () => {
@@ -250,23 +334,27 @@ export class Spectrogram {
     const min = area.bottom === 0 ? 0 : bounds[area.bottom];
     const max = area.top === geometry.steps - 1 ? "" : `&max_nanos=${bounds[area.top + 1] - 1}`;
     const place = document.getElementById("slowest");
+    // Only what the picture shows.
+    const { kinds, table } = this.choices();
+    const only = new URLSearchParams(Object.entries({ kinds, table }).filter(([, value]) => value)).toString();
     try {
-      const { reads } = await ask.json(`/api/slowest?from=${from}&to=${to}&min_nanos=${min}${max}`);
-      put(place, this.slowestTable(reads));
+      const { slowest } = await ask.json(`/api/slowest?from=${from}&to=${to}&min_nanos=${min}${max}${only ? `&${only}` : ""}`);
+      put(place, this.slowestTable(slowest));
     } catch (error) {
       put(place, element("p", { class: "alert" }, error.message));
     }
   }
 
-  slowestTable(reads) {
-    return table("slowest", `The slowest reads of the rectangle (${reads.length})`, [
-      { name: "time", of: (read) => read.at_millis, show: (millis) => new Date(millis).toLocaleTimeString() },
-      { name: "took", of: (read) => read.nanos, show: nanos, number: true },
-      { name: "bytes", of: (read) => read.bytes, show: bytes, number: true },
-      { name: "table", of: (read) => read.table },
-      { name: "file", of: (read) => read.file },
-      { name: "offset", of: (read) => read.offset, number: true },
-      { name: "statement", of: (read) => read.statement ?? "", code: true },
-    ], reads);
+  slowestTable(slowest) {
+    return table("slowest", `The slowest reads, writes and syncs of the rectangle (${slowest.length})`, [
+      { name: "time", of: (io) => io.at_millis, show: moment, short: true },
+      { name: "took", of: (io) => io.nanos, show: nanos, number: true },
+      { name: "what", of: (io) => (io.kind === "fsync" ? "sync" : `${io.verb} (${io.kind})`), short: true },
+      { name: "bytes", of: (io) => (io.verb === "sync" ? null : io.bytes), show: bytes, number: true, missing: "-" },
+      { name: "table", of: (io) => io.table },
+      { name: "file", of: (io) => io.file },
+      { name: "offset", of: (io) => (io.verb === "sync" ? null : io.offset), number: true, missing: "-" },
+      { name: "statement", of: (io) => io.statement ?? "", code: true },
+    ], slowest);
   }
 }

@@ -43,6 +43,11 @@ impl Clients {
         self.metrics.request_count()
     }
 
+    /// Counts of requests and errors.
+    pub(crate) fn metrics(&self) -> &ServerMetrics {
+        &self.metrics
+    }
+
     /// The requests that run on the threads for heavy statements, with the name of the thread.
     pub(crate) fn running(&self) -> Vec<(String, RunningRequest)> {
         self.queues.running()

@@ -22,6 +22,8 @@ pub struct ServerMetrics {
     /// Times of requests.
     pub(crate) times: AllRequestTimes,
     errors: Family<CodeLabel, Counter>,
+    /// All of these.
+    errors_total: Counter,
     pub(crate) connections: Gauge,
     pub(crate) connections_total: Counter,
     pub(crate) connections_refused: Counter,
@@ -39,6 +41,7 @@ impl ServerMetrics {
         Arc::new(Self {
             times: AllRequestTimes::default(),
             errors: Family::default(),
+            errors_total: Counter::default(),
             connections: Gauge::default(),
             connections_total: Counter::default(),
             connections_refused: Counter::default(),
@@ -111,12 +114,18 @@ impl ServerMetrics {
         if let Some(code) = reply.error_code() {
             let code = format!("{:#06x}", code.number());
             self.errors.get_or_create(&CodeLabel { code }).inc();
+            self.errors_total.inc();
         }
     }
 
     /// Bytes of requests and answers held for clients.
     pub fn client_bytes(&self) -> u64 {
         u64::try_from(self.memory.gauge().get()).unwrap_or(0)
+    }
+
+    /// Requests answered with an error since the start.
+    pub(crate) fn error_count(&self) -> u64 {
+        self.errors_total.get()
     }
 
     /// Requests answered since the start.

@@ -25,7 +25,7 @@ pub(crate) enum RequestKind {
 
 impl RequestKind {
     /// Their names, in the order of the variants.
-    const NAMES: [&str; 5] = ["query", "prepare", "execute", "batch", "other"];
+    pub const NAMES: [&str; 5] = ["query", "prepare", "execute", "batch", "other"];
 
     pub fn of(request: &Request) -> Self {
         match request {
@@ -41,7 +41,12 @@ impl RequestKind {
 /// Upper bound of the first bucket; each bound is twice the previous one.
 const FIRST_NANOS: u64 = 1000;
 /// Buckets with an upper bound: up to 4.2 s.
-const BUCKETS: usize = 23;
+pub(crate) const BUCKETS: usize = 23;
+
+/// Upper bound of a bucket.
+pub(crate) fn bound_nanos(bucket: usize) -> u64 {
+    FIRST_NANOS << bucket
+}
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct KindLabel {
@@ -124,9 +129,22 @@ impl AllRequestTimes {
 
     /// Number of requests.
     pub(crate) fn request_count(&self) -> u64 {
-        (0..RequestKind::NAMES.len())
-            .map(|kind| self.sum_of(|times| &times.kinds[kind]).1.iter().sum::<u64>())
-            .sum()
+        self.counts().0.iter().sum()
+    }
+
+    /// Requests by kind; and those that are statements or batches, by latency.
+    pub(crate) fn counts(&self) -> ([u64; RequestKind::NAMES.len()], [u64; BUCKETS + 1]) {
+        let mut latencies = [0; BUCKETS + 1];
+        let kinds = std::array::from_fn(|kind| {
+            let (_, counts) = self.sum_of(|times| &times.kinds[kind]);
+            if kind != RequestKind::Other as usize {
+                for (sum, count) in latencies.iter_mut().zip(&counts) {
+                    *sum += count;
+                }
+            }
+            counts.iter().sum()
+        });
+        (kinds, latencies)
     }
 
     /// Sum of the nanoseconds, and counts by bucket, over all workers.
@@ -148,7 +166,7 @@ fn encode_times(
     label: &impl EncodeLabelSet,
     (nanos, counts): (u64, [u64; BUCKETS + 1]),
 ) -> fmt::Result {
-    let bounds = (0..BUCKETS).map(|doublings| in_seconds(FIRST_NANOS << doublings));
+    let bounds = (0..BUCKETS).map(|bucket| in_seconds(bound_nanos(bucket)));
     let buckets: Vec<(f64, u64)> = bounds.chain([f64::INFINITY]).zip(counts).collect();
     encoder.encode_family(label)?.encode_histogram::<NoLabelSet>(
         in_seconds(nanos),

@@ -14,6 +14,7 @@ use ilion_env::Env;
 use ilion_tls::Encryption;
 use serde_json::json;
 use tokio::runtime::Runtime;
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::entry::{Caller, Entry, admit, routes};
 use super::handling::{Shared, in_thread};
@@ -28,7 +29,9 @@ use super::{
 use ilion_settings::Settings;
 
 use crate::certificate::CertificateLogins;
-use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
+use crate::dashboard::{
+    self, HistoryOrder, QueryOrder, SAMPLE_INTERVAL, SlowestOrder, SpectrogramOrder, SpectrogramReport,
+};
 use crate::encryption::admin_encryption;
 use crate::{Port, StartError};
 
@@ -104,6 +107,7 @@ impl AdminDoor {
         let entry = Entry::new(options.access, roles, options.serving.timeout, admin.auditor());
         let listener = runtime.block_on(async { port.listen() })?;
         runtime.spawn(super::loads::watch(admin.clone()));
+        runtime.spawn(take_samples(admin.clone()));
         runtime.spawn(serve(listener, router(entry, admin), options.serving));
         Ok(Self {
             address,
@@ -186,6 +190,7 @@ fn router(entry: Entry, admin: Arc<dyn Admin>) -> Router {
         .route("/admin/refresh", post(refresh))
         .route("/api/spectrogram", get(spectrogram))
         .route("/api/slowest", get(slowest))
+        .route("/api/history", get(history))
         .route("/api/query", post(query))
         .merge(super::backups::routes())
         .merge(super::loads::routes())
@@ -536,7 +541,24 @@ async fn spectrogram(Query(order): Query<SpectrogramOrder>) -> Response {
 }
 
 async fn slowest(State(admin): Shared, Query(order): Query<SlowestOrder>) -> Response {
-    in_thread(move || Ok(Json(admin.slowest(order)).into_response())).await
+    in_thread(move || Ok(Json(admin.slowest(&order)).into_response())).await
+}
+
+/// Takes samples for the history, for ever.
+async fn take_samples(admin: Arc<dyn Admin>) {
+    let mut ticks = interval(SAMPLE_INTERVAL);
+    // After a pause of the machine one sample is enough.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let admin = admin.clone();
+        // On a thread that may block, as all that asks the engine. A panic was logged; the next sample may succeed.
+        let _ = tokio::task::spawn_blocking(move || admin.take_sample()).await;
+    }
+}
+
+async fn history(State(admin): Shared, Query(order): Query<HistoryOrder>) -> Response {
+    in_thread(move || Ok(Json(admin.history(order)).into_response())).await
 }
 
 async fn query(

@@ -141,7 +141,7 @@ use std::sync::Arc;
 
 use crate::auditor::Auditor;
 use crate::changes::{ChangeStream, ChangesOrder};
-use crate::dashboard::{QueryOrder, QueryReport, SlowestOrder, SlowestReport};
+use crate::dashboard::{HistoryOrder, HistoryReport, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 
 /// What the administration can do.
 pub trait Admin: Send + Sync {
@@ -399,8 +399,12 @@ pub trait Admin: Send + Sync {
     fn top_partitions(&self, order: &TopPartitionsOrder) -> Result<TopPartitionsReport, AdminError>;
     /// All metrics, in the text format of Prometheus.
     fn metrics(&self) -> String;
-    /// The slowest reads of a rectangle of the spectrogram.
-    fn slowest(&self, order: SlowestOrder) -> SlowestReport;
+    /// Adds a sample to the history.
+    fn take_sample(&self);
+    /// Samples of the last minutes.
+    fn history(&self, order: HistoryOrder) -> HistoryReport;
+    /// The slowest I/O of a rectangle of the spectrogram.
+    fn slowest(&self, order: &SlowestOrder) -> SlowestReport;
     /// Executes a statement of this caller.
     ///
     /// # Errors

@@ -42,7 +42,10 @@ use crate::auditor::Auditor;
 use crate::changes::{ChangeStream, ChangesOrder};
 use crate::clients::Clients;
 use crate::cluster_probe::{ClusterProbe, MemberStanding};
-use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
+use crate::dashboard::{
+    self, History, HistoryOrder, HistoryReport, QueryOrder, QueryReport, Sizes, SlowestOrder, SlowestReport,
+    Standing,
+};
 use crate::entry::Entry;
 use crate::process::resident_bytes;
 use crate::server::{Certificates, Server};
@@ -68,6 +71,8 @@ pub struct EngineAdmin {
     info: InfoReport,
     settings: Settings,
     started_nanos: u64,
+    started_millis: u64,
+    history: History,
     entry: Entry,
     certificates: Certificates,
     reloading: Option<Reloading>,
@@ -131,6 +136,8 @@ impl EngineAdmin {
             info,
             settings: settings.clone(),
             started_nanos: node.engine().env().monotonic_nanos(),
+            started_millis: u64::try_from(env.now_micros() / 1000).unwrap_or(0),
+            history: History::default(),
             entry: server.entry(),
             certificates: server.certificates(),
             reloading: None,
@@ -817,7 +824,34 @@ impl Admin for EngineAdmin {
         self.loads.end_silent(self.engine().env().monotonic_nanos());
     }
 
-    fn slowest(&self, order: SlowestOrder) -> SlowestReport {
+    fn take_sample(&self) {
+        let engine = self.engine();
+        let (facts, io) = (engine.facts(), engine.io());
+        let nanos = engine.env().monotonic_nanos().saturating_sub(self.started_nanos);
+        let of_clients = self.clients.metrics();
+        let (requests, latencies) = of_clients.times.counts();
+        let in_caches: u64 = facts.caches.iter().map(|cache| cache.bytes).sum();
+        self.history.add(Standing {
+            millis: nanos / 1_000_000,
+            requests,
+            latencies,
+            errors: of_clients.error_count(),
+            read_bytes: io.bytes_read,
+            written_bytes: io.bytes_written,
+            sizes: Sizes {
+                memtable_bytes: facts.memtable_bytes,
+                chunk_cache_bytes: facts.chunk_cache_bytes,
+                other_cache_bytes: in_caches.saturating_sub(facts.chunk_cache_bytes),
+                clients: u64::try_from(of_clients.connections.get()).unwrap_or(0),
+            },
+        });
+    }
+
+    fn history(&self, order: HistoryOrder) -> HistoryReport {
+        self.history.report(self.started_millis, order)
+    }
+
+    fn slowest(&self, order: &SlowestOrder) -> SlowestReport {
         let costs = &self.node.observers().costs;
         SlowestReport::of(order, |id| costs.shape(id).map(|shape| shape.text.clone()))
     }

@@ -1,7 +1,9 @@
 //! Reports about statements: their costs, and the share that is traced by chance.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use ilion_env::Count;
 use serde::{Deserialize, Serialize};
 
 use ilion_node::costs::StatementFacts;
@@ -36,6 +38,9 @@ pub struct StatementReport {
     pub rows_p99: u64,
     /// Tombstones read, 99th percentile.
     pub tombstones_p99: u64,
+    /// Sums of everything that is counted, by the names of EXPLAIN ANALYZE.
+    #[serde(default)]
+    pub counts: BTreeMap<String, u64>,
 }
 
 impl StatementsReport {
@@ -63,6 +68,11 @@ fn report(facts: &StatementFacts) -> StatementReport {
         amplification_p99: costs.amplification.summary().p99 as f64 / 100.0,
         rows_p99: costs.rows.summary().p99,
         tombstones_p99: costs.tombstones.summary().p99,
+        counts: Count::ALL
+            .iter()
+            .map(|count| (count.name().to_owned(), costs.total.of(*count)))
+            .chain([("disk_wait_nanos".to_owned(), costs.total.io.read_nanos)])
+            .collect(),
     }
 }
 

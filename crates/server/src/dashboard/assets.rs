@@ -15,17 +15,38 @@ const STYLE: &str = "text/css; charset=utf-8";
 
 const INDEX: &str = include_str!("../../assets/index.html");
 
-const ASSETS: [(&str, &str, &str); 11] = [
+const ASSETS: [(&str, &str, &str); 20] = [
+    ("advice.js", SCRIPT, include_str!("../../assets/advice.js")),
+    (
+        "advice_view.js",
+        SCRIPT,
+        include_str!("../../assets/advice_view.js"),
+    ),
     ("app.js", SCRIPT, include_str!("../../assets/app.js")),
     ("ask.js", SCRIPT, include_str!("../../assets/ask.js")),
     ("charts.js", SCRIPT, include_str!("../../assets/charts.js")),
+    ("format.js", SCRIPT, include_str!("../../assets/format.js")),
+    ("history.js", SCRIPT, include_str!("../../assets/history.js")),
     ("metrics.js", SCRIPT, include_str!("../../assets/metrics.js")),
+    ("overview.js", SCRIPT, include_str!("../../assets/overview.js")),
+    ("plan.js", SCRIPT, include_str!("../../assets/plan.js")),
     ("query.js", SCRIPT, include_str!("../../assets/query.js")),
+    ("route.js", SCRIPT, include_str!("../../assets/route.js")),
     ("schema.js", SCRIPT, include_str!("../../assets/schema.js")),
     (
         "spectrogram.js",
         SCRIPT,
         include_str!("../../assets/spectrogram.js"),
+    ),
+    (
+        "statements.js",
+        SCRIPT,
+        include_str!("../../assets/statements.js"),
+    ),
+    (
+        "table_view.js",
+        SCRIPT,
+        include_str!("../../assets/table_view.js"),
     ),
     ("tables.js", SCRIPT, include_str!("../../assets/tables.js")),
     ("style.css", STYLE, include_str!("../../assets/style.css")),

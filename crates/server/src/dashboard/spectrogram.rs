@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use ilion_env::IoVerb;
 use ilion_env::spectrogram::{
-    BOUNDS_NANOS, IoKind, SLOT_MILLIS, SLOTS_KEPT, current_slot, epoch_millis, slowest_reads, spectra,
+    BOUNDS_NANOS, IoKind, SLOT_MILLIS, SLOTS_KEPT, SlowIo as Io, current_slot, epoch_millis, slowest, spectra,
 };
 use serde::{Deserialize, Serialize};
 
-/// Most reads in a [`SlowestReport`].
+/// Most I/Os in a [`SlowestReport`].
 const SLOWEST_MAX: usize = 100;
 
 /// Selects the slots from one on.
@@ -82,7 +83,7 @@ impl SpectrogramReport {
 }
 
 /// A rectangle of the spectrogram; both ends are inclusive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowestOrder {
     /// First slot.
     pub from: u32,
@@ -94,24 +95,40 @@ pub struct SlowestOrder {
     /// Greatest latency.
     #[serde(default = "longest")]
     pub max_nanos: u64,
+    /// Only these kinds of I/O, separated by commas; `None` is all.
+    #[serde(default)]
+    pub kinds: Option<String>,
+    /// Only files of this `keyspace.table`.
+    #[serde(default)]
+    pub table: Option<String>,
+}
+
+impl SlowestOrder {
+    fn wants(&self, io: &Io) -> bool {
+        let is_kind = |kinds: &String| kinds.split(',').any(|kind| kind == io.kind.name());
+        self.kinds.as_ref().is_none_or(is_kind)
+            && self.table.as_ref().is_none_or(|table| io.table.name() == *table)
+    }
 }
 
 fn longest() -> u64 {
     u64::MAX
 }
 
-/// The slowest reads in a rectangle, as far as they are kept.
+/// The slowest reads, writes and syncs in a rectangle, as far as they are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowestReport {
     /// Slowest first.
-    pub reads: Vec<SlowRead>,
+    pub slowest: Vec<SlowIo>,
 }
 
-/// A slow read of a file.
+/// A slow read, write or sync of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SlowRead {
+pub struct SlowIo {
     /// Start of the slot in which it ended, in milliseconds since 1970.
     pub at_millis: u64,
+    /// `read`, `write` or `sync`.
+    pub verb: String,
     /// Kind of I/O.
     pub kind: String,
     /// `keyspace.table`.
@@ -129,28 +146,29 @@ pub struct SlowRead {
 }
 
 impl SlowestReport {
-    /// Reports the reads of a rectangle; `name` returns the text of a statement by its id.
-    pub(crate) fn of(order: SlowestOrder, name: impl Fn(u64) -> Option<String>) -> Self {
+    /// Reports the I/O of a rectangle; `name` returns the text of a statement by its id.
+    pub(crate) fn of(order: &SlowestOrder, name: impl Fn(u64) -> Option<String>) -> Self {
         let (slots, nanos) = ((order.from, order.to), (order.min_nanos, order.max_nanos));
-        let reads = slowest_reads(slots, nanos, SLOWEST_MAX)
+        let found = slowest(slots, nanos, |io| order.wants(io), SLOWEST_MAX)
             .into_iter()
-            .map(|read| SlowRead {
-                at_millis: epoch_millis() + u64::from(read.slot) * SLOT_MILLIS,
-                kind: read.kind.name().to_owned(),
-                table: read.table.name(),
-                file: read
-                    .path
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned(),
-                offset: read.offset,
-                bytes: read.bytes,
-                nanos: read.nanos,
-                statement: name(read.statement),
+            .map(|io| SlowIo {
+                verb: match io.verb {
+                    IoVerb::Read => "read",
+                    IoVerb::Wrote => "write",
+                    IoVerb::Synced => "sync",
+                }
+                .to_owned(),
+                at_millis: epoch_millis() + u64::from(io.slot) * SLOT_MILLIS,
+                kind: io.kind.name().to_owned(),
+                table: io.table.name(),
+                file: io.file.into(),
+                offset: io.offset,
+                bytes: io.bytes,
+                nanos: io.nanos,
+                statement: name(io.statement),
             });
         Self {
-            reads: reads.collect(),
+            slowest: found.collect(),
         }
     }
 }

@@ -13,7 +13,7 @@ use ilion_server::admin::{
     ExportReport, ImportReport, InfoReport, KeySampleReport, StatementsReport, StatusReport,
     TableHistogramsReport, TableStatsReport, TraceProbabilityReport,
 };
-use ilion_server::dashboard::{SlowestReport, SpectrogramReport};
+use ilion_server::dashboard::{HistoryReport, SlowIo, SlowestReport, SpectrogramReport};
 use ilion_server::{Entrance, Port};
 
 use crate::{Setup, make_table, run, start};
@@ -421,6 +421,32 @@ fn a_changed_schema_is_told_to_drivers_from_the_query_box_too() {
 }
 
 #[test]
+fn the_history_has_what_clients_asked_before_anybody_looked() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let (_door, admin) = open(&setup);
+    let (mut queries, mut after) = (0, 0);
+    // A sample is taken every second.
+    while queries == 0 {
+        run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'one')");
+        let report: HistoryReport = admin.get(&format!("/api/history?after={after}")).unwrap();
+        assert_eq!(report.kinds[0], "query");
+        assert!(report.samples.iter().all(|sample| sample.millis > after));
+        after = report.samples.last().map_or(after, |sample| sample.millis);
+        for sample in report.samples {
+            queries += sample.requests[0];
+            let timed: u32 = sample.latencies.iter().sum();
+            assert!(timed >= sample.requests[0], "{sample:?}");
+            assert!(
+                sample.sizes.clients >= 1 && sample.sizes.memtable_bytes > 0,
+                "{sample:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_spectrogram_has_the_reads_of_a_table_and_lists_the_slowest() {
     let setup = start();
     let mut client = setup.client(Version::V5);
@@ -447,18 +473,25 @@ fn the_spectrogram_has_the_reads_of_a_table_and_lists_the_slowest() {
         "{of_table:?}"
     );
     let to = slot(&report).unwrap() + 100;
-    let slowest: SlowestReport = admin.get(&format!("/api/slowest?from=0&to={to}")).unwrap();
-    let of_table = slowest.reads.iter().filter(|read| read.table == "ks.t");
-    let statements: Vec<&str> = of_table.filter_map(|read| read.statement.as_deref()).collect();
+    let slowest = |only: &str| -> Vec<SlowIo> {
+        let path = format!("/api/slowest?from=0&to={to}&{only}");
+        let found: SlowestReport = admin.get(&path).unwrap();
+        assert!(found.slowest.is_sorted_by_key(|io| std::cmp::Reverse(io.nanos)));
+        found.slowest
+    };
+    let reads = slowest("kinds=data,index&table=ks.t");
+    let statements: Vec<&str> = reads.iter().filter_map(|io| io.statement.as_deref()).collect();
     assert!(
         statements.contains(&"SELECT * FROM ks.t WHERE k = ?"),
-        "{slowest:?}"
+        "{reads:?}"
     );
-    assert!(
-        slowest
-            .reads
-            .is_sorted_by_key(|read| std::cmp::Reverse(read.nanos))
-    );
+    assert!(reads.iter().all(|io| io.table == "ks.t"), "{reads:?}");
+    // What flushes wrote and synced is listed, too. Other tests of this process write as well, so the table is any.
+    for (kind, verb) in [("flush", "write"), ("fsync", "sync")] {
+        let found = slowest(&format!("kinds={kind}"));
+        assert!(found.iter().any(|io| io.verb == verb), "{found:?}");
+        assert!(found.iter().all(|io| io.kind == kind), "{found:?}");
+    }
 }
 
 #[test]

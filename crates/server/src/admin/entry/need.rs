@@ -31,7 +31,7 @@ impl Need {
             // Health checks have no login; `nodetool statusbinary` is the health check of the container.
             "/healthz" | "/readyz" | "/admin/binary" if is_read => Self::Nothing,
             "/api/query" | "/admin/changes" | "/admin/changes/commit" => Self::LogIn,
-            "/metrics" | "/api/spectrogram" | "/api/slowest" if is_read => Self::Watch,
+            "/metrics" | "/api/spectrogram" | "/api/slowest" | "/api/history" if is_read => Self::Watch,
             _ if path.starts_with("/admin/") && is_read => Self::Watch,
             _ => Self::Administer,
         }
@@ -70,6 +70,8 @@ mod tests {
             (Method::GET, "/metrics", Need::Watch),
             (Method::HEAD, "/admin/status", Need::Watch),
             (Method::GET, "/api/slowest", Need::Watch),
+            (Method::GET, "/api/history", Need::Watch),
+            (Method::POST, "/api/history", Need::Administer),
             (Method::POST, "/admin/status", Need::Administer),
             (Method::POST, "/admin/drain", Need::Administer),
             (Method::DELETE, "/admin/status", Need::Administer),
