@@ -36,15 +36,23 @@ use crate::{Error, Result};
 
 /// The keyspace of the schema.
 const SCHEMA_KEYSPACE: &str = "system_schema";
-const BATCH_RECORDS: usize = 256;
-const BATCH_BYTES: usize = 1 << 20;
+/// A larger batch has its mutations nearer to each other, see [`Applier::apply_sorted`].
+const BATCH_RECORDS: usize = 1 << 14;
+const BATCH_BYTES: usize = 4 << 20;
 /// With more records or bytes held back than this, the schema is read and the records are applied.
 const HELD_RECORDS_MAX: usize = 1 << 16;
 const HELD_BYTES_MAX: usize = 16 << 20;
 /// Time between two messages about the progress.
 const PROGRESS_NANOS: u64 = 5_000_000_000;
 
-type Batch = Vec<(Position, Bytes)>;
+/// Records for the threads, in one piece of memory.
+#[derive(Default)]
+struct Batch {
+    /// The records, without space between them.
+    bytes: Vec<u8>,
+    /// Position and length of each.
+    records: Vec<(Position, usize)>,
+}
 
 /// Replays the records that `read` passes to [`Replay::receive`]; `read` calls [`Replay::finish`] behind the last one. Returns the
 /// result of `read`, and how many mutations were skipped since their data is on disk or their table was dropped.
@@ -64,8 +72,7 @@ pub(crate) fn replay<T>(
             shared,
             applier: &applier,
             sender: (threads > 0).then_some(sender),
-            batch: Batch::new(),
-            batch_bytes: 0,
+            batch: Batch::default(),
             held: Vec::new(),
             held_bytes: 0,
             is_schema_old: false,
@@ -93,7 +100,6 @@ pub(crate) struct Replay<'a> {
     sender: Option<Sender<Batch>>,
     /// Records that are not passed to the threads yet.
     batch: Batch,
-    batch_bytes: usize,
     /// Records behind a change of the schema, in their order: applied once the schema is read anew.
     held: Vec<DelayedRecord>,
     held_bytes: usize,
@@ -147,9 +153,8 @@ impl Replay<'_> {
             self.release()?;
         }
         self.is_schema_old = true;
-        for change in &changes {
-            self.applier.apply_mutation(position, change);
-        }
+        let changes = changes.into_iter().map(|change| (position, change));
+        self.applier.apply_sorted(changes.collect());
         Ok(())
     }
 
@@ -233,16 +238,16 @@ impl Replay<'_> {
     }
 
     fn hand_out(&mut self, position: Position, body: &[u8]) -> Result<()> {
-        self.batch.push((position, Bytes::copy_from_slice(body)));
-        self.batch_bytes += body.len();
-        if self.batch.len() >= BATCH_RECORDS || self.batch_bytes >= BATCH_BYTES {
+        let Batch { bytes, records } = &mut self.batch;
+        records.push((position, body.len()));
+        bytes.extend_from_slice(body);
+        if records.len() >= BATCH_RECORDS || bytes.len() >= BATCH_BYTES {
             self.send()?;
         }
         Ok(())
     }
 
     fn send(&mut self) -> Result<()> {
-        self.batch_bytes = 0;
         let batch = std::mem::take(&mut self.batch);
         let Some(sender) = &self.sender else {
             self.applier.apply_all(batch);
@@ -259,7 +264,7 @@ impl Replay<'_> {
 
     /// Returns when everything so far is applied.
     fn wait(&mut self) -> Result<()> {
-        if !self.batch.is_empty() {
+        if !self.batch.records.is_empty() {
             self.send()?;
         }
         let mut pending = self.applier.pending.lock();
@@ -354,26 +359,26 @@ impl<'a> Applier<'a> {
     }
 
     fn apply_all(&self, batch: Batch) {
-        let applied = catch_unwind(AssertUnwindSafe(|| {
-            batch
-                .into_iter()
-                .try_for_each(|(position, body)| self.apply(position, body))
-        }));
+        let applied = catch_unwind(AssertUnwindSafe(|| self.apply_batch(batch)));
         let panicked = || Err(Error::Refused("replaying the commit log panicked".to_owned()));
         if let Err(error) = applied.unwrap_or_else(|_| panicked()) {
             self.failure.lock().get_or_insert(error);
         }
     }
 
-    fn skip(&self) {
-        self.skipped.fetch_add(1, Ordering::Relaxed);
+    fn apply_batch(&self, Batch { bytes, records }: Batch) -> Result<()> {
+        let mut bytes = Bytes::from(bytes);
+        let mut mutations = Vec::with_capacity(records.len());
+        for (position, len) in records {
+            let decoded = self.decode(position, bytes.split_to(len))?;
+            mutations.extend(decoded.into_iter().map(|mutation| (position, mutation)));
+        }
+        self.apply_sorted(mutations);
+        Ok(())
     }
 
-    fn apply(&self, position: Position, body: Bytes) -> Result<()> {
-        for mutation in self.decode(position, body)? {
-            self.apply_mutation(position, &mutation);
-        }
-        Ok(())
+    fn skip(&self) {
+        self.skipped.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The mutations of a record, without those of dropped tables.
@@ -398,24 +403,37 @@ impl<'a> Applier<'a> {
         }
     }
 
-    fn apply_mutation(&self, position: Position, mutation: &Mutation) {
-        match self.shared.tables.load().get(&mutation.table.id) {
-            Some(store) => self.apply_to(store, position, mutation),
-            None => self.skip(),
+    /// Applies mutations table by table, in the order of their tokens: what lies near to each other in the memtable is then found in
+    /// the caches of the processor.
+    fn apply_sorted(&self, mut mutations: Vec<(Position, Mutation)>) {
+        mutations.sort_by_cached_key(|(_, mutation)| (mutation.table.id, mutation.key.token.code()));
+        let tables = self.shared.tables.load();
+        for of_table in mutations.chunk_by(|(_, one), (_, next)| one.table.id == next.table.id) {
+            match of_table
+                .first()
+                .and_then(|(_, first)| tables.get(&first.table.id))
+            {
+                Some(store) => self.apply_to(store, of_table),
+                None => of_table.iter().for_each(|_| self.skip()),
+            }
         }
     }
 
-    fn apply_to(&self, store: &TableStore, position: Position, mutation: &Mutation) {
-        if is_on_disk(&self.on_disk(store), position) {
-            return self.skip();
-        }
-        if mutation.table.keyspace == SCHEMA_KEYSPACE {
-            self.has_schema_rows.store(true, Ordering::Relaxed);
-        }
+    fn apply_to(&self, store: &TableStore, mutations: &[(Position, Mutation)]) {
+        let on_disk = self.on_disk(store);
         let active = store.active.read();
-        let grown = self
-            .shared
-            .apply_to_memtable(&active, mutation, Some(memtable_position(position)));
+        let mut grown = 0;
+        for (position, mutation) in mutations {
+            if is_on_disk(&on_disk, *position) {
+                self.skip();
+                continue;
+            }
+            if mutation.table.keyspace == SCHEMA_KEYSPACE {
+                self.has_schema_rows.store(true, Ordering::Relaxed);
+            }
+            let position = Some(memtable_position(*position));
+            grown += self.shared.apply_to_memtable(&active, mutation, position);
+        }
         self.shared.budget.grow(grown);
     }
 
