@@ -362,7 +362,7 @@ impl Commands for LogWrites {
         check_size(&self.shared, body.len()).map_err(|error| Error::Invalid(error.to_string()))?;
         let ends_nanos = self.shared.ends_nanos(self.shared.write_timeout());
         let mut executed = None;
-        // Those of counters may be in several tablets: each executes its part.
+        // Counters may be in several tablets: each executes its part.
         for log in tablets {
             let unsent = Unsent {
                 log,
@@ -375,7 +375,20 @@ impl Commands for LogWrites {
                 true => self.execute_at(unsent),
                 false => self.hand_over(unsent),
             };
-            executed = Some(outcome.map_err(refused)??);
+            executed = match (outcome, executed) {
+                (Ok(Ok(made)), _) => Some(made),
+                (Ok(Err(error)), None) => return Err(error),
+                (Err(error), None) => return Err(refused(error)),
+                (failed, Some(_)) => {
+                    // An error may say that nothing was written, but another part was.
+                    tracing::debug!(
+                        tablet = log,
+                        ?failed,
+                        "a part of a statement with counters is not made"
+                    );
+                    return Err(refused(unknown()));
+                }
+            };
         }
         executed.ok_or_else(|| Error::Invalid("a statement of no partition".to_owned()))
     }

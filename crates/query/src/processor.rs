@@ -10,7 +10,6 @@ use ilion_auth::Resource;
 use ilion_env::patience::Patience;
 use ilion_env::{spectrogram, trace};
 use ilion_schema::TableId;
-use ilion_script::CallBudget;
 use parking_lot::RwLock;
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
@@ -20,13 +19,14 @@ use crate::batch::{self, Member};
 use crate::bind::{BoundBy, bind};
 use crate::commanding;
 use crate::context::{Execution, Sight};
+use crate::function_calls::FunctionCalls;
 use crate::invalidation::Invalidated;
 use crate::plan::Plan;
 use crate::planned::Planned;
 use crate::prepared::{metadata_id, statement_id};
 use crate::read_patience::ReadPatience;
 use crate::statement_cache::StatementCache;
-use crate::term::functions::call_budget;
+use crate::term::functions::function_calls;
 use crate::views::Views;
 use crate::{Awaited, BatchSizes};
 use crate::{
@@ -365,7 +365,10 @@ impl QueryProcessor {
         batch::check(kind, plans.iter().copied(), batch::OwnTimestamp::Absent)?;
         let schema = self.store.schema();
         let current = self.options.load();
-        let (warnings, calls) = (RefCell::default(), call_budget(&current.of_all));
+        let (warnings, calls) = (
+            RefCell::default(),
+            function_calls(&current.of_all, options.function_results.clone()),
+        );
         let level = options.serial_consistency.unwrap_or(Consistency::SERIAL);
         let leveled = self.store.at_level(level);
         let base = Execution {
@@ -389,7 +392,7 @@ impl QueryProcessor {
             })
             .collect();
         let reason = commanding::reason_of(members.iter().map(|member| member.plan));
-        let mut executed = match (self.store.commands(), reason) {
+        let by_log = match (self.store.commands(), reason) {
             (Some(commands), Some(reason)) => {
                 let texts = planned.iter().map(|planned| planned.text.clone());
                 let statements = texts
@@ -399,7 +402,11 @@ impl QueryProcessor {
                 let (form, keyspace) = (Form::Batch(kind), commanding::keyspace_of(&planned)?);
                 commanding::send(commands, reason, form, statements, keyspace, &members, &base)?
             }
-            _ => batch::execute(kind, &members, base.timestamp_micros(), &base)?,
+            _ => None,
+        };
+        let mut executed = match by_log {
+            Some(executed) => executed,
+            None => batch::execute(kind, &members, base.timestamp_micros(), &base)?,
         };
         executed.warnings.extend(warnings.take());
         Ok(executed)
@@ -545,7 +552,12 @@ impl QueryProcessor {
                     let statements = vec![(planned.text.clone(), values.to_vec())];
                     let keyspace = planned.keyspace.as_deref();
                     let form = Form::Statement;
-                    commanding::send(commands, reason, form, statements, keyspace, &members, &execution)
+                    let by_log =
+                        commanding::send(commands, reason, form, statements, keyspace, &members, &execution)?;
+                    match by_log {
+                        Some(executed) => Ok(executed),
+                        None => planned.plan.execute(&execution),
+                    }
                 });
             }
         }
@@ -565,7 +577,10 @@ impl QueryProcessor {
         let sight = self.access.sight(&client.identity, &planned.masked)?;
         let schema = self.store.schema();
         let current = self.options.load();
-        let (warnings, calls) = (RefCell::default(), call_budget(&current.of_all));
+        let (warnings, calls) = (
+            RefCell::default(),
+            function_calls(&current.of_all, options.function_results.clone()),
+        );
         let leveled = self.store.at_level(planned.plan.read_level(options));
         let execution = Execution {
             sight,
@@ -604,7 +619,7 @@ impl QueryProcessor {
         values: &'e [Value],
         options: &'e ExecuteOptions,
         warnings: &'e RefCell<Vec<String>>,
-        calls: &'e CallBudget,
+        calls: &'e FunctionCalls,
     ) -> Execution<'e> {
         Execution {
             store: &*self.store,

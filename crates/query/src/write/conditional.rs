@@ -12,8 +12,9 @@ use super::answer::{Shown, applied, refused};
 use super::apply::apply;
 use super::condition::{ColumnCondition, Condition};
 use super::current::{Current, Rows};
+use super::json;
 use super::modify::{BatchMember, ModifyPlan, Target};
-use super::{json, mutate};
+use super::mutate::{self, Reading};
 use crate::context::{Execution, Sight};
 use crate::partitions::merge_partitions;
 use crate::{Error, Executed, Outcome, WriteType};
@@ -170,7 +171,7 @@ fn write(bound: &[Bound<'_>], key: &DecoratedKey, newest_micros: i64) -> Result<
     {
         let time = plan.timing.evaluate(&plan.table, timestamp_micros, execution)?;
         let time = time.of_condition(timestamp_micros);
-        let update = mutate::partition_update(plan, key, rows, &time, execution)?;
+        let update = mutate::partition_update(plan, key, rows, &time, Reading::Stored, execution)?;
         mutate::push(plan, key.clone(), update, &mut mutations);
     }
     Ok(merge_partitions(mutations))
