@@ -105,7 +105,7 @@ pub use processor::{BatchStatement, QueryProcessor};
 pub use request::{ClientState, ExecuteOptions, QueryOptions, Value, Values};
 pub use result::{ColumnSpec, Executed, Outcome, ResultSet};
 pub use shape::Shape;
-pub use store::{ClusterFacts, ClusterSource, PartitionGuard, Store};
+pub use store::{ClusterFacts, ClusterSource, PartitionGuard, Store, Wanted};
 pub use store_error::StoreError;
 #[doc(hidden)]
 pub use store_methods::types as store_types;
