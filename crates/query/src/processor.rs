@@ -38,6 +38,8 @@ use crate::{
 const TEXTS_KEPT: usize = 1024;
 /// Longer texts are not cached.
 const TEXT_LEN_KEPT: usize = 8 * 1024;
+/// How often a statement is executed that changes of the schema overtake in the log.
+const OVERTAKEN_MAX: u32 = 5;
 
 /// A member of a protocol batch.
 #[derive(Clone, Debug)]
@@ -206,6 +208,15 @@ impl QueryProcessor {
         cql: &str,
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
+        again_if_overtaken(|| self.query_once(client, cql, options))
+    }
+
+    fn query_once(
+        &self,
+        client: &mut ClientState,
+        cql: &str,
+        options: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
         let keyspace = options.keyspace.as_deref().or(client.keyspace.as_deref());
         let planned = self.planned(cql, keyspace)?;
         self.admit(client, &planned)?;
@@ -313,6 +324,15 @@ impl QueryProcessor {
         prepared: &Arc<Prepared>,
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
+        again_if_overtaken(|| self.execute_once(client, prepared, options))
+    }
+
+    fn execute_once(
+        &self,
+        client: &mut ClientState,
+        prepared: &Arc<Prepared>,
+        options: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
         let prepared = self.current(prepared)?;
         self.admit(client, &prepared.planned)?;
         let values = bind(&prepared.variables, &options.values, BoundBy::Execute)?;
@@ -339,6 +359,16 @@ impl QueryProcessor {
         statements: Vec<(BatchStatement, Values)>,
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
+        again_if_overtaken(|| self.batch_once(client, kind, &statements, options))
+    }
+
+    fn batch_once(
+        &self,
+        client: &ClientState,
+        kind: BatchKind,
+        statements: &[(BatchStatement, Values)],
+        options: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
         let keyspace = options.keyspace.as_deref().or(client.keyspace.as_deref());
         trace::note(|| format!("Preparing {} statements", statements.len()));
         let planned = statements
@@ -355,7 +385,7 @@ impl QueryProcessor {
         let sight = self.access.sight(&client.identity, &masked)?;
         let values = planned
             .iter()
-            .zip(&statements)
+            .zip(statements)
             .map(|(planned, (_, values))| bind(&planned.variables, values, BoundBy::Batch))
             .collect::<Result<Vec<Cow<'_, [Value]>>, _>>()?;
         let plans = planned
@@ -637,6 +667,17 @@ impl QueryProcessor {
             sight: Sight::Clear,
         }
     }
+}
+
+/// Executes a statement again, planned anew, if the schema has changed before the log executed it.
+fn again_if_overtaken(mut execute: impl FnMut() -> Result<Executed, Error>) -> Result<Executed, Error> {
+    for _ in 1..OVERTAKEN_MAX {
+        match execute() {
+            Err(error) if error.is_overtaken() => {}
+            executed => return executed,
+        }
+    }
+    execute()
 }
 
 impl Drop for QueryProcessor {

@@ -434,8 +434,7 @@ impl Replica {
             }
             Kind::Cas | Kind::Counter if is_old => {
                 self.write(position, &[])?;
-                let message = "The schema has changed meanwhile; nothing was written, try again";
-                Ok(Applied::Executed(Err(Error::Overloaded(message.to_owned()))))
+                Ok(Applied::Executed(Err(Error::overtaken())))
             }
             Kind::Cas | Kind::Counter => self.execute(position, time_micros, record),
             Kind::Truncate | Kind::Schema => Err(NotApplied::Halted(format!(

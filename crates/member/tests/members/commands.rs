@@ -1,5 +1,7 @@
 //! Statements that are executed by the log: limits are those of the coordinator, outcomes those of all replicas.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use ilion_query::{Consistency, Error, Guardrails, QueryOptions, QueryProcessor, Threshold};
 
 use crate::world::{World, run, wait};
@@ -203,4 +205,45 @@ fn functions_in_statements_of_the_log_have_one_result_on_all_replicas() {
     );
     assert!(reason.contains("ks.one") && reason.contains("now()"), "{reason}");
     wait_for(&world, "SELECT n FROM ks.t WHERE k = 1", &[&[9]]);
+}
+
+#[test]
+fn changes_of_the_schema_do_not_fail_statements_that_they_overtake() {
+    let world = World::new(3, TABLETS);
+    create(
+        &world,
+        &[
+            "CREATE TABLE ks.t (k bigint PRIMARY KEY, n bigint)",
+            "CREATE TABLE ks.c (k bigint PRIMARY KEY, n counter)",
+        ],
+    );
+    let (first, second) = (world.at(0).unwrap(), world.at(1).unwrap());
+    execute(
+        &first.processor,
+        "INSERT INTO ks.t (k, n) VALUES (1, 0) IF NOT EXISTS",
+    )
+    .unwrap();
+    let is_over = AtomicBool::new(false);
+    let counted = std::thread::scope(|scope| {
+        let count = || {
+            let mut counted = 0;
+            while !is_over.load(Relaxed) {
+                execute(&first.processor, "UPDATE ks.c SET n = n + 1 WHERE k = 1").unwrap();
+                let text = format!("UPDATE ks.t SET n = {} WHERE k = 1 IF n = {counted}", counted + 1);
+                assert_eq!(execute(&first.processor, &text).unwrap()[0][0], Some(1), "{text}");
+                counted += 1;
+            }
+            counted
+        };
+        let counting = scope.spawn(count);
+        for round in 0..10 {
+            let column = format!("ALTER TABLE ks.t ADD c{round} bigint");
+            execute(&second.processor, &column).unwrap();
+        }
+        is_over.store(true, Relaxed);
+        counting.join().unwrap()
+    });
+    assert!(counted > 0);
+    wait_for(&world, "SELECT n FROM ks.t WHERE k = 1", &[&[counted]]);
+    wait_for(&world, "SELECT n FROM ks.c WHERE k = 1", &[&[counted]]);
 }
