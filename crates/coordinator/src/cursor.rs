@@ -4,8 +4,8 @@
 //! when it gets there, so a read asks for no more parts than it needs. Each part that is read to its end doubles the number of parts that are
 //! asked at the same time, since parts that give little are many.
 //!
-//! If a replica does not answer, what it has not delivered is planned again without it, also in the middle of a partition. That replica may be
-//! this node, which does not follow a tablet any more.
+//! If a replica does not answer, what it has not delivered is planned again without it, also in the middle of a partition. That replica may
+//! be this node, which does not follow a tablet any more.
 
 use std::collections::VecDeque;
 
