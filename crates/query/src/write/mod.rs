@@ -47,7 +47,7 @@ use crate::views::has_views;
 use crate::{Error, Executed, Outcome, StoreError, WriteType};
 
 use apply::apply;
-use mutate::Reading;
+use current::Reading;
 
 pub(crate) use apply::check_written;
 pub(crate) use modify::{BatchMember, ModifyPlan};

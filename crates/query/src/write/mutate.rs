@@ -9,7 +9,7 @@ use ilion_schema::{Column, TableId, TableSchema};
 use ilion_types::{CqlType, KEY_LEN_MAX};
 use smallvec::SmallVec;
 
-use super::current::{Current, Rows};
+use super::current::{Current, Reading, Rows};
 use super::json;
 use super::modify::{Kind, ModifyPlan, Target};
 use super::operation::Operation;
@@ -19,14 +19,6 @@ use crate::context::Execution;
 use crate::restrictions::partition::{compose, decorate};
 use crate::term::Term;
 use crate::{Error, Value};
-
-/// Whether stored rows are read, if a plan depends on them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
-    Stored,
-    /// What is written is foreseen, as far as it can be without.
-    Nothing,
-}
 
 /// Appends the mutations of a plan.
 pub(super) fn mutations(

@@ -12,7 +12,7 @@ use ilion_types::{
     time_uuid_ticks, tuple_components,
 };
 
-use super::mutate::Reading;
+use super::current::Reading;
 use super::operation::{Action, Operation};
 use super::timing::WriteTime;
 use crate::context::Execution;
