@@ -1,4 +1,4 @@
-"""Run by cluster-bench.sh: `ilion bench write` and `read` on a single node and on a cluster of three with three brokers, and a table."""
+"""Run by cluster-bench.sh: `ilion bench write`, `count` and `read` on a single node and on three nodes with three brokers, and a table."""
 
 import argparse
 import json
@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 from node import OwnNode
 from world import World
@@ -36,7 +37,7 @@ class Kind:
         return replace(
             self,
             name=f"{self.name}, one at a time",
-            seed=self.seed + 2 * (self.command == "write"),
+            seed=self.seed + 2 * (self.command != "read"),
             clients=1,
             in_flight=1,
             share=0.05,
@@ -44,7 +45,7 @@ class Kind:
 
     def warm_up(self):
         """Fewer of the same requests. Writes have other keys."""
-        return replace(self, seed=self.seed + 100 * (self.command == "write"), share=self.share * 0.2)
+        return replace(self, seed=self.seed + 100 * (self.command != "read"), share=self.share * 0.2)
 
 
 WRITES = Kind("writes, QUORUM", "write", ("--consistency", "QUORUM"))
@@ -53,6 +54,7 @@ BUSY = [
     Kind("reads, ONE", "read", ("--consistency", "ONE")),
     Kind("reads, QUORUM", "read", ("--consistency", "QUORUM")),
     Kind("INSERT IF NOT EXISTS", "write", ("--consistency", "QUORUM", "--if-not-exists"), seed=2),
+    Kind("counters, QUORUM", "count", ("--consistency", "QUORUM")),
 ]
 KINDS = [*BUSY, *(kind.one_at_a_time() for kind in BUSY)]
 GROUPS = ("node asked", "other nodes", "brokers")
@@ -70,8 +72,8 @@ def bench(binary, node, kind, keys):
     operations = max(1, int(keys * kind.share))
     command = [binary, "bench", kind.command, "--host", node.host, "--port", str(node.port), "--json", *kind.options]
     command += ["--clients", str(kind.clients), "--in-flight", str(kind.in_flight), "--seed", str(kind.seed)]
-    # Writes have a key each; reads are of the keys that were written.
-    command += ["--keys", str(operations if kind.command == "write" else keys), "--operations", str(operations)]
+    # Writes and counts have a key each; reads are of the keys that were written.
+    command += ["--keys", str(keys if kind.command == "read" else operations), "--operations", str(operations)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     result = json.loads(done.stdout)
     assert result["errors"] == 0, result["error_messages"]
@@ -84,13 +86,14 @@ def measured(binary, node, groups, kind, keys):
     result = bench(binary, node, kind, keys)
     spent = {name: sum(map(cpu_secs, pids)) - before[name] for name, pids in groups.items()}
     waits = result["latency_micros"]
-    cpu = [f"{spent.get(name, 0) * 1e6 / result['operations']:.0f}" for name in GROUPS]
+    # Of Cassandra's nodes nobody knows the processes.
+    cpu = [f"{spent.get(name, 0) * 1e6 / result['operations']:.0f}" if groups else "?" for name in GROUPS]
     return [f"{result['operations_per_sec']:,.0f}", f"{waits['p50'] / 1000:.2f}", f"{waits['p99'] / 1000:.2f}", *cpu]
 
 
 def prepare(binary, node, factor):
     """Creates the keyspace of `ilion bench`."""
-    statement = f"CREATE KEYSPACE ilion_bench WITH replication = {REPLICATION % factor}"
+    statement = f"CREATE KEYSPACE IF NOT EXISTS ilion_bench WITH replication = {REPLICATION % factor}"
     subprocess.run([binary, "cql", f"{node.host}:{node.port}", "-e", statement], check=True)
 
 
@@ -103,9 +106,9 @@ def warm(binary, node, keys, secs):
         bench(binary, node, replace(WRITES, seed=seed, share=0.2), keys)
 
 
-def rows(title, binary, node, groups, keys):
+def rows(title, binary, node, groups, keys, kinds):
     """Measures each kind, and prints its line."""
-    for kind in KINDS:
+    for kind in kinds:
         bench(binary, node, kind.warm_up(), keys)
         line = [title, kind.name, *measured(binary, node, groups, kind, keys)]
         print(f"| {' | '.join(line)} |", flush=True)
@@ -114,9 +117,12 @@ def rows(title, binary, node, groups, keys):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keys", type=int, default=100_000, help="rows of a measurement (default 100000)")
+    parser.add_argument("--kinds", nargs="*", metavar="WORD", help="only requests whose names have one of these words; reads need writes")
+    parser.add_argument("--cassandra", metavar="HOST[:PORT]", help="measures the nodes of Cassandra that run there, too")
     parser.add_argument("--warm-secs", type=int, default=60, help="how long the cluster is written to before (default 60)")
     given = parser.parse_args()
     keys = given.keys
+    kinds = [kind for kind in KINDS if not given.kinds or any(word in kind.name for word in given.kinds)]
     binary = os.environ["ILION"]
     directory = tempfile.mkdtemp(prefix="cluster-bench-")
     world = alone = None
@@ -126,7 +132,7 @@ def main():
         alone = OwnNode(binary, os.path.join(directory, "alone"))
         alone.start()
         prepare(binary, alone, 1)
-        rows("one, without a cluster", binary, alone, {GROUPS[0]: [alone.process.pid]}, keys)
+        rows("one, without a cluster", binary, alone, {GROUPS[0]: [alone.process.pid]}, keys, kinds)
         alone.stop()
         world = World(directory, binary)
         for _ in range(NODES):
@@ -136,7 +142,15 @@ def main():
         by_group = [asked], others, world.brokers
         groups = {name: [one.process.pid for one in group] for name, group in zip(GROUPS, by_group)}
         warm(binary, asked, keys, given.warm_secs)
-        rows("three, three replicas", binary, asked, groups, keys)
+        rows("three, three replicas", binary, asked, groups, keys, kinds)
+        if given.cassandra:
+            world.end()
+            world = None
+            host, _, port = given.cassandra.partition(":")
+            other = SimpleNamespace(host=host, port=int(port or 9042))
+            prepare(binary, other, NODES)
+            warm(binary, other, keys, given.warm_secs)
+            rows("Cassandra, three replicas", binary, other, {}, keys, kinds)
     finally:
         if alone is not None and alone.is_running():
             alone.kill()

@@ -81,8 +81,8 @@ impl ClusterCandidates {
         }
     }
 
-    /// Begins the next part; `None` at the end of the range.
-    fn begin(&mut self) -> Result<Option<Source>, ReadError> {
+    /// Plans the next part; `None` at the end of the range.
+    fn next_part(&mut self) -> Result<Option<Part>, ReadError> {
         let Some(range) = self.rest.take() else {
             return Ok(None);
         };
@@ -93,20 +93,49 @@ impl ClusterCandidates {
         let planned = self.reads.choose(&self.table, &self.failures, |chooser| {
             chooser.first_part(&range, tablets_max)
         })?;
-        let Some((part, rest)) = planned else {
-            return Ok(None);
+        Ok(planned.map(|(part, rest)| {
+            self.rest = rest;
+            part
+        }))
+    }
+
+    /// Has a part planned again from here on, without its replica.
+    fn plan_again(&mut self, part: Part, start: KeyBound, error: ReplicaError) {
+        let Part {
+            node,
+            range,
+            versions,
+            ..
+        } = part;
+        tracing::debug!(node, %error, index = self.index, "a search goes on at another replica");
+        self.reads.lose(&mut self.failures, node, versions, error);
+        let end = self.rest.take().map_or(range.end, |rest| rest.end);
+        self.rest = Some(KeyRange { start, end });
+    }
+
+    /// Begins the next part; `None` at the end of the range.
+    fn begin(&mut self) -> Result<Option<Source>, ReadError> {
+        let part = loop {
+            let Some(part) = self.next_part()? else {
+                return Ok(None);
+            };
+            if !self.reads.is_here(part.node) {
+                let options = &self.reads.shared.options;
+                return Ok(Some(Source::Remote(RemoteSource {
+                    part,
+                    places: VecDeque::new(),
+                    is_last: false,
+                    page_size: options.page_first,
+                })));
+            }
+            match self.reads.wait_here(&self.table, part.tablets.clone())? {
+                Ok(()) => break part,
+                Err(refused) => {
+                    let start = part.range.start.clone();
+                    self.plan_again(part, start, refused);
+                }
+            }
         };
-        self.rest = rest;
-        if !self.reads.is_here(part.node) {
-            let options = &self.reads.shared.options;
-            return Ok(Some(Source::Remote(RemoteSource {
-                part,
-                places: VecDeque::new(),
-                is_last: false,
-                page_size: options.page_first,
-            })));
-        }
-        self.reads.wait_here(&self.table, part.tablets)?;
         let local = self.reads.shared.local();
         let searched = local.index_search(&self.table, &self.index, &self.predicate, &part.range);
         let mut candidates = searched.map_err(|error| self.reads.of_local(error))?;
@@ -162,20 +191,11 @@ impl ClusterCandidates {
                 Ok(Some(source))
             }
             Err(error) => {
-                let Part {
-                    node,
-                    range,
-                    versions,
-                    ..
-                } = source.part;
-                tracing::debug!(node, %error, index = self.index, "a search goes on at another replica");
-                self.reads.lose(&mut self.failures, node, versions, error);
                 let start = match from {
                     Some(from) => KeyBound::Before(from.place().key.clone()),
-                    None => range.start,
+                    None => source.part.range.start.clone(),
                 };
-                let end = self.rest.take().map_or(range.end, |rest| rest.end);
-                self.rest = Some(KeyRange { start, end });
+                self.plan_again(source.part, start, error);
                 Ok(None)
             }
         }

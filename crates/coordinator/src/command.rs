@@ -1,8 +1,8 @@
 //! [`ReadCommand`]: what a coordinator asks of a replica.
 //!
 //! ```text
-//! command  := version: u8 (1), table: [u8; 16], schema_epoch: u64, ring_version: u64, time_left_micros: u64,
-//!             list<tablet: uvint, offset: u64>, rows: uvint, bytes: uvint, read
+//! command  := version: u8, table: [u8; 16], schema_epoch: u64, ring_version: u64, time_left_micros: u64,
+//!             list<tablet: uvint, offset: u64>, rows: uvint, bytes: uvint, (in version 2: rows_per_partition: uvint), read
 //! read     := 0, key, filter, option<bound>                        a partition
 //!           | 1, key range, filter, option<resume>                        partitions
 //!           | 2, index: name, predicate, key range, option<from>          candidates
@@ -11,7 +11,7 @@
 //! resume   := 0, key (behind it) | 1, key, bound (in it)
 //! from     := is_behind: u8, place
 //! ```
-//! When bytes change, raise `VERSION`. A replica refuses versions that it does not know, so a coordinator asks another one.
+//! When bytes change, add a version. A replica refuses versions that it does not know, so a coordinator asks another one.
 
 use bytes::Bytes;
 use ilion_codec::{Error, Writer};
@@ -29,6 +29,7 @@ use crate::fields::{
 use crate::filter::NamedFilter;
 
 pub(crate) const VERSION: u8 = 1;
+const VERSION_WITH_ROWS: u8 = 2;
 
 /// A read, and what the coordinator relies on.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +46,8 @@ pub struct ReadCommand {
     pub applied: Vec<TabletPosition>,
     /// How much the answer may have.
     pub page: PageSize,
+    /// No more rows of a partition are wanted, if these live whatever the time is. For partitions only.
+    pub rows_per_partition: Option<u32>,
     /// What is read.
     pub read: Read,
 }
@@ -186,7 +189,10 @@ impl ReadCommand {
     /// The bytes of the command.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
-        out.u8(VERSION);
+        out.u8(match self.rows_per_partition {
+            None => VERSION,
+            Some(_) => VERSION_WITH_ROWS,
+        });
         out.bytes(self.table.0.as_bytes());
         out.u64(self.schema_epoch);
         out.u64(self.ring_version);
@@ -197,6 +203,9 @@ impl ReadCommand {
         });
         out.uvint(u64::from(self.page.rows));
         out.uvint(u64::from(self.page.bytes));
+        if let Some(rows) = self.rows_per_partition {
+            out.uvint(u64::from(rows));
+        }
         self.read.encode(&mut out);
         out.into_vec()
     }
@@ -207,8 +216,9 @@ impl ReadCommand {
     /// The bytes are not a command of this version.
     pub fn decode(bytes: &Bytes) -> Result<Self, Error> {
         let mut input = Input::new(bytes);
-        if input.reader.u8()? != VERSION {
-            return Err(input.reader.error("a command of version 1 before this"));
+        let version = input.reader.u8()?;
+        if ![VERSION, VERSION_WITH_ROWS].contains(&version) {
+            return Err(input.reader.error("a command of version 1 or 2 before this"));
         }
         let table = TableId(Uuid::from_bytes(input.reader.uuid_bytes()?));
         let schema_epoch = input.reader.u64()?;
@@ -222,6 +232,7 @@ impl ReadCommand {
         let rows = input.u32()?;
         let bytes = input.u32()?;
         let page = PageSize { rows, bytes };
+        let rows_per_partition = (version == VERSION_WITH_ROWS).then(|| input.u32()).transpose()?;
         let read = Read::decode(&mut input)?;
         input.end()?;
         Ok(Self {
@@ -231,6 +242,7 @@ impl ReadCommand {
             time_left_micros,
             applied,
             page,
+            rows_per_partition,
             read,
         })
     }

@@ -4,7 +4,8 @@
 //! when it gets there, so a read asks for no more parts than it needs. Each part that is read to its end doubles the number of parts that are
 //! asked at the same time, since parts that give little are many.
 //!
-//! If a replica does not answer, what it has not delivered is planned again without it, also in the middle of a partition.
+//! If a replica does not answer, what it has not delivered is planned again without it, also in the middle of a partition. That replica may
+//! be this node, which does not follow a tablet any more.
 
 use std::collections::VecDeque;
 
@@ -75,6 +76,12 @@ impl ClusterCursor {
         }
     }
 
+    /// The same without these replicas.
+    #[must_use]
+    pub fn without(self, failures: Failures) -> Self {
+        Self { failures, ..self }
+    }
+
     /// Plans parts until so many are there as are asked at the same time; asks those of other nodes.
     fn fill(&mut self) -> Result<(), ReadError> {
         while self.streams.len() < self.width
@@ -134,10 +141,7 @@ impl ClusterCursor {
                 ahead: None,
                 is_ended: false,
             }),
-            false => {
-                let options = &self.reads.shared.options;
-                Stream::Remote(RemoteStream::new(part, span, resume, options))
-            }
+            false => Stream::Remote(RemoteStream::new(part, span, resume, self.reads.page_first())),
         };
         Ok((Some(stream), rest.map(Span::Range)))
     }
@@ -148,13 +152,16 @@ impl ClusterCursor {
             Broken::Failed(error) => return Err(error),
             Broken::Lost(error) => error,
         };
-        let Some(Stream::Remote(stream)) = self.streams.pop_front() else {
-            return Ok(());
+        let (node, versions, (span, mut resume)) = match self.streams.pop_front() {
+            Some(Stream::Remote(stream)) => (stream.node, stream.versions, stream.into_rest()),
+            // This node refuses before it has read anything.
+            Some(Stream::Local(LocalStream {
+                part, span, resume, ..
+            })) => (part.node, part.versions, (span, resume)),
+            None => return Ok(()),
         };
-        let (node, versions) = (stream.node, stream.versions);
         tracing::debug!(node, %error, table = self.target.table.name, "a read goes on at another replica");
         self.reads.lose(&mut self.failures, node, versions, error);
-        let (span, mut resume) = stream.into_rest();
         let (mut streams, mut rest) = (Vec::new(), Some(span));
         while let Some(span) = rest.take() {
             let tablets_max = self.tablets_max;
@@ -178,9 +185,10 @@ impl ClusterCursor {
 }
 
 impl LocalStream {
-    fn cursor(&mut self, reads: &Reads, target: &Target) -> Result<&mut Box<dyn Cursor>, ReadError> {
+    fn cursor(&mut self, reads: &Reads, target: &Target) -> Result<&mut Box<dyn Cursor>, Broken> {
         if self.cursor.is_none() {
-            reads.wait_here(&target.table, self.part.tablets.clone())?;
+            let waited = reads.wait_here(&target.table, self.part.tablets.clone())?;
+            waited.map_err(Broken::Lost)?;
             let store = reads.shared.local();
             let opened = open(
                 store,
@@ -201,11 +209,11 @@ impl LocalStream {
         }
         match &mut self.cursor {
             Some(cursor) => Ok(cursor),
-            None => Err(ReadError::Aborted("the read was not opened")),
+            None => Err(Broken::Failed(ReadError::Aborted("the read was not opened"))),
         }
     }
 
-    fn next_partition(&mut self, reads: &Reads, target: &Target) -> Result<Option<PartitionHead>, ReadError> {
+    fn next_partition(&mut self, reads: &Reads, target: &Target) -> Result<Option<PartitionHead>, Broken> {
         self.cursor(reads, target)?;
         let head = match self.ahead.take() {
             Some(head) => Some(head),
@@ -217,10 +225,10 @@ impl LocalStream {
         Ok(head)
     }
 
-    fn next_unfiltered(&mut self, reads: &Reads, target: &Target) -> Result<Option<Unfiltered>, ReadError> {
+    fn next_unfiltered(&mut self, reads: &Reads, target: &Target) -> Result<Option<Unfiltered>, Broken> {
         self.cursor(reads, target)?;
         match self.is_within {
-            true => self.cursor(reads, target)?.next_unfiltered(),
+            true => Ok(self.cursor(reads, target)?.next_unfiltered()?),
             false => Ok(None),
         }
     }
@@ -232,7 +240,7 @@ impl Cursor for ClusterCursor {
             self.fill()?;
             let next = match self.streams.front_mut() {
                 None => return Ok(None),
-                Some(Stream::Local(stream)) => Ok(stream.next_partition(&self.reads, &self.target)?),
+                Some(Stream::Local(stream)) => stream.next_partition(&self.reads, &self.target),
                 Some(Stream::Remote(stream)) => stream.next_partition(&self.reads, &self.target),
             };
             match next {
@@ -250,7 +258,7 @@ impl Cursor for ClusterCursor {
         loop {
             let next = match self.streams.front_mut() {
                 None => return Ok(None),
-                Some(Stream::Local(stream)) => Ok(stream.next_unfiltered(&self.reads, &self.target)?),
+                Some(Stream::Local(stream)) => stream.next_unfiltered(&self.reads, &self.target),
                 Some(Stream::Remote(stream)) => stream.next_unfiltered(&self.reads, &self.target),
             };
             match next {

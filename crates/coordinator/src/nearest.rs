@@ -46,6 +46,15 @@ pub(crate) struct ClusterRanked {
     sources: Vec<Source>,
 }
 
+/// The answer of this node, if it does not follow one of the tablets any more.
+struct Refused(ReplicaError);
+
+impl Pending for Refused {
+    fn wait(self: Box<Self>, _deadline_nanos: u64) -> Result<Answer, ReplicaError> {
+        Err(self.0)
+    }
+}
+
 impl ClusterRanked {
     pub fn begin(
         reads: Reads,
@@ -83,7 +92,10 @@ impl ClusterRanked {
         match self.reads.is_here(source.share.node) {
             true => {
                 for tablets in &source.share.tablets {
-                    self.reads.wait_here(&self.table, tablets.clone())?;
+                    if let Err(refused) = self.reads.wait_here(&self.table, tablets.clone())? {
+                        source.pending = Some(Box::new(Refused(refused)));
+                        return Ok(source);
+                    }
                 }
                 let local = self.reads.shared.local();
                 let ranked = local.index_nearest(&self.table, &self.index, &self.vector);

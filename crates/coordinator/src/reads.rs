@@ -8,7 +8,7 @@ use std::time::Duration;
 use ilion_cluster::{Node, Strategy};
 use ilion_engine::TabletPosition;
 use ilion_env::patience;
-use ilion_query::{Store, StoreError};
+use ilion_query::{Store, StoreError, Wanted};
 use ilion_rows::{KeyRange, ReadError};
 use ilion_schema::{TableId, TableSchema, is_system_keyspace};
 use ilion_types::Partitioner;
@@ -72,6 +72,8 @@ pub(crate) struct Shared {
 pub(crate) struct Reads {
     pub shared: Arc<Shared>,
     pub level: Level,
+    /// How much the statement wants at most.
+    pub wanted: Wanted,
 }
 
 impl Shared {
@@ -194,19 +196,27 @@ impl Reads {
         raised.map_err(|error| self.of_barrier(error, table, &tablets))
     }
 
-    /// Waits until this node may read tablets of its own at the level.
-    pub fn wait_here(&self, table: &TableSchema, tablets: Range<u32>) -> Result<(), ReadError> {
+    /// Waits until this node may read tablets of its own at the level. The outer error ends the statement. After the inner one another
+    /// replica may be asked: this node does not follow a tablet any more, and has planned the read before it knew.
+    pub fn wait_here(
+        &self,
+        table: &TableSchema,
+        tablets: Range<u32>,
+    ) -> Result<Result<(), ReplicaError>, ReadError> {
         let reached = self.barrier(table, tablets)?;
         if reached.is_empty() {
-            return Ok(());
+            return Ok(Ok(()));
         }
         let waited = self
             .shared
             .replica
             .barriers
             .wait_applied(&reached, self.deadline_nanos());
-        let tablets: Vec<u32> = reached.iter().map(|position| position.tablet).collect();
-        waited.map_err(|error| self.of_barrier(error, table, &tablets))
+        match waited {
+            Ok(()) => Ok(Ok(())),
+            Err(BarrierError::Unavailable(reason)) => Ok(Err(ReplicaError::Refused(reason))),
+            Err(BarrierError::TimedOut) => Err(ReadError::Aborted(TIMED_OUT)),
+        }
     }
 
     fn of_barrier(&self, error: BarrierError, table: &TableSchema, tablets: &[u32]) -> ReadError {
@@ -233,6 +243,16 @@ impl Reads {
         }
     }
 
+    /// The first page of a part. It has room for the rows that are wanted, each with a partition of its own.
+    pub fn page_first(&self) -> PageSize {
+        let first = self.shared.options.page_first;
+        let entries = self.wanted.rows.map(|rows| rows.saturating_mul(2));
+        PageSize {
+            rows: entries.map_or(first.rows, |entries| entries.clamp(1, first.rows)),
+            ..first
+        }
+    }
+
     /// Sends a read to another node.
     pub fn send(
         &self,
@@ -244,6 +264,10 @@ impl Reads {
     ) -> Box<dyn Pending> {
         let topology = self.shared.membership().topology();
         let left = self.deadline_nanos().saturating_sub(self.now_nanos());
+        let rows_per_partition = match read {
+            Read::Partition { .. } | Read::Range { .. } => self.wanted.rows_per_partition,
+            Read::Search { .. } | Read::Nearest { .. } | Read::Estimate { .. } => None,
+        };
         let command = ReadCommand {
             table,
             schema_epoch: topology.schema_epoch(),
@@ -251,6 +275,7 @@ impl Reads {
             time_left_micros: left.min(nanos(self.shared.options.replica_timeout)) / 1000,
             applied,
             page,
+            rows_per_partition,
             read,
         };
         match self.is_here(node) {

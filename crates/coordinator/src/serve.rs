@@ -68,6 +68,8 @@ impl ReplicaReader {
                 rows: command.page.rows.max(1),
                 bytes: command.page.bytes.min(PAGE_BYTES_MAX),
             },
+            // Rows of compact tables live by other rules.
+            rows_per_partition: command.rows_per_partition.filter(|_| !table.is_compact()),
             deadline_nanos,
         };
         serving.read(&command.read)
@@ -138,6 +140,7 @@ struct Serving<'r> {
     table: &'r Arc<TableSchema>,
     topology: &'r Topology,
     page: PageSize,
+    rows_per_partition: Option<u32>,
     deadline_nanos: u64,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ilion_engine::{CounterCache, ReadSurvey};
 use ilion_index::{Candidates, Estimate, Predicate, Ranked};
-use ilion_query::{Awaited, Commands, Consistency, PartitionGuard, Store, StoreError};
+use ilion_query::{Awaited, Commands, Consistency, PartitionGuard, Store, StoreError, Wanted};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
 use ilion_schema::{Applied, SchemaChange, TableId, TableSchema};
 use parking_lot::Mutex;
@@ -44,10 +44,19 @@ impl ClusterStore {
             latencies: Mutex::default(),
         });
         let level = Level::of(Consistency::ONE);
-        Self {
-            reads: Reads { shared, level },
-            writes,
-        }
+        let reads = Reads {
+            shared,
+            level,
+            wanted: Wanted::default(),
+        };
+        Self { reads, writes }
+    }
+
+    fn with(&self, reads: Reads) -> Box<dyn Store> {
+        Box::new(Self {
+            reads,
+            writes: self.writes.clone(),
+        })
     }
 
     fn local(&self) -> &dyn Store {
@@ -90,20 +99,24 @@ impl ClusterStore {
         Ok(node.is_none_or(|node| self.reads.is_here(node)))
     }
 
-    fn cursor(&self, table: &Arc<TableSchema>, span: Span, filter: &ClusteringFilter) -> Box<dyn Cursor> {
+    fn cursor(&self, table: &Arc<TableSchema>, span: Span, filter: &ClusteringFilter) -> ClusterCursor {
         let target = Target::of(table, filter);
-        Box::new(ClusterCursor::new(self.reads.clone(), target, span))
+        ClusterCursor::new(self.reads.clone(), target, span)
     }
 }
 
 impl Store for ClusterStore {
     fn at_level(&self, level: Consistency) -> Option<Box<dyn Store>> {
-        Some(Box::new(Self {
-            reads: Reads {
-                shared: self.reads.shared.clone(),
-                level: Level::of(level),
-            },
-            writes: self.writes.clone(),
+        Some(self.with(Reads {
+            level: Level::of(level),
+            ..self.reads.clone()
+        }))
+    }
+
+    fn wanting(&self, wanted: Wanted) -> Option<Box<dyn Store>> {
+        Some(self.with(Reads {
+            wanted,
+            ..self.reads.clone()
         }))
     }
 
@@ -138,10 +151,15 @@ impl Store for ClusterStore {
             return self.local().read_partition(table, key, filter);
         };
         if !self.is_nearest(table, key)? {
-            return Ok(self.cursor(table, Span::Partition(key.clone()), filter));
+            return Ok(Box::new(self.cursor(table, Span::Partition(key.clone()), filter)));
         }
-        if let Some(tablet) = tablet_of(key, topology.tablets()) {
-            self.reads.wait_here(table, tablet..tablet + 1)?;
+        if let Some(tablet) = tablet_of(key, topology.tablets())
+            && let Err(refused) = self.reads.wait_here(table, tablet..tablet + 1)?
+        {
+            let (node, mut failures) = (self.reads.shared.membership().node(), Failures::new());
+            self.reads.lose(&mut failures, node, topology.versions(), refused);
+            let span = Span::Partition(key.clone());
+            return Ok(Box::new(self.cursor(table, span, filter).without(failures)));
         }
         self.local().read_partition(table, key, filter)
     }
@@ -153,7 +171,7 @@ impl Store for ClusterStore {
         filter: &ClusteringFilter,
     ) -> Result<Box<dyn Cursor>, StoreError> {
         match self.is_spread(table)? {
-            true => Ok(self.cursor(table, Span::Range(range.clone()), filter)),
+            true => Ok(Box::new(self.cursor(table, Span::Range(range.clone()), filter))),
             false => self.local().read_range(table, range, filter),
         }
     }

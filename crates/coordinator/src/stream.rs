@@ -15,7 +15,7 @@ use crate::command::{PageSize, Resume};
 use crate::membership::Versions;
 use crate::open::Span;
 use crate::race::Sent;
-use crate::reads::{ReadOptions, Reads};
+use crate::reads::Reads;
 use crate::route::{Failures, Part};
 use crate::target::Target;
 
@@ -62,7 +62,7 @@ pub(crate) struct RemoteStream {
 
 impl RemoteStream {
     /// A stream that begins where an earlier one ended. Within a partition, it stands in that partition.
-    pub fn new(part: Part, span: Span, resume: Option<Resume>, options: &ReadOptions) -> Self {
+    pub fn new(part: Part, span: Span, resume: Option<Resume>, page_first: PageSize) -> Self {
         let current = match &resume {
             Some(Resume::Within(key, _)) => Some(key.clone()),
             _ => None,
@@ -76,7 +76,7 @@ impl RemoteStream {
             is_last: false,
             pending: None,
             applied: None,
-            page_size: options.page_first,
+            page_size: page_first,
             pages: 0,
             partitions: VecDeque::new(),
             current,

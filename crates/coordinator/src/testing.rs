@@ -90,6 +90,8 @@ struct WriteLog {
     barriers: u64,
     /// Why the log takes no records, if it does not.
     broken: Option<BarrierError>,
+    /// Nodes that do not follow any tablet any more, which no coordinator knows yet.
+    gone: BTreeSet<Node>,
 }
 
 /// See the module.
@@ -137,6 +139,7 @@ impl TestCluster {
                 late,
                 barriers: 0,
                 broken: None,
+                gone: BTreeSet::new(),
             }),
             stores,
         });
@@ -215,6 +218,11 @@ impl TestCluster {
     /// Number of no-ops in the log.
     pub fn barriers(&self) -> u64 {
         self.log.writes.lock().barriers
+    }
+
+    /// Has a node follow no tablet any more, before anybody learns of it.
+    pub fn leave_tablets(&self, node: Node) {
+        self.log.writes.lock().gone.insert(node);
     }
 
     /// Sets why the log takes no barriers; `None`: it takes them.
@@ -462,6 +470,11 @@ impl Barriers for Member {
             return Ok(());
         };
         let mut writes = self.log.writes.lock();
+        if writes.gone.contains(&self.node) {
+            return Err(BarrierError::Unavailable(
+                "it does not follow the tablet".to_owned(),
+            ));
+        }
         let applied = self.log.catch_up(&mut writes, self.node, position);
         applied.map_err(|error| BarrierError::Unavailable(error.to_string()))?;
         Ok(())

@@ -21,7 +21,7 @@ use crate::intervals::intervals_of;
 use crate::shared::Shared;
 use crate::table_store::TableStore;
 use crate::tablet_ends::{TABLETS_MAX, TabletPosition, ends_of};
-use crate::write::Locked;
+use crate::write::{Locked, deletes_before_1970};
 use crate::{Engine, Error, Result};
 
 impl Engine {
@@ -57,9 +57,12 @@ impl Engine {
     ///
     /// Requires: records of a tablet are applied one at a time, in the order of the log, and each again after an error.
     ///
+    /// Indexes are not asked: an index that was made after [`Self::check_loggable`] passes over values that it cannot hold, as it does with
+    /// those that it finds. So an acknowledged record is applied by all replicas, and as a whole.
+    ///
     /// # Errors
-    /// [`Error::Stalled`]: memory is used up for now. [`Error::Refused`]: the tables or their indexes cannot hold the mutations, on no
-    /// replica that has this schema. Any other: this node cannot apply the record.
+    /// [`Error::Stalled`]: memory is used up for now. [`Error::Refused`]: [`Self::check_loggable`] refuses the mutations, whatever the
+    /// indexes. Any other: this node cannot apply the record.
     pub fn apply_at(&self, position: TabletPosition, mutations: &[Mutation]) -> Result<()> {
         if position.tablet >= TABLETS_MAX {
             let tablet = position.tablet;
@@ -69,7 +72,8 @@ impl Engine {
         }
         let shared = &self.shared;
         self.admit_write(mutations)?;
-        let stores = shared.stores_to_write(mutations)?;
+        check_storable_everywhere(mutations)?;
+        let stores = shared.stores_to_apply(mutations)?;
         let locked = Locked::acquire(&stores);
         for (mutation, store) in mutations.iter().zip(&stores) {
             if store.has_on_disk(position, shared.id) {
@@ -83,12 +87,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Checks mutations of tables of a cluster before they are logged: what passes here is applied by [`Self::apply_at`], unless the schema
-    /// changes before.
+    /// Checks mutations of tables of a cluster before they are logged: what passes here is applied by [`Self::apply_at`], on all replicas.
     ///
     /// # Errors
     /// [`Error::Refused`]: the tables or their indexes cannot hold them. Any other: this node takes no writes now.
     pub fn check_loggable(&self, mutations: &[Mutation]) -> Result<()> {
+        check_storable_everywhere(mutations)?;
         self.shared.stores_to_write(mutations).map(drop)
     }
 
@@ -122,6 +126,17 @@ impl Engine {
             .collect();
         due.sort_by_key(|store| store.id);
         due.iter().for_each(|store| self.shared.ask_to_flush(store));
+    }
+}
+
+/// Refuses mutations that the SSTables of some replica cannot hold: each node has its own format.
+fn check_storable_everywhere(mutations: &[Mutation]) -> Result<()> {
+    match mutations.iter().find(|mutation| deletes_before_1970(mutation)) {
+        None => Ok(()),
+        Some(mutation) => Err(Error::Refused(format!(
+            "A deletion of a partition of {}.{} has a negative timestamp: SSTables of format oa cannot hold it",
+            mutation.table.keyspace, mutation.table.name
+        ))),
     }
 }
 

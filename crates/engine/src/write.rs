@@ -99,6 +99,12 @@ impl Engine {
     }
 }
 
+/// Whether only SSTables of format `nb` can hold it. Compat: from `oa` on the first bit of a partition deletion is a flag.
+pub(crate) fn deletes_before_1970(mutation: &Mutation) -> bool {
+    let deletion = mutation.update.deletion;
+    deletion.is_some_and(|deletion| deletion.marked_at_micros < 0)
+}
+
 impl Shared {
     /// Appends one record of this kind and applies it.
     pub(crate) fn write(&self, kind: Kind, mutations: &[Mutation]) -> Result<Option<Position>> {
@@ -145,6 +151,12 @@ impl Shared {
         Ok(stores)
     }
 
+    /// The table of each mutation of a record, which was checked before it was logged.
+    pub(crate) fn stores_to_apply(&self, mutations: &[Mutation]) -> Result<SmallVec<[Arc<TableStore>; 2]>> {
+        self.check_writable()?;
+        self.stores_of(mutations)
+    }
+
     /// Compat: `max_mutation_size`, half of a segment.
     fn mutation_bytes_max(&self) -> usize {
         (self.options.commit_log.segment_bytes / 2) as usize
@@ -174,13 +186,9 @@ impl Shared {
         )))
     }
 
-    /// Refuses a mutation that the format of our SSTables cannot hold, so that it could never be flushed. Compat: from `oa` on the first
-    /// bit of a partition deletion is a flag.
+    /// Refuses a mutation that the format of our SSTables cannot hold, so that it could never be flushed.
     fn check_storable(&self, mutation: &Mutation) -> Result<()> {
-        let deletion = mutation.update.deletion;
-        if self.options.sstable_version != Version::NB
-            && deletion.is_some_and(|deletion| deletion.marked_at_micros < 0)
-        {
+        if self.options.sstable_version != Version::NB && deletes_before_1970(mutation) {
             return Err(Error::Refused(format!(
                 "SSTables of format {} cannot hold a partition deletion with a negative timestamp",
                 self.options.sstable_version

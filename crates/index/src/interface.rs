@@ -94,7 +94,8 @@ pub trait SecondaryIndex: Send + Sync {
         true
     }
 
-    /// Refuses a mutation of the table with values that the index cannot store, before the write. Pure.
+    /// Refuses a mutation of the table with values that the index cannot store, before the write. Pure. Values that were written, or logged
+    /// in a cluster, before the index existed come without this check: the index passes over those that it cannot store.
     ///
     /// # Errors
     /// [`Error::Invalid`] with the message for the client.

@@ -8,7 +8,7 @@ use ilion_kafka_client::messages::{
     CreateTopic, CreateTopics, DescribeConfigs, DescribeResource, TopicConfig,
 };
 use ilion_kafka_client::{Cluster, Connection, Error as ClientError, View, codes};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::settings::{self, Described};
 use crate::topics::Topics;
@@ -18,6 +18,8 @@ use crate::{Missing, Options};
 const TOPIC: i8 = 2;
 /// Brokers learn of a new topic one after another; this is long enough.
 const APPEARING_MAX: Duration = Duration::from_secs(30);
+/// A broker that does not know a new topic yet is asked again after so long.
+const APPEARING_AGAIN: Duration = Duration::from_millis(100);
 
 /// Why the logs cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -56,10 +58,7 @@ pub(crate) async fn open(options: &Options, topics: &Topics) -> Result<Arc<Clust
     let renewing = Arc::clone(&cluster);
     tokio::spawn(async move { renewing.run().await });
     create_missing(&cluster, options, topics).await?;
-    let view = cluster.view();
-    let found = describe(&cluster, options, topics, &view)
-        .await
-        .map_err(explain)?;
+    let found = describe_when_known(&cluster, options, topics).await?;
     let mut problems = Vec::new();
     for (name, partitions) in wanted(topics) {
         let found = found.get(name).cloned().unwrap_or_default();
@@ -190,12 +189,35 @@ async fn await_leaders(cluster: &Cluster, wanted: &[(&str, u32)]) -> Result<(), 
     }
 }
 
+/// Waits until the broker that is asked knows the topics: it may learn of new ones after their leaders.
+async fn describe_when_known(
+    cluster: &Cluster,
+    options: &Options,
+    topics: &Topics,
+) -> Result<BTreeMap<String, Described>, OpenError> {
+    let deadline = Instant::now() + APPEARING_MAX;
+    loop {
+        let described = describe(cluster, options, topics, &cluster.view()).await;
+        match described.map_err(|error| explain(options, error))? {
+            Some(found) => return Ok(found),
+            None if Instant::now() < deadline => sleep(APPEARING_AGAIN).await,
+            None => {
+                return Err(OpenError::Refused(format!(
+                    "a broker does not know the topics {} and {} after {APPEARING_MAX:?}, and others do: look into the logs of the brokers",
+                    topics.data, topics.meta
+                )));
+            }
+        }
+    }
+}
+
+/// The topics as they are; `None` if the broker does not know them yet.
 async fn describe(
     cluster: &Cluster,
     options: &Options,
     topics: &Topics,
     view: &View,
-) -> Result<BTreeMap<String, Described>, ClientError> {
+) -> Result<Option<BTreeMap<String, Described>>, ClientError> {
     let resource = |name: &String| DescribeResource {
         kind: TOPIC,
         name: name.clone(),
@@ -209,6 +231,9 @@ async fn describe(
     let answer = connection.ask(&request, options.client.request_timeout).await?;
     let mut described = BTreeMap::new();
     for resource in answer.resources {
+        if resource.error == codes::UNKNOWN_TOPIC_OR_PARTITION {
+            return Ok(None);
+        }
         if resource.error != codes::NONE {
             return Err(ClientError::Denied {
                 what: format!("the settings of topic {}", resource.name),
@@ -231,7 +256,7 @@ async fn describe(
         };
         described.insert(resource.name, found);
     }
-    Ok(described)
+    Ok(Some(described))
 }
 
 /// A connection to the first broker that answers.

@@ -397,6 +397,8 @@ fn topics_are_created_once_and_checked_from_then_on() {
         refused.contains("1 brokers are up, and each log must be on 3"),
         "{refused}"
     );
+    // Brokers learn of topics one after another.
+    brokers.forget_topics(3);
     KafkaLogs::open(options(&brokers)).unwrap();
     KafkaLogs::open(refusing).unwrap();
     assert_eq!(

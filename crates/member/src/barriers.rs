@@ -169,11 +169,8 @@ impl Barriers for LogBarriers {
         }
         for _ in reached {
             let applied = receiver.recv_timeout(self.shared.left(deadline_nanos));
-            match applied.map_err(|_| BarrierError::TimedOut)? {
-                // It is in its place all the same.
-                Ok(()) | Err(NotHere::Refused(_)) => {}
-                Err(NotHere::Halted(reason)) => return Err(BarrierError::Unavailable(reason)),
-            }
+            let applied = applied.map_err(|_| BarrierError::TimedOut)?;
+            applied.map_err(|NotHere(reason)| BarrierError::Unavailable(reason))?;
         }
         Ok(())
     }

@@ -521,10 +521,8 @@ impl Follower {
                         && origin == (self.meta.node, self.meta.incarnation)
                     {
                         let waiting = self.shared.commands.lock().remove(&(log, record.origin.seq));
-                        match (waiting, outcome) {
-                            (Some(waiting), outcome) => drop(waiting.send(outcome)),
-                            (None, Err(error)) => self.shared.progress.refuse(log, offset, error.to_string()),
-                            (None, Ok(_)) => {}
+                        if let Some(waiting) = waiting {
+                            drop(waiting.send(outcome));
                         }
                     }
                     add_one(&self.shared.counting.applied);

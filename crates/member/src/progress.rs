@@ -9,17 +9,10 @@ use crate::facts::TabletFacts;
 /// Called once: when a record is applied, or with the reason why it is not.
 pub(crate) type AppliedCallback = Box<dyn FnOnce(Result<(), NotHere>) + Send>;
 
-/// Why a record is not applied here.
+/// Why a record is not applied here: this node does not follow the tablet any more, or cannot apply records for now. Other replicas
+/// apply it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NotHere {
-    /// On no replica: its client is to blame.
-    Refused(String),
-    /// This node does not follow the tablet any more, or cannot apply records for now; other replicas apply it.
-    Halted(String),
-}
-
-/// Refused records that are remembered for writers that learn of their places later.
-const REFUSED_MAX: usize = 1024;
+pub(crate) struct NotHere(pub String);
 
 #[derive(Default)]
 struct Tablet {
@@ -29,8 +22,6 @@ struct Tablet {
     is_ready: bool,
     /// Why it is not followed any more.
     halted: Option<String>,
-    /// Records that were refused lately.
-    refused: BTreeMap<u64, String>,
     /// By offset.
     waiting: BTreeMap<u64, Vec<AppliedCallback>>,
 }
@@ -62,9 +53,7 @@ impl Progress {
         if let Some(left) = left {
             answer(
                 left.waiting,
-                &Err(NotHere::Halted(
-                    "this node is no replica of it any more".to_owned(),
-                )),
+                &Err(NotHere("this node is no replica of it any more".to_owned())),
             );
         }
     }
@@ -83,23 +72,6 @@ impl Progress {
         answer(reached, &Ok(()));
     }
 
-    /// A record is not applied, on any replica. [`Self::reach`] follows.
-    pub fn refuse(&self, tablet: u32, offset: u64, reason: String) {
-        let refused = {
-            let mut all = self.all.lock();
-            let Some(tablet) = all.tablets.get_mut(&tablet) else {
-                return;
-            };
-            if tablet.refused.len() >= REFUSED_MAX {
-                tablet.refused.pop_first();
-            }
-            tablet.refused.insert(offset, reason.clone());
-            tablet.waiting.remove(&offset)
-        };
-        let of_offset = refused.map(|callbacks| (offset, callbacks));
-        answer(of_offset.into_iter().collect(), &Err(NotHere::Refused(reason)));
-    }
-
     /// No more records of a tablet are applied.
     pub fn halt(&self, tablet: u32, reason: &str) {
         let waiting = {
@@ -108,7 +80,7 @@ impl Progress {
             tablet.halted = Some(reason.to_owned());
             std::mem::take(&mut tablet.waiting)
         };
-        answer(waiting, &Err(NotHere::Halted(reason.to_owned())));
+        answer(waiting, &Err(NotHere(reason.to_owned())));
     }
 
     /// This node can apply no records for now: nobody waits for them. Until [`Self::resume`], others are asked.
@@ -126,7 +98,7 @@ impl Progress {
                 .collect()
         };
         for waiting in waiting {
-            answer(waiting, &Err(NotHere::Halted(reason.to_owned())));
+            answer(waiting, &Err(NotHere(reason.to_owned())));
         }
     }
 
@@ -151,11 +123,8 @@ impl Progress {
                 return Some(callback);
             };
             match tablet.halted.as_ref().or(suspended.as_ref()) {
-                _ if offset < tablet.end => match tablet.refused.get(&offset) {
-                    Some(reason) => Err(NotHere::Refused(reason.clone())),
-                    None => Ok(()),
-                },
-                Some(reason) => Err(NotHere::Halted(reason.clone())),
+                _ if offset < tablet.end => Ok(()),
+                Some(reason) => Err(NotHere(reason.clone())),
                 None => {
                     tablet.waiting.entry(offset).or_default().push(callback);
                     return None;
@@ -227,7 +196,7 @@ mod tests {
         progress.is_caught_up(0, 0);
         let early = wait(&progress, 5);
         progress.suspend("full");
-        let full = Err(NotHere::Halted("full".to_owned()));
+        let full = Err(NotHere("full".to_owned()));
         assert_eq!(early.try_recv(), Ok(full.clone()));
         assert_eq!(wait(&progress, 6).try_recv(), Ok(full));
         assert_eq!(wait(&progress, 4).try_recv(), Ok(Ok(())), "it was applied before");

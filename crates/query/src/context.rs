@@ -10,10 +10,10 @@ use ilion_cql::ast::QualifiedName;
 use ilion_env::patience::Patience;
 use ilion_rows::{DecoratedKey, Mutation};
 use ilion_schema::{Applied, Keyspace, Schema, SchemaChange, TableId, TableSchema};
-use ilion_script::CallBudget;
 use ilion_types::CqlType;
 
 use crate::access::function_resource;
+use crate::function_calls::FunctionCalls;
 use crate::{Awaited, ColumnSpec, Error, ExecuteOptions, QueryOptions, Store, Value, WriteType};
 
 /// What planning a statement needs.
@@ -209,8 +209,8 @@ pub(crate) struct Execution<'a> {
     pub patience: Option<&'a Arc<dyn Patience>>,
     /// Warnings for the client.
     pub warnings: &'a RefCell<Vec<String>>,
-    /// The budget for calls of user-defined functions.
-    pub calls: &'a CallBudget,
+    /// The calls of user-defined functions.
+    pub calls: &'a FunctionCalls,
     /// Whether masked columns are shown as they are stored.
     pub sight: Sight,
 }

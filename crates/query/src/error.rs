@@ -166,7 +166,20 @@ pub enum FailureReason {
     IndexNotAvailable = 6,
 }
 
+/// What a client is told of a command whose place in the log is behind a change of the schema that its coordinator did not know.
+const OVERTAKEN: &str = "The schema has changed meanwhile; nothing was written, try again";
+
 impl Error {
+    /// The schema has changed between the execution of a command and its place in the log. No replica has written anything.
+    pub fn overtaken() -> Self {
+        Self::Overloaded(OVERTAKEN.to_owned())
+    }
+
+    /// Whether this is [`Self::overtaken`].
+    pub fn is_overtaken(&self) -> bool {
+        matches!(self, Self::Overloaded(message) if message == OVERTAKEN)
+    }
+
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid(message.into())
     }

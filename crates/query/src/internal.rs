@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::context::{Execution, Sight};
 use crate::planned::Planned;
-use crate::term::functions::call_budget;
+use crate::term::functions::function_calls;
 use crate::{Error, ExecuteOptions, Executed, Outcome, QueryOptions, ResultSet, Store, Value};
 
 /// Executes a statement; returns the cells of its rows, row after row. Requires: its table has no view. Without the server's
@@ -50,7 +50,7 @@ pub(crate) fn execute(
     };
     let planned = Planned::of(cql, None, store, &own)?;
     let (execute_options, warnings) = (ExecuteOptions::default(), RefCell::default());
-    let calls = call_budget(&own);
+    let calls = function_calls(&own, None);
     let execution = Execution {
         store,
         schema: &schema,

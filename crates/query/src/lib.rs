@@ -22,6 +22,7 @@
 //! | `bind` | values in the order of the markers |
 //! | `command` | [`Command`]: a statement that reads before it writes, as a record of a shared log |
 //! | `commanding` | commands made of statements |
+//! | `function_calls` | the calls of user-defined functions by one statement |
 //! | `consistency` | the levels that a statement may be executed with |
 //! | `protect` | tables that no client may write to |
 //! | `read_patience` | how long a SELECT may take |
@@ -57,6 +58,7 @@ mod describe;
 mod engine_store;
 mod error;
 mod explain;
+mod function_calls;
 mod guardrails;
 mod internal;
 mod invalidation;
@@ -95,6 +97,7 @@ pub use command::{Command, Commands, Form, Reason};
 pub use consistency_level::Consistency;
 pub use engine_store::EngineStore;
 pub use error::{Error, FailureReason, WriteType};
+pub use function_calls::{FunctionCall, FunctionResults};
 pub use guardrails::{DiskUsage, Flag, Fullness, Guardrails, Threshold, ValueLists};
 pub use log_position::LogPosition;
 pub use prepared::Prepared;
@@ -102,7 +105,7 @@ pub use processor::{BatchStatement, QueryProcessor};
 pub use request::{ClientState, ExecuteOptions, QueryOptions, Value, Values};
 pub use result::{ColumnSpec, Executed, Outcome, ResultSet};
 pub use shape::Shape;
-pub use store::{ClusterFacts, ClusterSource, PartitionGuard, Store};
+pub use store::{ClusterFacts, ClusterSource, PartitionGuard, Store, Wanted};
 pub use store_error::StoreError;
 #[doc(hidden)]
 pub use store_methods::types as store_types;

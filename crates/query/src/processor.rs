@@ -10,7 +10,6 @@ use ilion_auth::Resource;
 use ilion_env::patience::Patience;
 use ilion_env::{spectrogram, trace};
 use ilion_schema::TableId;
-use ilion_script::CallBudget;
 use parking_lot::RwLock;
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
@@ -20,13 +19,14 @@ use crate::batch::{self, Member};
 use crate::bind::{BoundBy, bind};
 use crate::commanding;
 use crate::context::{Execution, Sight};
+use crate::function_calls::FunctionCalls;
 use crate::invalidation::Invalidated;
 use crate::plan::Plan;
 use crate::planned::Planned;
 use crate::prepared::{metadata_id, statement_id};
 use crate::read_patience::ReadPatience;
 use crate::statement_cache::StatementCache;
-use crate::term::functions::call_budget;
+use crate::term::functions::function_calls;
 use crate::views::Views;
 use crate::{Awaited, BatchSizes};
 use crate::{
@@ -38,6 +38,8 @@ use crate::{
 const TEXTS_KEPT: usize = 1024;
 /// Longer texts are not cached.
 const TEXT_LEN_KEPT: usize = 8 * 1024;
+/// How often a statement is executed that changes of the schema overtake in the log.
+const OVERTAKEN_MAX: u32 = 5;
 
 /// A member of a protocol batch.
 #[derive(Clone, Debug)]
@@ -206,6 +208,15 @@ impl QueryProcessor {
         cql: &str,
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
+        again_if_overtaken(|| self.query_once(client, cql, options))
+    }
+
+    fn query_once(
+        &self,
+        client: &mut ClientState,
+        cql: &str,
+        options: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
         let keyspace = options.keyspace.as_deref().or(client.keyspace.as_deref());
         let planned = self.planned(cql, keyspace)?;
         self.admit(client, &planned)?;
@@ -313,6 +324,15 @@ impl QueryProcessor {
         prepared: &Arc<Prepared>,
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
+        again_if_overtaken(|| self.execute_once(client, prepared, options))
+    }
+
+    fn execute_once(
+        &self,
+        client: &mut ClientState,
+        prepared: &Arc<Prepared>,
+        options: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
         let prepared = self.current(prepared)?;
         self.admit(client, &prepared.planned)?;
         let values = bind(&prepared.variables, &options.values, BoundBy::Execute)?;
@@ -339,6 +359,16 @@ impl QueryProcessor {
         statements: Vec<(BatchStatement, Values)>,
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
+        again_if_overtaken(|| self.batch_once(client, kind, &statements, options))
+    }
+
+    fn batch_once(
+        &self,
+        client: &ClientState,
+        kind: BatchKind,
+        statements: &[(BatchStatement, Values)],
+        options: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
         let keyspace = options.keyspace.as_deref().or(client.keyspace.as_deref());
         trace::note(|| format!("Preparing {} statements", statements.len()));
         let planned = statements
@@ -355,7 +385,7 @@ impl QueryProcessor {
         let sight = self.access.sight(&client.identity, &masked)?;
         let values = planned
             .iter()
-            .zip(&statements)
+            .zip(statements)
             .map(|(planned, (_, values))| bind(&planned.variables, values, BoundBy::Batch))
             .collect::<Result<Vec<Cow<'_, [Value]>>, _>>()?;
         let plans = planned
@@ -365,7 +395,10 @@ impl QueryProcessor {
         batch::check(kind, plans.iter().copied(), batch::OwnTimestamp::Absent)?;
         let schema = self.store.schema();
         let current = self.options.load();
-        let (warnings, calls) = (RefCell::default(), call_budget(&current.of_all));
+        let (warnings, calls) = (
+            RefCell::default(),
+            function_calls(&current.of_all, options.function_results.clone()),
+        );
         let level = options.serial_consistency.unwrap_or(Consistency::SERIAL);
         let leveled = self.store.at_level(level);
         let base = Execution {
@@ -389,7 +422,7 @@ impl QueryProcessor {
             })
             .collect();
         let reason = commanding::reason_of(members.iter().map(|member| member.plan));
-        let mut executed = match (self.store.commands(), reason) {
+        let by_log = match (self.store.commands(), reason) {
             (Some(commands), Some(reason)) => {
                 let texts = planned.iter().map(|planned| planned.text.clone());
                 let statements = texts
@@ -399,7 +432,11 @@ impl QueryProcessor {
                 let (form, keyspace) = (Form::Batch(kind), commanding::keyspace_of(&planned)?);
                 commanding::send(commands, reason, form, statements, keyspace, &members, &base)?
             }
-            _ => batch::execute(kind, &members, base.timestamp_micros(), &base)?,
+            _ => None,
+        };
+        let mut executed = match by_log {
+            Some(executed) => executed,
+            None => batch::execute(kind, &members, base.timestamp_micros(), &base)?,
         };
         executed.warnings.extend(warnings.take());
         Ok(executed)
@@ -545,7 +582,12 @@ impl QueryProcessor {
                     let statements = vec![(planned.text.clone(), values.to_vec())];
                     let keyspace = planned.keyspace.as_deref();
                     let form = Form::Statement;
-                    commanding::send(commands, reason, form, statements, keyspace, &members, &execution)
+                    let by_log =
+                        commanding::send(commands, reason, form, statements, keyspace, &members, &execution)?;
+                    match by_log {
+                        Some(executed) => Ok(executed),
+                        None => planned.plan.execute(&execution),
+                    }
                 });
             }
         }
@@ -565,7 +607,10 @@ impl QueryProcessor {
         let sight = self.access.sight(&client.identity, &planned.masked)?;
         let schema = self.store.schema();
         let current = self.options.load();
-        let (warnings, calls) = (RefCell::default(), call_budget(&current.of_all));
+        let (warnings, calls) = (
+            RefCell::default(),
+            function_calls(&current.of_all, options.function_results.clone()),
+        );
         let leveled = self.store.at_level(planned.plan.read_level(options));
         let execution = Execution {
             sight,
@@ -604,7 +649,7 @@ impl QueryProcessor {
         values: &'e [Value],
         options: &'e ExecuteOptions,
         warnings: &'e RefCell<Vec<String>>,
-        calls: &'e CallBudget,
+        calls: &'e FunctionCalls,
     ) -> Execution<'e> {
         Execution {
             store: &*self.store,
@@ -622,6 +667,17 @@ impl QueryProcessor {
             sight: Sight::Clear,
         }
     }
+}
+
+/// Executes a statement again, planned anew, if the schema has changed before the log executed it.
+fn again_if_overtaken(mut execute: impl FnMut() -> Result<Executed, Error>) -> Result<Executed, Error> {
+    for _ in 1..OVERTAKEN_MAX {
+        match execute() {
+            Err(error) if error.is_overtaken() => {}
+            executed => return executed,
+        }
+    }
+    execute()
 }
 
 impl Drop for QueryProcessor {

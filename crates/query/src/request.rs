@@ -9,7 +9,7 @@ use bytes::Bytes;
 use ilion_rows::TombstoneLimits;
 
 use crate::access::{AccessOptions, Identity};
-use crate::{BatchSizes, Consistency, DiskUsage, Guardrails};
+use crate::{BatchSizes, Consistency, DiskUsage, FunctionResults, Guardrails};
 
 /// The value of a bind marker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -54,6 +54,8 @@ pub struct ExecuteOptions {
     pub now_secs: Option<i32>,
     /// Keyspace of unqualified names, instead of the client's.
     pub keyspace: Option<String>,
+    /// The results of user-defined functions, which are then not called. `None`: they are called.
+    pub function_results: Option<Arc<FunctionResults>>,
 }
 
 /// State of a connection between statements.

@@ -42,6 +42,15 @@ impl ClusterSource for ClusterFacts {
     }
 }
 
+/// How much of what a read selects is wanted at most. Only live rows count. `None`: all may be wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Rows.
+    pub rows: Option<u32>,
+    /// Rows of each partition.
+    pub rows_per_partition: Option<u32>,
+}
+
 /// The storage. Any thread may call it.
 pub trait Store: Send + Sync {
     /// The current schema; cheap.
@@ -50,6 +59,12 @@ pub trait Store: Send + Sync {
     /// The same storage for a statement that reads at this consistency level. `None`: reads are the same at every level, as on a
     /// single node.
     fn at_level(&self, _level: Consistency) -> Option<Box<dyn Store>> {
+        None
+    }
+
+    /// The same storage for a statement that wants no more than this of what its reads select; they may then leave out the rest. `None`:
+    /// what is not wanted costs nothing, as on a single node, where nobody reads ahead.
+    fn wanting(&self, _wanted: Wanted) -> Option<Box<dyn Store>> {
         None
     }
 

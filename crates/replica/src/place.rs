@@ -161,9 +161,11 @@ impl PlaceStore {
         for mutation in &mut mutations {
             as_logged(mutation);
         }
-        self.engine().apply_at(position, &mutations).map_err(|error| {
+        let checked = self.engine().check_loggable(&mutations);
+        let written = checked.and_then(|()| self.engine().apply_at(position, &mutations));
+        written.map_err(|error| {
             if let ilion_engine::Error::Refused(reason) = error {
-                // No replica can hold it: its client is to blame.
+                // No replica can hold it, nor its indexes: its client is to blame.
                 return StoreError::Invalid(reason);
             }
             let message = error.to_string();

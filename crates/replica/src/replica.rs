@@ -35,8 +35,7 @@ pub struct ReplicaOptions {
 pub enum Applied {
     /// It was applied.
     Done,
-    /// Its command was executed, with this outcome: an answer, or the error of its client. Mutations have an outcome if they are refused: a
-    /// new index cannot hold them.
+    /// Its command was executed, with this outcome: an answer, or the error of its client.
     Executed(Result<Executed, Error>),
     /// Its command was executed before a crash. The outcome is not known any more.
     Forgotten,
@@ -136,6 +135,8 @@ impl Replica {
             guardrails: Guardrails::default(),
             batch_size_warn_bytes: 0,
             batch_size_fail_bytes: 0,
+            in_partitions_max: usize::MAX,
+            in_slices_max: usize::MAX,
             ..QueryOptions::default()
         };
         let mut replica = Self {
@@ -433,8 +434,7 @@ impl Replica {
             }
             Kind::Cas | Kind::Counter if is_old => {
                 self.write(position, &[])?;
-                let message = "The schema has changed meanwhile; nothing was written, try again";
-                Ok(Applied::Executed(Err(Error::Overloaded(message.to_owned()))))
+                Ok(Applied::Executed(Err(Error::overtaken())))
             }
             Kind::Cas | Kind::Counter => self.execute(position, time_micros, record),
             Kind::Truncate | Kind::Schema => Err(NotApplied::Halted(format!(
@@ -447,15 +447,7 @@ impl Replica {
 
     fn write_body(&self, position: TabletPosition, body: &Bytes) -> Result<Applied, NotApplied> {
         let mutations = self.mutations(position, body)?;
-        match self.engine().apply_at(position, &mutations) {
-            Ok(()) => Ok(Applied::Done),
-            // The coordinator checked it against an older schema: it did not know of a new index.
-            Err(ilion_engine::Error::Refused(reason)) => {
-                self.write(position, &[])?;
-                Ok(Applied::Executed(Err(Error::Invalid(reason))))
-            }
-            Err(error) => Err(refusal(error)),
-        }
+        self.write(position, &mutations).map(|()| Applied::Done)
     }
 
     /// The mutations of a body, without those of tables that do not exist any more.

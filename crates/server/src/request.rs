@@ -338,6 +338,7 @@ fn options_of(params: &QueryParams) -> ExecuteOptions {
         timestamp_micros: params.timestamp_micros,
         now_secs: params.now_secs,
         keyspace: params.keyspace.clone(),
+        function_results: None,
     }
 }
 

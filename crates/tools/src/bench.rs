@@ -26,6 +26,7 @@
 //! Every row of an answer is compared with the row that was written. A wrong or missing row is an error, and a run with errors
 //! fails.
 
+mod counts;
 mod dataset;
 mod drive;
 mod e1;
@@ -66,6 +67,8 @@ pub use crate::bench::store::{Admin, Embedded, Host, Judge, Prepared};
 pub enum Command {
     /// INSERT of whole rows of cassandra-stress's table over the socket; creates keyspace and table first.
     Write(BenchArgs),
+    /// UPDATE of the five counters of a row of cassandra-stress's counter table; creates keyspace and table first.
+    Count(BenchArgs),
     /// SELECT of whole rows by random keys; `write` must have run with the same keys, seed and value size.
     Read(BenchArgs),
     /// SELECT of the whole table by token ranges, paged.
@@ -93,6 +96,7 @@ pub fn run(command: Command, host: &dyn Host) -> anyhow::Result<()> {
     let throughput = |args: BenchArgs, workload| throughput::run(&BenchArgs { workload, ..args });
     match command {
         Command::Write(args) => throughput(args, Workload::Write),
+        Command::Count(args) => throughput(args, Workload::Count),
         Command::Read(args) => throughput(args, Workload::Read),
         Command::Scan(args) => throughput(args, Workload::Scan),
         Command::E1(args) => e1::run(&args, host),

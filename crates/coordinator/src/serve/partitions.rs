@@ -4,9 +4,10 @@
 //! since a read of a slice returns the part of a deleted range that lies in it.
 
 use ilion_rows::{
-    Bound, BoundKind, ColumnData, Cursor, Direction, Marker, Mutation, PartitionHead, PartitionUpdate,
+    Bound, BoundKind, ColumnData, Cursor, Data, Direction, Marker, Mutation, PartitionHead, PartitionUpdate,
     RangeTombstone, Row, Unfiltered, encode_mutation,
 };
+use ilion_schema::TableSchema;
 
 use super::Serving;
 use crate::answer::{Answer, ReplicaError};
@@ -61,6 +62,18 @@ impl Open {
     }
 }
 
+/// Whether a row is live whatever the time is: a part of it never expires. The clock of the read is the coordinator's.
+fn lives_always(row: &Row, table: &TableSchema) -> bool {
+    let end_of_time = u32::MAX;
+    let is_live = |entry: &ColumnData| match &entry.data {
+        Data::Simple(cell) => cell.is_live(end_of_time),
+        Data::Complex(complex) => complex.cells.iter().any(|(_, cell)| cell.is_live(end_of_time)),
+    };
+    let is_known = |entry: &ColumnData| table.column(entry.column).is_some();
+    row.liveness.is_live(end_of_time)
+        || (!table.has_strict_liveness && row.columns.iter().any(|entry| is_known(entry) && is_live(entry)))
+}
+
 impl Serving<'_> {
     /// The next page of a cursor.
     pub(super) fn partitions(
@@ -80,6 +93,7 @@ impl Serving<'_> {
                 direction,
                 range: None,
             };
+            let mut wanted = self.rows_per_partition.unwrap_or(u32::MAX);
             while let Some(unfiltered) = cursor.next_unfiltered()? {
                 rows += 1;
                 if rows.is_multiple_of(ROWS_BETWEEN) {
@@ -88,6 +102,7 @@ impl Serving<'_> {
                 let behind = match unfiltered {
                     Unfiltered::Row(row) => {
                         bytes += row.size_bytes();
+                        wanted = wanted.saturating_sub(u32::from(lives_always(&row, self.table)));
                         Some(open.take_row(row))
                     }
                     Unfiltered::Marker(marker) => {
@@ -95,6 +110,11 @@ impl Serving<'_> {
                         open.take_marker(marker)
                     }
                 };
+                if let Some(behind) = behind.as_ref().filter(|_| wanted == 0) {
+                    // The cursor passes over the rest of the partition.
+                    open.close(behind);
+                    break;
+                }
                 if let Some(behind) = behind.filter(|_| self.is_full(rows, bytes)) {
                     open.close(&behind);
                     resume = Some(Resume::Within(open.head.key.clone(), behind));

@@ -135,3 +135,47 @@ fn a_condition_is_decided_on_every_acknowledged_write() {
         assert_eq!(outcome.pages[0].cells, [0, 0, 0, 1, 1], "round {round}: applied");
     }
 }
+
+#[test]
+fn a_node_that_does_not_follow_its_tablets_any_more_asks_others() {
+    let world = world(None);
+    for statement in [
+        "CREATE TABLE ks.p (k int PRIMARY KEY, v int, p vector<float, 2>)",
+        "CREATE INDEX ON ks.p (v)",
+        "CREATE CUSTOM INDEX ON ks.p (p) USING 'StorageAttachedIndex'",
+    ] {
+        world.write(0, statement, &How::default());
+    }
+    for key in 0..30 {
+        let text = format!(
+            "INSERT INTO ks.p (k, v, p) VALUES ({key}, {}, [{key}, 1])",
+            key % 3
+        );
+        world.write(0, &text, &How::default());
+    }
+    world.wait_built();
+    let texts = [
+        "SELECT * FROM ks.p WHERE k = 7",
+        "SELECT * FROM ks.p",
+        "SELECT * FROM ks.p WHERE v = 1",
+        "SELECT k FROM ks.p ORDER BY p ANN OF [3, 1] LIMIT 4",
+    ];
+    let how = at(Consistency::QUORUM);
+    for left in 1..=3 {
+        world.cluster.leave_tablets(left);
+        for text in texts {
+            let answered = run(&world.coordinators[0], text, &how);
+            match left {
+                3 => assert!(
+                    matches!(answered, Err(Error::Unavailable { .. })),
+                    "{text}: {answered:?}"
+                ),
+                _ => assert_eq!(
+                    answered,
+                    run(&world.single, text, &how),
+                    "{left} have left: {text}"
+                ),
+            }
+        }
+    }
+}

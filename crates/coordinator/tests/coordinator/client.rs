@@ -2,21 +2,42 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ilion_cluster::Node;
 use ilion_coordinator::{
     Answer, InProcess, Pending, ReadCommand, ReplicaClient, ReplicaError, decode_answer, encode_answer,
 };
 use ilion_rows::random::Dice;
+use ilion_rows::{Decoded, MutationReader};
+use ilion_schema::Schema;
 use parking_lot::Mutex;
 
-/// What was asked of whom.
+/// What was asked of whom, and the partitions that came back.
 #[derive(Clone, Default)]
-pub struct Asked(Arc<Mutex<Vec<(Node, ReadCommand)>>>);
+pub struct Asked(Arc<Mutex<Vec<(Node, ReadCommand)>>>, Arc<Mutex<Vec<Bytes>>>);
 
 impl Asked {
     /// Forgets what was asked so far, and returns it.
     pub fn take(&self) -> Vec<(Node, ReadCommand)> {
         std::mem::take(&mut self.0.lock())
+    }
+
+    /// Forgets what came back so far, and returns the number of its rows.
+    pub fn take_rows(&self, schema: &Schema) -> usize {
+        let pages = std::mem::take(&mut *self.1.lock());
+        let mut rows = 0;
+        for page in pages {
+            let mut reader = MutationReader::new(page);
+            while let Some(decoded) = reader
+                .next_mutation(&|id| schema.table_by_id(id).cloned())
+                .unwrap()
+            {
+                if let Decoded::Mutation(mutation) = decoded {
+                    rows += mutation.update.rows.len();
+                }
+            }
+        }
+        rows
     }
 
     /// The nodes that were asked.
@@ -34,7 +55,25 @@ pub struct Watching {
 impl ReplicaClient for Watching {
     fn send(&self, node: Node, command: ReadCommand) -> Box<dyn Pending> {
         self.asked.0.lock().push((node, command.clone()));
-        self.client.send(node, command)
+        Box::new(Counted {
+            asked: self.asked.clone(),
+            pending: self.client.send(node, command),
+        })
+    }
+}
+
+struct Counted {
+    asked: Asked,
+    pending: Box<dyn Pending>,
+}
+
+impl Pending for Counted {
+    fn wait(self: Box<Self>, deadline_nanos: u64) -> Result<Answer, ReplicaError> {
+        let answer = self.pending.wait(deadline_nanos)?;
+        if let Answer::Partitions { partitions, .. } = &answer {
+            self.asked.1.lock().push(partitions.clone());
+        }
+        Ok(answer)
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `failures` | replicas that fail: an answer is right, or an error |
 //! | `barriers` | QUORUM sees every acknowledged write, though replicas are late |
 //! | `routes` | who is asked, how often, and who refuses |
+//! | `limits` | other nodes send little more than a statement wants |
 //! | `speculation` | a replica that is slow is not waited for, if the table says so |
 //! | `messages` | messages survive their bytes; hostile bytes are refused |
 
@@ -18,6 +19,7 @@
 mod barriers;
 mod client;
 mod failures;
+mod limits;
 mod messages;
 mod random;
 mod routes;

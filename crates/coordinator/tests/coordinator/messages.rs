@@ -183,6 +183,7 @@ fn command(dice: &mut Dice) -> ReadCommand {
                 offset: dice.next_u64(),
             })
             .collect(),
+        rows_per_partition: dice.one_in(3).then(|| dice.below(9) as u32),
         page: PageSize {
             rows: dice.next_u64() as u32,
             bytes: dice.next_u64() as u32,

@@ -13,12 +13,14 @@ use parking_lot::Mutex;
 use crate::client::{Asked, Change, Surprised, Watching};
 use crate::world::{How, World, run};
 
-struct Watched {
-    world: World,
-    asked: Asked,
+/// Three nodes, and what node 1 asks of the others.
+pub struct Watched {
+    pub world: World,
+    pub asked: Asked,
 }
 
-fn watched(factor: u32, options: ReadOptions) -> Watched {
+/// A table of 60 partitions with 10 rows each.
+pub fn watched(factor: u32, options: ReadOptions) -> Watched {
     let asked = Asked::default();
     let shape = Shape::random(&mut Dice::new(9), 3, factor);
     let world = World::with_client(&shape, options, |client| {
@@ -42,7 +44,7 @@ fn watched(factor: u32, options: ReadOptions) -> Watched {
 
 impl Watched {
     /// Number of rows that a coordinator answers.
-    fn rows(&self, at: usize, text: &str) -> u32 {
+    pub fn rows(&self, at: usize, text: &str) -> u32 {
         let answered = run(&self.world.coordinators[at], text, &How::default()).unwrap();
         assert_eq!(
             Ok(&answered),
@@ -52,7 +54,7 @@ impl Watched {
         answered.rows()
     }
 
-    fn replicas(&self, key: i32) -> Vec<u32> {
+    pub fn replicas(&self, key: i32) -> Vec<u32> {
         let topology = self.world.cluster.topology();
         let key = partition(key);
         let tablet = topology.tablets().of(key.token.murmur3().unwrap());
@@ -289,6 +291,7 @@ fn a_replica_refuses_what_it_must_not_answer() {
         ring_version: topology.ring_version(),
         time_left_micros: 1_000_000,
         applied: Vec::new(),
+        rows_per_partition: None,
         page: ReadOptions::default().page_first,
         read: Read::Partition {
             key: partition(key),

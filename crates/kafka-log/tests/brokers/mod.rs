@@ -41,6 +41,8 @@ struct State {
     down: BTreeSet<usize>,
     /// Brokers that accept and do not answer.
     silent: BTreeSet<usize>,
+    /// So many more requests for settings are answered as if the topics were not known yet.
+    unknown: usize,
     /// What the fields of batches call their time.
     time_millis: i64,
     requests: usize,
@@ -66,6 +68,7 @@ impl Brokers {
                 mode: Mode::Good,
                 down: BTreeSet::new(),
                 silent: BTreeSet::new(),
+                unknown: 0,
                 time_millis: 1_000_000,
                 requests: 0,
             }),
@@ -115,6 +118,11 @@ impl Brokers {
             false => silent.remove(&broker),
         };
         self.appended.notify_all();
+    }
+
+    /// Has the brokers answer so many requests for settings as if they did not know the topics yet.
+    pub fn forget_topics(&self, requests: usize) {
+        self.state.lock().unknown = requests;
     }
 
     /// Makes this broker the leader of every partition.
@@ -352,8 +360,14 @@ impl State {
         }
     }
 
-    fn describe(&self, asked: DescribeConfigs) -> DescribedConfigs {
+    fn describe(&mut self, asked: DescribeConfigs) -> DescribedConfigs {
+        let error = match self.unknown {
+            0 => codes::NONE,
+            _ => codes::UNKNOWN_TOPIC_OR_PARTITION,
+        };
+        self.unknown = self.unknown.saturating_sub(1);
         let described = |resource: DescribeResource| DescribedResource {
+            error,
             kind: resource.kind,
             settings: self.settings[&resource.name]
                 .iter()

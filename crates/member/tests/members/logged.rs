@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ilion_env::CrashRule;
-use ilion_query::{Consistency, Error};
+use ilion_query::{Consistency, Error, QueryOptions, QueryProcessor};
 
 use crate::world::{Running, World, run, wait};
 
@@ -105,4 +105,74 @@ fn unfinished_batches_outlive_stops_and_leave_out_tables_that_were_emptied() {
     wait_for(&first, "b", 1);
     assert_eq!(rows(&first, "a", 1), 0, "it was emptied after the batch");
     assert_eq!([rows(&first, "a", 2), rows(&first, "b", 2)], [KEYS, KEYS]);
+}
+
+#[test]
+fn a_batch_is_made_as_a_whole_though_a_newer_index_cannot_hold_one_of_its_values() {
+    let mut world = World::with_room(0, 3, TABLETS);
+    // Nobody finishes it yet.
+    world.finish_after = Duration::from_secs(10_000);
+    for place in 0..3 {
+        world.start(place, ilion_env::MemEnv::new(90 + place as u64));
+    }
+    let first = world.at(0).unwrap();
+    create(&first);
+    first.processor.change_options(&QueryOptions {
+        batch_size_fail_bytes: 0,
+        ..QueryOptions::default()
+    });
+    let create_table = "CREATE TABLE ks.t (k bigint PRIMARY KEY, n bigint, v text)";
+    run(&first.processor, create_table, &[], Consistency::ONE).unwrap();
+    // The keys of both long values are in tablets whose logs cannot be written to, so their parts come after the index.
+    world.logs.cut_off(1..TABLETS);
+    let long = "x".repeat(70_000);
+    let value = |key: i64| if key < 2 { long.as_str() } else { "short" };
+    let insert = |key: i64| format!("INSERT INTO ks.t (k, n, v) VALUES ({key}, 1, '{}');", value(key));
+    let inserts: String = (0..KEYS).map(insert).collect();
+    let text = format!("BEGIN BATCH {inserts} APPLY BATCH");
+    let failed = run(&first.processor, &text, &[], Consistency::QUORUM).unwrap_err();
+    assert!(matches!(failed, Error::WriteTimeout { .. }), "{failed:?}");
+    world.logs.cut_off([]);
+    run(
+        &first.processor,
+        "CREATE INDEX by_v ON ks.t (v)",
+        &[],
+        Consistency::ONE,
+    )
+    .unwrap();
+    let select = |node: &QueryProcessor, rest: &str| {
+        run(
+            node,
+            &format!("SELECT k, n FROM ks.t{rest}"),
+            &[],
+            Consistency::QUORUM,
+        )
+        .unwrap()
+    };
+    let begun = select(&first.processor, "").len() as i64;
+    assert!(
+        (1..KEYS).contains(&begun),
+        "only the home has its part: {begun} rows"
+    );
+    // From now on the index refuses such values before they are logged.
+    let refused = run(&first.processor, &insert(0), &[], Consistency::ONE).unwrap_err();
+    assert!(matches!(refused, Error::Invalid(_)), "{refused:?}");
+    drop(first);
+    let disks = [0, 1, 2].map(|place| world.stop(place));
+    world.finish_after = Duration::from_millis(100);
+    for (place, disk) in disks.into_iter().enumerate() {
+        world.start(place, disk);
+    }
+    for place in 0..3 {
+        let node = world.at(place).unwrap();
+        wait("the batch is not finished everywhere", || {
+            select(&node.local, "").len() as i64 == KEYS
+        });
+    }
+    let second = world.at(1).unwrap();
+    wait("the index is not built", || {
+        let text = "SELECT k, n FROM ks.t WHERE v = 'short'";
+        let found = run(&second.processor, text, &[], Consistency::QUORUM);
+        found.is_ok_and(|rows| rows.len() as i64 == KEYS - 2)
+    });
 }

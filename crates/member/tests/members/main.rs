@@ -7,6 +7,7 @@
 )]
 
 mod chaos;
+mod commands;
 mod copies;
 mod full_disk;
 mod logged;

@@ -31,7 +31,7 @@ use super::{Answer, RowView, SelectPlan};
 use crate::context::Execution;
 use crate::guardrails::check_page;
 use crate::read_patience;
-use crate::{Error, ResultSet};
+use crate::{Error, ResultSet, Wanted};
 
 /// The limits of a page.
 struct Page {
@@ -188,8 +188,27 @@ impl SelectPlan {
         Ok(out)
     }
 
+    /// What a page can need of the rows that are read. Nothing is known if some of them are left out afterwards.
+    fn wanted(&self, page: &Page) -> Wanted {
+        if self.restrictions.is_filtering() || self.order.is_sorting() {
+            return Wanted::default();
+        }
+        Wanted {
+            rows: page.rows_left().into_iter().chain(page.size).min(),
+            rows_per_partition: match self.is_distinct {
+                true => Some(1),
+                false => page.limits.per_partition,
+            },
+        }
+    }
+
     /// A page of rows.
     fn rows(&self, page: &Page, execution: &Execution<'_>) -> Result<(RowsOut, Option<PagePosition>), Error> {
+        let store = execution.store.wanting(self.wanted(page));
+        let execution = &Execution {
+            store: store.as_deref().unwrap_or(execution.store),
+            ..*execution
+        };
         let answer = self.answer(execution);
         let mut scan = Scan::start(self.scan_plan(), execution, page.resume.as_ref())?;
         let mut sink = Sink::new(&self.order);

@@ -34,12 +34,12 @@ pub(crate) use assignment::{Assignment, test_type_assignment};
 pub(crate) use terms::Terms;
 
 use compound::Compound;
-use functions::{Argument, ScalarFunction, call_budget, test_assignment};
+use functions::{Argument, ScalarFunction, function_calls, test_assignment};
 
 /// Evaluates what a statement that is being planned needs at once: without a client, bound values and views.
 pub(crate) fn while_planning<T>(context: &PlanContext<'_>, evaluate: impl FnOnce(&Execution<'_>) -> T) -> T {
     let (options, warnings) = (ExecuteOptions::default(), RefCell::default());
-    let calls = call_budget(context.options);
+    let calls = function_calls(context.options, None);
     evaluate(&Execution {
         store: context.store,
         schema: context.schema,

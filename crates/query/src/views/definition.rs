@@ -9,7 +9,7 @@ use ilion_types::Partitioner;
 
 use crate::context::{Execution, PlanContext, Sight};
 use crate::restrictions::{RowFilter, row_filter};
-use crate::term::functions::call_budget;
+use crate::term::functions::function_calls;
 use crate::{Error, ExecuteOptions, QueryOptions, Store};
 
 /// Where a column of a view's primary key comes from.
@@ -137,7 +137,7 @@ fn filter_of(
     let relations = relations_of(clause)?;
     let context = PlanContext::new(store, schema, options, Some(&base.keyspace), &[]);
     let (execute_options, warnings) = (ExecuteOptions::default(), RefCell::default());
-    let calls = call_budget(options);
+    let calls = function_calls(options, None);
     let execution = Execution {
         store,
         schema,

@@ -79,6 +79,20 @@ impl Condition {
         }
     }
 
+    /// Evaluates what stored values are compared with.
+    pub(super) fn evaluate_terms(&self, execution: &Execution<'_>) -> Result<(), Error> {
+        for condition in self.columns() {
+            if let ComparedPart::Element(key) = &condition.part {
+                key.evaluate(execution)?;
+            }
+            match &condition.wanted {
+                Expected::One(term) => drop(term.evaluate(execution)?),
+                Expected::Any(terms) => drop(terms.evaluate(execution)?),
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn is_on_regular(&self) -> bool {
         self.columns().iter().any(|condition| !condition.is_static())
     }

@@ -11,7 +11,7 @@ use ilion_schema::{Column, ColumnId, TableSchema};
 use super::answer::{Shown, applied, refused};
 use super::apply::apply;
 use super::condition::{ColumnCondition, Condition};
-use super::current::{Current, Rows};
+use super::current::{Current, Reading, Rows};
 use super::modify::{BatchMember, ModifyPlan, Target};
 use super::{json, mutate};
 use crate::context::{Execution, Sight};
@@ -170,7 +170,7 @@ fn write(bound: &[Bound<'_>], key: &DecoratedKey, newest_micros: i64) -> Result<
     {
         let time = plan.timing.evaluate(&plan.table, timestamp_micros, execution)?;
         let time = time.of_condition(timestamp_micros);
-        let update = mutate::partition_update(plan, key, rows, &time, execution)?;
+        let update = mutate::partition_update(plan, key, rows, &time, Reading::Stored, execution)?;
         mutate::push(plan, key.clone(), update, &mut mutations);
     }
     Ok(merge_partitions(mutations))

@@ -13,6 +13,14 @@ use super::timing::now_secs;
 use crate::context::Execution;
 use crate::{Error, StoreError};
 
+/// Whether stored rows are read, if a plan depends on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    Stored,
+    /// What is written is foreseen, as far as it can be without.
+    Nothing,
+}
+
 /// The rows that a statement changes in each of its partitions.
 #[derive(Debug)]
 pub(super) enum Rows {

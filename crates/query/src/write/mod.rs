@@ -39,13 +39,15 @@ use ilion_rows::{DecoratedKey, Mutation};
 use ilion_schema::TableId;
 
 use crate::context::{Execution, PlanContext};
-use crate::guardrails::ensure;
+use crate::guardrails::{check_values, ensure};
 use crate::masking::Masks;
+use crate::partitions::merge_partitions;
 use crate::protect::check_derived;
 use crate::views::has_views;
 use crate::{Error, Executed, Outcome, StoreError, WriteType};
 
 use apply::apply;
+use current::Reading;
 
 pub(crate) use apply::check_written;
 pub(crate) use modify::{BatchMember, ModifyPlan};
@@ -103,7 +105,7 @@ impl ModifyPlan {
         timestamp_micros: i64,
         out: &mut Vec<Mutation>,
     ) -> Result<(), Error> {
-        mutate::mutations(self, execution, timestamp_micros, out)
+        mutate::mutations(self, execution, timestamp_micros, Reading::Stored, out)
     }
 
     /// Executes it outside of a batch.
@@ -166,6 +168,30 @@ pub(crate) fn partitions_written(members: &[BatchMember<'_>]) -> Result<Vec<Deco
     keys.sort();
     keys.dedup();
     Ok(keys)
+}
+
+/// Checks the values that members write before the log executes them, where the limits of this node do not count, and makes all calls of
+/// functions. What depends on stored data, and whether conditions hold, is not known yet.
+///
+/// # Errors
+/// A value is not possible in its place, or a guardrail refuses it.
+pub(crate) fn check_foreseen(members: &[BatchMember<'_>], timestamp_micros: i64) -> Result<(), Error> {
+    let mut mutations = Vec::with_capacity(members.len());
+    for member in members {
+        let (plan, execution) = (member.plan, &member.execution);
+        plan.condition.evaluate_terms(execution)?;
+        mutate::mutations(
+            plan,
+            execution,
+            timestamp_micros,
+            Reading::Nothing,
+            &mut mutations,
+        )?;
+    }
+    match members.first() {
+        Some(first) => check_values(&merge_partitions(mutations), &first.execution),
+        None => Ok(()),
+    }
 }
 
 /// Executes a batch with a conditional member: all conditions hold, or nothing is written. Requires: the rules without values

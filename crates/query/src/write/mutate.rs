@@ -9,7 +9,7 @@ use ilion_schema::{Column, TableId, TableSchema};
 use ilion_types::{CqlType, KEY_LEN_MAX};
 use smallvec::SmallVec;
 
-use super::current::{Current, Rows};
+use super::current::{Current, Reading, Rows};
 use super::json;
 use super::modify::{Kind, ModifyPlan, Target};
 use super::operation::Operation;
@@ -25,17 +25,22 @@ pub(super) fn mutations(
     plan: &ModifyPlan,
     execution: &Execution<'_>,
     timestamp_micros: i64,
+    reading: Reading,
     out: &mut Vec<Mutation>,
 ) -> Result<(), Error> {
     if let Target::Json(source) = &plan.target {
         let bound = json::bind(plan, source, execution)?;
-        return mutations(&bound, execution, timestamp_micros, out);
+        return mutations(&bound, execution, timestamp_micros, reading, out);
     }
     let keys = keys(plan, execution)?;
     let rows = rows(plan, execution)?;
     let time = plan.timing.evaluate(&plan.table, timestamp_micros, execution)?;
+    let time = match reading {
+        Reading::Stored => time,
+        Reading::Nothing => time.with_older_deletions(),
+    };
     for key in keys {
-        let update = partition_update(plan, &key, &rows, &time, execution)?;
+        let update = partition_update(plan, &key, &rows, &time, reading, execution)?;
         push(plan, key, update, out);
     }
     Ok(())
@@ -188,10 +193,11 @@ pub(super) fn partition_update(
     key: &DecoratedKey,
     rows: &Rows,
     time: &WriteTime,
+    reading: Reading,
     execution: &Execution<'_>,
 ) -> Result<PartitionUpdate, Error> {
     let mut update = PartitionUpdate::default();
-    let current = if plan.reads() {
+    let current = if plan.reads() && reading == Reading::Stored {
         Some(Current::read(&plan.table, key, rows, execution)?)
     } else {
         None
@@ -199,6 +205,7 @@ pub(super) fn partition_update(
     let writer = |existing| RowWriter {
         execution,
         time,
+        reading,
         existing,
     };
     match rows {

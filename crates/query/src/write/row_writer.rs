@@ -12,6 +12,7 @@ use ilion_types::{
     time_uuid_ticks, tuple_components,
 };
 
+use super::current::Reading;
 use super::operation::{Action, Operation};
 use super::timing::WriteTime;
 use crate::context::Execution;
@@ -25,6 +26,7 @@ const REFERENCE_MICROS: i64 = 1_262_304_000_000_000;
 pub(super) struct RowWriter<'a> {
     pub execution: &'a Execution<'a>,
     pub time: &'a WriteTime,
+    pub reading: Reading,
     /// The stored row, if an operation reads.
     pub existing: Option<&'a Row>,
 }
@@ -160,9 +162,10 @@ impl RowWriter<'_> {
                 out.deletion = out.deletion.max(self.time.deletion());
                 Ok(())
             }
-            Action::SetIndex(..) | Action::DeleteIndex(_) | Action::RemoveValues(_) => {
-                self.act_on_list(operation, out)
-            }
+            Action::SetIndex(..) | Action::DeleteIndex(_) | Action::RemoveValues(_) => match self.reading {
+                Reading::Stored => self.act_on_list(operation, out),
+                Reading::Nothing => self.foresee_on_list(operation, out),
+            },
             Action::Increment(_) | Action::Decrement(_) => Err(misplaced(operation)),
         }
     }
@@ -262,6 +265,20 @@ impl RowWriter<'_> {
                     }
                 }
             }
+            _ => return Err(misplaced(operation)),
+        }
+        Ok(())
+    }
+
+    /// Of operations that depend on the stored list: a new element is known, though not its place.
+    fn foresee_on_list(&self, operation: &Operation, out: &mut ComplexColumn) -> Result<(), Error> {
+        match &operation.action {
+            Action::SetIndex(index, value) => {
+                index.evaluate(self.execution)?;
+                let path = uuid_path(self.execution.store.time_uuid());
+                self.set_path(path, value.evaluate(self.execution)?, out);
+            }
+            Action::DeleteIndex(term) | Action::RemoveValues(term) => drop(term.evaluate(self.execution)?),
             _ => return Err(misplaced(operation)),
         }
         Ok(())

@@ -167,7 +167,16 @@ impl WriteTime {
     pub(super) fn of_condition(self, timestamp_micros: i64) -> Self {
         Self {
             timestamp_micros,
-            deletion_micros: timestamp_micros - 1,
+            ..self
+        }
+        .with_older_deletions()
+    }
+
+    /// Deletions are one microsecond older than other writes.
+    #[must_use]
+    pub(super) fn with_older_deletions(self) -> Self {
+        Self {
+            deletion_micros: self.timestamp_micros - 1,
             ..self
         }
     }

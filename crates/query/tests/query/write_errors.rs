@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use ilion_query::{
-    Awaited, ClientState, Command, Consistency, Error, ExecuteOptions, Form, QueryOptions, QueryProcessor,
-    Reason, Store, StoreError, WriteType,
+    Awaited, ClientState, Command, Consistency, Error, ExecuteOptions, Form, FunctionResults, QueryOptions,
+    QueryProcessor, Reason, Store, StoreError, WriteType,
 };
 use ilion_rows::Mutation;
 use ilion_schema::{Applied, SchemaChange};
@@ -190,6 +190,7 @@ fn a_command_fails_with_its_serial_level() {
         timestamp_micros: 0,
         now_secs: None,
         seed: Uuid::nil(),
+        function_results: FunctionResults::new(),
     };
     let timeout = || StoreError::WriteTimeout {
         received: 0,

@@ -10,6 +10,8 @@ use ilion_protocol::Consistency;
 pub enum Workload {
     /// INSERT of whole rows; creates keyspace and table first.
     Write,
+    /// UPDATE of all counters of a row; creates keyspace and table first.
+    Count,
     /// SELECT of whole rows by random keys.
     Read,
     /// SELECT of the whole table by token ranges, paged.
@@ -21,6 +23,7 @@ impl Workload {
     pub fn name(self) -> &'static str {
         match self {
             Self::Write => "write",
+            Self::Count => "count",
             Self::Read => "read",
             Self::Scan => "scan",
         }
@@ -68,7 +71,7 @@ pub struct BenchArgs {
     /// Seed of the rows: another seed makes other keys and values.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Keyspace of the table `standard1`; created with replication factor 1 if it does not exist.
+    /// Keyspace of the tables `standard1` and `counter1`; created with replication factor 1 if it does not exist.
     #[arg(long, default_value = "ilion_bench", value_parser = parse_identifier)]
     pub keyspace: String,
     /// Scan: rows in a page.

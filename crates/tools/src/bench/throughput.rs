@@ -1,10 +1,11 @@
-//! Writes, reads by key and scans of cassandra-stress's table: throughput, latency, CPU and memory.
+//! Writes, counts, reads by key and scans of cassandra-stress's table: throughput, latency, CPU and memory.
 
 use std::sync::Arc;
 
 use anyhow::Context;
 use ilion_env::{Env, RealEnv};
 
+use crate::bench::counts::Counts;
 use crate::bench::dataset::Dataset;
 use crate::bench::load::run_clients;
 use crate::bench::process::Usage;
@@ -25,7 +26,7 @@ use ilion_client::Connection;
 pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
     let env: Arc<dyn Env> = RealEnv::new();
     let plan = Arc::new(Plan::new(args, Dataset::new(args.seed, args.value_size)));
-    if args.workload == Workload::Write {
+    if matches!(args.workload, Workload::Write | Workload::Count) {
         create_table(&plan)?;
     }
     if let Some(warm_up) = Phase::warm_up(args) {
@@ -60,19 +61,15 @@ fn measure(env: &Arc<dyn Env>, plan: &Arc<Plan>, args: &BenchArgs) -> anyhow::Re
 }
 
 fn run_phase(env: &Arc<dyn Env>, plan: &Arc<Plan>, phase: &Arc<Phase>) -> anyhow::Result<Tally> {
-    let label = match plan.workload {
-        Workload::Write => "write",
-        Workload::Read => "read",
-        Workload::Scan => "scan",
-    };
     let make = |connection: &mut Connection| {
         Ok(match plan.workload {
             Workload::Write => Box::new(Writes::new(plan, phase, connection)?) as Box<dyn Work + Send>,
+            Workload::Count => Box::new(Counts::new(plan, phase, connection)?),
             Workload::Read => Box::new(Reads::new(plan, phase, connection)?),
             Workload::Scan => Box::new(Scan::new(plan, phase, connection)?),
         })
     };
-    phase.with_bar(label, || run_clients(env, &plan.crowd, &make))
+    phase.with_bar(plan.workload.name(), || run_clients(env, &plan.crowd, &make))
 }
 
 /// Creates keyspace and table as cassandra-stress does, if they do not exist.

@@ -87,7 +87,11 @@ impl Plan {
 
     /// The table with its keyspace.
     pub fn table(&self) -> String {
-        format!("{}.standard1", self.keyspace)
+        let table = match self.workload {
+            Workload::Count => "counter1",
+            Workload::Write | Workload::Read | Workload::Scan => "standard1",
+        };
+        format!("{}.{table}", self.keyspace)
     }
 
     /// Names of the columns, separated by commas.
@@ -98,8 +102,12 @@ impl Plan {
 
     /// The statements that create keyspace and table.
     pub fn schema(&self) -> [String; 2] {
+        let ty = match self.workload {
+            Workload::Count => "counter",
+            Workload::Write | Workload::Read | Workload::Scan => "blob",
+        };
         let columns: Vec<_> = (0..COLUMN_COUNT)
-            .map(|column| format!("\"C{column}\" blob"))
+            .map(|column| format!("\"C{column}\" {ty}"))
             .collect();
         [
             create_keyspace(&self.keyspace),
@@ -121,7 +129,7 @@ impl Phase {
     /// The phase that is measured.
     pub fn measured(args: &BenchArgs) -> Self {
         let usual = match args.workload {
-            Workload::Write | Workload::Read => args.keys,
+            Workload::Write | Workload::Count | Workload::Read => args.keys,
             Workload::Scan => 1,
         };
         Self::new(args, args.operations.unwrap_or(usual))
@@ -129,7 +137,7 @@ impl Phase {
 
     fn new(args: &BenchArgs, count: u64) -> Self {
         let each = match args.workload {
-            Workload::Write | Workload::Read => 1,
+            Workload::Write | Workload::Count | Workload::Read => 1,
             Workload::Scan => u64::from(args.ranges),
         };
         Self {

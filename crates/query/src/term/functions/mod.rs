@@ -54,7 +54,7 @@ pub(crate) use collection::{Score, floats, score_function};
 pub(crate) use number::Number;
 pub(crate) use scalar::{Arguments, ScalarFunction};
 pub(crate) use typing::{known_type, test_assignment};
-pub(crate) use user::{USER_FUNCTIONS_DISABLED, call_budget, script_of};
+pub(crate) use user::{USER_FUNCTIONS_DISABLED, function_calls, script_of};
 
 /// The function of this name that takes these arguments; `None` if no scalar function has the name (an aggregate may).
 /// `receiver` is the type that takes the result, `table` the statement's table, where known.

@@ -3,6 +3,8 @@
 //! Compat: `UDFunction` of Cassandra 5.0. A function that cannot run (a data directory of Cassandra may have functions in Java)
 //! is still resolved by name and signature; a call of it fails with the reason.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use ilion_schema::{FunctionSchema, Keyspace};
 use ilion_script::{CallBudget, Limits, Script};
@@ -10,6 +12,7 @@ use ilion_types::CqlType;
 
 use super::scalar::{Arguments, ScalarFunction, failure_of};
 use crate::context::{Execution, PlanContext};
+use crate::function_calls::{FunctionCall, FunctionCalls, FunctionResults};
 use crate::{Error, QueryOptions};
 
 /// The only language that is supported.
@@ -49,9 +52,21 @@ struct UserFunction {
 
 impl UserFunction {
     fn call(&self, arguments: Arguments<'_>, execution: &Execution<'_>) -> Result<Option<Bytes>, Error> {
-        if !execution.query_options.user_functions_enabled {
-            return Err(Error::invalid(USER_FUNCTIONS_DISABLED));
-        }
+        let call = || FunctionCall {
+            keyspace: self.keyspace.clone(),
+            name: self.name.clone(),
+            argument_types: self.argument_types.iter().map(ToString::to_string).collect(),
+            arguments: arguments.to_vec(),
+        };
+        execution.calls.result(call, |budget| {
+            if !execution.query_options.user_functions_enabled {
+                return Err(Error::invalid(USER_FUNCTIONS_DISABLED));
+            }
+            self.compute(arguments, budget)
+        })
+    }
+
+    fn compute(&self, arguments: Arguments<'_>, budget: &CallBudget) -> Result<Option<Bytes>, Error> {
         if !self.is_called_on_null && self.has_null(arguments) {
             return Ok(None);
         }
@@ -61,7 +76,7 @@ impl UserFunction {
                 self.keyspace, self.name
             ))
         })?;
-        script.call(arguments, execution.calls).map_err(|failed| {
+        script.call(arguments, budget).map_err(|failed| {
             let types = self.argument_types.iter().map(ToString::to_string).collect();
             failure_of(&self.keyspace, &self.name, types, failed)
         })
@@ -126,7 +141,8 @@ fn limits(options: &QueryOptions) -> Limits {
 /// The long calls of a statement may together take as long as this many calls at their limit.
 const LONG_CALLS_MAX: u32 = 8;
 
-/// The limits of all calls of one statement.
-pub(crate) fn call_budget(options: &QueryOptions) -> CallBudget {
-    CallBudget::new(options.user_function_time_max.saturating_mul(LONG_CALLS_MAX))
+/// The calls of one statement, with the limits of all of them. If results are `given`, no function is called.
+pub(crate) fn function_calls(options: &QueryOptions, given: Option<Arc<FunctionResults>>) -> FunctionCalls {
+    let time = options.user_function_time_max.saturating_mul(LONG_CALLS_MAX);
+    FunctionCalls::new(CallBudget::new(time), given)
 }

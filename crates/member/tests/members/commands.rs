@@ -1,0 +1,249 @@
+//! Statements that are executed by the log: limits are those of the coordinator, outcomes those of all replicas.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use ilion_query::{Consistency, Error, Guardrails, QueryOptions, QueryProcessor, Threshold};
+
+use crate::world::{World, run, wait};
+
+const TABLETS: u32 = 8;
+const PLACES: [usize; 3] = [0, 1, 2];
+
+fn create(world: &World, tables: &[&str]) {
+    let keyspace =
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}";
+    let first = world.at(0).unwrap();
+    for statement in std::iter::once(&keyspace).chain(tables) {
+        run(&first.processor, statement, &[], Consistency::ONE).unwrap();
+    }
+}
+
+fn execute(processor: &QueryProcessor, text: &str) -> Result<Vec<Vec<Option<i64>>>, Error> {
+    run(processor, text, &[], Consistency::QUORUM)
+}
+
+fn refusal(processor: &QueryProcessor, text: &str) -> String {
+    match execute(processor, text) {
+        Err(Error::Invalid(reason)) => reason,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+/// Waits until each member's own data gives this answer.
+fn wait_for(world: &World, select: &str, rows: &[&[i64]]) {
+    let rows: Vec<Vec<Option<i64>>> = rows
+        .iter()
+        .map(|row| row.iter().map(|value| Some(*value)).collect())
+        .collect();
+    for place in PLACES {
+        let node = world.at(place).unwrap();
+        wait(&format!("{select} at node {place}"), || {
+            run(&node.local, select, &[], Consistency::ONE).unwrap() == rows
+        });
+    }
+}
+
+#[test]
+fn guardrails_are_those_of_the_coordinator_and_hold_for_what_the_log_executes() {
+    let world = World::new(3, TABLETS);
+    create(
+        &world,
+        &[
+            "CREATE TABLE ks.t (k bigint PRIMARY KEY, n bigint, v text, l list<text>, s set<int>)",
+            "CREATE TABLE ks.c (k bigint PRIMARY KEY, n counter)",
+        ],
+    );
+    let fail = |limit| Threshold {
+        warn: None,
+        fail: Some(limit),
+    };
+    let (strict, lax) = (world.at(0).unwrap(), world.at(1).unwrap());
+    strict.processor.change_options(&QueryOptions {
+        in_partitions_max: 2,
+        guardrails: Guardrails {
+            column_value_size: fail(50),
+            items_per_collection: fail(3),
+            ..Guardrails::default()
+        },
+        ..QueryOptions::default()
+    });
+    let long = "x".repeat(51);
+    execute(&lax.processor, "INSERT INTO ks.t (k, n, l) VALUES (1, 1, ['a'])").unwrap();
+    let insert = format!("INSERT INTO ks.t (k, n, v) VALUES (2, 1, '{long}') IF NOT EXISTS");
+    let update = format!("UPDATE ks.t SET n = 2, v = '{long}' WHERE k = 1 IF n = 1");
+    let element = format!("UPDATE ks.t SET l[0] = '{long}' WHERE k = 1");
+    let batch = format!(
+        "BEGIN BATCH DELETE FROM ks.t WHERE k = 1 IF n = 2; \
+         INSERT INTO ks.t (k, n, v) VALUES (1, 4, '{long}'); APPLY BATCH"
+    );
+    let many = "UPDATE ks.t SET n = 5, s = {1, 2, 3, 4} WHERE k = 1 IF n = 4";
+    for (guardrail, text) in [
+        ("column_value_size", &*insert),
+        ("column_value_size", &update),
+        ("column_value_size", &element),
+        ("column_value_size", &batch),
+        ("items_per_collection", many),
+    ] {
+        let reason = refusal(&strict.processor, text);
+        let expected = format!("Guardrail {guardrail} violated");
+        assert!(reason.starts_with(&expected), "{text}: {reason}");
+    }
+    let counts = "UPDATE ks.c SET n = n + 1 WHERE k IN (1, 2, 3)";
+    let reason = refusal(&strict.processor, counts);
+    assert!(reason.contains("IN"), "{reason}");
+    let rows = execute(&lax.processor, "SELECT k, n FROM ks.t").unwrap();
+    assert_eq!(rows, [[Some(1), Some(1)]], "nothing of it was written");
+    // Another coordinator allows it: then every replica makes it, whatever its own settings say.
+    for text in [&*insert, &update, &element, &batch, many, counts] {
+        execute(&lax.processor, text).unwrap();
+    }
+    wait_for(&world, "SELECT k, n FROM ks.t WHERE k = 1", &[&[1, 5]]);
+    wait_for(&world, "SELECT k, n FROM ks.t WHERE k = 2", &[&[2, 1]]);
+    wait_for(
+        &world,
+        "SELECT n FROM ks.c WHERE k IN (1, 2, 3)",
+        &[&[1], &[1], &[1]],
+    );
+}
+
+#[test]
+fn a_batch_with_positions_in_lists_is_made_in_all_tablets_or_in_none() {
+    let world = World::new(3, TABLETS);
+    create(
+        &world,
+        &["CREATE TABLE ks.t (k bigint PRIMARY KEY, n bigint, l list<bigint>)"],
+    );
+    let first = world.at(0).unwrap();
+    execute(&first.processor, "INSERT INTO ks.t (k, l) VALUES (0, [7])").unwrap();
+    let batch = |index: u32| {
+        let insert = |key: u32| format!("INSERT INTO ks.t (k, n) VALUES ({key}, 1);");
+        let inserts: String = (1..20).map(insert).collect();
+        format!("BEGIN BATCH {inserts} UPDATE ks.t SET l[{index}] = 8 WHERE k = 0; APPLY BATCH")
+    };
+    let reason = refusal(&first.processor, &batch(1));
+    assert!(reason.contains("List index 1 out of bound"), "{reason}");
+    let count = "SELECT count(*) FROM ks.t";
+    assert_eq!(execute(&first.processor, count).unwrap(), [[Some(1)]]);
+    execute(&first.processor, &batch(0)).unwrap();
+    wait_for(&world, count, &[&[20]]);
+    let changed = "SELECT count(*) FROM ks.t WHERE l CONTAINS 8 ALLOW FILTERING";
+    wait_for(&world, changed, &[&[1]]);
+}
+
+#[test]
+fn functions_in_statements_of_the_log_have_one_result_on_all_replicas() {
+    let world = World::new(3, TABLETS);
+    create(
+        &world,
+        &[
+            "CREATE TABLE ks.t (k bigint PRIMARY KEY, n bigint, l list<bigint>)",
+            "CREATE TABLE ks.c (k bigint PRIMARY KEY, n counter)",
+            "CREATE FUNCTION ks.twice(n bigint) RETURNS NULL ON NULL INPUT RETURNS bigint LANGUAGE lua AS 'return n * 2'",
+            // Lua promises nothing about the first key.
+            "CREATE FUNCTION ks.any(n bigint) RETURNS NULL ON NULL INPUT RETURNS bigint LANGUAGE lua \
+             AS 'local keys = {} for i = 1, 40 do keys[\"key\" .. i] = i end local _, any = next(keys) return any + n'",
+            "CREATE FUNCTION ks.one(id timeuuid) RETURNS NULL ON NULL INPUT RETURNS bigint LANGUAGE lua AS 'return 1'",
+            "CREATE FUNCTION ks.zero(n int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE lua AS 'return 0'",
+            "CREATE FUNCTION ks.fails(n bigint) RETURNS NULL ON NULL INPUT RETURNS bigint LANGUAGE lua AS 'error(\"no\")'",
+        ],
+    );
+    let first = world.at(0).unwrap();
+    let applied = |text: &str| {
+        let rows = execute(&first.processor, text).unwrap();
+        rows[0][0] == Some(1)
+    };
+    for key in 0..10 {
+        let text = format!("INSERT INTO ks.t (k, n) VALUES ({key}, ks.any(100)) IF NOT EXISTS");
+        assert!(applied(&text));
+    }
+    let any = execute(&first.processor, "SELECT k, n FROM ks.t").unwrap();
+    let any: Vec<Vec<i64>> = any
+        .iter()
+        .map(|row| row.iter().map(|value| value.unwrap()).collect())
+        .collect();
+    let rows: Vec<&[i64]> = any.iter().map(Vec::as_slice).collect();
+    assert_eq!(rows.len(), 10);
+    wait_for(&world, "SELECT k, n FROM ks.t", &rows);
+    assert!(applied(
+        "UPDATE ks.t SET n = ks.twice(3) WHERE k = 1 IF n > ks.twice(1)"
+    ));
+    assert!(applied(
+        "UPDATE ks.t SET n = 7 WHERE k = 1 IF n IN (ks.twice(2), ks.twice(3))"
+    ));
+    assert!(!applied("UPDATE ks.t SET n = 8 WHERE k = 1 IF n = ks.twice(3)"));
+    execute(&first.processor, "INSERT INTO ks.t (k, l) VALUES (20, [1])").unwrap();
+    execute(
+        &first.processor,
+        "UPDATE ks.t SET l[ks.zero(5)] = ks.twice(4) WHERE k = 20",
+    )
+    .unwrap();
+    execute(
+        &first.processor,
+        "UPDATE ks.c SET n = n + 3 WHERE k = ks.twice(5)",
+    )
+    .unwrap();
+    wait_for(&world, "SELECT n FROM ks.t WHERE k = 1", &[&[7]]);
+    wait_for(&world, "SELECT n FROM ks.c WHERE k = 10", &[&[3]]);
+    let eight = "SELECT k FROM ks.t WHERE k = 20 AND l CONTAINS 8 ALLOW FILTERING";
+    wait_for(&world, eight, &[&[20]]);
+    // The statement calls the function as it is by then.
+    let replace = "CREATE OR REPLACE FUNCTION ks.twice(n bigint) RETURNS NULL ON NULL INPUT RETURNS bigint LANGUAGE lua \
+                   AS 'return n * 2 + 1'";
+    execute(&first.processor, replace).unwrap();
+    assert!(applied(
+        "UPDATE ks.t SET n = ks.twice(4) WHERE k = 1 IF n = ks.twice(3)"
+    ));
+    wait_for(&world, "SELECT n FROM ks.t WHERE k = 1", &[&[9]]);
+    let failed = execute(
+        &first.processor,
+        "UPDATE ks.t SET n = ks.fails(1) WHERE k = 1 IF EXISTS",
+    );
+    assert!(matches!(failed, Err(Error::FunctionFailure { .. })), "{failed:?}");
+    let reason = refusal(
+        &first.processor,
+        "UPDATE ks.t SET n = ks.one(now()) WHERE k = 1 IF EXISTS",
+    );
+    assert!(reason.contains("ks.one") && reason.contains("now()"), "{reason}");
+    wait_for(&world, "SELECT n FROM ks.t WHERE k = 1", &[&[9]]);
+}
+
+#[test]
+fn changes_of_the_schema_do_not_fail_statements_that_they_overtake() {
+    let world = World::new(3, TABLETS);
+    create(
+        &world,
+        &[
+            "CREATE TABLE ks.t (k bigint PRIMARY KEY, n bigint)",
+            "CREATE TABLE ks.c (k bigint PRIMARY KEY, n counter)",
+        ],
+    );
+    let (first, second) = (world.at(0).unwrap(), world.at(1).unwrap());
+    execute(
+        &first.processor,
+        "INSERT INTO ks.t (k, n) VALUES (1, 0) IF NOT EXISTS",
+    )
+    .unwrap();
+    let is_over = AtomicBool::new(false);
+    let counted = std::thread::scope(|scope| {
+        let count = || {
+            let mut counted = 0;
+            while !is_over.load(Relaxed) {
+                execute(&first.processor, "UPDATE ks.c SET n = n + 1 WHERE k = 1").unwrap();
+                let text = format!("UPDATE ks.t SET n = {} WHERE k = 1 IF n = {counted}", counted + 1);
+                assert_eq!(execute(&first.processor, &text).unwrap()[0][0], Some(1), "{text}");
+                counted += 1;
+            }
+            counted
+        };
+        let counting = scope.spawn(count);
+        for round in 0..10 {
+            let column = format!("ALTER TABLE ks.t ADD c{round} bigint");
+            execute(&second.processor, &column).unwrap();
+        }
+        is_over.store(true, Relaxed);
+        counting.join().unwrap()
+    });
+    assert!(counted > 0);
+    wait_for(&world, "SELECT n FROM ks.t WHERE k = 1", &[&[counted]]);
+    wait_for(&world, "SELECT n FROM ks.c WHERE k = 1", &[&[counted]]);
+}

@@ -1,0 +1,87 @@
+//! [`FunctionCalls`]: the calls of user-defined functions by one statement: their budget, and their results if a command has them.
+//!
+//! A function may have other results on another node: the clock limits its time, and Lua does not define the order of `pairs`. So in a
+//! cluster the coordinator of a command calls its functions and logs the results, and replicas look them up.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_script::CallBudget;
+
+use crate::Error;
+
+/// A call: the function, and its arguments.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FunctionCall {
+    /// Keyspace of the function.
+    pub keyspace: String,
+    /// Its name.
+    pub name: String,
+    /// The types of its arguments, since functions may differ in these only.
+    pub argument_types: Vec<String>,
+    /// The serialized arguments; `None` is null.
+    pub arguments: Vec<Option<Bytes>>,
+}
+
+/// Calls with their results; `None` is null.
+pub type FunctionResults = BTreeMap<FunctionCall, Option<Bytes>>;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct FunctionCalls {
+    budget: CallBudget,
+    /// The results of the calls, if these are not to be made.
+    given: Option<Arc<FunctionResults>>,
+    /// What was called since [`Self::begin_noting`].
+    noted: RefCell<Option<FunctionResults>>,
+}
+
+impl FunctionCalls {
+    /// Calls within a budget. If results are given, no function is called.
+    pub fn new(budget: CallBudget, given: Option<Arc<FunctionResults>>) -> Self {
+        Self {
+            budget,
+            given,
+            noted: RefCell::default(),
+        }
+    }
+
+    /// Notes the calls from now on.
+    pub fn begin_noting(&self) {
+        *self.noted.borrow_mut() = Some(FunctionResults::new());
+    }
+
+    /// The noted calls.
+    pub fn take_noted(&self) -> FunctionResults {
+        self.noted.take().unwrap_or_default()
+    }
+
+    /// The result of a call: the given one, or that of `compute`.
+    ///
+    /// # Errors
+    /// The function fails, or results are given, and not this one.
+    pub fn result(
+        &self,
+        call: impl FnOnce() -> FunctionCall,
+        compute: impl FnOnce(&CallBudget) -> Result<Option<Bytes>, Error>,
+    ) -> Result<Option<Bytes>, Error> {
+        if let Some(given) = &self.given {
+            let call = call();
+            let result = given.get(&call);
+            return result.cloned().ok_or_else(|| {
+                Error::Invalid(format!(
+                    "The arguments of {}.{} are known only when the statement is executed, as those of now() are: in a cluster \
+                     a statement with a condition, a counter or a position in a list cannot call a user-defined function with them",
+                    call.keyspace, call.name
+                ))
+            });
+        }
+        let result = compute(&self.budget)?;
+        if let Some(noted) = &mut *self.noted.borrow_mut() {
+            noted.insert(call(), result.clone());
+        }
+        Ok(result)
+    }
+}
