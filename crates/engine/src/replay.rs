@@ -37,8 +37,10 @@ use crate::{Error, Result};
 /// The keyspace of the schema.
 const SCHEMA_KEYSPACE: &str = "system_schema";
 /// A larger batch has its mutations nearer to each other, see [`Applier::apply_sorted`].
-const BATCH_RECORDS: usize = 1 << 14;
-const BATCH_BYTES: usize = 4 << 20;
+const BATCH_RECORDS_MAX: usize = 1 << 14;
+const BATCH_BYTES_MAX: usize = 4 << 20;
+/// All batches together take about this much memory.
+const BATCHES_BYTES: usize = 64 << 20;
 /// With more records or bytes held back than this, the schema is read and the records are applied.
 const HELD_RECORDS_MAX: usize = 1 << 16;
 const HELD_BYTES_MAX: usize = 16 << 20;
@@ -73,6 +75,8 @@ pub(crate) fn replay<T>(
             applier: &applier,
             sender: (threads > 0).then_some(sender),
             batch: Batch::default(),
+            // Each thread has one, and two wait for it.
+            batch_bytes_max: (BATCHES_BYTES / (3 * threads.max(1))).min(BATCH_BYTES_MAX),
             held: Vec::new(),
             held_bytes: 0,
             is_schema_old: false,
@@ -100,6 +104,7 @@ pub(crate) struct Replay<'a> {
     sender: Option<Sender<Batch>>,
     /// Records that are not passed to the threads yet.
     batch: Batch,
+    batch_bytes_max: usize,
     /// Records behind a change of the schema, in their order: applied once the schema is read anew.
     held: Vec<DelayedRecord>,
     held_bytes: usize,
@@ -241,7 +246,7 @@ impl Replay<'_> {
         let Batch { bytes, records } = &mut self.batch;
         records.push((position, body.len()));
         bytes.extend_from_slice(body);
-        if records.len() >= BATCH_RECORDS || bytes.len() >= BATCH_BYTES {
+        if records.len() >= BATCH_RECORDS_MAX || bytes.len() >= self.batch_bytes_max {
             self.send()?;
         }
         Ok(())
