@@ -263,7 +263,7 @@ struct FaultReadFile {
 impl ReadFile for FaultReadFile {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
         match self.rules.effect(Operation::Read, self.path()) {
-            None | Some(Effect::Wait) => self.inner.read_at(offset, into),
+            None => self.inner.read_at(offset, into),
             Some(Effect::BitFlip) => {
                 let count = self.inner.read_at(offset, into)?;
                 flip_middle_bit(&mut into[..count]);
@@ -277,21 +277,17 @@ impl ReadFile for FaultReadFile {
     }
 
     fn read_at_once(&self, offset: u64, into: &mut [u8]) -> Result<bool> {
-        if self
-            .rules
-            .list
-            .read()
-            .iter()
-            .any(|rule| rule.makes_wait(self.path()))
-        {
+        let list = self.rules.list.read();
+        if list.iter().any(|rule| rule.makes_wait(self.path())) {
             return Ok(false);
         }
+        drop(list);
         self.read_exact_at(offset, into).map(|()| true)
     }
 
     #[cfg(unix)]
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
-        // Reads that fail or take long by a rule do so in `read_at`.
+        // Any other rule may concern the read: only `read_at` asks it.
         let list = self.rules.list.read();
         match list.iter().all(|rule| rule.makes_wait(self.path())) {
             true => self.inner.descriptor(),

@@ -23,6 +23,7 @@
 //! | `parking` | requests that do not hold a thread while they wait for the disk |
 //! | `disk_reads` | [`DiskReads`]: carries out the reads of parked requests |
 //! | `client_waits` | whether a client waits for what a thread does |
+//! | `thread_flag` | [`ThreadFlag`]: a flag of a thread that is set until a scope is dropped |
 //! | `page_memory` | [`PageMemory`]: the pages of a file that were read and checked |
 //! | `mapped_writes` | writes to a file through a mapping |
 //! | `descriptors` | the limit of open files and sockets |
@@ -57,9 +58,10 @@ mod request_io;
 mod scratch;
 mod seeded;
 pub mod spectrogram;
+mod thread_flag;
 pub mod trace;
 
-pub use client_waits::{ClientWaits, client_waits, does_client_wait};
+pub use client_waits::{client_waits, does_client_wait};
 pub use cost::Cost;
 pub use count::Count;
 pub use descriptors::{descriptor_limit, raise_descriptor_limit};
@@ -76,3 +78,4 @@ pub use real::RealEnv;
 pub use request_io::{IoVerb, RequestIo};
 pub use scratch::{Keeping, Kept, Scratch, each_piece};
 pub use seeded::Seeded;
+pub use thread_flag::ThreadFlag;

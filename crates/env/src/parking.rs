@@ -9,13 +9,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::account;
 use crate::door::ReadFile;
 use crate::request_io::RequestIo;
+use crate::thread_flag::ThreadFlag;
 use crate::{Error, Result};
 
 /// A request that was parked so often waits on its thread. It reads many chunks, or memory is too short to keep them.
@@ -118,24 +118,8 @@ pub fn attempt<T>(given: Given, execute: impl FnOnce() -> T) -> Attempt<T> {
 }
 
 /// Until the scope is dropped, this thread does what may be executed again from its beginning.
-pub fn may_park() -> MayPark {
-    MayPark {
-        before: MAY_PARK.replace(true),
-        this_thread: PhantomData,
-    }
-}
-
-/// See [`may_park`].
-#[derive(Debug)]
-pub struct MayPark {
-    before: bool,
-    this_thread: PhantomData<*const ()>,
-}
-
-impl Drop for MayPark {
-    fn drop(&mut self) {
-        MAY_PARK.set(self.before);
-    }
+pub fn may_park() -> ThreadFlag {
+    ThreadFlag::set(&MAY_PARK)
 }
 
 /// True if this thread executes a request again.
@@ -245,7 +229,7 @@ mod tests {
         let scope = account::begin();
         assert_eq!(until_done(|| sum_of(&file, &[5, 5, 5])).0.unwrap(), 15);
         let io = scope.finish();
-        // One by this thread for the request, which stands for another thread here, and one that is charged to the request.
+        // `waiting.read()` counts one on this thread, as it would on that of `DiskReads`; the other is charged to the request.
         assert_eq!((io.reads, io.bytes_read), (2, 2));
     }
 

@@ -139,7 +139,7 @@ impl Worker {
             return;
         };
         let mut answers = Answers::default();
-        let may_wait = self.queues.may_wait(&work);
+        let may_wait = self.disk.as_ref().and_then(|_| self.queues.may_wait(&work));
         self.parks = self.disk.is_some() && may_wait.is_none();
         self.follows_nanos = None;
         let mut rest = work.into_iter();
@@ -196,16 +196,14 @@ impl Worker {
                 else {
                     return;
                 };
-                let begun = Some(Box::new(Begun {
-                    started_nanos,
-                    given: Given::default(),
-                }));
-                let work = Work::Frame {
+                let session = session.clone();
+                let parked = Parked {
+                    session,
                     frame,
                     received_nanos,
-                    begun,
+                    started_nanos,
                 };
-                self.parked.push(((session.clone(), work), waiting));
+                self.parked.push((parked, waiting));
             }
             Work::Heavy {
                 request,

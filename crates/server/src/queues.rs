@@ -8,13 +8,20 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crossbeam_channel::Sender;
 use ilion_env::parking::Given;
+use ilion_protocol::Frame;
 use ilion_query::StatementWeight;
 use parking_lot::Mutex;
 
-use crate::session::{Session, Work};
+use crate::session::{Begun, Session, Work};
 
 /// A request that waits for the disk.
-pub(crate) type Parked = (Arc<Session>, Work);
+pub(crate) struct Parked {
+    pub session: Arc<Session>,
+    pub frame: Frame,
+    pub received_nanos: u64,
+    /// When a thread took it first.
+    pub started_nanos: u64,
+}
 
 /// Requests of one session that are answered together.
 pub(crate) struct Task {
@@ -128,13 +135,18 @@ impl Queues {
     /// Queues requests whose bytes were read.
     pub fn resume(&self, parked: Vec<(Parked, Given)>) {
         let mut tasks: Vec<Task> = Vec::new();
-        for ((session, mut work), read) in parked {
-            if let Work::Frame {
-                begun: Some(begun), ..
-            } = &mut work
-            {
-                begun.given = read;
-            }
+        for (parked, given) in parked {
+            let Parked {
+                session,
+                frame,
+                received_nanos,
+                started_nanos,
+            } = parked;
+            let work = Work::Frame {
+                frame,
+                received_nanos,
+                begun: Some(Box::new(Begun { started_nanos, given })),
+            };
             match tasks.iter_mut().find(|task| Arc::ptr_eq(&task.session, &session)) {
                 Some(task) => task.work.push(work),
                 None => tasks.push(Task {

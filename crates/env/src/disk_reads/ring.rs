@@ -1,6 +1,7 @@
-//! The fast way: io_uring. One thread submits the reads of all others and takes their results, many with one system call.
+//! Reads by io_uring. One thread submits the reads of all others and takes their results, many with one system call.
 //!
-//! The thread sleeps in the kernel until a read is done or [`Wake`] is written: a read of the eventfd is always under way.
+//! The thread sleeps in the kernel until a read is done. [`Inbox::wake`] writes to an eventfd, which the thread always has a read of under
+//! way.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -245,7 +246,7 @@ impl<T> Thread<T> {
                 waiting.file.count_read(began, waiting.offset, buffer.len());
                 waiting.done(Ok(buffer), began)
             } else {
-                // An error, or fewer bytes: the careful way says why.
+                // An error, or fewer bytes: a read on this thread gives the rest, or the error with its path.
                 waiting.read()
             };
             done.push((request, given));

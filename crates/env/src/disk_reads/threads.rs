@@ -1,4 +1,4 @@
-//! The careful way: a pool of threads, each of which waits for one read.
+//! Reads without io_uring: a pool of threads, each of which carries out one read at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -68,7 +68,7 @@ pub(crate) enum Work {
     Frame {
         frame: Frame,
         received_nanos: u64,
-        /// What it has waited for; `None` if it was not begun.
+        /// What it has waited for; `None` if no thread has begun it.
         begun: Option<Box<Begun>>,
     },
     /// Decoded, and moved to the threads for heavy statements.
