@@ -166,7 +166,8 @@ pub enum FailureReason {
     IndexNotAvailable = 6,
 }
 
-/// What a client is told of a command whose place in the log is behind a change of the schema that its coordinator did not know.
+/// The message for a client if a schema change, unknown to the coordinator, was logged before its command. Nodes also recognise it in the
+/// answers of other nodes.
 const OVERTAKEN: &str = "The schema has changed meanwhile; nothing was written, try again";
 
 impl Error {

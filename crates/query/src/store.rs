@@ -62,8 +62,8 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// The same storage for a statement that wants no more than this of what its reads select; they may then leave out the rest. `None`:
-    /// what is not wanted costs nothing, as on a single node, where nobody reads ahead.
+    /// The same storage for a statement that wants no more rows than this: reads may leave out the rest. `None`: use this storage. A single
+    /// node returns `None`, since it reads nothing ahead.
     fn wanting(&self, _wanted: Wanted) -> Option<Box<dyn Store>> {
         None
     }

@@ -1,15 +1,15 @@
 //! Options of the CQL server, from the settings and the machine.
 
-use ilion_node::client_bytes;
-use ilion_settings::{LogPlace, Settings, Size};
-use ilion_tls::TlsOptions;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use crate::certificate::CertificateLogins;
+use ilion_node::client_bytes;
+use ilion_settings::{LogPlace, Settings, Size};
+use ilion_tls::TlsOptions;
 
+use crate::certificate::CertificateLogins;
 use crate::encryption::client_encryption;
 
 /// Options of the CQL server.

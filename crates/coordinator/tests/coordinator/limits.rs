@@ -28,7 +28,7 @@ fn other_nodes_send_little_more_than_a_limit_wants() {
     assert!(pages > 4 && rows > 2000, "{pages} pages, {rows} rows");
     let (pages, rows) = sent("SELECT * FROM ks.t LIMIT 10", 10);
     assert!(pages <= 2 && rows <= 20, "{pages} pages, {rows} rows");
-    // A page of each range: what is not wanted of a partition is neither sent, nor does it fill pages.
+    // Other nodes send no more rows of a partition than the statement wants, so each range needs one page.
     for text in [
         "SELECT DISTINCT k FROM ks.t",
         "SELECT * FROM ks.t PER PARTITION LIMIT 1",

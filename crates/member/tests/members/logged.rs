@@ -79,14 +79,28 @@ fn what_a_coordinator_leaves_undone_is_done_by_others() {
     assert_eq!([rows(&second, "a", 3), rows(&second, "a", 4)], [0, KEYS]);
 }
 
-#[test]
-fn unfinished_batches_outlive_stops_and_leave_out_tables_that_were_emptied() {
+/// Three members that do not finish the batches of others.
+fn with_unfinished_batches(seed: u64) -> World {
     let mut world = World::with_room(0, 3, TABLETS);
-    // Nobody finishes them yet.
     world.finish_after = Duration::from_secs(10_000);
     for place in 0..3 {
-        world.start(place, ilion_env::MemEnv::new(80 + place as u64));
+        world.start(place, ilion_env::MemEnv::new(seed + place as u64));
     }
+    world
+}
+
+/// Stops the members and starts them again. Now they finish batches.
+fn start_again_to_finish(world: &mut World) {
+    let disks = [0, 1, 2].map(|place| world.stop(place));
+    world.finish_after = Duration::from_millis(100);
+    for (place, disk) in disks.into_iter().enumerate() {
+        world.start(place, disk);
+    }
+}
+
+#[test]
+fn unfinished_batches_outlive_stops_and_leave_out_tables_that_were_emptied() {
+    let mut world = with_unfinished_batches(80);
     let first = world.at(0).unwrap();
     create(&first);
     world.logs.cut_off(1..TABLETS);
@@ -96,11 +110,7 @@ fn unfinished_batches_outlive_stops_and_leave_out_tables_that_were_emptied() {
     batch(&first, "", 2).unwrap();
     drop(first);
     // A clean stop saves: the record of the batch is not read again.
-    let disks = [0, 1, 2].map(|place| world.stop(place));
-    world.finish_after = Duration::from_millis(100);
-    for (place, disk) in disks.into_iter().enumerate() {
-        world.start(place, disk);
-    }
+    start_again_to_finish(&mut world);
     let first = world.at(0).unwrap();
     wait_for(&first, "b", 1);
     assert_eq!(rows(&first, "a", 1), 0, "it was emptied after the batch");
@@ -109,12 +119,7 @@ fn unfinished_batches_outlive_stops_and_leave_out_tables_that_were_emptied() {
 
 #[test]
 fn a_batch_is_made_as_a_whole_though_a_newer_index_cannot_hold_one_of_its_values() {
-    let mut world = World::with_room(0, 3, TABLETS);
-    // Nobody finishes it yet.
-    world.finish_after = Duration::from_secs(10_000);
-    for place in 0..3 {
-        world.start(place, ilion_env::MemEnv::new(90 + place as u64));
-    }
+    let mut world = with_unfinished_batches(90);
     let first = world.at(0).unwrap();
     create(&first);
     first.processor.change_options(&QueryOptions {
@@ -158,11 +163,7 @@ fn a_batch_is_made_as_a_whole_though_a_newer_index_cannot_hold_one_of_its_values
     let refused = run(&first.processor, &insert(0), &[], Consistency::ONE).unwrap_err();
     assert!(matches!(refused, Error::Invalid(_)), "{refused:?}");
     drop(first);
-    let disks = [0, 1, 2].map(|place| world.stop(place));
-    world.finish_after = Duration::from_millis(100);
-    for (place, disk) in disks.into_iter().enumerate() {
-        world.start(place, disk);
-    }
+    start_again_to_finish(&mut world);
     for place in 0..3 {
         let node = world.at(place).unwrap();
         wait("the batch is not finished everywhere", || {

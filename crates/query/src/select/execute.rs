@@ -188,7 +188,7 @@ impl SelectPlan {
         Ok(out)
     }
 
-    /// What a page can need of the rows that are read. Nothing is known if some of them are left out afterwards.
+    /// How many of the rows that are read this page can need. If rows are filtered or sorted after they are read, all may be needed.
     fn wanted(&self, page: &Page) -> Wanted {
         if self.restrictions.is_filtering() || self.order.is_sorting() {
             return Wanted::default();

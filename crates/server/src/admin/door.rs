@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use ilion_env::Env;
+use ilion_settings::Settings;
 use ilion_tls::Encryption;
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -26,8 +27,6 @@ use super::{
     ScrubOrder, SettingsOrder, SnapshotOrder, StopOrder, TableChoice, TablePlace, ThresholdsOrder,
     ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
 };
-use ilion_settings::Settings;
-
 use crate::certificate::CertificateLogins;
 use crate::dashboard::{
     self, HistoryOrder, QueryOrder, SAMPLE_INTERVAL, SlowestOrder, SpectrogramOrder, SpectrogramReport,

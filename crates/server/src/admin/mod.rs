@@ -135,9 +135,10 @@ pub use statements::{StatementReport, StatementsReport, TraceProbabilityReport};
 pub use table_stats::{Percentiles, TableHistogramsReport, TableStats, TableStatsReport};
 pub use top_partitions::{TopPartitionReport, TopPartitionsOrder, TopPartitionsReport};
 
-use ilion_node::ReloadReport;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use ilion_node::ReloadReport;
 
 use crate::auditor::Auditor;
 use crate::changes::{ChangeStream, ChangesOrder};

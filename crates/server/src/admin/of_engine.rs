@@ -1,5 +1,10 @@
 //! [`Admin`] over an engine and a server.
 
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
 use ilion_auth::Cidr;
 use ilion_cluster::{ClusterView, Node as Member};
 use ilion_engine::{
@@ -11,10 +16,8 @@ use ilion_node::{RELEASE_VERSION, ReloadReport, machine_bytes};
 use ilion_query::Identity;
 use ilion_schema::{TableId, TableSchema};
 use ilion_settings::{Loaded, Settings};
-use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
 
 use super::audit_log::AuditMetrics;
 use super::change_metrics::ChangeMetrics;
@@ -50,8 +53,6 @@ use crate::entry::Entry;
 use crate::process::resident_bytes;
 use crate::server::{Certificates, Server};
 use crate::server_node::ServerNode;
-use prometheus_client::encoding::text;
-use prometheus_client::registry::Registry;
 
 /// Longest sampling of partitions.
 const SAMPLING_MILLIS_MAX: u64 = 3_600_000;

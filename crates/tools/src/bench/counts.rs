@@ -6,7 +6,7 @@ use ilion_protocol::{Response, ResultBody};
 
 use crate::bench::dataset::{COLUMN_COUNT, KEY_BYTES};
 use crate::bench::template::Template;
-use crate::bench::work::{Phase, Plan, Work};
+use crate::bench::work::{Phase, Plan, Work, wrong_answer};
 use ilion_client::Connection;
 
 /// The counts of one client.
@@ -45,8 +45,7 @@ impl Work for Counts {
     fn check(&mut self, _slot: usize, response: Response) -> Result<u64, String> {
         match response {
             Response::Result(ResultBody::Void) => Ok(1),
-            Response::Error(error) => Err(error.to_string()),
-            other => Err(format!("UPDATE was answered with {}", other.opcode())),
+            other => Err(wrong_answer("UPDATE", &other)),
         }
     }
 }

@@ -9,7 +9,7 @@ use ilion_protocol::{Consistency, Response, ResultBody};
 
 use crate::bar::{Bar, while_counting};
 use crate::bench::template::Template;
-use crate::bench::work::Work;
+use crate::bench::work::{Work, wrong_answer};
 use ilion_client::Connection;
 
 /// A row of an answer, cell by cell.
@@ -140,8 +140,7 @@ impl Work for JobOnSocket {
                 let rows: Vec<_> = rows.rows().collect();
                 self.job.check(number, &rows)
             }
-            Response::Error(error) => Err(error.to_string()),
-            other => Err(format!("the statement was answered with {}", other.opcode())),
+            other => Err(wrong_answer("the statement", &other)),
         }
     }
 }

@@ -6,7 +6,7 @@ use ilion_protocol::{Response, ResultBody, Rows};
 
 use crate::bench::dataset::{COLUMN_COUNT, Dataset, KEY_BYTES, mix};
 use crate::bench::template::Template;
-use crate::bench::work::{Phase, Plan, Work};
+use crate::bench::work::{Phase, Plan, Work, wrong_answer};
 use ilion_client::Connection;
 
 /// The reads of one client.
@@ -50,8 +50,7 @@ impl Work for Reads {
             Response::Result(ResultBody::Rows(rows)) => {
                 check_one(&self.plan.dataset, self.asked[slot], &rows)
             }
-            Response::Error(error) => Err(error.to_string()),
-            other => Err(format!("SELECT was answered with {}", other.opcode())),
+            other => Err(wrong_answer("SELECT", &other)),
         }
     }
 }

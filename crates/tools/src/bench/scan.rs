@@ -10,7 +10,7 @@ use ilion_protocol::{Execute, QueryParams, Request, Response, ResultBody, Rows, 
 
 use crate::bench::dataset::{COLUMN_COUNT, Dataset};
 use crate::bench::read::check_values;
-use crate::bench::work::{Phase, Plan, Work};
+use crate::bench::work::{Phase, Plan, Work, wrong_answer};
 use ilion_client::{Connection, request_frame};
 
 /// The part of a scan that one client does.
@@ -84,8 +84,7 @@ impl Work for Scan {
         position.paging_state = None;
         match response {
             Response::Result(ResultBody::Rows(rows)) => position.advance(&self.plan.dataset, &rows),
-            Response::Error(error) => Err(error.to_string()),
-            other => Err(format!("SELECT was answered with {}", other.opcode())),
+            other => Err(wrong_answer("SELECT", &other)),
         }
     }
 }

@@ -64,6 +64,14 @@ pub trait Work {
     fn observe(&mut self, _slot: usize, _sent_nanos: u64, _now_nanos: u64) {}
 }
 
+/// The error of the server, or that an answer has not the kind that the statement wants.
+pub fn wrong_answer(statement: &str, response: &Response) -> String {
+    match response {
+        Response::Error(error) => error.to_string(),
+        other => format!("{statement} was answered with {}", other.opcode()),
+    }
+}
+
 impl Plan {
     /// The plan for these arguments.
     pub fn new(args: &BenchArgs, dataset: Dataset) -> Self {

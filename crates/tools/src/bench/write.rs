@@ -6,7 +6,7 @@ use ilion_protocol::{Response, ResultBody};
 
 use crate::bench::dataset::{COLUMN_COUNT, KEY_BYTES};
 use crate::bench::template::Template;
-use crate::bench::work::{Phase, Plan, Work};
+use crate::bench::work::{Phase, Plan, Work, wrong_answer};
 use ilion_client::Connection;
 
 /// The writes of one client.
@@ -57,8 +57,7 @@ impl Work for Writes {
             Response::Result(ResultBody::Void) => Ok(1),
             // Whether it was applied: not if the row was there.
             Response::Result(ResultBody::Rows(_)) if self.plan.if_not_exists => Ok(1),
-            Response::Error(error) => Err(error.to_string()),
-            other => Err(format!("INSERT was answered with {}", other.opcode())),
+            other => Err(wrong_answer("INSERT", &other)),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::bench::soak::turns::{Turn, Turns};
 use crate::bench::store::{Embedded, Prepared, Store};
 use crate::bench::tally::Tally;
 use crate::bench::template::Template;
-use crate::bench::work::{Crowd, Work};
+use crate::bench::work::{Crowd, Work, wrong_answer};
 
 /// All clients.
 pub struct Clients<'a> {
@@ -120,8 +120,7 @@ impl Work for OnSocket {
                 let rows: Vec<_> = rows.rows().collect();
                 self.rows.check(asked, &rows)
             }
-            Response::Error(error) => Err(error.to_string()),
-            other => Err(format!("the statement was answered with {}", other.opcode())),
+            other => Err(wrong_answer("the statement", &other)),
         }
     }
 
