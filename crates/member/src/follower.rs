@@ -76,6 +76,14 @@ fn placement_of(state: &ClusterState) -> Placement {
     }
 }
 
+/// Why a log is not followed on: a state without one of the records would differ from that of the other nodes.
+fn gap(log: &str, next: u64, found: u64) -> String {
+    format!(
+        "{log}: record {next} is missing, {found} came instead. Start this node again; if that does not help, check whether the broker has \
+         lost records"
+    )
+}
+
 /// See the module.
 pub(crate) struct Follower {
     shared: Arc<Shared>,
@@ -242,7 +250,7 @@ impl Follower {
         }
     }
 
-    /// Checks with the first record of the meta log that the saved state is of the same cluster, and goes on behind that state.
+    /// Checks with the first record of the meta log that the saved state is of the same cluster, and has the log read on behind that state.
     fn check_meta(&mut self, delivered: &Delivered) -> Result<(), String> {
         let Some(state) = &self.meta.state else {
             return Ok(());
@@ -266,8 +274,9 @@ impl Follower {
             };
         }
         if !self.is_checked {
-            return self.check_meta(delivered);
+            self.check_meta(delivered)?;
         }
+        // The record that was checked may be the next one.
         self.read_meta_record(offset, record)
     }
 
@@ -293,8 +302,12 @@ impl Follower {
     }
 
     fn read_meta_record(&mut self, offset: u64, record: &LogRecord) -> Result<(), String> {
-        if offset < self.meta.next_offset() {
+        let next = self.meta.next_offset();
+        if offset < next {
             return Ok(());
+        }
+        if offset > next && self.meta.state.is_some() {
+            return Err(gap("meta log", next, offset));
         }
         let (was, adopted) = (self.meta.incarnation, self.adopted());
         let read = self.meta.read(offset, record, adopted);
@@ -508,8 +521,19 @@ impl Follower {
         };
         // What was on its way when the log was left, or begun anew.
         let is_read = self.followed.contains(&log) && !self.blocked.contains(&log);
-        if !is_read || replica.halted(log).is_some() || offset < replica.end(log) {
+        let next = replica.end(log);
+        if !is_read || replica.halted(log).is_some() || offset < next {
             return;
+        }
+        if offset > next {
+            if self.shared.is_stopping.load(Relaxed) {
+                // The record before it was not applied any more.
+                return;
+            }
+            let reason = gap(&format!("log of tablet {log}"), next, offset);
+            tracing::error!(tablet = log, %reason, "a tablet is not followed any more");
+            self.tail.leave(log);
+            return self.shared.progress.halt(log, &reason);
         }
         let position = TabletPosition { tablet: log, offset };
         loop {

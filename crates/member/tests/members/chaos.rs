@@ -344,6 +344,7 @@ fn clients_see_one_database_while_members_crash_and_acknowledgements_are_lost() 
         scope.spawn(|| chaos.disturb());
     });
     chaos.world.logs.go_right();
+    chaos.world.check_states(&[0, 1, 2]);
     let history = chaos.history.lock().unwrap();
     assert!(
         history.answered > CRASHES * REQUESTS_BETWEEN as u32 / 2,

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use ilion_cluster::META_TABLET;
+use ilion_commitlog::SharedLogs;
 use ilion_env::{CrashRule, MemEnv};
 use ilion_member::{JoinError, Replaced, RingError};
 use ilion_query::Consistency;
@@ -197,4 +199,19 @@ fn slices_are_spread_evenly_and_what_a_member_does_not_hold_any_more_is_removed(
     world.crash(1, CrashRule::LoseUnsynced);
     check(&world.at(0).unwrap(), ROWS);
     assert_eq!(all(&world), rows);
+}
+
+#[test]
+fn a_member_whose_log_begins_with_its_next_record_reads_that_record() {
+    let world = World::new(2, TABLETS);
+    let second = world.at(1).unwrap();
+    let disk = world.stop(1);
+    let saved = second.member.state().unwrap().position.segment.0;
+    wait("the first member logs nothing", || {
+        world.logs.end(META_TABLET) > saved + 2
+    });
+    let logs: &dyn SharedLogs = &world.logs;
+    logs.delete_below(META_TABLET, saved + 1).unwrap();
+    world.start(1, disk);
+    world.check_states(&[0, 1]);
 }

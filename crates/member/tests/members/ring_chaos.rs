@@ -233,6 +233,7 @@ fn nothing_is_lost_while_members_leave_join_crash_and_are_replaced() {
         }
         scope.spawn(|| chaos.operate());
     });
+    chaos.world.check_states(&[0, 1, 2]);
     let written = chaos.written.lock().unwrap();
     let mut own = 0;
     for place in 0..MEMBERS {

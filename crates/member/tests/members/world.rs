@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ilion_cluster::{Endpoint, Location};
+use ilion_commitlog::{
+    AppendCallback, AppendError, Capabilities, Envelope, SharedLogs, SharedTail, TailError,
+};
 use ilion_coordinator::ReadOptions;
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::{CrashRule, Env, MemEnv, RealEnv};
@@ -29,10 +32,67 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Running {
     pub env: MemEnv,
     pub member: Arc<Member>,
+    pub power: Power,
     /// Executes statements of clients.
     pub processor: QueryProcessor,
     /// Reads this node's own data.
     pub local: QueryProcessor,
+}
+
+/// The power of a member. Without it, nothing that the member does gets to the logs.
+#[derive(Clone, Default)]
+pub(crate) struct Power {
+    is_gone: Arc<RwLock<bool>>,
+}
+
+impl Power {
+    /// Returns when nothing is on its way to the logs.
+    fn goes(&self) {
+        *self.is_gone.write().unwrap() = true;
+    }
+
+    /// Does something while there is power.
+    fn with<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
+        let is_gone = self.is_gone.read().unwrap();
+        (!*is_gone).then(act)
+    }
+}
+
+/// The logs as a member with power sees them.
+struct PoweredLogs {
+    logs: MemLogs,
+    power: Power,
+}
+
+impl SharedLogs for PoweredLogs {
+    fn append(&self, envelope: &Envelope<'_>, done: AppendCallback) {
+        let answer = Arc::new(Mutex::new(None));
+        let told = answer.clone();
+        let appended = self.power.with(|| {
+            let keep = Box::new(move |result| *told.lock().unwrap() = Some(result));
+            self.logs.append(envelope, keep);
+        });
+        // Callbacks append, too, so they must not hold the power.
+        let result = answer.lock().unwrap().take();
+        match appended {
+            Some(()) => done(result.unwrap()),
+            None => done(Err(AppendError::Unknown("the power is gone".to_owned()))),
+        }
+    }
+
+    fn tail(&self, from: &[(u32, u64)]) -> Result<Box<dyn SharedTail>, TailError> {
+        self.logs.tail(from)
+    }
+
+    fn delete_below(&self, log: u32, offset: u64) -> Result<(), TailError> {
+        self.power
+            .with(|| self.logs.delete_below(log, offset))
+            .unwrap_or(Ok(()))
+    }
+
+    fn caps(&self) -> Capabilities {
+        self.logs.caps()
+    }
 }
 
 /// Members by their place, beginning with 0.
@@ -159,7 +219,11 @@ impl World {
             replaces,
             ..MemberOptions::new(Uuid::from_u128(host), endpoint, location)
         };
-        let logs = Arc::new(self.logs.clone());
+        let power = Power::default();
+        let logs = Arc::new(PoweredLogs {
+            logs: self.logs.clone(),
+            power: power.clone(),
+        });
         let member = Member::start(
             &engine,
             local.clone(),
@@ -177,9 +241,23 @@ impl World {
             processor: QueryProcessor::new(Arc::new(store), QueryOptions::default()),
             local: QueryProcessor::new(local, QueryOptions::default()),
             member,
+            power,
         };
         *self.members[place].write().unwrap() = Some(Arc::new(running));
         Ok(())
+    }
+
+    /// Checks that the members at these places have the same state of the cluster after the same record of the meta log.
+    pub fn check_states(&self, places: &[usize]) {
+        let nodes: Vec<_> = places.iter().map(|place| self.at(*place).unwrap()).collect();
+        wait("they are never at the same record", || {
+            let states: Vec<_> = nodes.iter().map(|node| node.member.state().unwrap()).collect();
+            let are_together = states.iter().all(|state| state.position == states[0].position);
+            if are_together {
+                states.iter().for_each(|state| assert_eq!(*state, states[0]));
+            }
+            are_together
+        });
     }
 
     /// The power of a member goes, and comes back. Its clients do not notice at once.
@@ -199,6 +277,8 @@ impl World {
     /// The power of a member goes. Returns its disk.
     pub fn lose(&self, place: usize, rule: CrashRule) -> Option<MemEnv> {
         let running = self.members[place].write().unwrap().take()?;
+        // What it does from now on must not be seen: else it could report what the copy of its disk does not have.
+        running.power.goes();
         let after = running.env.crash(rule);
         running.member.stop();
         Some(after)
