@@ -9,6 +9,7 @@
 //! | `ilion-indexes` | builds indexes |
 //! | `ilion-caches` | loads saved caches after the start, and saves them now and then |
 //! | `ilion-remove` | removes files of obsolete SSTables that a read had open |
+//! | `ilion-release` | frees the memory of flushed memtables |
 //! | `ilion-tick` | each second: requests what is due by time, tries again what failed |
 //!
 //! Work is a value in a queue (`work`). A panic in a thread stops writes for good: reads go on, and the status shows the reason.
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, unbounded};
 
+use crate::releaser::Releaser;
 use crate::remover::Remover;
 use crate::saved_caches;
 use crate::shared::Shared;
@@ -46,6 +48,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
     let (indexes, index_queue) = unbounded();
     let (tick, tick_queue) = unbounded();
     let removals = shared.remover.begin();
+    let releases = shared.releaser.begin();
     let compactors = shared.options.compaction_threads.max(1);
     let queues = Queues {
         flush,
@@ -78,6 +81,8 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
             shared.env.yield_to_others();
             Remover::run(&removals);
         })?,
+        // At the priority of writes: else they could fill memory faster than this frees it.
+        spawn(shared, "ilion-release", move |_| Releaser::run(&releases))?,
         spawn(shared, "ilion-tick", move |shared| tick_on(shared, &tick_queue))?,
     ];
     for number in 1..=compactors {

@@ -175,6 +175,7 @@ impl Shared {
             Ok(None) => {
                 self.abort(transaction);
                 store.change_view(|view| view.without_frozen(frozen));
+                self.releaser.release(frozen);
                 self.budget.free(frozen.size_bytes());
                 return Ok(());
             }
@@ -197,6 +198,7 @@ impl Shared {
             view.with_sstables(all)
         });
         drop(committed);
+        self.releaser.release(frozen);
         self.budget.free(frozen.size_bytes());
         store.note_flush(bytes);
         self.counters.flushed(bytes);

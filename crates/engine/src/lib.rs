@@ -32,6 +32,7 @@
 //! | `saved_caches`, `cache_saving` | their keys over restarts; when, and how many |
 //! | `budget` | memory of all memtables; slowing writers |
 //! | `flush`, `flush_pace` | memtable to SSTable; the pace of a flush that no caller waits for |
+//! | `releaser` | a thread that frees the memory of flushed memtables |
 //! | `remover` | a thread that removes the files of obsolete SSTables |
 //! | `stall`, `retry` | work that failed since something is used up; trying it again |
 //! | `maintenance` | locks of changes of a table's files |
@@ -117,6 +118,7 @@ mod progress;
 mod reached;
 mod read;
 mod recovery;
+mod releaser;
 mod remover;
 mod replay;
 mod retry;

@@ -32,6 +32,7 @@ impl Drop for Engine {
         if !self.shared.options.is_stepped {
             self.shared.background.send(Work::Stop);
             self.shared.remover.stop();
+            self.shared.releaser.stop();
             self.shared.background.join();
         }
         self.shared.save_reached_at_end();

@@ -26,6 +26,7 @@ use crate::log_losses::LogLosses;
 use crate::pace::Pacer;
 use crate::progress::Awaited;
 use crate::reached::Reached;
+use crate::releaser::Releaser;
 use crate::remover::Remover;
 use crate::row_cache::RowCache;
 use crate::sampler::Sampling;
@@ -103,6 +104,8 @@ pub(crate) struct Shared {
     pub background: Background,
     /// Removes the files of obsolete SSTables.
     pub remover: Arc<Remover>,
+    /// Frees the memory of flushed memtables.
+    pub releaser: Releaser,
     /// Work that is tried again after a shortage.
     pub stall: Stall,
     /// Running compactions and builds of indexes.
@@ -156,6 +159,7 @@ impl Shared {
             stall: Stall::default(),
             background: Background::default(),
             remover: Arc::default(),
+            releaser: Releaser::default(),
             counters: Counters::default(),
             env,
             options,

@@ -19,6 +19,8 @@ use crate::row_list::Span;
 
 /// Snapshots of partitions that are taken under one lock, once a scan has read more than a few.
 const BATCH_PARTITIONS: usize = 64;
+/// The same at its beginning: the next partition lies in the same node of the tree, where a second search takes as long as the first.
+const FIRST_PARTITIONS: usize = 2;
 
 /// One partition being read.
 struct OpenPartition {
@@ -284,7 +286,7 @@ impl RangeCursor {
             filter,
             shard: Some(shard),
             last_key: None,
-            batch_partitions: 1,
+            batch_partitions: FIRST_PARTITIONS,
             taken: VecDeque::new(),
             reading: None,
         }

@@ -1,7 +1,7 @@
 //! Sorted partitions in memory: where writes live until they are flushed.
 //!
 //! A memtable is split into shards by ranges of tokens, each a map behind a lock, so that writers of different
-//! partitions rarely wait for each other. A write copies each row into one allocation, and merges it with the existing row. A
+//! partitions rarely wait for each other. A write copies each row into one piece of memory, and merges it with the existing row. A
 //! reader takes a snapshot of a partition under the read lock, which copies nothing; while the snapshot lives, a writer copies
 //! the few rows that it changes. So a reader sees a partition as it was at one moment: every mutation wholly or not at all.
 //!
@@ -14,9 +14,11 @@
 //! | `placed_key` | a partition key in the order of the ring |
 //! | `row_list` | rows in clustering order |
 //! | `stored_row`, `packed` | a row in memory: in one piece if it is short |
+//! | `arena` | memory for short rows, side by side |
 //! | `entries` | the memtable of a hidden table: entries of an index |
 //! | `cursor` | [`MemtableCursor`], [`PartitionCursor`]: reading |
 
+mod arena;
 mod cursor;
 mod entries;
 mod memtable;

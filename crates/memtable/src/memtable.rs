@@ -13,6 +13,7 @@ use ilion_schema::TableSchema;
 use ilion_types::Token;
 use parking_lot::RwLock;
 
+use crate::arena::Arena;
 use crate::entries::{Entries, EntriesInOrder};
 use crate::observed::{Observed, Observer};
 use crate::partition::{Copies, Partition};
@@ -22,6 +23,7 @@ use crate::statistics::{LogPosition, Statistics};
 pub(crate) struct Shard {
     pub(crate) partitions: BTreeMap<PlacedKey, Partition>,
     statistics: Statistics,
+    arena: Arena,
 }
 
 /// Sorted partitions in memory.
@@ -42,6 +44,7 @@ impl Memtable {
             RwLock::new(Shard {
                 partitions: BTreeMap::new(),
                 statistics: Statistics::NONE,
+                arena: Arena::default(),
             })
         };
         let entries = Entries::of(&table, shards).map(Arc::new);
@@ -140,6 +143,7 @@ impl Memtable {
             copies,
             &mutation.table,
             &self.comparator,
+            &mut shard.arena,
             observer,
         );
         let statistics = &mut shard.statistics;

@@ -20,6 +20,7 @@ use ilion_rows::{
 use ilion_schema::ColumnId;
 use smallvec::SmallVec;
 
+use crate::arena::Arena;
 use crate::observed::{Observed, Observer};
 
 /// Larger rows are not packed, since a change of one column copies the whole row.
@@ -34,6 +35,8 @@ const NULL: u16 = u16::MAX;
 const IS_LIVE: u8 = 1;
 /// Flag of the row: no cell has times of its own, and it has a liveness.
 const IS_UNIFORM: u8 = 2;
+/// Flag of the row: it lies in an arena. It says nothing about the contents.
+const IS_IN_ARENA: u8 = 8;
 /// Flag of a cell: it has a timestamp of its own.
 const HAS_TIMESTAMP: u8 = 1;
 /// Flag of a cell or of the row's liveness: TTL and local time follow.
@@ -54,6 +57,22 @@ impl Packed {
         encode(row, &mut out);
         debug_assert_eq!(out.len(), length);
         Some(Self(out.into()))
+    }
+
+    /// The same in an arena; unchanged if it is too long for one.
+    pub(crate) fn moved_to(self, arena: &mut Arena) -> Self {
+        let Some((flags, rest)) = self.0.split_first() else {
+            return self;
+        };
+        match arena.copy(flags | IS_IN_ARENA, rest) {
+            Some(bytes) => Self(bytes),
+            None => self,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_in_arena(&self) -> bool {
+        self.0.first().is_some_and(|flags| flags & IS_IN_ARENA != 0)
     }
 
     /// Bytes of memory beside this structure.
@@ -259,6 +278,7 @@ impl<'p> PackedReader<'p> {
             rest: all,
         };
         reading.header = reading.take();
+        reading.header[0] &= !IS_IN_ARENA;
         reading
     }
 

@@ -9,6 +9,7 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 use smallvec::SmallVec;
 
+use crate::arena::Arena;
 use crate::observed::Observer;
 use crate::packed::Packed;
 use crate::row_list::{RowList, Span};
@@ -91,6 +92,7 @@ impl Partition {
         copies: Copies,
         table: &TableSchema,
         comparator: &ClusteringComparator,
+        arena: &mut Arena,
         mut observer: Option<Observer<'_>>,
     ) -> isize {
         let mut grown = 0;
@@ -105,7 +107,7 @@ impl Partition {
             if original.is_empty() {
                 continue;
             }
-            grown += self.merge_row(row, original, table, comparator, &mut observer);
+            grown += self.merge_row(row, original, (table, comparator), arena, &mut observer);
         }
         if !copies.ranges.is_empty() {
             grown += self.delete_ranges(copies.ranges, comparator);
@@ -167,8 +169,8 @@ impl Partition {
         &mut self,
         mut row: StoredRow,
         original: &Row,
-        table: &TableSchema,
-        comparator: &ClusteringComparator,
+        (table, comparator): (&TableSchema, &ClusteringComparator),
+        arena: &mut Arena,
         observer: Watcher<'_, '_>,
     ) -> isize {
         let deletion = self.deletion();
@@ -184,6 +186,7 @@ impl Partition {
                 (None, _) => 0,
             },
             Err(place) => {
+                let row = row.moved_to(arena);
                 let grown = row.size_bytes().cast_signed();
                 show(observer, None, shown);
                 self.rows.insert(place, row);
@@ -261,10 +264,10 @@ fn shadow_stored(
     observer: Watcher<'_, '_>,
 ) -> bool {
     let before = observer.is_some().then(|| row.row());
-    *grown -= row.size_bytes().cast_signed();
+    *grown -= row.own_bytes().cast_signed();
     let is_left = row.shadow(deletion);
     if is_left {
-        *grown += row.size_bytes().cast_signed();
+        *grown += row.own_bytes().cast_signed();
     }
     if let Some(before) = before {
         let after = match is_left {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ilion_rows::{Before, Bound, ClusteringComparator, DeletionTime, Row, Values};
 use ilion_schema::TableSchema;
 
+use crate::arena::Arena;
 use crate::observed::Observer;
 use crate::packed::Packed;
 
@@ -40,13 +41,31 @@ impl StoredRow {
         }
     }
 
+    /// The same in an arena, if it is short.
+    pub(crate) fn moved_to(self, arena: &mut Arena) -> Self {
+        match self {
+            Self::Packed(packed) => Self::Packed(packed.moved_to(arena)),
+            built => built,
+        }
+    }
+
     /// Memory that it takes.
     pub(crate) fn size_bytes(&self) -> usize {
-        let own = match self {
-            Self::Packed(packed) => SHARED_BYTES + packed.size_bytes(),
-            Self::Built(row) => row.size_bytes(),
+        let in_arena = match self {
+            Self::Packed(packed) if packed.is_in_arena() => packed.size_bytes(),
+            _ => 0,
         };
-        size_of::<Self>() + ALLOCATION_BYTES + own
+        self.own_bytes() + in_arena
+    }
+
+    /// Memory that is freed with it. What it has in an arena is not.
+    pub(crate) fn own_bytes(&self) -> usize {
+        let own = match self {
+            Self::Packed(packed) if packed.is_in_arena() => 0,
+            Self::Packed(packed) => ALLOCATION_BYTES + SHARED_BYTES + packed.size_bytes(),
+            Self::Built(row) => ALLOCATION_BYTES + row.size_bytes(),
+        };
+        size_of::<Self>() + own
     }
 
     /// The row as readers get it.
@@ -86,7 +105,7 @@ impl StoredRow {
         if let Self::Built(known) = self {
             return Arc::make_mut(known).merge(other.into_row(), table);
         }
-        let before = self.size_bytes();
+        let before = self.own_bytes();
         match (&*self, &other) {
             (Self::Packed(known), Self::Packed(new)) if !table.is_counter() && new.replaces(known) => {
                 *self = other;
@@ -97,7 +116,7 @@ impl StoredRow {
                 *self = Self::of(row);
             }
         }
-        self.size_bytes().cast_signed() - before.cast_signed()
+        self.own_bytes().cast_signed() - before.cast_signed()
     }
 
     /// As [`Self::merge`], and shows the change; `shown` has the contents of `other`.
@@ -108,7 +127,7 @@ impl StoredRow {
         table: &TableSchema,
         observer: &mut Observer<'_>,
     ) -> isize {
-        let before = self.size_bytes();
+        let before = self.own_bytes();
         match (&mut *self, &other) {
             (Self::Built(known), _) => {
                 let old = observer.observed.part_of(known);
@@ -127,7 +146,7 @@ impl StoredRow {
                 *self = Self::of(row);
             }
         }
-        self.size_bytes().cast_signed() - before.cast_signed()
+        self.own_bytes().cast_signed() - before.cast_signed()
     }
 
     fn into_row(self) -> Row {

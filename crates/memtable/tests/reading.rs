@@ -313,13 +313,15 @@ fn counts_cover_every_mutation() {
         (0, 9)
     );
     assert_eq!(statistics.log, Some((at(91), at(100))));
-    // Writing the same again takes no more room.
-    let size = memtable.size_bytes();
-    for k in 0..10 {
-        let grown_bytes = memtable.apply(&insert(&table, k, 1, 2, 100));
-        assert_eq!(grown_bytes, 0);
+    // The first version of a row keeps its place. Later ones take that of the one before.
+    for (micros, takes_room) in [(100, true), (101, false), (102, false)] {
+        let size = memtable.size_bytes();
+        let grown: isize = (0..10)
+            .map(|k| memtable.apply(&insert(&table, k, 1, 2, micros)))
+            .sum();
+        assert_eq!(grown > 0, takes_room);
+        assert_eq!(memtable.size_bytes(), size.strict_add_signed(grown));
     }
-    assert_eq!(memtable.size_bytes(), size);
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! [`Releaser`]: a thread that frees the memory of flushed memtables.
+//!
+//! The last reference to a flushed memtable is often that of a read. Its rows are freed one by one, which takes seconds for a memtable of
+//! hundreds of megabytes, and no client should wait for it. So this thread keeps a reference until it has the only one.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+
+use crate::view::Frozen;
+
+/// While reads use flushed memtables, the thread looks this often whether they still do.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// See the module. Before it is begun, and after it is stopped, whoever has the last reference frees a memtable.
+#[derive(Default)]
+pub(crate) struct Releaser {
+    queue: OnceLock<Sender<Option<Arc<Frozen>>>>,
+}
+
+impl Releaser {
+    /// The queue that the thread works through.
+    pub fn begin(&self) -> Receiver<Option<Arc<Frozen>>> {
+        let (sender, queue) = unbounded();
+        // It is begun once, with the threads of the engine.
+        let _ = self.queue.set(sender);
+        queue
+    }
+
+    /// Frees what comes once nobody uses it, until the releaser is stopped.
+    pub fn run(queue: &Receiver<Option<Arc<Frozen>>>) {
+        let mut held: Vec<Arc<Frozen>> = Vec::new();
+        loop {
+            let next = match held.is_empty() {
+                true => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => queue.recv_timeout(LOOK_AGAIN),
+            };
+            match next {
+                Ok(Some(frozen)) => held.push(frozen),
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(None) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+            held.retain(|frozen| !is_last(frozen));
+        }
+    }
+
+    /// Ends the thread.
+    pub fn stop(&self) {
+        if let Some(queue) = self.queue.get() {
+            let _ = queue.send(None);
+        }
+    }
+
+    /// Has a memtable freed that no view has any more.
+    pub fn release(&self, frozen: &Arc<Frozen>) {
+        if let Some(queue) = self.queue.get() {
+            let _ = queue.send(Some(frozen.clone()));
+        }
+    }
+}
+
+/// Whether nobody else can read it: whoever has no reference does not get one.
+fn is_last(frozen: &Arc<Frozen>) -> bool {
+    Arc::strong_count(frozen) == 1 && Arc::strong_count(&frozen.memtable) == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_commitlog::Position;
+    use ilion_memtable::Memtable;
+    use ilion_schema::Schema;
+
+    use super::*;
+
+    fn frozen() -> Arc<Frozen> {
+        let schema = Schema::with_system();
+        let table = schema.table("system_schema", "tables").unwrap();
+        Arc::new(Frozen {
+            memtable: Arc::new(Memtable::new(table.clone(), 1)),
+            indexes: None,
+            since: Position::START,
+            upto: Position::START,
+            tablets_upto: Arc::default(),
+            tablets: Arc::default(),
+        })
+    }
+
+    #[test]
+    fn a_memtable_is_freed_by_the_thread_and_not_by_the_last_read() {
+        let releaser = Releaser::default();
+        let queue = releaser.begin();
+        let (unused, read) = (frozen(), frozen());
+        let memtables = [&unused, &read].map(|frozen| Arc::downgrade(&frozen.memtable));
+        let is_there = || memtables.each_ref().map(|memtable| memtable.strong_count() > 0);
+        releaser.release(&unused);
+        releaser.release(&read);
+        let reading = read.memtable.clone();
+        drop((unused, read));
+        assert_eq!(is_there(), [true, true]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| Releaser::run(&queue));
+            while is_there() != [false, true] {
+                std::thread::yield_now();
+            }
+            drop(reading);
+            while is_there() != [false, false] {
+                std::thread::yield_now();
+            }
+            releaser.stop();
+        });
+    }
+}
