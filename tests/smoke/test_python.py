@@ -259,8 +259,10 @@ def test_batches_and_conditions(ilion, songs, tmp_path):
         batch.add(insert, (1, "La Grange")).add(insert.bind((2, "Tush")))
         batch.add("DELETE FROM songs WHERE id = %s", (3,))
         batch.add("INSERT INTO songs (id) VALUES (4)")
-        assert len(batch) == 4
-    assert sorted(row.id for row in songs.execute("SELECT id FROM songs")) == [1, 2, 4]
+        # The batch keeps what nobody else does.
+        batch.add(songs.prepare("INSERT INTO songs (id) VALUES (?)"), (6,))
+        assert len(batch) == 5
+    assert sorted(row.id for row in songs.execute("SELECT id FROM songs")) == [1, 2, 4, 6]
     with pytest.raises(ValueError), songs.batch() as batch:
         batch.add(insert, (9, "never"))
         raise ValueError

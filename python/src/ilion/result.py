@@ -81,7 +81,7 @@ class ResultSet:
         return list(self)
 
     def one(self) -> Any:
-        """The first row, or None without rows."""
+        """The first row of the page in memory, or None without rows."""
         while not self.current_rows and self.has_more_pages:
             self.fetch_next_page()
         return self.current_rows[0] if self.current_rows else None

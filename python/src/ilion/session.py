@@ -100,6 +100,8 @@ class Session:
                 raise InterfaceError("a bound statement has its parameters already")
             parameters, query = query.parameters, query.prepared
         rows = self.default_fetch_size if fetch_size is None else fetch_size
+        if rows < 0:
+            raise InterfaceError(f"fetch_size is a number of rows, or 0 for all, not {rows}")
         if isinstance(query, str):
             if not parameters:
                 return ResultSet(self._database.execute(query, rows, timeout, paging_state), timeout)
