@@ -201,6 +201,7 @@ def test_markers_of_the_driver_and_of_cql_are_bound(songs, query, parameters):
         ("INSERT INTO songs (id) VALUES (%s)", ("7",), r"parameter 0 \(id\) is of type int: expected int, got str"),
         ("INSERT INTO songs (id) VALUES (%s)", (1.5,), "expected int, got float"),
         ("INSERT INTO songs (id) VALUES (%s)", (2**31,), "2147483648 is too large for it"),
+        ("INSERT INTO songs (id) VALUES (%s)", (1 << 5_000_000,), "an int of 5000001 bits is too large"),
         ("INSERT INTO songs (id, title) VALUES (%s, %s)", (1, b"a"), "expected str, got bytes"),
         ("INSERT INTO songs (id, title) VALUES (%s, %s)", (1, "\ud800"), "surrogates"),
         ("INSERT INTO songs (id, tags) VALUES (%s, %s)", (1, "ab"), "expected a list, a set or another iterable, got str"),

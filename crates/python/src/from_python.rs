@@ -1,6 +1,6 @@
 //! One value of Python as a CQL value of the type of its marker.
 //!
-//! What fits is what the stock driver takes for prepared statements. Classes that have equals in the driver (`Date`, `Time`, `Duration`)
+//! What fits is what the stock driver takes for prepared statements. Classes with a counterpart in the driver (`Date`, `Time`, `Duration`)
 //! are recognized by their attributes, so objects of either package fit.
 
 use std::net::IpAddr;
@@ -61,7 +61,7 @@ fn text(value: &Bound<'_, PyAny>) -> Converted<String> {
         Ok(text) => match text.to_cow() {
             Ok(text) => Ok(text.into_owned()),
             Err(_) => Err(Problem::Unfit(
-                "it has surrogates, which UTF-8 does not".to_owned(),
+                "it has surrogates, which UTF-8 cannot encode".to_owned(),
             )),
         },
         Err(_) => unfit("str", value),
@@ -94,7 +94,15 @@ fn small<T: TryFrom<i64>>(value: &Bound<'_, PyAny>) -> Converted<T> {
         .and_then(|small| small.try_into().ok());
     match fits {
         Some(fits) => Ok(fits),
-        None => Err(Problem::Unfit(format!("{} is too large for it", integer(value)?))),
+        None => {
+            let integer = integer(value)?;
+            // Printing a number of a million digits takes long.
+            let shown = match integer.bits() {
+                ..=128 => integer.to_string(),
+                bits => format!("an int of {bits} bits"),
+            };
+            Err(Problem::Unfit(format!("{shown} is too large for it")))
+        }
     }
 }
 
@@ -121,7 +129,7 @@ fn decimal(classes: &Classes, value: &Bound<'_, PyAny>) -> Converted<Decimal> {
     let (sign, digits, exponent): (u8, Bound<'_, PyTuple>, Bound<'_, PyAny>) =
         value.call_method0("as_tuple")?.extract()?;
     let Ok(exponent) = exponent.extract::<i64>() else {
-        return Err(Problem::Unfit(format!("{value} is no number of it")));
+        return Err(Problem::Unfit(format!("{value} is not a finite number")));
     };
     let Ok(scale) = i32::try_from(-exponent) else {
         return Err(Problem::Unfit(format!(
