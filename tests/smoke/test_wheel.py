@@ -1,7 +1,8 @@
-"""The wheel: the program and its fixtures for pytest, in a virtual environment of its own."""
+"""The wheel: the program, the engine and the fixtures for pytest, in a virtual environment of its own."""
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -42,6 +43,11 @@ def test_settings_of_the_project_hold(ilion_session):
 """
 
 
+pytestmark = pytest.mark.skipif(
+    not os.path.isfile(os.environ.get("SMOKE_MODULE", "")), reason="the library of ilion-python is not built"
+)
+
+
 @pytest.fixture(autouse=True)
 def own(request):
     if request.config.getoption("--against"):
@@ -56,15 +62,16 @@ def run(*words, **options):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """A wheel of the program under test."""
+    """A wheel of the program and the module under test."""
     directory = tmp_path_factory.mktemp("wheel")
-    program = directory / "ilion"
-    # Its symbols are most of a debug build.
-    if shutil.which("strip"):
-        run("strip", "-o", str(program), os.environ["SMOKE_ILION"])
-    else:
-        shutil.copy(os.environ["SMOKE_ILION"], program)
-    environment = {**os.environ, "ILION_PROGRAM": str(program)}
+    environment = dict(os.environ)
+    for variable, built in (("ILION_PROGRAM", "SMOKE_ILION"), ("ILION_MODULE", "SMOKE_MODULE")):
+        environment[variable] = str(directory / variable.lower())
+        # Symbols are most of a debug build.
+        if shutil.which("strip"):
+            run("strip", "-o", environment[variable], os.environ[built])
+        else:
+            shutil.copy(os.environ[built], environment[variable])
     run(sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", str(directory), str(ROOT / "python"), env=environment)
     [built] = directory.glob("*.whl")
     return built
@@ -80,15 +87,22 @@ def python(wheel, tmp_path_factory):
     return python
 
 
-def test_the_wheel_is_for_this_machine_and_every_python(wheel):
+def test_the_wheel_is_for_this_machine_and_python_from_3_9(wheel):
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    assert wheel.name.endswith(f"-py3-none-{platform}.whl")
+    assert wheel.name.endswith(f"-cp39-abi3-{platform}.whl")
 
 
 def test_the_program_is_on_the_path_and_a_module(python):
     version = run(python.parent / "ilion", "--version")
     assert version.startswith("ilion ")
     assert run(python, "-m", "ilion", "--version") == version
+
+
+def test_the_program_of_the_page_runs_with_the_wheel_alone(python, tmp_path):
+    page = (ROOT / "docs/python.md").read_text()
+    [program] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    for _ in range(2):
+        assert run(python, "-c", program, cwd=tmp_path) == "Tush\n1 La Grange\n2 Tush\n"
 
 
 def test_the_module_serves_and_stops_as_the_program_does(python, tmp_path):

@@ -49,14 +49,36 @@ impl Batch {
     /// # Errors
     /// A value does not fit, or another database prepared the statement.
     pub fn add(&mut self, statement: &Statement, arguments: impl Arguments) -> Result<&mut Self, Error> {
-        if !statement.database.is(&self.database) {
-            let refused = "the statement was prepared by another database than that of the batch".to_owned();
-            return Err(ilion_query::Error::Invalid(refused).into());
-        }
+        self.check(statement)?;
         let values = arguments.to_values(&statement.prepared.variables)?;
-        self.members
-            .push((BatchStatement::Prepared(statement.prepared.clone()), values));
-        Ok(self)
+        Ok(self.push(statement, values))
+    }
+
+    /// Adds a prepared statement with a serialized value for each of its bind markers.
+    ///
+    /// # Errors
+    /// Another database prepared the statement.
+    pub fn add_bound(
+        &mut self,
+        statement: &Statement,
+        values: Vec<ilion_query::Value>,
+    ) -> Result<&mut Self, Error> {
+        self.check(statement)?;
+        Ok(self.push(statement, Values::Positional(values)))
+    }
+
+    fn check(&self, statement: &Statement) -> Result<(), Error> {
+        if statement.database.is(&self.database) {
+            return Ok(());
+        }
+        let refused = "the statement was prepared by another database than that of the batch".to_owned();
+        Err(ilion_query::Error::Invalid(refused).into())
+    }
+
+    fn push(&mut self, statement: &Statement, values: Values) -> &mut Self {
+        let statement = BatchStatement::Prepared(statement.prepared.clone());
+        self.members.push((statement, values));
+        self
     }
 
     /// Adds a statement with values for its bind markers.

@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ilion_env::{Env, RealEnv};
 use ilion_index::IndexClasses;
-use ilion_node::{Counted, Node, SchemaListener as _};
+use ilion_node::{Counted, Node, OpenError, SchemaListener as _};
 use ilion_query::{ClientState, ExecuteOptions, Executed, Outcome, Prepared, Values};
 use ilion_settings::Settings;
 use parking_lot::Mutex;
 
+use crate::embedded_settings::{embedded_settings, named_settings};
 use crate::{Arguments, Error, Row, Rows};
 
 /// Rows in a page.
@@ -72,8 +72,8 @@ enum Source {
 pub(crate) struct Paged {
     database: Database,
     source: Source,
-    values: Values,
-    paging_state: Vec<u8>,
+    /// With the paging state.
+    options: ExecuteOptions,
 }
 
 /// The environment of the operating system, with the umask of the settings.
@@ -90,13 +90,7 @@ impl Database {
     /// # Errors
     /// The directory is in use, damaged or belongs to another cluster, or the operating system refuses.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
-        let settings = Settings {
-            directory: directory.into(),
-            read_request_timeout: Duration::ZERO,
-            range_request_timeout: Duration::ZERO,
-            ..Settings::default()
-        };
-        Self::open_with(&settings)
+        Self::open_with(&embedded_settings(directory.into()))
     }
 
     /// Opens with these settings. Those that only a server has a use for have no effect: network, log, audit log, spans.
@@ -120,6 +114,27 @@ impl Database {
         )?))
     }
 
+    /// Opens with settings by name, as a file or a command line has them. They are those of [`Self::open`] unless they are named here.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let directory = directory.path();
+    /// let database = ilion::Database::open_named(directory, [("commitlog_sync", "periodic"), ("key_cache_size", "8MiB")])?;
+    /// # drop(database);
+    /// let refused = ilion::Database::open_named(directory, [("native_transport_port", "9042")]).err();
+    /// assert!(refused.is_some_and(|refused| refused.to_string().contains("native_transport_port")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::open`]; or a name is unknown, a value cannot be used, or the setting is for a server, which is not here.
+    pub fn open_named<'a>(
+        directory: impl Into<PathBuf>,
+        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, Error> {
+        Self::open_with(&named_settings(directory.into(), settings).map_err(OpenError::Settings)?)
+    }
+
     /// Opens with another environment (files, clock and randomness); for tests.
     ///
     /// # Errors
@@ -141,9 +156,14 @@ impl Database {
     /// The statement failed, or a value does not fit.
     pub fn execute(&self, cql: &str, arguments: impl Arguments) -> Result<Rows, Error> {
         if arguments.count() == 0 {
-            return self.run(Source::Text(cql.into()), Values::None, None);
+            return self.execute_with(cql, ExecuteOptions::default());
         }
         self.prepare(cql)?.execute(arguments)
+    }
+
+    /// Executes a statement without values, with these options.
+    pub(crate) fn execute_with(&self, cql: &str, options: ExecuteOptions) -> Result<Rows, Error> {
+        self.run(Source::Text(cql.into()), options)
     }
 
     /// Executes a statement that returns one row.
@@ -175,6 +195,11 @@ impl Database {
         })
     }
 
+    /// The keyspace of names without one, which `USE` sets.
+    pub fn keyspace(&self) -> Option<String> {
+        self.client().keyspace
+    }
+
     /// Flushes everything, so that the next start has nothing to replay.
     ///
     /// # Errors
@@ -188,20 +213,20 @@ impl Database {
         &self.inner.node
     }
 
-    fn run(&self, source: Source, values: Values, paging_state: Option<Vec<u8>>) -> Result<Rows, Error> {
+    fn run(&self, source: Source, options: ExecuteOptions) -> Result<Rows, Error> {
         let options = ExecuteOptions {
-            values,
-            page_size: Some(PAGE_ROWS),
-            paging_state: paging_state.map(Into::into),
-            ..ExecuteOptions::default()
+            page_size: options.page_size.or(Some(PAGE_ROWS)),
+            ..options
         };
         let executed = self.execute_counted(&source, &options)?;
         self.rows(executed, |paging_state| {
             Some(Paged {
                 database: self.clone(),
                 source,
-                values: options.values,
-                paging_state,
+                options: ExecuteOptions {
+                    paging_state: Some(paging_state.into()),
+                    ..options
+                },
             })
         })
     }
@@ -307,8 +332,16 @@ impl Statement {
 
     /// Executes the statement with values that fit its markers.
     pub(crate) fn execute_values(&self, values: Values) -> Result<Rows, Error> {
-        let source = Source::Prepared(self.prepared.clone());
-        self.database.run(source, values, None)
+        self.execute_with(ExecuteOptions {
+            values,
+            ..ExecuteOptions::default()
+        })
+    }
+
+    /// Executes the statement with these options, which have the values.
+    pub(crate) fn execute_with(&self, options: ExecuteOptions) -> Result<Rows, Error> {
+        self.database
+            .run(Source::Prepared(self.prepared.clone()), options)
     }
 
     /// Executes the statement, which returns one row.
@@ -340,7 +373,11 @@ impl Statement {
 impl Paged {
     /// Reads the next page.
     pub fn read(self) -> Result<Rows, Error> {
-        self.database
-            .run(self.source, self.values, Some(self.paging_state))
+        self.database.run(self.source, self.options)
+    }
+
+    /// What the next page needs.
+    pub fn into_paging_state(self) -> Vec<u8> {
+        self.options.paging_state.map(Into::into).unwrap_or_default()
     }
 }

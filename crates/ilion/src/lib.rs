@@ -28,9 +28,11 @@
 //! | module | what |
 //! | --- | --- |
 //! | `database` | [`Database`], [`Statement`] |
+//! | `embedded_settings` | the settings of a database without a server |
 //! | `asynchronous` | `AsyncDatabase`: the same for tasks of tokio (feature `async`) |
 //! | `batch` | [`Batch`] |
 //! | `rows` | [`Rows`], [`Row`] |
+//! | `page` | [`Page`]: serialized values and pages, for bindings to other languages |
 //! | `column` | [`Column`]: names and indexes of columns |
 //! | `arguments` | [`Arguments`]: all bind values of a statement |
 //! | `to_value` | [`ToValue`]: Rust values as bind values |
@@ -50,9 +52,11 @@ mod batch;
 mod calendar;
 mod column;
 mod database;
+mod embedded_settings;
 mod error;
 mod from_row;
 mod from_value;
+mod page;
 mod rows;
 mod to_value;
 mod tuples;
@@ -69,10 +73,13 @@ pub use from_row::FromRow;
 pub use from_value::FromValue;
 pub use ilion_engine::Error as EngineError;
 pub use ilion_node::{LocalError, OpenError};
-pub use ilion_query::{BatchKind, Consistency, Error as StatementError, FailureReason, WriteType};
+pub use ilion_query::{
+    BatchKind, ColumnSpec, Consistency, Error as StatementError, FailureReason, Value as Bound, WriteType,
+};
 pub use ilion_settings::Settings;
 pub use ilion_types::{CqlType, Decimal, Duration, UserType, Uuid, Value};
-pub use num_bigint::BigInt;
+pub use num_bigint::{BigInt, Sign};
+pub use page::{Page, PageOptions};
 pub use rows::{Row, Rows};
 pub use to_value::ToValue;
 

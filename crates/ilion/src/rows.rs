@@ -20,13 +20,13 @@ use crate::{Column, Error, FromValue};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Rows {
-    columns: Arc<[ColumnSpec]>,
-    page: Arc<Vec<u8>>,
+    pub(crate) columns: Arc<[ColumnSpec]>,
+    pub(crate) page: Arc<Vec<u8>>,
     /// Offset of the next row in the page.
     at: usize,
-    rows_left: u32,
+    pub(crate) rows_left: u32,
     /// The pages that are not read yet.
-    next: Option<Paged>,
+    pub(crate) next: Option<Paged>,
 }
 
 /// A row of a result.
@@ -50,7 +50,7 @@ pub struct Row {
 
 /// Iterates over encoded cells: each is a length and its bytes; a negative length is null.
 #[derive(Clone, Debug)]
-struct Cells<'a> {
+pub(crate) struct Cells<'a> {
     rest: &'a [u8],
     count: usize,
 }
@@ -109,9 +109,7 @@ impl Rows {
             page: self.page.clone(),
             at: self.at,
         };
-        let mut cells = row.cells_at();
-        cells.by_ref().for_each(drop);
-        self.at = self.page.len() - cells.rest.len();
+        self.at = self.page.len() - row.cells_at().skip_all().len();
         Some(row)
     }
 }
@@ -138,6 +136,19 @@ impl Iterator for Rows {
                 Err(error) => return Some(Err(error)),
             }
         }
+    }
+}
+
+impl<'a> Cells<'a> {
+    /// The next `count` cells.
+    pub(crate) fn of(rest: &'a [u8], count: usize) -> Self {
+        Self { rest, count }
+    }
+
+    /// The bytes after these cells.
+    pub(crate) fn skip_all(mut self) -> &'a [u8] {
+        self.by_ref().for_each(drop);
+        self.rest
     }
 }
 
@@ -202,10 +213,7 @@ impl Row {
     }
 
     fn cells_at(&self) -> Cells<'_> {
-        Cells {
-            rest: &self.page[self.at..],
-            count: self.columns.len(),
-        }
+        Cells::of(&self.page[self.at..], self.columns.len())
     }
 
     /// The values of all columns, in order.

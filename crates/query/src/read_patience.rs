@@ -1,7 +1,8 @@
 //! How long a SELECT may take.
 //!
 //! Compat: `read_request_timeout` and `range_request_timeout`, from the start of the statement to its end, including all rows
-//! of an aggregate. The error is that of a coordinator without an answer from its replica.
+//! of an aggregate. The error is that of a coordinator without an answer from its replica. A program that embeds the engine can give
+//! a statement a shorter one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,10 +31,11 @@ impl Patience for ReadPatience {
 /// Starts the timeout of a SELECT; `is_by_key` selects which one.
 pub(crate) fn begin(execution: &Execution<'_>, is_by_key: bool) -> Option<PatienceScope> {
     let options = execution.query_options;
-    let timeout = match is_by_key {
+    let of_settings = match is_by_key {
         true => options.read_timeout,
         false => options.range_timeout,
     };
+    let timeout = of_settings.into_iter().chain(execution.options.timeout).min();
     let ends_nanos = timeout.map_or(u64::MAX, |timeout| {
         let nanos = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         execution.store.monotonic_nanos().saturating_add(nanos)

@@ -56,6 +56,8 @@ pub struct ExecuteOptions {
     pub keyspace: Option<String>,
     /// The results of user-defined functions, which are then not called. `None`: they are called.
     pub function_results: Option<Arc<FunctionResults>>,
+    /// Longest time for a SELECT, if it is shorter than that of the settings.
+    pub timeout: Option<Duration>,
 }
 
 /// State of a connection between statements.

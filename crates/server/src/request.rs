@@ -339,6 +339,7 @@ fn options_of(params: &QueryParams) -> ExecuteOptions {
         now_secs: params.now_secs,
         keyspace: params.keyspace.clone(),
         function_results: None,
+        timeout: None,
     }
 }
 

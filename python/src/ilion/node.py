@@ -1,10 +1,13 @@
 """A node as a child process."""
 
+from __future__ import annotations
+
 import os
 import re
 import select
 import subprocess
 import time
+from typing import Any, Iterable, Optional, Union
 
 from ilion.program import program
 
@@ -29,16 +32,16 @@ class Node:
             session = node.driver().connect()
     """
 
-    def __init__(self, directory, settings=()):
+    def __init__(self, directory: Union[str, os.PathLike[str]], settings: Iterable[str] = ()) -> None:
         self.directory = os.fspath(directory)
         self.settings = list(settings)
-        self.host = None
-        self.port = None
-        self.admin_port = None
-        self._process = None
+        self.host: Optional[str] = None
+        self.port: Optional[int] = None
+        self.admin_port: Optional[int] = None
+        self._process: Any = None
         self._log = os.path.join(self.directory, "node.log")
 
-    def start(self):
+    def start(self) -> Node:
         """Returns when clients can connect."""
         if self._process:
             raise RuntimeError("the node runs")
@@ -61,7 +64,7 @@ class Node:
         self.host, self.port, self.admin_port = clients[1], int(clients[2]), int(page[1])
         return self
 
-    def _greeting(self):
+    def _greeting(self) -> tuple[re.Match[str], re.Match[str]]:
         output, text, deadline = self._process.stdout, "", time.monotonic() + START_SECS
         while True:
             clients, page = CLIENTS.search(text), PAGE.search(text)
@@ -75,7 +78,7 @@ class Node:
                 raise StartError(f"the node does not start:\n{self._last_lines()}")
             text += piece.decode(errors="replace")
 
-    def stop(self):
+    def stop(self) -> None:
         """Stops the node: what clients have sent is answered and stored."""
         if not self._process:
             return
@@ -87,26 +90,26 @@ class Node:
             raise
         self._forget()
 
-    def kill(self):
+    def kill(self) -> None:
         """Ends the process at once."""
         if self._process:
             self._process.kill()
             self._process.wait()
             self._forget()
 
-    def _forget(self):
+    def _forget(self) -> None:
         self._process.stdout.close()
         self._process = None
 
-    def log(self):
+    def log(self) -> str:
         """The log of the last start."""
         with open(self._log, encoding="utf-8", errors="replace") as log:
             return log.read()
 
-    def _last_lines(self):
+    def _last_lines(self) -> str:
         return "\n".join(self.log().splitlines()[-LOG_LINES:])
 
-    def driver(self, **options):
+    def driver(self, **options: Any) -> Any:
         """A Cluster of the stock driver for this node; `options` are more arguments of it."""
         try:
             from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
@@ -119,8 +122,8 @@ class Node:
             options["execution_profiles"] = {EXEC_PROFILE_DEFAULT: profile}
         return Cluster([self.host], port=self.port, **options)
 
-    def __enter__(self):
+    def __enter__(self) -> Node:
         return self.start()
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.stop()

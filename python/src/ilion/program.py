@@ -6,7 +6,7 @@ import sysconfig
 NAME = "ilion"
 
 
-def program():
+def program() -> str:
     """The path of the program that was installed with this package."""
     # `pip install --target DIR` has the scripts in DIR/bin.
     beside = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin")
