@@ -255,8 +255,13 @@ impl LogWrites {
             let reason = match self.client.execute(node, handed.encode().into(), ends_nanos) {
                 Ok(answer) => match forward::decode_answer(&answer) {
                     Ok(Answered::Executed(outcome)) => return Ok(outcome),
-                    Ok(Answered::NotHere(reason)) | Err(reason) => reason,
+                    Ok(Answered::NotHere(reason)) => reason,
                     Ok(Answered::Unknown) => return Err(unknown()),
+                    // It may have executed the command, so no other node must.
+                    Err(reason) => {
+                        tracing::warn!(node, tablet = log, %reason, "the answer to a command is not understood");
+                        return Err(unknown());
+                    }
                 },
                 Err(NotHanded::Before(reason)) => reason,
                 Err(NotHanded::Unknown(reason)) => {
@@ -392,7 +397,7 @@ impl Commands for LogWrites {
             executed = match (outcome, executed) {
                 (Ok(Ok(made)), _) => Some(made),
                 (Ok(Err(error)), None) => {
-                    if error.is_overtaken() {
+                    if error == Error::Overtaken {
                         self.wait_for_newer_schema(topology.schema_epoch(), ends_nanos);
                     }
                     return Err(error);

@@ -673,11 +673,14 @@ impl QueryProcessor {
 fn again_if_overtaken(mut execute: impl FnMut() -> Result<Executed, Error>) -> Result<Executed, Error> {
     for _ in 1..OVERTAKEN_MAX {
         match execute() {
-            Err(error) if error.is_overtaken() => {}
+            Err(Error::Overtaken) => {}
             executed => return executed,
         }
     }
-    execute()
+    execute().map_err(|error| match error {
+        Error::Overtaken => Error::Overloaded(error.to_string()),
+        other => other,
+    })
 }
 
 impl Drop for QueryProcessor {

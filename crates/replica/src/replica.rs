@@ -434,7 +434,7 @@ impl Replica {
             }
             Kind::Cas | Kind::Counter if is_old => {
                 self.write(position, &[])?;
-                Ok(Applied::Executed(Err(Error::overtaken())))
+                Ok(Applied::Executed(Err(Error::Overtaken)))
             }
             Kind::Cas | Kind::Counter => self.execute(position, time_micros, record),
             Kind::Truncate | Kind::Schema => Err(NotApplied::Halted(format!(
