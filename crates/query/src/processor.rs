@@ -123,6 +123,10 @@ impl Equivalent<TextKey> for TextRef<'_> {
 
 impl QueryProcessor {
     pub fn new(store: Arc<dyn Store>, options: QueryOptions) -> Self {
+        let options = match store.commands() {
+            Some(_) => options.of_cluster(),
+            None => options,
+        };
         let views = Arc::new(Views::of(store.clone(), options.clone()));
         views.build_missing();
         let prepared = StatementCache::new(store.clone(), options.clone());

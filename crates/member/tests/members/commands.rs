@@ -1,7 +1,11 @@
 //! Statements that are executed by the log: limits are those of the coordinator, outcomes those of all replicas.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 
+use ilion_coordinator::ReadOptions;
+use ilion_env::{Env, RealEnv};
+use ilion_member::InProcess;
 use ilion_query::{Consistency, Error, Guardrails, QueryOptions, QueryProcessor, Threshold};
 
 use crate::world::{World, run, wait};
@@ -104,6 +108,52 @@ fn guardrails_are_those_of_the_coordinator_and_hold_for_what_the_log_executes() 
         "SELECT n FROM ks.c WHERE k IN (1, 2, 3)",
         &[&[1], &[1], &[1]],
     );
+}
+
+#[test]
+fn what_expires_after_2038_is_refused_by_every_coordinator_whatever_its_sstables_can_hold() {
+    let world = World::new(3, TABLETS);
+    create(
+        &world,
+        &[
+            "CREATE TABLE ks.t (k bigint PRIMARY KEY, n bigint, l list<bigint>)",
+            "CREATE TABLE ks.d (k bigint PRIMARY KEY, n bigint) WITH default_time_to_live = 630720000",
+        ],
+    );
+    let (first, nb) = (world.at(0).unwrap(), world.at(1).unwrap());
+    let of_oa = QueryOptions {
+        expiry_secs_max: u32::MAX - 2,
+        ..QueryOptions::default()
+    };
+    let store = first
+        .member
+        .store(Arc::new(InProcess::default().readers), ReadOptions::default());
+    let oa = QueryProcessor::new(Arc::new(store), of_oa);
+    execute(&oa, "INSERT INTO ks.t (k, l) VALUES (0, [1])").unwrap();
+    let long = "USING TTL 630720000";
+    let texts = [
+        format!("INSERT INTO ks.t (k, n) VALUES (1, 1) {long}"),
+        format!("INSERT INTO ks.t (k, n) VALUES (1, 1) IF NOT EXISTS {long}"),
+        format!("UPDATE ks.t {long} SET l[0] = 2 WHERE k = 0"),
+        format!("BEGIN BATCH INSERT INTO ks.t (k, n) VALUES (1, 1) {long}; APPLY BATCH"),
+        "INSERT INTO ks.d (k, n) VALUES (1, 1)".to_owned(),
+        "INSERT INTO ks.d (k, n) VALUES (1, 1) IF NOT EXISTS".to_owned(),
+    ];
+    for text in &texts {
+        for processor in [&oa, &nb.processor] {
+            let reason = refusal(processor, text);
+            assert!(reason.contains("2038-01-19"), "{text}: {reason}");
+        }
+    }
+    assert_eq!(execute(&oa, "SELECT count(*) FROM ks.t").unwrap(), [[Some(1)]]);
+    assert_eq!(execute(&oa, "SELECT count(*) FROM ks.d").unwrap(), [[Some(0)]]);
+    // What ends before that can be written. The time of conditions is that of the log, which has the real clock.
+    let ttl = i64::from(i32::MAX) - 1 - RealEnv::new().now_secs() - 60;
+    for (key, condition) in [(2, ""), (3, "IF NOT EXISTS")] {
+        let text = format!("INSERT INTO ks.t (k, n) VALUES ({key}, 1) {condition} USING TTL {ttl}");
+        execute(&oa, &text).unwrap();
+        wait_for(&world, &format!("SELECT n FROM ks.t WHERE k = {key}"), &[&[1]]);
+    }
 }
 
 #[test]
