@@ -5,6 +5,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | `levels` | the feature level, and the release of this node |
 //! | `schema` | changes of the schema |
 //! | `saving` | saving, telling others how far this node is, trimming |
 //! | `batches` | batches over several tablets that are finished, or left undone |
@@ -12,6 +13,7 @@
 
 mod batches;
 mod copies;
+mod levels;
 mod saving;
 mod schema;
 
@@ -126,6 +128,8 @@ enum Due {
     TellStranded,
     TellBatches,
     FinishBatches,
+    Level,
+    Release,
 }
 
 impl Follower {
@@ -297,8 +301,18 @@ impl Follower {
             return Ok(());
         }
         let (was, adopted) = (self.meta.incarnation, self.adopted());
+        let level_of = |meta: &Meta| meta.state.as_ref().map(|state| state.level);
+        let old_level = level_of(&self.meta);
         let read = self.meta.read(offset, record, adopted);
         read.map_err(|halt| self.halted_by(&halt))?;
+        if let (Some(old), Some(level)) = (old_level, level_of(&self.meta))
+            && old < level
+        {
+            tracing::info!(
+                level,
+                "all members understand a new feature level: older versions cannot take part any more"
+            );
+        }
         if let (None, Some(node), Some(incarnation)) = (was, self.meta.node, self.meta.incarnation) {
             self.begin(node, incarnation)?;
         }
@@ -570,6 +584,8 @@ impl Follower {
         self.trim();
         self.work_on_batches();
         self.say_ready();
+        self.say_release();
+        self.raise_level();
         if self.is_due(Due::Heartbeat, self.shared.options.heartbeat) {
             self.beat();
             if self.is_due(Due::CatchUp, AGAIN) {
@@ -632,6 +648,21 @@ impl Follower {
         is_due
     }
 
+    /// As [`Self::is_due`], but for the first time at once.
+    fn is_due_first(&mut self, due: Due, after: Duration) -> bool {
+        let is_first = !self.done_nanos.contains_key(&due);
+        self.is_due(due, after) || is_first
+    }
+
+    /// Whether this is the node that does what one of them has to do: the member with the lowest number that is up.
+    fn does_chores(&self) -> bool {
+        let (Some(state), Some(node)) = (&self.meta.state, self.meta.node) else {
+            return false;
+        };
+        let mut members = state.members.keys();
+        members.find(|node| self.shared.is_up(state, **node)) == Some(&node)
+    }
+
     fn tell(&self, change: Change) {
         let Some(state) = &self.meta.state else {
             return;
@@ -671,8 +702,7 @@ impl Follower {
             return;
         }
         if !state.stranded(node).is_empty() {
-            let is_first = !self.done_nanos.contains_key(&Due::TellStranded);
-            if self.is_due(Due::TellStranded, SETTLED) || is_first {
+            if self.is_due_first(Due::TellStranded, SETTLED) {
                 self.save_meta();
                 self.tell_flushed();
             }
@@ -686,8 +716,7 @@ impl Follower {
             transition: transition.number,
             schema_epoch: self.meta.schema_epoch(),
         };
-        let is_first = !self.done_nanos.contains_key(&Due::Ready);
-        if self.is_due(Due::Ready, AGAIN) || is_first {
+        if self.is_due_first(Due::Ready, AGAIN) {
             self.tell(ready);
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use crossbeam_channel::{Sender as Channel, bounded};
-use ilion_cluster::{Change, Refusal, SchemaRecord, Strategy};
+use ilion_cluster::{Change, Feature, Refusal, SchemaRecord, Strategy};
 use ilion_commitlog::{AppendError, Kind, Origin};
 use ilion_coordinator::{Topology, Writes};
 use ilion_query::{Awaited, Command, Commands, Error, Executed, PartitionGuard, Reason, StoreError};
@@ -52,6 +52,23 @@ impl LogWrites {
             None => Ok(known.topology.clone()),
         })?;
         known.ok_or_else(|| StoreError::WriteRefused("this node has not joined the cluster yet".to_owned()))
+    }
+
+    /// Refuses a command that members of an older version could not read.
+    fn check_level(&self, command: &Command) -> Result<(), Error> {
+        let has_results = !command.function_results.is_empty();
+        let state = self.shared.know(|known| known.state.clone());
+        match state {
+            Some(state) if has_results && !state.has(Feature::FunctionResults) => {
+                Err(Error::Invalid(format!(
+                    "A statement with a condition, a counter or a position in a list cannot call user-defined functions yet: the cluster has \
+                     feature level {}, and {} is needed. It gets it when all of its nodes are upgraded",
+                    state.level,
+                    Feature::FunctionResults.level()
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Sends a record of a write. It is settled once it is acknowledged, and applied here if this node is a replica.
@@ -370,6 +387,7 @@ impl Commands for LogWrites {
         partitions: &[DecoratedKey],
     ) -> Result<Executed, Error> {
         let refused = |error: StoreError| error.of_command(command, reason);
+        self.check_level(command)?;
         let topology = self.topology().map_err(refused)?;
         let tablets: BTreeSet<u32> = partitions
             .iter()

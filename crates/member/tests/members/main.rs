@@ -10,6 +10,7 @@ mod chaos;
 mod commands;
 mod copies;
 mod full_disk;
+mod levels;
 mod logged;
 mod ring;
 mod ring_chaos;
