@@ -260,7 +260,7 @@ pub(crate) fn register_ring(engine: &Arc<Engine>, local: &Arc<LocalNode>) {
         let bytes = engine.table_facts().iter().map(|table| table.sstable_bytes).sum();
         let mut rows = vec![node.gossip(bytes)];
         if let Some(peers) = node.peers() {
-            rows.extend(peers::gossip(&peers.view()));
+            rows.extend(peers::gossip(&peers.view(), RELEASE_VERSION));
         }
         rows
     });
@@ -268,9 +268,9 @@ pub(crate) fn register_ring(engine: &Arc<Engine>, local: &Arc<LocalNode>) {
 
 /// Registers the tables of peers, for a node of a cluster.
 pub(crate) fn register_peers(engine: &Engine, peers: &Arc<Peers>) {
-    let of = |rows: fn(&ilion_cluster::ClusterView) -> Vec<VirtualRow>| {
+    let of = |rows: fn(&ilion_cluster::ClusterView, &str) -> Vec<VirtualRow>| {
         let peers = peers.clone();
-        move || rows(&peers.view())
+        move || rows(&peers.view(), RELEASE_VERSION)
     };
     register_computed(engine, "system", "peers", of(peers::peers));
     register_computed(engine, "system", "peers_v2", of(peers::peers_with_ports));

@@ -7,13 +7,13 @@ use ilion_cluster::{ClusterView, MemberView, Phase};
 use ilion_engine::VirtualRow;
 use ilion_types::encode_list;
 
-use super::RELEASE_VERSION;
 use crate::values::{cell, inet, int, text, uuid};
 
-pub(super) fn peers(view: &ClusterView) -> Vec<VirtualRow> {
+/// `own_release` is the version of Cassandra that clients of this node see.
+pub(super) fn peers(view: &ClusterView, own_release: &str) -> Vec<VirtualRow> {
     view.peers()
         .map(|peer| {
-            let mut cells = shared_cells(peer);
+            let mut cells = shared_cells(peer, own_release);
             cells.push(cell("rpc_address", inet(peer.endpoint.ip)));
             VirtualRow {
                 partition_key: vec![inet(peer.endpoint.ip)],
@@ -25,10 +25,10 @@ pub(super) fn peers(view: &ClusterView) -> Vec<VirtualRow> {
 }
 
 /// As [`peers`], with the ports.
-pub(super) fn peers_with_ports(view: &ClusterView) -> Vec<VirtualRow> {
+pub(super) fn peers_with_ports(view: &ClusterView, own_release: &str) -> Vec<VirtualRow> {
     view.peers()
         .map(|peer| {
-            let mut cells = shared_cells(peer);
+            let mut cells = shared_cells(peer, own_release);
             cells.push(cell("native_address", inet(peer.endpoint.ip)));
             cells.push(cell("native_port", int(i32::from(peer.endpoint.native_port))));
             VirtualRow {
@@ -42,26 +42,26 @@ pub(super) fn peers_with_ports(view: &ClusterView) -> Vec<VirtualRow> {
 
 /// The version of Cassandra that clients of a member see. While the cluster is upgraded from a version that does not tell it, it is taken to be
 /// that of this node: drivers pass over a row without one.
-fn release_of(member: &MemberView) -> &str {
-    member.release.as_deref().unwrap_or(RELEASE_VERSION)
+fn release_of<'r>(member: &'r MemberView, own: &'r str) -> &'r str {
+    member.release.as_deref().unwrap_or(own)
 }
 
 /// The columns that both tables have.
-fn shared_cells(peer: &MemberView) -> Vec<(String, Option<bytes::Bytes>)> {
+fn shared_cells(peer: &MemberView, own_release: &str) -> Vec<(String, Option<bytes::Bytes>)> {
     let tokens: Vec<String> = peer.tokens.iter().map(i64::to_string).collect();
     let tokens = encode_list(tokens.iter().map(String::as_bytes));
     vec![
         cell("data_center", text(&peer.location.datacenter)),
         cell("host_id", uuid(peer.host)),
         cell("rack", text(&peer.location.rack)),
-        cell("release_version", text(release_of(peer))),
+        cell("release_version", text(release_of(peer, own_release))),
         cell("schema_version", uuid(peer.schema_version)),
         cell("tokens", tokens.into()),
     ]
 }
 
 /// The other members, those that join included. This node's own row has more.
-pub(super) fn gossip(view: &ClusterView) -> Vec<VirtualRow> {
+pub(super) fn gossip(view: &ClusterView, own_release: &str) -> Vec<VirtualRow> {
     let others = view.members.iter().filter(|member| member.node != view.own);
     others
         .map(|member| {
@@ -76,7 +76,7 @@ pub(super) fn gossip(view: &ClusterView) -> Vec<VirtualRow> {
                     std::net::SocketAddr::new(endpoint.ip, endpoint.native_port).to_string(),
                 ),
                 ("rack", member.location.rack.clone()),
-                ("release_version", release_of(member).to_owned()),
+                ("release_version", release_of(member, own_release).to_owned()),
                 ("rpc_address", endpoint.ip.to_string()),
                 ("rpc_ready", member.is_up.to_string()),
                 ("schema", member.schema_version.to_string()),
