@@ -199,18 +199,21 @@ impl LogWrites {
         Ok(())
     }
 
-    /// Waits until this node has adopted a newer schema than this, so that a statement that was overtaken by it can be planned anew.
-    fn wait_for_newer_schema(&self, epoch: u64, ends_nanos: u64) {
+    /// Waits until this node has adopted a newer schema than this, so that what was overtaken by it can be tried again. Returns its epoch;
+    /// `None` if it was not adopted in time.
+    fn wait_for_newer_schema(&self, epoch: u64, ends_nanos: u64) -> Option<u64> {
         let is_newer = |known: &Known| {
             let adopted = known.topology.as_ref().map(|topology| topology.schema_epoch());
             adopted.filter(|adopted| *adopted > epoch)
         };
-        if self.shared.wait_until(ends_nanos, is_newer).is_none() {
+        let newer = self.shared.wait_until(ends_nanos, is_newer);
+        if newer.is_none() {
             tracing::debug!(
                 epoch,
                 "the schema that has overtaken a statement is not adopted in time"
             );
         }
+        newer
     }
 
     /// Executes a command at its place in the log of one tablet. The outer error is that of the log.
@@ -398,42 +401,51 @@ impl Commands for LogWrites {
         let body = Bytes::from(command.encode());
         check_size(&self.shared, body.len()).map_err(|error| Error::Invalid(error.to_string()))?;
         let ends_nanos = self.shared.ends_nanos(self.shared.write_timeout());
+        let mut schema_epoch = topology.schema_epoch();
         let mut executed = None;
         // Counters may be in several tablets: each executes its part.
         for log in tablets {
-            let unsent = Unsent {
-                log,
-                kind,
-                schema_epoch: topology.schema_epoch(),
-                body: body.clone(),
-                ends_nanos,
-            };
-            let outcome = match self.shared.progress.is_ready(log) {
-                true => self.execute_at(unsent),
-                false => self.hand_over(unsent),
+            let outcome = loop {
+                let unsent = Unsent {
+                    log,
+                    kind,
+                    schema_epoch,
+                    body: body.clone(),
+                    ends_nanos,
+                };
+                let outcome = match self.shared.progress.is_ready(log) {
+                    true => self.execute_at(unsent),
+                    false => self.hand_over(unsent),
+                };
+                if !matches!(outcome, Ok(Err(Error::Overtaken))) {
+                    break outcome;
+                }
+                let newer = self.wait_for_newer_schema(schema_epoch, ends_nanos);
+                match (newer, &executed) {
+                    // Once a part is made, the statement must not be planned anew as a whole.
+                    (Some(newer), Some(_)) => schema_epoch = newer,
+                    _ => break outcome,
+                }
             };
             executed = match (outcome, executed) {
                 (Ok(Ok(made)), _) => Some(made),
-                (Ok(Err(error)), None) => {
-                    if error == Error::Overtaken {
-                        self.wait_for_newer_schema(topology.schema_epoch(), ends_nanos);
-                    }
-                    return Err(error);
-                }
+                (Ok(Err(error)), None) => return Err(error),
                 (Err(error), None) => return Err(refused(error)),
-                (failed, Some(_)) => {
-                    // An error may say that nothing was written, but another part was.
-                    tracing::debug!(
-                        tablet = log,
-                        ?failed,
-                        "a part of a statement with counters is not made"
-                    );
-                    return Err(refused(unknown()));
-                }
+                (Err(unknown @ StoreError::WriteTimeout { .. }), Some(_)) => return Err(refused(unknown)),
+                (Err(error), Some(_)) => return Err(refused(made_in_part(&error))),
+                (Ok(Err(error)), Some(_)) => return Err(refused(made_in_part(&error))),
             };
         }
         executed.ok_or_else(|| Error::Invalid("a statement of no partition".to_owned()))
     }
+}
+
+/// What a client is told if a part of its statement fails after another one was made: an error that says "nothing was written", as the part's
+/// own may do, would have its driver send the whole statement again.
+fn made_in_part(error: &dyn std::fmt::Display) -> StoreError {
+    StoreError::WriteRefused(format!(
+        "The statement was executed for some of its partitions, and not for the others: {error}"
+    ))
 }
 
 /// See [`Checked::keyspaces`].

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use ilion_coordinator::ReadOptions;
 use ilion_env::{Env, RealEnv};
 use ilion_member::InProcess;
-use ilion_query::{Consistency, Error, Guardrails, QueryOptions, QueryProcessor, Threshold};
+use ilion_query::{Consistency, Error, Guardrails, QueryOptions, QueryProcessor, Threshold, WriteType};
 
 use crate::world::{World, run, wait};
 
@@ -297,6 +297,12 @@ fn overtake(replicas: u32) {
                     let text = format!("UPDATE ks.t SET n = {next} WHERE k = {key} IF n = {last}");
                     assert_eq!(execute(&first.processor, &text).unwrap()[0][0], Some(1), "{text}");
                 }
+                // In several tablets: a change that comes between two of them overtakes one part only.
+                execute(
+                    &first.processor,
+                    "UPDATE ks.c SET n = n + 1 WHERE k IN (0, 1, 2, 3, 4, 5, 6, 7)",
+                )
+                .unwrap();
                 counted.store(last + 1, Relaxed);
             }
         };
@@ -315,13 +321,59 @@ fn overtake(replicas: u32) {
     });
     let counted = counted.into_inner();
     for key in 0..KEYS {
-        for table in ["t", "c"] {
+        for (table, expected) in [("t", counted), ("c", 2 * counted)] {
             let select = format!("SELECT n FROM ks.{table} WHERE k = {key}");
-            assert_eq!(
-                execute(&second.processor, &select).unwrap(),
-                [[Some(counted)]],
-                "{select}"
-            );
+            let rows = execute(&second.processor, &select).unwrap();
+            assert_eq!(rows, [[Some(expected)]], "{select}");
         }
     }
+}
+
+#[test]
+fn the_error_of_counters_in_several_tablets_says_whether_some_of_them_were_counted() {
+    let world = World::new(3, TABLETS);
+    let first = world.at(0).unwrap();
+    for text in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE ks.c (k bigint PRIMARY KEY, n counter)",
+    ] {
+        execute(&first.processor, text).unwrap();
+    }
+    let count = |keys: &[i64]| {
+        let keys: Vec<String> = keys.iter().map(i64::to_string).collect();
+        let text = format!("UPDATE ks.c SET n = n + 1 WHERE k IN ({})", keys.join(", "));
+        execute(&first.processor, &text)
+    };
+    let value = |key: i64| {
+        let select = format!("SELECT n FROM ks.c WHERE k = {key}");
+        execute(&first.processor, &select).unwrap()[0][0].unwrap()
+    };
+    drop(world.stop(2));
+    // Some are on the node that is gone.
+    let (there, gone): (Vec<i64>, Vec<i64>) = (0..24).partition(|key| count(&[*key]).is_ok());
+    let (mut refused, mut made_in_part) = (0, 0);
+    for there in &there {
+        for gone in &gone {
+            let before = value(*there);
+            let error = count(&[*there, *gone]).unwrap_err();
+            // Drivers send a statement again that was refused since a replica is not there.
+            let counted = match &error {
+                Error::Unavailable { .. } => {
+                    refused += 1;
+                    0
+                }
+                Error::WriteFailure {
+                    write_type: WriteType::Counter,
+                    message,
+                    ..
+                } if message.contains("some of its partitions") => {
+                    made_in_part += 1;
+                    1
+                }
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(value(*there), before + counted, "{error:?}");
+        }
+    }
+    assert!(refused > 0 && made_in_part > 0, "{refused}, {made_in_part}");
 }
