@@ -33,7 +33,7 @@ use uuid::Uuid;
 
 use crate::asking::meta_record;
 use crate::catching_up::{CatchingUp, Found};
-use crate::copying::{Copies, Worker};
+use crate::copying::{Copies, Holders, Worker};
 use crate::entering::{self, NotYet};
 use crate::facts::add_one;
 use crate::forward::MemberClient;
@@ -125,6 +125,7 @@ enum Due {
     Save,
     Copy,
     Trim,
+    TellLacking,
     TellStranded,
     TellBatches,
     FinishBatches,
@@ -201,7 +202,6 @@ impl Follower {
                     }
                 }
                 if has_read_meta {
-                    self.follow_ring();
                     self.delete_trimmed();
                     self.publish(None);
                 }
@@ -316,6 +316,8 @@ impl Follower {
         if let (None, Some(node), Some(incarnation)) = (was, self.meta.node, self.meta.incarnation) {
             self.begin(node, incarnation)?;
         }
+        // After each record: all nodes begin new tablets at the same one.
+        self.follow_ring();
         Ok(())
     }
 
@@ -401,16 +403,19 @@ impl Follower {
         let new: Vec<u32> = new
             .filter(|tablet| !self.copies.wanted.contains(tablet))
             .collect();
-        for tablet in new {
-            // Else it has records of a keyspace that was there before.
-            let is_new = placed_before
+        let holders = |tablet: &u32| {
+            let was_placed = placed_before
                 .as_ref()
-                .is_some_and(|before| !before.contains(&tablet));
-            let has_others = now
-                .get(&tablet)
-                .is_some_and(|nodes| nodes.iter().any(|other| *other != node));
-            self.begin_tablet(&state, tablet, has_others && !is_new);
-        }
+                .is_none_or(|before| before.contains(tablet));
+            let replicas = now.get(tablet);
+            match replicas.is_some_and(|nodes| nodes.iter().any(|other| *other != node)) {
+                _ if !was_placed => Holders::New,
+                true => Holders::Others,
+                false => Holders::Nobody,
+            }
+        };
+        let new = new.into_iter().map(|tablet| (tablet, holders(&tablet)));
+        self.begin_tablets(&state, &new.collect());
     }
 
     /// Follows a tablet from where this node has it.

@@ -12,6 +12,7 @@ mod copies;
 mod full_disk;
 mod levels;
 mod logged;
+mod lost;
 mod ring;
 mod ring_chaos;
 mod world;
