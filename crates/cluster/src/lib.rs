@@ -25,8 +25,8 @@
 //! | `window` | [`Windows`]: detects repeated records |
 //! | `fields` | bytes that records and snapshots share |
 //!
-//! When you add a kind of record, raise [`FEATURE_LEVEL_MAX`], add a [`Feature`], and let senders wait for it: older nodes halt at an unknown
-//! record. Do the same when you change a rule of `apply`, or what records of tablets may have.
+//! When you add a kind of record, raise [`FEATURE_LEVEL_MAX`], add a [`Feature`], and let senders wait for it: older nodes halt at an
+//! unknown record. Do the same when you change a rule of `apply`, or what records of tablets may have.
 
 mod apply;
 mod consistency;

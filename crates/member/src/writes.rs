@@ -61,8 +61,8 @@ impl LogWrites {
         match state {
             Some(state) if has_results && !state.has(Feature::FunctionResults) => {
                 Err(Error::Invalid(format!(
-                    "A statement with a condition, a counter or a position in a list cannot call user-defined functions yet: the cluster has \
-                     feature level {}, and {} is needed. It gets it when all of its nodes are upgraded",
+                    "A statement with a condition, a counter or a position in a list cannot call user-defined functions yet: the cluster \
+                     has feature level {}, and {} is needed. It gets it when all of its nodes are upgraded",
                     state.level,
                     Feature::FunctionResults.level()
                 )))
@@ -440,8 +440,8 @@ impl Commands for LogWrites {
     }
 }
 
-/// What a client is told if a part of its statement fails after another one was made: an error that says "nothing was written", as the part's
-/// own may do, would have its driver send the whole statement again.
+/// What a client is told if a part of its statement fails after another one was made. The error of the part may say that nothing was
+/// written: the driver would then send the whole statement again.
 fn made_in_part(error: &dyn std::fmt::Display) -> StoreError {
     StoreError::WriteRefused(format!(
         "The statement was executed for some of its partitions, and not for the others: {error}"

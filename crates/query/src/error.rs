@@ -1,7 +1,7 @@
 //! Why a statement failed.
 //!
-//! One variant per error code of the native protocol, so that the server's mapping is a table; [`Error::Overtaken`] is one between nodes. Messages are for the client and
-//! mean the same as Cassandra's.
+//! One variant per error code of the native protocol, so that the server's mapping is a table; [`Error::Overtaken`] is one between nodes.
+//! Messages are for the client and mean the same as Cassandra's.
 
 use std::fmt;
 

@@ -202,9 +202,9 @@ impl Replica {
         self.change_saved(|saved| saved.tablets.retain(|number, _| is_kept(number)))
     }
 
-    /// Begins with tablets that no replica has, each with the record at its offset, and with the schema that made replicas of them. Records of
-    /// an older schema are of tables that are gone: they change nothing, also where there is a table of the same name again. All replicas
-    /// begin alike, and save it at once: after a crash, none must need the tablet from another one.
+    /// Begins with tablets that no replica has, each with the record at its offset, and with the schema that made replicas of them. Records
+    /// of an older schema are of tables that are gone: they change nothing, also where there is a table of the same name again. All
+    /// replicas begin alike, and save it at once: after a crash, none must need the tablet from another one.
     ///
     /// # Errors
     /// It cannot be saved. It can be tried again.

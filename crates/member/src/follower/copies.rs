@@ -199,9 +199,9 @@ impl Follower {
         tracing::warn!(
             tablets = ?self.copies.wanted,
             replicas = ?others,
-            "no node gives these tablets, which this one lacks. It takes part once it has them, and asks these replicas again and again. If all \
-             of them are lost for good, so are the tablets: drop the keyspaces whose replicas are all lost (DROP KEYSPACE, on a node that is \
-             up), and restore them from a backup"
+            "no node gives these tablets, which this one lacks. It takes part once it has them, and asks these replicas again and again. If \
+             all of them are lost for good, so are the tablets: drop the keyspaces whose replicas are all lost (DROP KEYSPACE, on a node \
+             that is up), and restore them from a backup"
         );
     }
 

@@ -40,8 +40,8 @@ pub(super) fn peers_with_ports(view: &ClusterView, own_release: &str) -> Vec<Vir
         .collect()
 }
 
-/// The version of Cassandra that clients of a member see. While the cluster is upgraded from a version that does not tell it, it is taken to be
-/// that of this node: drivers pass over a row without one.
+/// The version of Cassandra that clients of a member see. A member that has not told it yet is taken to have that of this node:
+/// drivers pass over a row without one.
 fn release_of<'r>(member: &'r MemberView, own: &'r str) -> &'r str {
     member.release.as_deref().unwrap_or(own)
 }
