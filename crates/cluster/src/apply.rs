@@ -10,11 +10,12 @@ use bytes::Bytes;
 use ilion_commitlog::{Origin, Position};
 use uuid::Uuid;
 
+use crate::levels::{FEATURE_LEVEL_MAX, Feature};
 use crate::logged_snapshot::Snapshots;
 use crate::placement::Node;
 use crate::record::{Change, Record, SchemaRecord, Unreadable};
 use crate::refusal::Refusal;
-use crate::state::{ClusterState, FEATURE_LEVEL_MAX, SchemaState};
+use crate::state::{ClusterState, SchemaState};
 use crate::tablets::{META_TABLET, Tablets};
 use crate::window::{Admission, Windows};
 
@@ -323,6 +324,7 @@ impl ClusterState {
                 self.snapshots.add(origin.node, part, self.position)?;
                 Ok(Vec::new())
             }
+            Change::Release { release } => self.note_release(origin.node, release),
         }
     }
 
@@ -411,6 +413,17 @@ impl ClusterState {
             }
         }
         Ok(effects)
+    }
+
+    fn note_release(&mut self, node: Node, release: &str) -> Outcome {
+        if !self.has(Feature::Releases) {
+            let rule = "members tell their release from feature level 2 on";
+            return Err(Refusal::Invalid { rule });
+        }
+        if let Some(member) = self.members.get_mut(&node) {
+            member.release = Some(release.to_owned());
+        }
+        Ok(Vec::new())
     }
 
     fn raise(&mut self, level: u32) -> Outcome {

@@ -12,6 +12,7 @@
 //! | `state` | [`ClusterState`]: members, owners, schema, positions; queries on them |
 //! | `apply` | [`apply`]: records to states; why a node halts |
 //! | `topology` | join, leave, move, replace, replication: transitions |
+//! | `levels` | [`Feature`]: what a cluster uses from some feature level on |
 //! | `refusal` | [`Refusal`]: why a record changed nothing |
 //! | `snapshot` | the bytes of a state, for the disk of a node and for a snapshot in the meta log |
 //! | `logged_snapshot` | [`SnapshotPart`]: snapshots in the meta log, so that its beginning can be deleted |
@@ -24,12 +25,13 @@
 //! | `window` | [`Windows`]: detects repeated records |
 //! | `fields` | bytes that records and snapshots share |
 //!
-//! When you add a kind of record, raise [`FEATURE_LEVEL_MAX`] and let senders wait for that level: older nodes halt at an unknown record.
-//! Do the same when you change a rule of `apply`.
+//! When you add a kind of record, raise [`FEATURE_LEVEL_MAX`], add a [`Feature`], and let senders wait for it: older nodes halt at an
+//! unknown record. Do the same when you change a rule of `apply`, or what records of tablets may have.
 
 mod apply;
 mod consistency;
 mod fields;
+mod levels;
 mod logged_snapshot;
 mod placement;
 mod record;
@@ -46,16 +48,14 @@ mod window;
 pub use apply::{Applied, Effect, Entry, Halt, apply};
 pub use consistency::{Unavailable, needs, suffices};
 pub use fields::Endpoint;
+pub use levels::{FEATURE_LEVEL_MAX, Feature};
 pub use logged_snapshot::{SNAPSHOT_PARTS_MAX, SnapshotPart};
 pub use placement::{Location, Node, Ring, Strategy, UnknownReplication};
 pub use record::{Change, Join, RECORD_BYTES_MAX, Record, SchemaRecord, Takes, Unreadable};
 pub use refusal::Refusal;
 pub use router::Router;
 pub use snapshot::SnapshotError;
-pub use state::{
-    ClusterState, FEATURE_LEVEL_MAX, MEMBERS_MAX, Member, Moment, Phase, SchemaState, Transition,
-    TransitionKind,
-};
+pub use state::{ClusterState, MEMBERS_MAX, Member, Moment, Phase, SchemaState, Transition, TransitionKind};
 pub use tablets::{META_TABLET, TABLETS_MAX, Tablets};
 pub use traffic::{Traffic, Volume};
 pub use view::{ClusterView, Eyes, MemberChange, MemberView};

@@ -105,6 +105,11 @@ pub enum Change {
     },
     /// A part of what the sender knows from this log.
     Snapshot(SnapshotPart),
+    /// What clients are told of the sender. Not before the level of [`crate::Feature::Releases`].
+    Release {
+        /// The release of Cassandra that its clients see.
+        release: String,
+    },
 }
 
 /// A node that wants to be a member.
@@ -174,6 +179,7 @@ mod kind {
     pub(super) const HEARTBEAT: u8 = 11;
     pub(super) const LEVEL: u8 = 12;
     pub(super) const SNAPSHOT: u8 = 13;
+    pub(super) const RELEASE: u8 = 14;
 }
 
 impl Record {
@@ -293,6 +299,10 @@ impl Change {
                 out.u8(kind::SNAPSHOT);
                 part.encode(out);
             }
+            Self::Release { release } => {
+                out.u8(kind::RELEASE);
+                encode_name(release, out);
+            }
         }
     }
 
@@ -335,6 +345,9 @@ impl Change {
             },
             kind::LEVEL => Self::Level { level: input.u32()? },
             kind::SNAPSHOT => Self::Snapshot(SnapshotPart::decode(input)?),
+            kind::RELEASE => Self::Release {
+                release: decode_name(input)?,
+            },
             unknown => return Err(newer(format!("kind {unknown}"))),
         })
     }

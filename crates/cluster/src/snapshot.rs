@@ -4,6 +4,7 @@
 //! ```text
 //! snapshot := magic: "ILCS", version: u8, the fields of the state in their order, crc: u32
 //! ```
+//! Version 3 has the releases of members. It is written from feature level 2 on, so every member can read it.
 
 use std::collections::BTreeSet;
 
@@ -14,17 +15,17 @@ use crate::fields::{
     decode_uuid, encode_endpoint, encode_list, encode_location, encode_name, encode_option, encode_place,
     encode_strategy, encode_uuid, in_order,
 };
+use crate::levels::{FEATURE_LEVEL_MAX, Feature};
 use crate::logged_snapshot::Snapshots;
 use crate::placement::Node;
-use crate::state::{
-    ClusterState, FEATURE_LEVEL_MAX, MEMBERS_MAX, Member, Phase, SchemaState, Transition, TransitionKind,
-};
+use crate::state::{ClusterState, MEMBERS_MAX, Member, Phase, SchemaState, Transition, TransitionKind};
 use crate::tablets::Tablets;
 use crate::topology::FORMER_MAX;
 use crate::window::Windows;
 
 const MAGIC: &[u8; 4] = b"ILCS";
 const VERSION: u8 = 2;
+const VERSION_WITH_RELEASES: u8 = 3;
 
 /// Why bytes are not a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,8 +58,9 @@ impl ClusterState {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
         out.bytes(MAGIC);
-        out.u8(VERSION);
-        self.encode_fields(&mut out);
+        let version = self.snapshot_version();
+        out.u8(version);
+        self.encode_fields(version, &mut out);
         let crc = crc32(out.as_slice());
         out.u32(crc);
         out.into_vec()
@@ -73,11 +75,17 @@ impl ClusterState {
         let content = bytes
             .strip_prefix(MAGIC)
             .ok_or_else(|| whole.error("a snapshot (ILCS)"))?;
-        match content.first() {
-            Some(&VERSION) => {}
-            Some(version) => return Err(newer("version", u32::from(*version), u32::from(VERSION))),
+        let version = match content.first() {
+            Some(version @ (&VERSION | &VERSION_WITH_RELEASES)) => *version,
+            Some(version) => {
+                return Err(newer(
+                    "version",
+                    u32::from(*version),
+                    u32::from(VERSION_WITH_RELEASES),
+                ));
+            }
             None => return Err(whole.error("a version").into()),
-        }
+        };
         let (checked, crc) = bytes
             .split_last_chunk()
             .ok_or_else(|| whole.error("a checksum"))?;
@@ -86,9 +94,14 @@ impl ClusterState {
         }
         let mut input = Reader::new(checked);
         input.skip(MAGIC.len() + 1)?;
-        let state = Self::decode_fields(&mut input)?;
+        let state = Self::decode_fields(version, &mut input)?;
         if !input.is_empty() {
             return Err(input.error("the end of the snapshot").into());
+        }
+        if version != state.snapshot_version() {
+            return Err(whole
+                .error("a snapshot of the version that belongs to its feature level")
+                .into());
         }
         state
             .check()
@@ -96,7 +109,14 @@ impl ClusterState {
         Ok(state)
     }
 
-    fn encode_fields(&self, out: &mut Writer) {
+    fn snapshot_version(&self) -> u8 {
+        match self.has(Feature::Releases) {
+            true => VERSION_WITH_RELEASES,
+            false => VERSION,
+        }
+    }
+
+    fn encode_fields(&self, version: u8, out: &mut Writer) {
         encode_uuid(self.cluster, out);
         out.u32(self.level);
         out.u32(self.tablets.count());
@@ -107,7 +127,7 @@ impl ClusterState {
         out.u64(self.next_transition);
         encode_list(&self.members, out, |(node, member), out| {
             out.u32(*node);
-            member.encode(out);
+            member.encode(version, out);
         });
         encode_list(&self.former, out, |(host, node), out| {
             encode_uuid(*host, out);
@@ -133,7 +153,7 @@ impl ClusterState {
         self.windows.encode(out);
     }
 
-    fn decode_fields(input: &mut Reader<'_>) -> Result<Self, SnapshotError> {
+    fn decode_fields(version: u8, input: &mut Reader<'_>) -> Result<Self, SnapshotError> {
         let cluster = decode_uuid(input)?;
         let level = input.u32()?;
         if level > FEATURE_LEVEL_MAX {
@@ -147,7 +167,7 @@ impl ClusterState {
         let next_transition = input.u64()?;
         let start = input.clone();
         let members = in_order(
-            decode_list(input, |input| Ok((input.u32()?, Member::decode(input)?)))?,
+            decode_list(input, |input| Ok((input.u32()?, Member::decode(version, input)?)))?,
             &start,
         )?;
         let former = in_order(
@@ -195,7 +215,7 @@ fn newer(what: &'static str, found: u32, known: u32) -> SnapshotError {
 }
 
 impl Member {
-    fn encode(&self, out: &mut Writer) {
+    fn encode(&self, version: u8, out: &mut Writer) {
         encode_uuid(self.host, out);
         encode_uuid(self.session, out);
         out.u32(self.incarnation);
@@ -209,9 +229,12 @@ impl Member {
         out.u32(self.understands);
         out.i64(self.heard_micros);
         out.u64(self.schema_epoch);
+        if version == VERSION_WITH_RELEASES {
+            encode_option(self.release.as_deref(), out, encode_name);
+        }
     }
 
-    fn decode(input: &mut Reader<'_>) -> Result<Self, CodecError> {
+    fn decode(version: u8, input: &mut Reader<'_>) -> Result<Self, CodecError> {
         Ok(Self {
             host: decode_uuid(input)?,
             session: decode_uuid(input)?,
@@ -227,6 +250,10 @@ impl Member {
             understands: input.u32()?,
             heard_micros: input.i64()?,
             schema_epoch: input.u64()?,
+            release: match version {
+                VERSION_WITH_RELEASES => decode_option(input, decode_name)?,
+                _ => None,
+            },
         })
     }
 }
@@ -308,5 +335,70 @@ impl SchemaState {
             placement_epoch,
             keyspaces: in_order(keyspaces, &start)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_commitlog::{Origin, Position};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{Change, Endpoint, Entry, Join, Location, Record, Takes, apply};
+
+    /// The state of [`state`], as the version before feature level 2 wrote it.
+    const OF_LEVEL_1: &str = "494c435302000000000000000000000000000000c10000000100000002000000000000003c00000000000000020000000000000000000000\
+                              020000000200000000000000010100000001000000000000000000000000000000010000000000000000000000000000000200000001047f\
+                              00000123521b58036463310272310100000001000000000000000200000000000000000002000000010000000100000000000000010000\
+                              000000000000000000000000000000000000000000000000000000000000000000000000000f0770dd";
+
+    /// A cluster of one node.
+    fn state(level: u32) -> ClusterState {
+        let cluster = Uuid::from_u128(0xC1);
+        let entry = |number: u64, change| Entry {
+            position: Position::new(number, 0),
+            time_micros: i64::try_from(number).unwrap(),
+            origin: Origin::default(),
+            record: Record { cluster, change },
+        };
+        let create = Change::Create {
+            tablets: 2,
+            level,
+            down_max_micros: 60,
+        };
+        let join = Change::Join(Join {
+            host: Uuid::from_u128(1),
+            session: Uuid::from_u128(2),
+            endpoint: Endpoint {
+                ip: [127, 0, 0, 1].into(),
+                native_port: 9042,
+                storage_port: 7000,
+            },
+            location: Location {
+                datacenter: "dc1".to_owned(),
+                rack: "r1".to_owned(),
+            },
+            understands: level,
+            takes: Takes::Slices(vec![0, 1]),
+        });
+        let (created, _) = apply(None, &entry(1, create)).unwrap();
+        apply(Some(&created), &entry(2, join)).unwrap().0
+    }
+
+    #[test]
+    fn snapshots_of_level_1_are_those_of_older_versions() {
+        let bytes = state(1).encode();
+        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(text, OF_LEVEL_1);
+        assert_eq!(ClusterState::decode(&bytes), Ok(state(1)));
+    }
+
+    #[test]
+    fn releases_are_in_snapshots_of_level_2() {
+        let mut state = state(2);
+        state.members.get_mut(&1).unwrap().release = Some("5.0.9".to_owned());
+        let bytes = state.encode();
+        assert_eq!(bytes[4], 3);
+        assert_eq!(ClusterState::decode(&bytes), Ok(state));
     }
 }

@@ -19,9 +19,6 @@ use crate::placement::{Location, Node, Ring, Strategy};
 use crate::tablets::{META_TABLET, Tablets};
 use crate::window::Windows;
 
-/// The highest feature level that this version understands.
-pub const FEATURE_LEVEL_MAX: u32 = 1;
-
 /// Most members, joining ones included.
 pub const MEMBERS_MAX: usize = 1024;
 
@@ -86,6 +83,8 @@ pub struct Member {
     pub phase: Phase,
     /// The highest feature level that it understands.
     pub understands: u32,
+    /// The release of Cassandra that its clients see, once it has logged it.
+    pub release: Option<String>,
     /// When its last record was logged. Advisory: only the time for which logs are kept depends on it.
     pub heard_micros: i64,
     /// The schema epoch that it reported as applied.

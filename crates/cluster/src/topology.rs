@@ -427,6 +427,7 @@ impl Member {
             location: join.location.clone(),
             phase,
             understands: join.understands,
+            release: None,
             heard_micros: time_micros,
             schema_epoch: 0,
         }

@@ -16,6 +16,8 @@ use crate::state::{ClusterState, Member, Phase};
 pub struct ClusterView {
     /// This node.
     pub own: Node,
+    /// The feature level.
+    pub level: u32,
     /// All members, joining and leaving ones included, by their numbers.
     pub members: Vec<MemberView>,
 }
@@ -39,6 +41,8 @@ pub struct MemberView {
     pub is_up: bool,
     /// Identifies the schema that it has. Equal versions mean equal schemas.
     pub schema_version: Uuid,
+    /// The release of Cassandra that its clients see, if it has said so.
+    pub release: Option<String>,
 }
 
 /// What a node sees beside the state.
@@ -73,6 +77,7 @@ impl ClusterView {
         let members = state.members.iter();
         Self {
             own: eyes.own,
+            level: state.level,
             members: members
                 .map(|(node, member)| MemberView::of(state, *node, member, eyes))
                 .collect(),
@@ -193,6 +198,7 @@ impl MemberView {
             phase: member.phase,
             tokens,
             is_up: is_own || !state.is_silent(member, eyes.silence_micros),
+            release: member.release.clone(),
             schema_version: state.schema_version(match is_own {
                 true => eyes.schema_epoch,
                 false => member.schema_epoch,

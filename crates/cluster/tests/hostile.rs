@@ -26,7 +26,7 @@ fn changes() -> Vec<Change> {
                 datacenter: "dc1".to_owned(),
                 rack: format!("r{host}"),
             },
-            understands: 1,
+            understands: 2,
             takes,
         })
     };
@@ -52,7 +52,7 @@ fn changes() -> Vec<Change> {
         Change::Start {
             session: Uuid::from_u128(9),
             endpoint: endpoint(),
-            understands: 1,
+            understands: 2,
         },
         Change::Heartbeat { schema_epoch: 1 },
         Change::Flushed {
@@ -79,6 +79,9 @@ fn changes() -> Vec<Change> {
             parts: 2,
             bytes: Bytes::from_static(b"state"),
         }),
+        Change::Release {
+            release: "5.0.9".to_owned(),
+        },
     ]
 }
 

@@ -4,6 +4,7 @@
 //! log                                       records, one a line; the answer has the effects of each
 //! create tablets=4 level=1 down=60
 //! join HOST DC RACK SLICES|all|of=NODE      HOST is a letter; a capital one is another process with the same host id
+//! NODE start SESSION ... understands=N, join ... understands=N    a process that understands feature level N (else 1)
 //! NODE start SESSION [at=N]                 the next incarnation of the node, at 127.0.0.N (else 127.0.0.NODE; `join` uses the place of HOST in the alphabet)
 //! NODE ready TRANSITION at=EPOCH
 //! NODE leave NODE SLICE:NODE...
@@ -14,6 +15,7 @@
 //! NODE trim TABLET:POSITION...
 //! NODE heartbeat EPOCH
 //! NODE level LEVEL
+//! NODE release RELEASE
 //! NODE snapshot at=POSITION PART/PARTS
 //! NODE~INCARNATION ...                      any of these, sent by another incarnation than the current one
 //! again                                     a copy of the record before
@@ -128,8 +130,10 @@ impl TestLog {
                 };
                 (nobody, record(change).encode())
             }
-            ["join", host, datacenter, rack, takes] => {
-                let change = Change::Join(self.join(host, datacenter, rack, takes));
+            ["join", host, datacenter, rack, takes, options @ ..] => {
+                let mut join = self.join(host, datacenter, rack, takes);
+                join.understands = understands(options);
+                let change = Change::Join(join);
                 (nobody, record(change).encode())
             }
             [sender, change @ ..] => {
@@ -273,11 +277,14 @@ fn with_byte(at: usize, value: &str) -> Vec<u8> {
 fn parse_change(sender: Node, words: &[&str]) -> Change {
     let number = |word: &str| word.trim_start_matches("at=").parse::<u64>().unwrap();
     match words {
-        ["start", session, at @ ..] => Change::Start {
-            session: id(session),
-            endpoint: endpoint(at.first().map_or(sender as u64, |at| number(at)) as u8),
-            understands: 1,
-        },
+        ["start", session, options @ ..] => {
+            let at = options.iter().find(|option| option.starts_with("at="));
+            Change::Start {
+                session: id(session),
+                endpoint: endpoint(at.map_or(sender as u64, |at| number(at)) as u8),
+                understands: understands(options),
+            }
+        }
         ["ready", transition, epoch] => Change::Ready {
             transition: number(transition),
             schema_epoch: number(epoch),
@@ -318,8 +325,19 @@ fn parse_change(sender: Node, words: &[&str]) -> Change {
         ["level", level] => Change::Level {
             level: level.parse().unwrap(),
         },
+        ["release", release] => Change::Release {
+            release: (*release).to_owned(),
+        },
         _ => panic!("unknown record {words:?}"),
     }
+}
+
+/// The feature level that a process understands.
+fn understands(options: &[&str]) -> u32 {
+    let level = options
+        .iter()
+        .find_map(|option| option.strip_prefix("understands="));
+    level.map_or(1, |level| level.parse().unwrap())
 }
 
 fn parse_move(word: &str) -> (u32, Node) {
@@ -425,7 +443,7 @@ fn print_state(state: &ClusterState) -> String {
             .collect();
         writeln!(
             out,
-            "node {node}: {phase} {} {} incarnation {} schema {} heard {}s owns {}",
+            "node {node}: {phase} {} {} incarnation {} schema {} heard {}s owns {}{}",
             location.datacenter,
             location.rack,
             member.incarnation,
@@ -436,6 +454,10 @@ fn print_state(state: &ClusterState) -> String {
             } else {
                 slices.join(",")
             },
+            member
+                .release
+                .as_ref()
+                .map_or_else(String::new, |release| format!(" release {release}")),
         )
         .unwrap();
         let tablets = (0..state.tablets.count()).chain([META_TABLET]);

@@ -275,7 +275,7 @@ impl Model {
             .get(&node)
             .map_or(1, |member| member.incarnation);
         let mut incarnation = current;
-        let change = match self.random.below(22) {
+        let change = match self.random.below(23) {
             0 | 1 => {
                 let change = self.join();
                 return (Origin::default(), change);
@@ -285,7 +285,7 @@ impl Model {
                 Change::Start {
                     session: self.host(),
                     endpoint: endpoint(),
-                    understands: 1,
+                    understands: 1 + self.random.below(2) as u32,
                 }
             }
             3..=8 => self.ready(),
@@ -318,7 +318,10 @@ impl Model {
             17 => Change::Level {
                 level: 1 + self.random.below(3) as u32,
             },
-            18 | 19 => Change::Snapshot(SnapshotPart {
+            18 => Change::Release {
+                release: format!("5.0.{}", self.random.below(10)),
+            },
+            19 | 20 => Change::Snapshot(SnapshotPart {
                 position: Position::new(self.position.saturating_sub(self.random.below(6)), 0),
                 part: self.random.below(2) as u32,
                 parts: 1 + self.random.below(2) as u32,
@@ -370,7 +373,7 @@ impl Model {
                 datacenter: format!("dc{}", 1 + self.random.below(2)),
                 rack: format!("r{}", self.random.below(3)),
             },
-            understands: 1,
+            understands: 1 + self.random.below(2) as u32,
             takes,
         })
     }

@@ -20,7 +20,7 @@ use ilion_kafka_url::Url;
 use ilion_member::{
     JoinError, Member, MemberClient, MemberListener, MemberOptions, NewCluster, NotHanded, Parts, Replaced,
 };
-use ilion_node::{OpenError, refused_in_a_cluster};
+use ilion_node::{OpenError, RELEASE_VERSION, refused_in_a_cluster};
 use ilion_query::Store;
 use ilion_schema::SchemaEvent;
 use ilion_server::admin::RingAdmin;
@@ -221,7 +221,7 @@ fn member_options(settings: &Settings, engine: &Engine, new_id: Uuid) -> Result<
         slices: settings.num_tokens.map(u32::from),
         replaces: replaces.transpose()?,
         write_timeout: settings.write_request_timeout,
-        ..MemberOptions::new(engine.id(), endpoint, location)
+        ..MemberOptions::new(engine.id(), endpoint, location, RELEASE_VERSION)
     })
 }
 

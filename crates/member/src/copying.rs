@@ -12,7 +12,7 @@ mod message;
 mod source;
 mod worker;
 
-pub(crate) use copies::{Beginning, Copies, beginning_of, sources_of};
+pub(crate) use copies::{Beginning, Copies, Holders, beginning_of, sources_of};
 pub use source::CopyParts;
 pub(crate) use source::{Asked, Judged, judge, serve};
 pub(crate) use worker::{CopyJob, Done, Job, Worker};

@@ -4,9 +4,7 @@
 
 use std::sync::Arc;
 
-use ilion_cluster::{
-    Change, ClusterState, FEATURE_LEVEL_MAX, Join, META_TABLET, Member, Node, Record, Takes,
-};
+use ilion_cluster::{Change, ClusterState, Join, META_TABLET, Member, Node, Record, Takes};
 use ilion_commitlog::{Envelope, Kind, Origin, SharedLogs};
 use uuid::Uuid;
 
@@ -34,14 +32,14 @@ pub(crate) fn request(meta: &Meta, options: &MemberOptions) -> Result<(Origin, R
         let new = options.create.ok_or(NotYet::Others)?;
         let change = Change::Create {
             tablets: new.tablets,
-            level: FEATURE_LEVEL_MAX,
+            level: options.understands,
             down_max_micros: i64::try_from(new.down_max.as_micros()).unwrap_or(i64::MAX),
         };
         let cluster = new.cluster;
         return Ok((nobody, Record { cluster, change }));
     };
     let (cluster, session) = (state.cluster, meta.session);
-    let understands = FEATURE_LEVEL_MAX;
+    let understands = options.understands;
     if let Some((node, incarnation)) = member_with(state, options.host) {
         let origin = Origin {
             node,

@@ -5,6 +5,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | `levels` | the feature level, and the release of this node |
 //! | `schema` | changes of the schema |
 //! | `saving` | saving, telling others how far this node is, trimming |
 //! | `batches` | batches over several tablets that are finished, or left undone |
@@ -12,6 +13,7 @@
 
 mod batches;
 mod copies;
+mod levels;
 mod saving;
 mod schema;
 
@@ -31,7 +33,7 @@ use uuid::Uuid;
 
 use crate::asking::meta_record;
 use crate::catching_up::{CatchingUp, Found};
-use crate::copying::{Copies, Worker};
+use crate::copying::{Copies, Holders, Worker};
 use crate::entering::{self, NotYet};
 use crate::facts::add_one;
 use crate::forward::MemberClient;
@@ -131,9 +133,12 @@ enum Due {
     Save,
     Copy,
     Trim,
+    TellLacking,
     TellStranded,
     TellBatches,
     FinishBatches,
+    Level,
+    Release,
 }
 
 impl Follower {
@@ -205,7 +210,6 @@ impl Follower {
                     }
                 }
                 if has_read_meta {
-                    self.follow_ring();
                     self.delete_trimmed();
                     self.publish(None);
                 }
@@ -310,11 +314,23 @@ impl Follower {
             return Err(gap("meta log", next, offset));
         }
         let (was, adopted) = (self.meta.incarnation, self.adopted());
+        let level_of = |meta: &Meta| meta.state.as_ref().map(|state| state.level);
+        let old_level = level_of(&self.meta);
         let read = self.meta.read(offset, record, adopted);
         read.map_err(|halt| self.halted_by(&halt))?;
+        if let (Some(old), Some(level)) = (old_level, level_of(&self.meta))
+            && old < level
+        {
+            tracing::info!(
+                level,
+                "all members understand a new feature level: older versions cannot take part any more"
+            );
+        }
         if let (None, Some(node), Some(incarnation)) = (was, self.meta.node, self.meta.incarnation) {
             self.begin(node, incarnation)?;
         }
+        // After each record: all nodes begin new tablets at the same one.
+        self.follow_ring();
         Ok(())
     }
 
@@ -400,16 +416,19 @@ impl Follower {
         let new: Vec<u32> = new
             .filter(|tablet| !self.copies.wanted.contains(tablet))
             .collect();
-        for tablet in new {
-            // Else it has records of a keyspace that was there before.
-            let is_new = placed_before
+        let holders = |tablet: &u32| {
+            let was_placed = placed_before
                 .as_ref()
-                .is_some_and(|before| !before.contains(&tablet));
-            let has_others = now
-                .get(&tablet)
-                .is_some_and(|nodes| nodes.iter().any(|other| *other != node));
-            self.begin_tablet(&state, tablet, has_others && !is_new);
-        }
+                .is_none_or(|before| before.contains(tablet));
+            let replicas = now.get(tablet);
+            match replicas.is_some_and(|nodes| nodes.iter().any(|other| *other != node)) {
+                _ if !was_placed => Holders::New,
+                true => Holders::Others,
+                false => Holders::Nobody,
+            }
+        };
+        let new = new.into_iter().map(|tablet| (tablet, holders(&tablet)));
+        self.begin_tablets(&state, &new.collect());
     }
 
     /// Follows a tablet from where this node has it.
@@ -594,6 +613,8 @@ impl Follower {
         self.trim();
         self.work_on_batches();
         self.say_ready();
+        self.say_release();
+        self.raise_level();
         if self.is_due(Due::Heartbeat, self.shared.options.heartbeat) {
             self.beat();
             if self.is_due(Due::CatchUp, AGAIN) {
@@ -656,6 +677,21 @@ impl Follower {
         is_due
     }
 
+    /// As [`Self::is_due`], but for the first time at once.
+    fn is_due_first(&mut self, due: Due, after: Duration) -> bool {
+        let is_first = !self.done_nanos.contains_key(&due);
+        self.is_due(due, after) || is_first
+    }
+
+    /// Whether this is the node that does what one of them has to do: the member with the lowest number that is up.
+    fn does_chores(&self) -> bool {
+        let (Some(state), Some(node)) = (&self.meta.state, self.meta.node) else {
+            return false;
+        };
+        let mut members = state.members.keys();
+        members.find(|node| self.shared.is_up(state, **node)) == Some(&node)
+    }
+
     fn tell(&self, change: Change) {
         let Some(state) = &self.meta.state else {
             return;
@@ -695,8 +731,7 @@ impl Follower {
             return;
         }
         if !state.stranded(node).is_empty() {
-            let is_first = !self.done_nanos.contains_key(&Due::TellStranded);
-            if self.is_due(Due::TellStranded, SETTLED) || is_first {
+            if self.is_due_first(Due::TellStranded, SETTLED) {
                 self.save_meta();
                 self.tell_flushed();
             }
@@ -710,8 +745,7 @@ impl Follower {
             transition: transition.number,
             schema_epoch: self.meta.schema_epoch(),
         };
-        let is_first = !self.done_nanos.contains_key(&Due::Ready);
-        if self.is_due(Due::Ready, AGAIN) || is_first {
+        if self.is_due_first(Due::Ready, AGAIN) {
             self.tell(ready);
         }
     }

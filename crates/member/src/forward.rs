@@ -134,7 +134,7 @@ impl Answered {
     }
 }
 
-/// Reads an answer.
+/// Reads an answer. The error says what is wrong with it: the node may have executed the command.
 pub(crate) fn decode_answer(bytes: &[u8]) -> Result<Answered, String> {
     let message: Message = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     let executed = |outcome, warnings| {
@@ -193,5 +193,15 @@ mod tests {
         for end in 0..answer.len() {
             assert!(decode_answer(&answer[..end]).is_err());
         }
+    }
+
+    #[test]
+    fn another_node_learns_that_a_command_was_overtaken_by_its_kind_and_not_by_its_words() {
+        let pass = |error: Error| decode_answer(&Answered::Executed(Err(error)).encode());
+        let read = pass(Error::Overtaken);
+        assert!(matches!(read, Ok(Answered::Executed(Err(Error::Overtaken)))));
+        let same_words = Error::Overloaded(Error::Overtaken.to_string());
+        let read = pass(same_words.clone());
+        assert!(matches!(read, Ok(Answered::Executed(Err(error))) if error == same_words));
     }
 }

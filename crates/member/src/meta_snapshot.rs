@@ -123,3 +123,49 @@ impl MetaSnapshot {
         (count <= SNAPSHOT_PARTS_MAX).then(|| (0..count).map(part).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ilion_cluster::{Change, Entry, Record, apply};
+    use ilion_commitlog::{Origin, Position};
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn ten_thousand_changes_of_the_schema_fit_into_a_logged_snapshot() {
+        let entry = Entry {
+            position: Position::new(7, 1),
+            time_micros: 9,
+            origin: Origin::default(),
+            record: Record {
+                cluster: Uuid::from_u128(7),
+                change: Change::Create {
+                    tablets: 8,
+                    level: 1,
+                    down_max_micros: 1,
+                },
+            },
+        };
+        let (mut state, _) = apply(None, &entry).unwrap();
+        // A table with some columns.
+        let changes: Vec<SchemaLogged> = (0..10_000)
+            .map(|time_micros| SchemaLogged {
+                time_micros,
+                body: vec![b'x'; 2000].into(),
+            })
+            .collect();
+        for change in &changes {
+            state.schema.count(&change.body);
+        }
+        let snapshot = MetaSnapshot { state, changes };
+        let parts = snapshot.parts().unwrap();
+        assert!(
+            parts.len() < SNAPSHOT_PARTS_MAX as usize / 10,
+            "{} parts",
+            parts.len()
+        );
+        let bytes: Vec<u8> = parts.iter().flat_map(|part| part.bytes.to_vec()).collect();
+        assert_eq!(MetaSnapshot::decode(&bytes), Ok(snapshot));
+    }
+}

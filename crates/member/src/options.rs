@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ilion_cluster::{Endpoint, Location};
+use ilion_cluster::{Endpoint, FEATURE_LEVEL_MAX, Location};
 use uuid::Uuid;
 
 /// A node as a member of a cluster.
@@ -15,6 +15,10 @@ pub struct MemberOptions {
     pub endpoint: Endpoint,
     /// Its data center and rack.
     pub location: Location,
+    /// The release of Cassandra that its clients see. The other members are told.
+    pub release: String,
+    /// The highest feature level that it takes part in. Only tests of upgrades have another one than that of this version.
+    pub understands: u32,
     /// The cluster that is made if the meta log is empty. `None`: wait for another node to make it.
     pub create: Option<NewCluster>,
     /// The number of slices of the ring that a node takes when it joins. `None`: as many as each of the others has then.
@@ -68,11 +72,13 @@ impl MemberOptions {
     }
 
     /// The usual times.
-    pub fn new(host: Uuid, endpoint: Endpoint, location: Location) -> Self {
+    pub fn new(host: Uuid, endpoint: Endpoint, location: Location, release: &str) -> Self {
         Self {
             host,
             endpoint,
             location,
+            release: release.to_owned(),
+            understands: FEATURE_LEVEL_MAX,
             create: None,
             slices: None,
             replaces: None,

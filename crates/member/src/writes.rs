@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use crossbeam_channel::{Sender as Channel, bounded};
-use ilion_cluster::{Change, Refusal, SchemaRecord, Strategy};
+use ilion_cluster::{Change, Feature, Refusal, SchemaRecord, Strategy};
 use ilion_commitlog::{AppendError, Kind, Origin};
 use ilion_coordinator::{Topology, Writes};
 use ilion_query::{Awaited, Command, Commands, Error, Executed, PartitionGuard, Reason, StoreError};
@@ -52,6 +52,23 @@ impl LogWrites {
             None => Ok(known.topology.clone()),
         })?;
         known.ok_or_else(|| StoreError::WriteRefused("this node has not joined the cluster yet".to_owned()))
+    }
+
+    /// Refuses a command that members of an older version could not read.
+    fn check_level(&self, command: &Command) -> Result<(), Error> {
+        let has_results = !command.function_results.is_empty();
+        let state = self.shared.know(|known| known.state.clone());
+        match state {
+            Some(state) if has_results && !state.has(Feature::FunctionResults) => {
+                Err(Error::Invalid(format!(
+                    "A statement with a condition, a counter or a position in a list cannot call user-defined functions yet: the cluster \
+                     has feature level {}, and {} is needed. It gets it when all of its nodes are upgraded",
+                    state.level,
+                    Feature::FunctionResults.level()
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Sends a record of a write. It is settled once it is acknowledged, and applied here if this node is a replica.
@@ -182,18 +199,21 @@ impl LogWrites {
         Ok(())
     }
 
-    /// Waits until this node has adopted a newer schema than this, so that a statement that was overtaken by it can be planned anew.
-    fn wait_for_newer_schema(&self, epoch: u64, ends_nanos: u64) {
+    /// Waits until this node has adopted a newer schema than this, so that what was overtaken by it can be tried again. Returns its epoch;
+    /// `None` if it was not adopted in time.
+    fn wait_for_newer_schema(&self, epoch: u64, ends_nanos: u64) -> Option<u64> {
         let is_newer = |known: &Known| {
             let adopted = known.topology.as_ref().map(|topology| topology.schema_epoch());
             adopted.filter(|adopted| *adopted > epoch)
         };
-        if self.shared.wait_until(ends_nanos, is_newer).is_none() {
+        let newer = self.shared.wait_until(ends_nanos, is_newer);
+        if newer.is_none() {
             tracing::debug!(
                 epoch,
                 "the schema that has overtaken a statement is not adopted in time"
             );
         }
+        newer
     }
 
     /// Executes a command at its place in the log of one tablet. The outer error is that of the log.
@@ -255,8 +275,13 @@ impl LogWrites {
             let reason = match self.client.execute(node, handed.encode().into(), ends_nanos) {
                 Ok(answer) => match forward::decode_answer(&answer) {
                     Ok(Answered::Executed(outcome)) => return Ok(outcome),
-                    Ok(Answered::NotHere(reason)) | Err(reason) => reason,
+                    Ok(Answered::NotHere(reason)) => reason,
                     Ok(Answered::Unknown) => return Err(unknown()),
+                    // It may have executed the command, so no other node must.
+                    Err(reason) => {
+                        tracing::warn!(node, tablet = log, %reason, "the answer to a command is not understood");
+                        return Err(unknown());
+                    }
                 },
                 Err(NotHanded::Before(reason)) => reason,
                 Err(NotHanded::Unknown(reason)) => {
@@ -365,6 +390,7 @@ impl Commands for LogWrites {
         partitions: &[DecoratedKey],
     ) -> Result<Executed, Error> {
         let refused = |error: StoreError| error.of_command(command, reason);
+        self.check_level(command)?;
         let topology = self.topology().map_err(refused)?;
         let tablets: BTreeSet<u32> = partitions
             .iter()
@@ -375,42 +401,51 @@ impl Commands for LogWrites {
         let body = Bytes::from(command.encode());
         check_size(&self.shared, body.len()).map_err(|error| Error::Invalid(error.to_string()))?;
         let ends_nanos = self.shared.ends_nanos(self.shared.write_timeout());
+        let mut schema_epoch = topology.schema_epoch();
         let mut executed = None;
         // Counters may be in several tablets: each executes its part.
         for log in tablets {
-            let unsent = Unsent {
-                log,
-                kind,
-                schema_epoch: topology.schema_epoch(),
-                body: body.clone(),
-                ends_nanos,
-            };
-            let outcome = match self.shared.progress.is_ready(log) {
-                true => self.execute_at(unsent),
-                false => self.hand_over(unsent),
+            let outcome = loop {
+                let unsent = Unsent {
+                    log,
+                    kind,
+                    schema_epoch,
+                    body: body.clone(),
+                    ends_nanos,
+                };
+                let outcome = match self.shared.progress.is_ready(log) {
+                    true => self.execute_at(unsent),
+                    false => self.hand_over(unsent),
+                };
+                if !matches!(outcome, Ok(Err(Error::Overtaken))) {
+                    break outcome;
+                }
+                let newer = self.wait_for_newer_schema(schema_epoch, ends_nanos);
+                match (newer, &executed) {
+                    // Once a part is made, the statement must not be planned anew as a whole.
+                    (Some(newer), Some(_)) => schema_epoch = newer,
+                    _ => break outcome,
+                }
             };
             executed = match (outcome, executed) {
                 (Ok(Ok(made)), _) => Some(made),
-                (Ok(Err(error)), None) => {
-                    if error.is_overtaken() {
-                        self.wait_for_newer_schema(topology.schema_epoch(), ends_nanos);
-                    }
-                    return Err(error);
-                }
+                (Ok(Err(error)), None) => return Err(error),
                 (Err(error), None) => return Err(refused(error)),
-                (failed, Some(_)) => {
-                    // An error may say that nothing was written, but another part was.
-                    tracing::debug!(
-                        tablet = log,
-                        ?failed,
-                        "a part of a statement with counters is not made"
-                    );
-                    return Err(refused(unknown()));
-                }
+                (Err(unknown @ StoreError::WriteTimeout { .. }), Some(_)) => return Err(refused(unknown)),
+                (Err(error), Some(_)) => return Err(refused(made_in_part(&error))),
+                (Ok(Err(error)), Some(_)) => return Err(refused(made_in_part(&error))),
             };
         }
         executed.ok_or_else(|| Error::Invalid("a statement of no partition".to_owned()))
     }
+}
+
+/// What a client is told if a part of its statement fails after another one was made. The error of the part may say that nothing was
+/// written: the driver would then send the whole statement again.
+fn made_in_part(error: &dyn std::fmt::Display) -> StoreError {
+    StoreError::WriteRefused(format!(
+        "The statement was executed for some of its partitions, and not for the others: {error}"
+    ))
 }
 
 /// See [`Checked::keyspaces`].

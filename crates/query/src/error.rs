@@ -1,7 +1,7 @@
 //! Why a statement failed.
 //!
-//! One variant per error code of the native protocol, so that the server's mapping is a table. Messages are for the client and
-//! mean the same as Cassandra's.
+//! One variant per error code of the native protocol, so that the server's mapping is a table; [`Error::Overtaken`] is one between nodes.
+//! Messages are for the client and mean the same as Cassandra's.
 
 use std::fmt;
 
@@ -29,6 +29,9 @@ pub enum Error {
     },
     /// 0x1001: too much work at once. Retry later.
     Overloaded(String),
+    /// A change of the schema, unknown to the coordinator, came before a command in the log: no replica has written anything. Only between
+    /// nodes: [`crate::QueryProcessor`] plans the statement again, and tells its client [`Self::Overloaded`] if that does not help.
+    Overtaken,
     /// 0x1002: still starting. Retry elsewhere or later.
     IsBootstrapping(String),
     /// 0x1003: TRUNCATE did not succeed.
@@ -166,21 +169,7 @@ pub enum FailureReason {
     IndexNotAvailable = 6,
 }
 
-/// The message for a client if a schema change, unknown to the coordinator, was logged before its command. Nodes also recognise it in the
-/// answers of other nodes.
-const OVERTAKEN: &str = "The schema has changed meanwhile; nothing was written, try again";
-
 impl Error {
-    /// The schema has changed between the execution of a command and its place in the log. No replica has written anything.
-    pub fn overtaken() -> Self {
-        Self::Overloaded(OVERTAKEN.to_owned())
-    }
-
-    /// Whether this is [`Self::overtaken`].
-    pub fn is_overtaken(&self) -> bool {
-        matches!(self, Self::Overloaded(message) if message == OVERTAKEN)
-    }
-
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid(message.into())
     }
@@ -204,7 +193,7 @@ impl Error {
             Self::Protocol(_) => 0x000A,
             Self::BadCredentials(_) => 0x0100,
             Self::Unavailable { .. } => 0x1000,
-            Self::Overloaded(_) => 0x1001,
+            Self::Overloaded(_) | Self::Overtaken => 0x1001,
             Self::IsBootstrapping(_) => 0x1002,
             Self::Truncate(_) => 0x1003,
             Self::WriteTimeout { .. } => 0x1100,
@@ -244,6 +233,9 @@ impl fmt::Display for Error {
             | Self::FunctionFailure { message, .. }
             | Self::WriteFailure { message, .. }
             | Self::CasWriteUnknown { message, .. } => f.write_str(message),
+            Self::Overtaken => {
+                f.write_str("The schema has changed meanwhile; nothing was written, try again")
+            }
             Self::Unavailable { consistency, .. } => {
                 write!(f, "Cannot achieve consistency level {consistency}")
             }

@@ -123,6 +123,10 @@ impl Equivalent<TextKey> for TextRef<'_> {
 
 impl QueryProcessor {
     pub fn new(store: Arc<dyn Store>, options: QueryOptions) -> Self {
+        let options = match store.commands() {
+            Some(_) => options.of_cluster(),
+            None => options,
+        };
         let views = Arc::new(Views::of(store.clone(), options.clone()));
         views.build_missing();
         let prepared = StatementCache::new(store.clone(), options.clone());
@@ -673,11 +677,14 @@ impl QueryProcessor {
 fn again_if_overtaken(mut execute: impl FnMut() -> Result<Executed, Error>) -> Result<Executed, Error> {
     for _ in 1..OVERTAKEN_MAX {
         match execute() {
-            Err(error) if error.is_overtaken() => {}
+            Err(Error::Overtaken) => {}
             executed => return executed,
         }
     }
-    execute()
+    execute().map_err(|error| match error {
+        Error::Overtaken => Error::Overloaded(error.to_string()),
+        other => other,
+    })
 }
 
 impl Drop for QueryProcessor {

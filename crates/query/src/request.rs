@@ -90,7 +90,7 @@ pub struct QueryOptions {
     pub batch_size_warn_bytes: usize,
     /// A batch above this many bytes is refused; 0 means never.
     pub batch_size_fail_bytes: usize,
-    /// Latest expiry second that the file format in use can hold.
+    /// Latest expiry second that the file format in use can hold. In a cluster none counts that is later than that of the format nb.
     pub expiry_secs_max: u32,
     /// Compaction (class and options) of new tables that do not give one; `None` means Cassandra's default.
     pub default_compaction: Option<BTreeMap<String, String>>,
@@ -130,6 +130,20 @@ pub struct QueryOptions {
     pub is_stopping: Arc<AtomicBool>,
 }
 
+/// Latest expiry second of SSTables of format nb. Compat: `Cell.MAX_DELETION_TIME`.
+const EXPIRY_SECS_MAX_OF_NB: u32 = i32::MAX.unsigned_abs() - 1;
+
+impl QueryOptions {
+    /// These options for a coordinator of a cluster. Each node has SSTables of its own format. A node with nb cuts what expires later, so a
+    /// row would end at different times on two replicas.
+    pub(crate) fn of_cluster(self) -> Self {
+        Self {
+            expiry_secs_max: self.expiry_secs_max.min(EXPIRY_SECS_MAX_OF_NB),
+            ..self
+        }
+    }
+}
+
 impl Default for QueryOptions {
     fn default() -> Self {
         Self {
@@ -141,8 +155,7 @@ impl Default for QueryOptions {
             page_bytes_max: 8 << 20,
             batch_size_warn_bytes: 5 * 1024,
             batch_size_fail_bytes: 50 * 1024,
-            // Compat: `Cell.MAX_DELETION_TIME` of format nb.
-            expiry_secs_max: i32::MAX.unsigned_abs() - 1,
+            expiry_secs_max: EXPIRY_SECS_MAX_OF_NB,
             default_compaction: None,
             data_center: "datacenter1".to_owned(),
             allow_filtering: true,

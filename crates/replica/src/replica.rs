@@ -202,6 +202,31 @@ impl Replica {
         self.change_saved(|saved| saved.tablets.retain(|number, _| is_kept(number)))
     }
 
+    /// Begins with tablets that no replica has, each with the record at its offset, and with the schema that made replicas of them. Records
+    /// of an older schema are of tables that are gone: they change nothing, also where there is a table of the same name again. All
+    /// replicas begin alike, and save it at once: after a crash, none must need the tablet from another one.
+    ///
+    /// # Errors
+    /// It cannot be saved. It can be tried again.
+    pub fn begin(&mut self, tablets: &BTreeMap<u32, u64>, schema_epoch: u64) -> Result<(), SaveError> {
+        if tablets.is_empty() {
+            return Ok(());
+        }
+        let begun = |end: &u64| SavedTablet {
+            end: *end,
+            schema_epoch,
+            ..SavedTablet::default()
+        };
+        self.change_saved(|saved| {
+            let begun = tablets.iter().map(|(number, end)| (*number, begun(end)));
+            saved.tablets.extend(begun);
+        })?;
+        for (number, end) in tablets {
+            self.resume(*number, begun(end));
+        }
+        Ok(())
+    }
+
     /// Goes on with tablets whose tables were copied.
     ///
     /// # Errors
@@ -234,7 +259,8 @@ impl Replica {
             time_micros: saved.time_micros,
             schema_epoch: saved.schema_epoch,
             windows: saved.windows,
-            digest: Rolling::from(saved.end),
+            // Records that this process has applied do not come again.
+            digest: Rolling::from(self.end(number)),
             halted: None,
             unfinished: saved.unfinished,
         };
@@ -434,7 +460,7 @@ impl Replica {
             }
             Kind::Cas | Kind::Counter if is_old => {
                 self.write(position, &[])?;
-                Ok(Applied::Executed(Err(Error::overtaken())))
+                Ok(Applied::Executed(Err(Error::Overtaken)))
             }
             Kind::Cas | Kind::Counter => self.execute(position, time_micros, record),
             Kind::Truncate | Kind::Schema => Err(NotApplied::Halted(format!(

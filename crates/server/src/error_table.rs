@@ -29,7 +29,7 @@ fn detail(error: Error, node: IpAddr) -> ErrorDetail {
             required,
             alive,
         },
-        Error::Overloaded(_) => ErrorDetail::Overloaded,
+        Error::Overloaded(_) | Error::Overtaken => ErrorDetail::Overloaded,
         Error::IsBootstrapping(_) => ErrorDetail::Bootstrapping,
         Error::Truncate(_) => ErrorDetail::Truncate,
         Error::WriteTimeout {
@@ -146,6 +146,7 @@ mod tests {
                 alive: 1,
             },
             Error::Overloaded(text()),
+            Error::Overtaken,
             Error::IsBootstrapping(text()),
             Error::Truncate(text()),
             Error::WriteTimeout {

@@ -44,7 +44,7 @@ fn open(number: u32, directory: &Path, logs: &MemLogs, peers: &InProcess) -> Ope
                 down_max: Duration::from_secs(3600),
             }),
             heartbeat: Duration::from_millis(200),
-            ..MemberOptions::new(engine.id(), endpoint, location)
+            ..MemberOptions::new(engine.id(), endpoint, location, "5.0.9")
         };
         let joined = Arc::new(
             Member::start(

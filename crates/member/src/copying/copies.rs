@@ -32,15 +32,29 @@ pub(crate) struct Copies {
 pub(crate) enum Beginning {
     /// From where it was, or from the beginning of the log.
     OfLog,
+    /// With the first record that the log still has, and without what belongs to an older schema.
+    OfRest,
     /// It copies the tablet.
     Copied,
 }
 
-/// `own`: up to where it has the tablet. `trimmed`: where the log begins. `others`: another node may have it. Pure.
-pub(crate) fn beginning_of(own: Option<u64>, trimmed: u64, others: bool) -> Beginning {
-    match own {
-        Some(end) if end >= trimmed => Beginning::OfLog,
-        None if trimmed == 0 && !others => Beginning::OfLog,
+/// Who has a tablet beside this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holders {
+    /// Another node may have it.
+    Others,
+    /// No other node has it.
+    Nobody,
+    /// No node had it until now: there was no keyspace. The log may have records of dropped ones.
+    New,
+}
+
+/// `own`: up to where it has the tablet. `trimmed`: where the log begins. Pure.
+pub(crate) fn beginning_of(own: Option<u64>, trimmed: u64, holders: Holders) -> Beginning {
+    match (own, holders) {
+        (Some(end), _) if end >= trimmed => Beginning::OfLog,
+        (_, Holders::New) => Beginning::OfRest,
+        (None, Holders::Nobody) if trimmed == 0 => Beginning::OfLog,
         _ => Beginning::Copied,
     }
 }
@@ -67,12 +81,15 @@ mod tests {
 
     #[test]
     fn a_log_is_read_on_where_it_has_what_comes_next_and_else_the_tablet_is_copied() {
-        assert_eq!(beginning_of(Some(10), 10, true), Beginning::OfLog);
-        assert_eq!(beginning_of(Some(10), 11, true), Beginning::Copied);
-        assert_eq!(beginning_of(None, 0, false), Beginning::OfLog);
-        assert_eq!(beginning_of(None, 0, true), Beginning::Copied, "it may be long");
+        use Holders::{New, Nobody, Others};
+        assert_eq!(beginning_of(Some(10), 10, Others), Beginning::OfLog);
+        assert_eq!(beginning_of(Some(10), 11, Others), Beginning::Copied);
+        assert_eq!(beginning_of(None, 0, Nobody), Beginning::OfLog);
+        assert_eq!(beginning_of(None, 0, New), Beginning::OfRest);
+        assert_eq!(beginning_of(None, 1, New), Beginning::OfRest);
+        assert_eq!(beginning_of(None, 0, Others), Beginning::Copied, "it may be long");
         assert_eq!(
-            beginning_of(None, 1, false),
+            beginning_of(None, 1, Nobody),
             Beginning::Copied,
             "it waits for a node"
         );

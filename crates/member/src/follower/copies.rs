@@ -6,29 +6,49 @@ use std::time::Duration;
 use ilion_cluster::{ClusterState, Moment, Node};
 
 use super::{Due, Follower};
-use crate::copying::{Beginning, CopyJob, Done, Job, Judged, beginning_of, judge, sources_of};
+use crate::copying::{Beginning, CopyJob, Done, Holders, Job, Judged, beginning_of, judge, sources_of};
 
 /// A copy that no node gave is tried again after so long.
 const RETRY: Duration = Duration::from_millis(500);
+/// The log says so often that no node gives a copy.
+const TELL: Duration = Duration::from_secs(10);
 
 impl Follower {
-    /// Begins to follow a tablet. `others`: another node may have it.
-    pub(super) fn begin_tablet(&mut self, state: &ClusterState, tablet: u32, others: bool) {
-        let Some(replica) = &self.replica else {
+    /// Begins to follow tablets.
+    pub(super) fn begin_tablets(&mut self, state: &ClusterState, tablets: &BTreeMap<u32, Holders>) {
+        let Some(replica) = &mut self.replica else {
             return;
         };
-        let own = replica.has(tablet).then(|| replica.end(tablet));
-        let others = others || self.copies.clearing.contains(&tablet);
-        match beginning_of(own, state.trimmed(tablet).segment.0, others) {
-            Beginning::OfLog => self.follow_log(tablet),
-            Beginning::Copied => {
-                // Else it has never had it.
-                if own.is_some() {
-                    say_trimmed(tablet);
+        let (mut followed, mut rests) = (Vec::new(), BTreeMap::new());
+        for (tablet, holders) in tablets {
+            let own = replica.has(*tablet).then(|| replica.end(*tablet));
+            let holders = match self.copies.clearing.contains(tablet) {
+                true => Holders::Others,
+                false => *holders,
+            };
+            let trimmed = state.trimmed(*tablet).segment.0;
+            match beginning_of(own, trimmed, holders) {
+                Beginning::OfLog => followed.push(*tablet),
+                Beginning::OfRest => {
+                    rests.insert(*tablet, trimmed);
                 }
-                self.copies.wanted.insert(tablet);
+                Beginning::Copied => {
+                    // Else it has never had it.
+                    if own.is_some() {
+                        say_trimmed(*tablet);
+                    }
+                    self.copies.wanted.insert(*tablet);
+                }
             }
         }
+        match replica.begin(&rests, state.schema.epoch) {
+            Ok(()) => followed.extend(rests.keys()),
+            Err(error) => {
+                tracing::warn!(%error, "new tablets are copied from other nodes");
+                self.copies.wanted.extend(rests.keys());
+            }
+        }
+        followed.into_iter().for_each(|tablet| self.follow_log(tablet));
     }
 
     /// The beginning of a log is gone that this node needs.
@@ -68,8 +88,7 @@ impl Follower {
         if !self.lacks_copies() || !is_idle || !self.meta.unadopted.is_empty() {
             return;
         }
-        let is_first = !self.done_nanos.contains_key(&Due::Copy);
-        if !self.is_due(Due::Copy, RETRY) && !is_first {
+        if !self.is_due_first(Due::Copy, RETRY) {
             return;
         }
         let (Some(state), Some(node)) = (self.meta.state.clone(), self.meta.node) else {
@@ -149,13 +168,41 @@ impl Follower {
                 self.follow_log(*tablet);
             }
         }
-        if self.lacks_copies() {
-            let tablets = self.copies.wanted.len();
-            tracing::warn!(
-                tablets,
-                "no other node gives tablets that this one lacks; this is tried again"
-            );
+        if self.lacks_copies() && self.is_due_first(Due::TellLacking, TELL) {
+            self.tell_lacking(&state);
         }
+    }
+
+    /// Says in the log what this node waits for, and what an operator can do.
+    fn tell_lacking(&self, state: &ClusterState) {
+        let replicas = state.all_replicas(Moment::Now);
+        let of_wanted = self
+            .copies
+            .wanted
+            .iter()
+            .filter_map(|tablet| replicas.get(tablet));
+        let others: BTreeSet<Node> = of_wanted
+            .flatten()
+            .copied()
+            .filter(|node| Some(*node) != self.meta.node)
+            .collect();
+        let others: Vec<String> = others
+            .into_iter()
+            .filter_map(|node| {
+                let up = match self.shared.is_up(state, node) {
+                    true => "up",
+                    false => "down",
+                };
+                Some(format!("{} ({up})", state.members.get(&node)?.endpoint.ip))
+            })
+            .collect();
+        tracing::warn!(
+            tablets = ?self.copies.wanted,
+            replicas = ?others,
+            "no node gives these tablets, which this one lacks. It takes part once it has them, and asks these replicas again and again. If \
+             all of them are lost for good, so are the tablets: drop the keyspaces whose replicas are all lost (DROP KEYSPACE, on a node \
+             that is up), and restore them from a backup"
+        );
     }
 
     /// Sees which requests of others can be answered with the next saving.

@@ -95,16 +95,9 @@ impl Follower {
         }
         // The last record may have been lost.
         self.tell_flushed();
-        let (Some(state), Some(node)) = (&self.meta.state, self.meta.node) else {
+        let Some(state) = self.meta.state.as_ref().filter(|_| self.does_chores()) else {
             return;
         };
-        let mut up = state
-            .members
-            .keys()
-            .filter(|node| self.shared.is_up(state, **node));
-        if up.next() != Some(&node) {
-            return;
-        }
         self.log_snapshot(state);
         let positions = trimmable(state, self.shared.options.trim_records);
         if !positions.is_empty() {

@@ -1,8 +1,12 @@
 //! Statements that are executed by the log: limits are those of the coordinator, outcomes those of all replicas.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 
-use ilion_query::{Consistency, Error, Guardrails, QueryOptions, QueryProcessor, Threshold};
+use ilion_coordinator::ReadOptions;
+use ilion_env::{Env, RealEnv};
+use ilion_member::InProcess;
+use ilion_query::{Consistency, Error, Guardrails, QueryOptions, QueryProcessor, Threshold, WriteType};
 
 use crate::world::{World, run, wait};
 
@@ -107,6 +111,52 @@ fn guardrails_are_those_of_the_coordinator_and_hold_for_what_the_log_executes() 
 }
 
 #[test]
+fn what_expires_after_2038_is_refused_by_every_coordinator_whatever_its_sstables_can_hold() {
+    let world = World::new(3, TABLETS);
+    create(
+        &world,
+        &[
+            "CREATE TABLE ks.t (k bigint PRIMARY KEY, n bigint, l list<bigint>)",
+            "CREATE TABLE ks.d (k bigint PRIMARY KEY, n bigint) WITH default_time_to_live = 630720000",
+        ],
+    );
+    let (first, nb) = (world.at(0).unwrap(), world.at(1).unwrap());
+    let of_oa = QueryOptions {
+        expiry_secs_max: u32::MAX - 2,
+        ..QueryOptions::default()
+    };
+    let store = first
+        .member
+        .store(Arc::new(InProcess::default().readers), ReadOptions::default());
+    let oa = QueryProcessor::new(Arc::new(store), of_oa);
+    execute(&oa, "INSERT INTO ks.t (k, l) VALUES (0, [1])").unwrap();
+    let long = "USING TTL 630720000";
+    let texts = [
+        format!("INSERT INTO ks.t (k, n) VALUES (1, 1) {long}"),
+        format!("INSERT INTO ks.t (k, n) VALUES (1, 1) IF NOT EXISTS {long}"),
+        format!("UPDATE ks.t {long} SET l[0] = 2 WHERE k = 0"),
+        format!("BEGIN BATCH INSERT INTO ks.t (k, n) VALUES (1, 1) {long}; APPLY BATCH"),
+        "INSERT INTO ks.d (k, n) VALUES (1, 1)".to_owned(),
+        "INSERT INTO ks.d (k, n) VALUES (1, 1) IF NOT EXISTS".to_owned(),
+    ];
+    for text in &texts {
+        for processor in [&oa, &nb.processor] {
+            let reason = refusal(processor, text);
+            assert!(reason.contains("2038-01-19"), "{text}: {reason}");
+        }
+    }
+    assert_eq!(execute(&oa, "SELECT count(*) FROM ks.t").unwrap(), [[Some(1)]]);
+    assert_eq!(execute(&oa, "SELECT count(*) FROM ks.d").unwrap(), [[Some(0)]]);
+    // What ends before that can be written. The time of conditions is that of the log, which has the real clock.
+    let ttl = i64::from(i32::MAX) - 1 - RealEnv::new().now_secs() - 60;
+    for (key, condition) in [(2, ""), (3, "IF NOT EXISTS")] {
+        let text = format!("INSERT INTO ks.t (k, n) VALUES ({key}, 1) {condition} USING TTL {ttl}");
+        execute(&oa, &text).unwrap();
+        wait_for(&world, &format!("SELECT n FROM ks.t WHERE k = {key}"), &[&[1]]);
+    }
+}
+
+#[test]
 fn a_batch_with_positions_in_lists_is_made_in_all_tablets_or_in_none() {
     let world = World::new(3, TABLETS);
     create(
@@ -207,43 +257,123 @@ fn functions_in_statements_of_the_log_have_one_result_on_all_replicas() {
     wait_for(&world, "SELECT n FROM ks.t WHERE k = 1", &[&[9]]);
 }
 
+/// How many replicas keyspaces have. With one, most commands are handed over to another node.
+const ONE_OR_THREE: [u32; 2] = [1, 3];
+/// Keys of rows that are counted in.
+const KEYS: i64 = 8;
+
 #[test]
 fn changes_of_the_schema_do_not_fail_statements_that_they_overtake() {
+    for replicas in ONE_OR_THREE {
+        overtake(replicas);
+    }
+}
+
+fn overtake(replicas: u32) {
     let world = World::new(3, TABLETS);
-    create(
-        &world,
-        &[
-            "CREATE TABLE ks.t (k bigint PRIMARY KEY, n bigint)",
-            "CREATE TABLE ks.c (k bigint PRIMARY KEY, n counter)",
-        ],
-    );
     let (first, second) = (world.at(0).unwrap(), world.at(1).unwrap());
-    execute(
-        &first.processor,
-        "INSERT INTO ks.t (k, n) VALUES (1, 0) IF NOT EXISTS",
-    )
-    .unwrap();
-    let is_over = AtomicBool::new(false);
-    let counted = std::thread::scope(|scope| {
+    for text in [
+        &*format!(
+            "CREATE KEYSPACE ks WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
+        ),
+        "CREATE TABLE ks.t (k bigint PRIMARY KEY, n bigint)",
+        "CREATE TABLE ks.c (k bigint PRIMARY KEY, n counter)",
+    ] {
+        execute(&first.processor, text).unwrap();
+    }
+    for key in 0..KEYS {
+        let text = format!("INSERT INTO ks.t (k, n) VALUES ({key}, 0) IF NOT EXISTS");
+        execute(&first.processor, &text).unwrap();
+    }
+    let (counted, is_over) = (AtomicI64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
         let count = || {
-            let mut counted = 0;
             while !is_over.load(Relaxed) {
-                execute(&first.processor, "UPDATE ks.c SET n = n + 1 WHERE k = 1").unwrap();
-                let text = format!("UPDATE ks.t SET n = {} WHERE k = 1 IF n = {counted}", counted + 1);
-                assert_eq!(execute(&first.processor, &text).unwrap()[0][0], Some(1), "{text}");
-                counted += 1;
+                let last = counted.load(Relaxed);
+                for key in 0..KEYS {
+                    let count = format!("UPDATE ks.c SET n = n + 1 WHERE k = {key}");
+                    execute(&first.processor, &count).unwrap();
+                    let next = last + 1;
+                    let text = format!("UPDATE ks.t SET n = {next} WHERE k = {key} IF n = {last}");
+                    assert_eq!(execute(&first.processor, &text).unwrap()[0][0], Some(1), "{text}");
+                }
+                // In several tablets: a change that comes between two of them overtakes one part only.
+                execute(
+                    &first.processor,
+                    "UPDATE ks.c SET n = n + 1 WHERE k IN (0, 1, 2, 3, 4, 5, 6, 7)",
+                )
+                .unwrap();
+                counted.store(last + 1, Relaxed);
             }
-            counted
         };
         let counting = scope.spawn(count);
         for round in 0..10 {
             let column = format!("ALTER TABLE ks.t ADD c{round} bigint");
             execute(&second.processor, &column).unwrap();
+            // So few changes overtake one statement that it is tried often enough.
+            let last = counted.load(Relaxed);
+            wait("no key is counted any more", || {
+                counted.load(Relaxed) > last || counting.is_finished()
+            });
         }
         is_over.store(true, Relaxed);
-        counting.join().unwrap()
+        counting.join().unwrap();
     });
-    assert!(counted > 0);
-    wait_for(&world, "SELECT n FROM ks.t WHERE k = 1", &[&[counted]]);
-    wait_for(&world, "SELECT n FROM ks.c WHERE k = 1", &[&[counted]]);
+    let counted = counted.into_inner();
+    for key in 0..KEYS {
+        for (table, expected) in [("t", counted), ("c", 2 * counted)] {
+            let select = format!("SELECT n FROM ks.{table} WHERE k = {key}");
+            let rows = execute(&second.processor, &select).unwrap();
+            assert_eq!(rows, [[Some(expected)]], "{select}");
+        }
+    }
+}
+
+#[test]
+fn the_error_of_counters_in_several_tablets_says_whether_some_of_them_were_counted() {
+    let world = World::new(3, TABLETS);
+    let first = world.at(0).unwrap();
+    for text in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE ks.c (k bigint PRIMARY KEY, n counter)",
+    ] {
+        execute(&first.processor, text).unwrap();
+    }
+    let count = |keys: &[i64]| {
+        let keys: Vec<String> = keys.iter().map(i64::to_string).collect();
+        let text = format!("UPDATE ks.c SET n = n + 1 WHERE k IN ({})", keys.join(", "));
+        execute(&first.processor, &text)
+    };
+    let value = |key: i64| {
+        let select = format!("SELECT n FROM ks.c WHERE k = {key}");
+        execute(&first.processor, &select).unwrap()[0][0].unwrap()
+    };
+    drop(world.stop(2));
+    // Some are on the node that is gone.
+    let (there, gone): (Vec<i64>, Vec<i64>) = (0..24).partition(|key| count(&[*key]).is_ok());
+    let (mut refused, mut made_in_part) = (0, 0);
+    for there in &there {
+        for gone in &gone {
+            let before = value(*there);
+            let error = count(&[*there, *gone]).unwrap_err();
+            // Drivers send a statement again that was refused since a replica is not there.
+            let counted = match &error {
+                Error::Unavailable { .. } => {
+                    refused += 1;
+                    0
+                }
+                Error::WriteFailure {
+                    write_type: WriteType::Counter,
+                    message,
+                    ..
+                } if message.contains("some of its partitions") => {
+                    made_in_part += 1;
+                    1
+                }
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(value(*there), before + counted, "{error:?}");
+        }
+    }
+    assert!(refused > 0 && made_in_part > 0, "{refused}, {made_in_part}");
 }

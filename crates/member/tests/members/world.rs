@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ilion_cluster::{Endpoint, Location};
+use ilion_cluster::{Endpoint, FEATURE_LEVEL_MAX, Location};
 use ilion_commitlog::{
     AppendCallback, AppendError, Capabilities, Envelope, SharedLogs, SharedTail, TailError,
 };
@@ -103,6 +103,8 @@ pub(crate) struct World {
     pub finish_after: Duration,
     /// Memory for memtables of members that start from now on.
     pub memtable_bytes: usize,
+    /// The feature level of members that start from now on.
+    pub understands: u32,
     peers: InProcess,
     members: Vec<RwLock<Option<Arc<Running>>>>,
     clock: Option<JoinHandle<()>>,
@@ -145,6 +147,7 @@ impl World {
             tablets,
             finish_after: Duration::from_millis(300),
             memtable_bytes: EngineOptions::below(Path::new("/ilion")).memtable_bytes_max,
+            understands: FEATURE_LEVEL_MAX,
             peers: InProcess::default(),
             members: (0..most).map(|_| RwLock::default()).collect(),
             clock: Some(clock),
@@ -217,7 +220,8 @@ impl World {
             trim_records: 20,
             silence_max: SILENCE,
             replaces,
-            ..MemberOptions::new(Uuid::from_u128(host), endpoint, location)
+            understands: self.understands,
+            ..MemberOptions::new(Uuid::from_u128(host), endpoint, location, &release_of(place))
         };
         let power = Power::default();
         let logs = Arc::new(PoweredLogs {
@@ -295,6 +299,11 @@ impl Drop for World {
         self.is_over.store(true, Relaxed);
         drop(self.clock.take().map(JoinHandle::join));
     }
+}
+
+/// The release that the member at a place tells the others.
+pub(crate) fn release_of(place: usize) -> String {
+    format!("5.0.{place}")
 }
 
 /// Executes a statement with numbers. Returns its rows: the cells of each as numbers.

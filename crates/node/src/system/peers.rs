@@ -9,11 +9,11 @@ use ilion_types::encode_list;
 
 use crate::values::{cell, inet, int, text, uuid};
 
-/// `release_version` is the version of Cassandra that clients see.
-pub(super) fn peers(view: &ClusterView, release_version: &str) -> Vec<VirtualRow> {
+/// `own_release` is the version of Cassandra that clients of this node see.
+pub(super) fn peers(view: &ClusterView, own_release: &str) -> Vec<VirtualRow> {
     view.peers()
         .map(|peer| {
-            let mut cells = shared_cells(peer, release_version);
+            let mut cells = shared_cells(peer, own_release);
             cells.push(cell("rpc_address", inet(peer.endpoint.ip)));
             VirtualRow {
                 partition_key: vec![inet(peer.endpoint.ip)],
@@ -25,10 +25,10 @@ pub(super) fn peers(view: &ClusterView, release_version: &str) -> Vec<VirtualRow
 }
 
 /// As [`peers`], with the ports.
-pub(super) fn peers_with_ports(view: &ClusterView, release_version: &str) -> Vec<VirtualRow> {
+pub(super) fn peers_with_ports(view: &ClusterView, own_release: &str) -> Vec<VirtualRow> {
     view.peers()
         .map(|peer| {
-            let mut cells = shared_cells(peer, release_version);
+            let mut cells = shared_cells(peer, own_release);
             cells.push(cell("native_address", inet(peer.endpoint.ip)));
             cells.push(cell("native_port", int(i32::from(peer.endpoint.native_port))));
             VirtualRow {
@@ -40,22 +40,28 @@ pub(super) fn peers_with_ports(view: &ClusterView, release_version: &str) -> Vec
         .collect()
 }
 
+/// The version of Cassandra that clients of a member see. A member that has not told it yet is taken to have that of this node:
+/// drivers pass over a row without one.
+fn release_of<'r>(member: &'r MemberView, own: &'r str) -> &'r str {
+    member.release.as_deref().unwrap_or(own)
+}
+
 /// The columns that both tables have.
-fn shared_cells(peer: &MemberView, release_version: &str) -> Vec<(String, Option<bytes::Bytes>)> {
+fn shared_cells(peer: &MemberView, own_release: &str) -> Vec<(String, Option<bytes::Bytes>)> {
     let tokens: Vec<String> = peer.tokens.iter().map(i64::to_string).collect();
     let tokens = encode_list(tokens.iter().map(String::as_bytes));
     vec![
         cell("data_center", text(&peer.location.datacenter)),
         cell("host_id", uuid(peer.host)),
         cell("rack", text(&peer.location.rack)),
-        cell("release_version", text(release_version)),
+        cell("release_version", text(release_of(peer, own_release))),
         cell("schema_version", uuid(peer.schema_version)),
         cell("tokens", tokens.into()),
     ]
 }
 
 /// The other members, those that join included. This node's own row has more.
-pub(super) fn gossip(view: &ClusterView, release_version: &str) -> Vec<VirtualRow> {
+pub(super) fn gossip(view: &ClusterView, own_release: &str) -> Vec<VirtualRow> {
     let others = view.members.iter().filter(|member| member.node != view.own);
     others
         .map(|member| {
@@ -70,7 +76,7 @@ pub(super) fn gossip(view: &ClusterView, release_version: &str) -> Vec<VirtualRo
                     std::net::SocketAddr::new(endpoint.ip, endpoint.native_port).to_string(),
                 ),
                 ("rack", member.location.rack.clone()),
-                ("release_version", release_version.to_owned()),
+                ("release_version", release_of(member, own_release).to_owned()),
                 ("rpc_address", endpoint.ip.to_string()),
                 ("rpc_ready", member.is_up.to_string()),
                 ("schema", member.schema_version.to_string()),

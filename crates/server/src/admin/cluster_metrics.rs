@@ -46,6 +46,8 @@ impl Collector for ClusterMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         if let Some(view) = self.0.view() {
             encode_members(&mut encoder, &view)?;
+            let help = "Feature level of the cluster: what all of its members understand";
+            encode_gauge(&mut encoder, "cluster_feature_level", help, view.level.into())?;
         }
         let counts = self.0.counts();
         for (name, help, value) in gauges_of(&counts) {

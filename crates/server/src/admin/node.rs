@@ -118,7 +118,7 @@ pub struct MemberReport {
     /// Tablets that it copies, or may not answer for yet. `None`: it is down, or does not say.
     #[serde(default)]
     pub tablets_behind: Option<u64>,
-    /// The release of Cassandra that its clients see. `None`: it is down, or does not say.
+    /// The release of Cassandra that its clients see. `None`: it has never told the cluster, and is down or does not say.
     #[serde(default)]
     pub release_version: Option<String>,
 }
@@ -157,7 +157,9 @@ impl MemberReport {
             load_bytes: standing.map(|standing| standing.load_bytes),
             lag_records: standing.map(|standing| standing.lag_records),
             tablets_behind: standing.map(|standing| standing.tablets_behind),
-            release_version: standing.and_then(|standing| standing.release.clone()),
+            release_version: standing
+                .and_then(|standing| standing.release.clone())
+                .or_else(|| member.release.clone()),
         }
     }
 }

@@ -87,9 +87,11 @@ impl ClusterProbe for OfThree {
             tokens: Vec::new(),
             is_up: number < 3,
             schema_version: uuid::Uuid::nil(),
+            release: None,
         });
         Some(ClusterView {
             own: 1,
+            level: 2,
             members: members.collect(),
         })
     }
@@ -216,6 +218,7 @@ fn only_a_node_of_a_cluster_has_metrics_of_it() {
     for line in [
         "ilion_cluster_members{state=\"normal\",up=\"true\"} 2",
         "ilion_cluster_members{state=\"normal\",up=\"false\"} 1",
+        "ilion_cluster_feature_level 2",
         "ilion_cluster_tablets_followed 4",
         "ilion_cluster_tablet_lag_records{tablet=\"3\"} 35",
         "ilion_cluster_lag_records 42",

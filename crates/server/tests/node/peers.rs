@@ -99,7 +99,7 @@ impl Meta {
                     datacenter: "dc1".to_owned(),
                     rack: format!("r{number}"),
                 },
-                understands: 1,
+                understands: 2,
                 takes: Takes::Slices(slices),
             }),
         );
@@ -644,4 +644,37 @@ fn administration_knows_the_members_and_the_share_of_each() {
     let shares = &report.shares["system_auth"];
     let all: f64 = shares.values().sum();
     assert!((all - 1.0).abs() < 1e-9, "{shares:?}");
+}
+
+#[test]
+fn each_member_is_shown_with_the_release_that_it_told_the_cluster() {
+    let mut setup = Setup::of_three();
+    let releases = |client: &mut Client, table: &str, key: &str| -> BTreeMap<String, String> {
+        let rows = ask(client, &format!("SELECT {key}, release_version FROM {table}"));
+        let addresses = column(&rows, key).into_iter();
+        let addresses = addresses.map(|address| format!(".{}", address.unwrap()[3]));
+        addresses.zip(texts(&rows, "release_version")).collect()
+    };
+    let shown = |client: &mut Client| {
+        let peers = releases(client, "system.peers", "peer");
+        assert_eq!(peers, releases(client, "system.peers_v2", "peer"));
+        let mut gossip = releases(client, "system_views.gossip_info", "address");
+        gossip.remove(".1");
+        assert_eq!(peers, gossip);
+        peers.into_iter().collect::<Vec<_>>()
+    };
+    let mut client = setup.client(Version::V5);
+    let of = |two: &str, three: &str| {
+        vec![
+            (".2".to_owned(), two.to_owned()),
+            (".3".to_owned(), three.to_owned()),
+        ]
+    };
+    // Members of a version that does not tell its release are taken to have that of this node.
+    assert_eq!(shown(&mut client), of("5.0.9", "5.0.9"));
+    setup.meta.log(1, Change::Level { level: 2 });
+    let release = "5.0.12".to_owned();
+    setup.meta.log(3, Change::Release { release });
+    setup.publish();
+    assert_eq!(shown(&mut client), of("5.0.9", "5.0.12"));
 }

@@ -461,8 +461,8 @@ impl Machine {
                 Some(Reply::Done((!is_applied).then_some(found)))
             }
             Some(Ok(_)) => Some(Reply::Done(None)),
-            // The schema changed before it. A client would try again.
-            Some(Err(Error::Overloaded(_))) => Some(Reply::Refused),
+            // The schema changed before it. A coordinator would try again.
+            Some(Err(Error::Overtaken)) => Some(Reply::Refused),
             other => panic!("the outcome of {:?} is {other:?}", pending.request),
         }
     }

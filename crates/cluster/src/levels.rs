@@ -1,0 +1,48 @@
+//! Feature levels: which records and rules a cluster uses. Its level is the highest that all of its members understand, and it only rises.
+//!
+//! | level | what it adds |
+//! | --- | --- |
+//! | 1 | the first |
+//! | 2 | members log their release (`Change::Release`); commands in the logs of tablets may have results of user-defined functions |
+//!
+//! A node that does not understand the level of its cluster stops, and says that it must be upgraded. So nothing of a level may be logged
+//! before the cluster has it: [`ClusterState::has`].
+
+use crate::state::ClusterState;
+
+/// The highest feature level that this version understands.
+pub const FEATURE_LEVEL_MAX: u32 = 2;
+
+/// What a cluster may use from some level on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    /// [`crate::Change::Release`], and releases in snapshots.
+    Releases,
+    /// Commands with results of user-defined functions.
+    FunctionResults,
+}
+
+impl Feature {
+    /// The first level that has it.
+    pub fn level(self) -> u32 {
+        match self {
+            Self::Releases | Self::FunctionResults => 2,
+        }
+    }
+}
+
+impl ClusterState {
+    /// Whether the cluster uses this.
+    pub fn has(&self, feature: Feature) -> bool {
+        self.level >= feature.level()
+    }
+
+    /// The level that the cluster can be raised to: all members understand it. `None`: it has that level, or there are no members.
+    pub fn possible_level(&self) -> Option<u32> {
+        let members = self.members.values();
+        let least = members
+            .map(|member| member.understands.min(FEATURE_LEVEL_MAX))
+            .min();
+        least.filter(|level| *level > self.level)
+    }
+}
