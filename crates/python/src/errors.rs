@@ -174,7 +174,7 @@ fn of_statement(py: Python<'_>, error: &StatementError, message: &str) -> PyErr 
                 ("alive_replicas", Number(*alive)),
             ],
         ),
-        E::Overloaded(_) | E::IsBootstrapping(_) => raise("Overloaded", &[]),
+        E::Overloaded(_) | E::Overtaken | E::IsBootstrapping(_) => raise("Overloaded", &[]),
         E::Truncate(_) => raise("TruncateError", &[]),
         E::WriteTimeout {
             consistency,
