@@ -329,7 +329,7 @@ impl RangeCursor {
         };
         let start = self.start_side();
         let shard = lock.read();
-        for (key, partition) in shard.partitions.range((start, Side::Unbounded)) {
+        for (key, partition) in shard.partitions.range_from(start.as_ref()) {
             if key.against(&self.range.start).is_lt() {
                 continue;
             }

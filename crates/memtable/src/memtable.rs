@@ -1,7 +1,5 @@
 //! [`Memtable`]: shards by token, writes, counts. Reads are in `cursor`.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
@@ -19,9 +17,13 @@ use crate::observed::{Observed, Observer};
 use crate::partition::{Copies, Partition};
 use crate::placed_key::PlacedKey;
 use crate::statistics::{LogPosition, Statistics};
+use crate::tree::Tree;
+
+/// About what the tree takes for a partition beside its key and itself: its place, and room in its leaf that is free.
+const BESIDE_ENTRY_BYTES: usize = 24;
 
 pub(crate) struct Shard {
-    pub(crate) partitions: BTreeMap<PlacedKey, Partition>,
+    pub(crate) partitions: Tree<Partition>,
     statistics: Statistics,
     arena: Arena,
 }
@@ -42,7 +44,7 @@ impl Memtable {
     pub fn new(table: Arc<TableSchema>, shards: usize) -> Self {
         let shard = || {
             RwLock::new(Shard {
-                partitions: BTreeMap::new(),
+                partitions: Tree::new(),
                 statistics: Statistics::NONE,
                 arena: Arena::default(),
             })
@@ -129,15 +131,12 @@ impl Memtable {
         let mut guard = self.shards[self.shard_of(&mutation.key.token)].write();
         let shard = &mut *guard;
         let mut grown = 0;
-        let partition = match shard.partitions.entry(key) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                let size = entry.key().size_bytes() + size_of::<Partition>();
-                grown += size.cast_signed();
-                shard.statistics.partitions += 1;
-                entry.insert(Partition::default())
-            }
-        };
+        let size = key.size_bytes() + size_of::<Partition>() + BESIDE_ENTRY_BYTES;
+        let (partition, is_new) = shard.partitions.get_or_insert(key, Partition::default);
+        if is_new {
+            grown += size.cast_signed();
+            shard.statistics.partitions += 1;
+        }
         grown += partition.apply(
             &mutation.update,
             copies,

@@ -70,6 +70,12 @@ impl PlacedKey {
         }
     }
 
+    /// The code of its token. Keys are ordered by it first.
+    #[inline]
+    pub(crate) fn place(&self) -> u64 {
+        self.place
+    }
+
     /// Its serialized bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {

@@ -1,0 +1,348 @@
+//! [`Tree`]: a map from partition keys to partitions, for shards of many millions of them. Keys are never removed.
+//!
+//! A search in a large memtable mostly waits for memory. A `BTreeMap` has whole keys and values in its nodes, so that each of them is
+//! several cache lines to read, and its nodes are small, so that there are many levels. Here the places of a node's keys ([`PlacedKey`])
+//! lie side by side: a node is searched in two or three cache lines, and the upper levels are small enough for the caches. Whole keys are
+//! compared where places are equal.
+//!
+//! ```text
+//! tree    := middle *                by their least keys
+//! middle  := leaf *                  by their least keys, at most 256
+//! leaf    := place * slot * entry *  places and slots by key, at most 32; entries in the order of their arrival
+//! ```
+//!
+//! An insert moves places and slots, and no entry. Invariant: leaves and middles are not empty; keys ascend within and across leaves.
+//! Keys below the least one belong to the first leaf, so its least key, as its parent has it, may be too high.
+
+use std::ops::Bound;
+
+use crate::placed_key::PlacedKey;
+
+const LEAF_ENTRIES: usize = 32;
+const MIDDLE_LEAVES: usize = 256;
+
+/// See the module.
+pub(crate) struct Tree<V> {
+    middles: Children<Children<Box<Leaf<V>>>>,
+}
+
+/// Nodes side by side, with the least key of each.
+struct Children<C> {
+    places: Vec<u64>,
+    keys: Vec<PlacedKey>,
+    nodes: Vec<C>,
+}
+
+struct Leaf<V> {
+    places: [u64; LEAF_ENTRIES],
+    /// Where the entry of each place is.
+    slots: [u8; LEAF_ENTRIES],
+    entries: Vec<(PlacedKey, V)>,
+}
+
+/// The place of an entry.
+#[derive(Clone, Copy)]
+struct At {
+    middle: usize,
+    leaf: usize,
+    entry: usize,
+}
+
+impl<C> Children<C> {
+    fn new() -> Self {
+        Self {
+            places: Vec::new(),
+            keys: Vec::new(),
+            nodes: Vec::new(),
+        }
+    }
+
+    /// The node that has the key, if any has. Requires: there are nodes.
+    #[inline]
+    fn find(&self, key: &PlacedKey) -> usize {
+        let place = key.place();
+        let mut end = self.places.partition_point(|known| *known <= place);
+        if end > 0 && self.places[end - 1] == place {
+            let start = self.places[..end].partition_point(|known| *known < place);
+            end = start + self.keys[start..end].partition_point(|known| known <= key);
+        }
+        end.saturating_sub(1)
+    }
+
+    fn insert(&mut self, at: usize, least: PlacedKey, node: C) {
+        self.places.insert(at, least.place());
+        self.keys.insert(at, least);
+        self.nodes.insert(at, node);
+    }
+
+    fn split_off(&mut self, at: usize) -> Self {
+        Self {
+            places: self.places.split_off(at),
+            keys: self.keys.split_off(at),
+            nodes: self.nodes.split_off(at),
+        }
+    }
+}
+
+impl<V> Leaf<V> {
+    fn new() -> Self {
+        Self {
+            places: [0; LEAF_ENTRIES],
+            slots: [0; LEAF_ENTRIES],
+            entries: Vec::new(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The entry at a place in the order of the keys.
+    #[inline]
+    fn entry(&self, at: usize) -> Option<&(PlacedKey, V)> {
+        (at < self.len()).then(|| &self.entries[usize::from(self.slots[at])])
+    }
+
+    /// The key, or where it belongs.
+    #[inline]
+    fn find(&self, key: &PlacedKey) -> Result<usize, usize> {
+        let (place, places) = (key.place(), &self.places[..self.len()]);
+        let start = places.partition_point(|known| *known < place);
+        let equal = places[start..]
+            .iter()
+            .take_while(|known| **known == place)
+            .count();
+        let slots = &self.slots[start..start + equal];
+        let found = slots.binary_search_by(|slot| self.entries[usize::from(*slot)].0.cmp(key));
+        found.map(|at| start + at).map_err(|at| start + at)
+    }
+
+    /// Requires: there is room, and the key belongs there.
+    #[expect(clippy::cast_possible_truncation, reason = "a leaf has few entries")]
+    fn insert(&mut self, at: usize, key: PlacedKey, value: V) {
+        let len = self.len();
+        self.places.copy_within(at..len, at + 1);
+        self.slots.copy_within(at..len, at + 1);
+        self.places[at] = key.place();
+        self.slots[at] = len as u8;
+        self.entries.push((key, value));
+    }
+
+    /// Moves the entries from a place on to a new leaf.
+    fn split_off(&mut self, at: usize) -> Self {
+        let slots = self.slots;
+        let len = self.len();
+        let room = || Vec::with_capacity(LEAF_ENTRIES);
+        let entries = std::mem::replace(&mut self.entries, room());
+        let mut taken: Vec<Option<(PlacedKey, V)>> = entries.into_iter().map(Some).collect();
+        let mut upper = Self {
+            entries: room(),
+            ..Self::new()
+        };
+        for (index, slot) in slots[..len].iter().enumerate() {
+            if let Some((key, value)) = taken[usize::from(*slot)].take() {
+                let half = if index < at { &mut *self } else { &mut upper };
+                half.insert(half.len(), key, value);
+            }
+        }
+        upper
+    }
+}
+
+impl<V> Tree<V> {
+    pub(crate) fn new() -> Self {
+        Self {
+            middles: Children::new(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.middles.nodes.is_empty()
+    }
+
+    /// Where the key is, or where it belongs. Requires: the tree is not empty.
+    #[inline]
+    fn find(&self, key: &PlacedKey) -> Result<At, At> {
+        let middle = self.middles.find(key);
+        let leaves = &self.middles.nodes[middle];
+        let leaf = leaves.find(key);
+        let at = |entry| At { middle, leaf, entry };
+        leaves.nodes[leaf].find(key).map(at).map_err(at)
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub(crate) fn get(&self, key: &PlacedKey) -> Option<&V> {
+        if self.is_empty() {
+            return None;
+        }
+        let at = self.find(key).ok()?;
+        let (_, value) = self.middles.nodes[at.middle].nodes[at.leaf].entry(at.entry)?;
+        Some(value)
+    }
+
+    /// The value of a key; a new one if there is none, and then true.
+    pub(crate) fn get_or_insert(&mut self, key: PlacedKey, new: impl FnOnce() -> V) -> (&mut V, bool) {
+        if self.is_empty() {
+            let mut leaves = Children::new();
+            leaves.insert(0, key.clone(), Box::new(Leaf::new()));
+            self.middles.insert(0, key.clone(), leaves);
+        }
+        let (at, is_new) = match self.find(&key) {
+            Ok(at) => (at, false),
+            Err(at) => (self.insert(at, key, new()), true),
+        };
+        let leaf = &mut self.middles.nodes[at.middle].nodes[at.leaf];
+        let slot = usize::from(leaf.slots[at.entry]);
+        (&mut leaf.entries[slot].1, is_new)
+    }
+
+    /// Inserts a key at the place where it belongs, and returns where it is then.
+    fn insert(&mut self, mut at: At, key: PlacedKey, value: V) -> At {
+        let middle = &mut self.middles.nodes[at.middle];
+        let leaf = &mut middle.nodes[at.leaf];
+        if leaf.len() < LEAF_ENTRIES {
+            leaf.insert(at.entry, key, value);
+            return at;
+        }
+        // Whoever writes in order fills leaves, others leave them half full.
+        let middle_of_leaf = match at.entry == LEAF_ENTRIES {
+            true => LEAF_ENTRIES,
+            false => LEAF_ENTRIES / 2,
+        };
+        let mut upper = leaf.split_off(middle_of_leaf);
+        let is_upper = at.entry > middle_of_leaf || middle_of_leaf == LEAF_ENTRIES;
+        match is_upper {
+            true => {
+                at.entry -= middle_of_leaf;
+                upper.insert(at.entry, key, value);
+            }
+            false => leaf.insert(at.entry, key, value),
+        }
+        if let Some((least, _)) = upper.entry(0) {
+            let least = least.clone();
+            middle.insert(at.leaf + 1, least, Box::new(upper));
+            at.leaf += usize::from(is_upper);
+        }
+        if middle.nodes.len() > MIDDLE_LEAVES {
+            let half = MIDDLE_LEAVES / 2;
+            let upper = middle.split_off(half);
+            let least = upper.keys[0].clone();
+            self.middles.insert(at.middle + 1, least, upper);
+            if at.leaf >= half {
+                at.middle += 1;
+                at.leaf -= half;
+            }
+        }
+        at
+    }
+
+    /// The entries from a bound on, in order.
+    #[inline]
+    pub(crate) fn range_from(&self, start: Bound<&PlacedKey>) -> impl Iterator<Item = (&PlacedKey, &V)> {
+        let first = At {
+            middle: 0,
+            leaf: 0,
+            entry: 0,
+        };
+        let mut at = match start {
+            Bound::Included(key) | Bound::Excluded(key) if !self.is_empty() => match self.find(key) {
+                Ok(at) if matches!(start, Bound::Excluded(_)) => At {
+                    entry: at.entry + 1,
+                    ..at
+                },
+                Ok(at) | Err(at) => at,
+            },
+            _ => first,
+        };
+        std::iter::from_fn(move || {
+            loop {
+                let leaves = self.middles.nodes.get(at.middle)?;
+                let Some(leaf) = leaves.nodes.get(at.leaf) else {
+                    at = At {
+                        middle: at.middle + 1,
+                        ..first
+                    };
+                    continue;
+                };
+                let Some((key, value)) = leaf.entry(at.entry) else {
+                    at = At {
+                        leaf: at.leaf + 1,
+                        entry: 0,
+                        ..at
+                    };
+                    continue;
+                };
+                at.entry += 1;
+                return Some((key, value));
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use ilion_types::Token;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Keys of one to sixteen bytes, of which many have the same first eight.
+    fn key(number: u64, shape: u8) -> PlacedKey {
+        let text = match shape % 4 {
+            0 => format!("{number}"),
+            1 => format!("{number:016}"),
+            2 => format!("user{number:012}"),
+            _ => return PlacedKey::of(&Token::Murmur3((number as i64).wrapping_mul(0x9E37_79B9)), b"k"),
+        };
+        PlacedKey::of(&Token::Bytes(text.as_bytes().into()), text.as_bytes())
+    }
+
+    fn check(numbers: impl Iterator<Item = u64>, shape: u8, looked_up: &[u64]) {
+        let (mut tree, mut model) = (Tree::new(), BTreeMap::new());
+        for number in numbers {
+            let (value, is_new) = tree.get_or_insert(key(number, shape), || 0);
+            assert_eq!(is_new, !model.contains_key(&key(number, shape)));
+            *value += 1;
+            *model.entry(key(number, shape)).or_insert(0) += 1;
+        }
+        let all = tree.range_from(Bound::Unbounded);
+        assert!(all.eq(model.iter()));
+        for number in looked_up {
+            let key = key(*number, shape);
+            assert_eq!(tree.get(&key), model.get(&key));
+            for start in [Bound::Included(&key), Bound::Excluded(&key)] {
+                let expected = model.range((start, Bound::Unbounded)).take(40);
+                assert!(tree.range_from(start).take(40).eq(expected));
+            }
+        }
+    }
+
+    #[test]
+    fn many_keys_in_any_order_are_found() {
+        const COUNT: u64 = 40_000;
+        for shape in 0..4 {
+            for step in [1, COUNT - 1, 17_389] {
+                let numbers = (0..COUNT).map(|index| index * step % COUNT * 2);
+                check(
+                    numbers,
+                    shape,
+                    &[0, 1, 2, 777, 39_999, 40_000, 79_998, 79_999, 80_000],
+                );
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_map_in_the_order_of_its_keys(
+            numbers in prop::collection::vec(0_u64..3000, 0..1500),
+            looked_up in prop::collection::vec(0_u64..3100, 20),
+            shape in 0_u8..4,
+        ) {
+            check(numbers.into_iter(), shape, &looked_up);
+        }
+    }
+}
