@@ -52,14 +52,14 @@ class World:
         topics = AdminClient({"bootstrap.servers": self.addresses}).list_topics(DATA_TOPIC, timeout=ASK_SECS).topics
         return collections.Counter(partition.leader for partition in topics[DATA_TOPIC].partitions.values())
 
-    def trimmed(self):
-        """How many records are gone from the logs of tablets."""
+    def logs(self):
+        """The first offset of the log of each tablet, and the one behind its last record."""
         consumer = Consumer({"bootstrap.servers": self.addresses, "group.id": CLUSTER})
         partitions = consumer.list_topics(DATA_TOPIC, timeout=ASK_SECS).topics[DATA_TOPIC].partitions
         logs = [TopicPartition(DATA_TOPIC, partition) for partition in partitions]
-        gone = sum(consumer.get_watermark_offsets(log, timeout=ASK_SECS)[0] for log in logs)
+        offsets = {log.partition: consumer.get_watermark_offsets(log, timeout=ASK_SECS) for log in logs}
         consumer.close()
-        return gone
+        return offsets
 
     def skew(self, node, seconds):
         """From its next start on, the wall clock of a node is so many seconds ahead."""
