@@ -32,6 +32,7 @@
 //! | `saved_caches`, `cache_saving` | their keys over restarts; when, and how many |
 //! | `budget` | memory of all memtables; slowing writers |
 //! | `flush`, `flush_pace` | memtable to SSTable; the pace of a flush that no caller waits for |
+//! | `handover` | hands what is obsolete to a thread that drops it |
 //! | `releaser` | a thread that frees the memory of flushed memtables |
 //! | `remover` | a thread that removes the files of obsolete SSTables |
 //! | `stall`, `retry` | work that failed since something is used up; trying it again |
@@ -96,6 +97,7 @@ mod facts;
 mod faults;
 mod flush;
 mod flush_pace;
+mod handover;
 mod import;
 mod index_summaries;
 mod indexes;

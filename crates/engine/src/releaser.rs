@@ -3,11 +3,12 @@
 //! The last reference to a flushed memtable is often that of a read. Its rows are freed one by one, which takes seconds for a memtable of
 //! hundreds of megabytes, and no client should wait for it. So this thread keeps a reference until it has the only one.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 
+use crate::handover::Handover;
 use crate::view::Frozen;
 
 /// While reads use flushed memtables, the thread looks this often whether they still do.
@@ -16,16 +17,13 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// See the module. Before it is begun, and after it is stopped, whoever has the last reference frees a memtable.
 #[derive(Default)]
 pub(crate) struct Releaser {
-    queue: OnceLock<Sender<Option<Arc<Frozen>>>>,
+    queue: Handover<Arc<Frozen>>,
 }
 
 impl Releaser {
     /// The queue that the thread works through.
     pub fn begin(&self) -> Receiver<Option<Arc<Frozen>>> {
-        let (sender, queue) = unbounded();
-        // It is begun once, with the threads of the engine.
-        let _ = self.queue.set(sender);
-        queue
+        self.queue.begin()
     }
 
     /// Frees what comes once nobody uses it, until the releaser is stopped.
@@ -47,20 +45,16 @@ impl Releaser {
 
     /// Ends the thread.
     pub fn stop(&self) {
-        if let Some(queue) = self.queue.get() {
-            let _ = queue.send(None);
-        }
+        self.queue.stop();
     }
 
     /// Has a memtable freed that no view has any more.
     pub fn release(&self, frozen: &Arc<Frozen>) {
-        if let Some(queue) = self.queue.get() {
-            let _ = queue.send(Some(frozen.clone()));
-        }
+        self.queue.send(frozen.clone());
     }
 }
 
-/// Whether nobody else can read it: whoever has no reference does not get one.
+/// Whether the releaser has the only references. No view has the memtable, so no other thread gets a new one.
 fn is_last(frozen: &Arc<Frozen>) -> bool {
     Arc::strong_count(frozen) == 1 && Arc::strong_count(&frozen.memtable) == 1
 }

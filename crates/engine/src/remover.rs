@@ -4,11 +4,13 @@
 //! milliseconds (it frees their blocks, and tells the disk so), for which no client should wait. So a thread that reads for a client
 //! ([`ilion_env::client_waits`]) leaves the removal to this one.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::Receiver;
 use ilion_env::does_client_wait;
 use ilion_sstable::{CommittedTransaction, SSTable};
+
+use crate::handover::Handover;
 
 /// An obsolete SSTable. Its files are removed when this is dropped, wherever that is.
 pub(crate) struct Removal {
@@ -35,16 +37,13 @@ impl Drop for Removal {
 /// See the module. Before it is begun, and after it is stopped, each thread removes files itself.
 #[derive(Default)]
 pub(crate) struct Remover {
-    queue: OnceLock<Sender<Option<Removal>>>,
+    queue: Handover<Removal>,
 }
 
 impl Remover {
     /// The queue that the thread works through.
     pub fn begin(&self) -> Receiver<Option<Removal>> {
-        let (sender, queue) = unbounded();
-        // It is begun once, with the threads of the engine.
-        let _ = self.queue.set(sender);
-        queue
+        self.queue.begin()
     }
 
     /// Removes what comes, until the remover is stopped.
@@ -59,17 +58,14 @@ impl Remover {
 
     /// Ends the thread after what was left to it.
     pub fn stop(&self) {
-        if let Some(queue) = self.queue.get() {
-            let _ = queue.send(None);
-        }
+        self.queue.stop();
     }
 
     /// Removes files, or leaves it to the thread.
     pub fn remove(&self, removal: Removal) {
-        let Some(queue) = self.queue.get().filter(|_| does_client_wait()) else {
-            return drop(removal);
-        };
-        // If the thread has ended, the removal comes back and is dropped, which removes the files.
-        let _ = queue.send(Some(removal));
+        match does_client_wait() {
+            true => self.queue.send(removal),
+            false => drop(removal),
+        }
     }
 }
