@@ -109,14 +109,12 @@ impl CatchingUp {
 
 #[cfg(test)]
 mod tests {
-    use ilion_cluster::{Entry, apply};
     use ilion_commitlog::Origin;
     use uuid::Uuid;
 
     use super::*;
     use crate::entering::envelope;
-    use crate::meta::position_of;
-    use crate::meta_snapshot::SchemaLogged;
+    use crate::meta_snapshot::tests::snapshot_at;
 
     const CLUSTER: Uuid = Uuid::from_u128(7);
 
@@ -133,29 +131,7 @@ mod tests {
 
     /// Has two parts. It was taken at a record.
     fn snapshot(offset: u64) -> MetaSnapshot {
-        let entry = Entry {
-            position: position_of(offset),
-            time_micros: 0,
-            origin: Origin::default(),
-            record: MetaRecord {
-                cluster: CLUSTER,
-                change: Change::Create {
-                    tablets: 8,
-                    level: 1,
-                    down_max_micros: 1,
-                },
-            },
-        };
-        let (mut state, _) = apply(None, &entry).unwrap();
-        let change = SchemaLogged {
-            time_micros: 1,
-            body: Bytes::from(vec![b'x'; 300_000]),
-        };
-        state.schema.count(&change.body);
-        MetaSnapshot {
-            state,
-            changes: vec![change],
-        }
+        snapshot_at(offset, &[300_000])
     }
 
     fn parts(node: Node, offset: u64) -> [Record; 2] {

@@ -38,14 +38,11 @@ pub(crate) fn write(env: &dyn Env, data_dir: &Path, snapshot: &MetaSnapshot) -> 
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use ilion_cluster::{Change, Entry, Record, apply};
-    use ilion_commitlog::Origin;
     use ilion_env::MemEnv;
-    use uuid::Uuid;
 
     use super::*;
     use crate::meta::position_of;
-    use crate::meta_snapshot::SchemaLogged;
+    use crate::meta_snapshot::tests::snapshot_at;
 
     #[test]
     fn a_snapshot_is_read_back_and_a_damaged_one_is_passed_over() {
@@ -53,34 +50,7 @@ mod tests {
         let dir = Path::new("/ilion");
         env.create_dir_all(dir).unwrap();
         assert_eq!(read(&*env, dir), None);
-        let entry = Entry {
-            position: position_of(7),
-            time_micros: 9,
-            origin: Origin {
-                node: 0,
-                incarnation: 0,
-                seq: 0,
-            },
-            record: Record {
-                cluster: Uuid::from_u128(7),
-                change: Change::Create {
-                    tablets: 8,
-                    level: 1,
-                    down_max_micros: 1,
-                },
-            },
-        };
-        let (mut state, _) = apply(None, &entry).unwrap();
-        let changes: Vec<SchemaLogged> = (1..4)
-            .map(|number| SchemaLogged {
-                time_micros: number,
-                body: Bytes::from(vec![b'x'; number as usize * 100_000]),
-            })
-            .collect();
-        for change in &changes {
-            state.schema.count(&change.body);
-        }
-        let mut snapshot = MetaSnapshot { state, changes };
+        let mut snapshot = snapshot_at(7, &[100_000, 200_000, 300_000]);
         write(&*env, dir, &snapshot).unwrap();
         assert_eq!(read(&*env, dir), Some(snapshot.clone()));
         // As parts in the log it is the same.

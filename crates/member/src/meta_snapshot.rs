@@ -125,17 +125,18 @@ impl MetaSnapshot {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use ilion_cluster::{Change, Entry, Record, apply};
-    use ilion_commitlog::{Origin, Position};
+    use ilion_commitlog::Origin;
     use uuid::Uuid;
 
     use super::*;
+    use crate::meta::position_of;
 
-    #[test]
-    fn ten_thousand_changes_of_the_schema_fit_into_a_logged_snapshot() {
+    /// A snapshot of cluster 7 at a record, with changes of the schema of these lengths.
+    pub(crate) fn snapshot_at(offset: u64, lengths: &[usize]) -> MetaSnapshot {
         let entry = Entry {
-            position: Position::new(7, 1),
+            position: position_of(offset),
             time_micros: 9,
             origin: Origin::default(),
             record: Record {
@@ -148,17 +149,23 @@ mod tests {
             },
         };
         let (mut state, _) = apply(None, &entry).unwrap();
-        // A table with some columns.
-        let changes: Vec<SchemaLogged> = (0..10_000)
-            .map(|time_micros| SchemaLogged {
+        let changes: Vec<SchemaLogged> = (1..)
+            .zip(lengths)
+            .map(|(time_micros, length)| SchemaLogged {
                 time_micros,
-                body: vec![b'x'; 2000].into(),
+                body: vec![b'x'; *length].into(),
             })
             .collect();
         for change in &changes {
             state.schema.count(&change.body);
         }
-        let snapshot = MetaSnapshot { state, changes };
+        MetaSnapshot { state, changes }
+    }
+
+    #[test]
+    fn ten_thousand_changes_of_the_schema_fit_into_a_logged_snapshot() {
+        // Of a table with some columns each.
+        let snapshot = snapshot_at(7, &[2000; 10_000]);
         let parts = snapshot.parts().unwrap();
         assert!(
             parts.len() < SNAPSHOT_PARTS_MAX as usize / 10,
