@@ -5,8 +5,8 @@
 //! | 1 | the first |
 //! | 2 | members log their release (`Change::Release`); commands in the logs of tablets may have results of user-defined functions |
 //!
-//! A node that does not understand the level of its cluster stops, and says that it must be upgraded. So nothing of a level may be logged
-//! before the cluster has it: [`ClusterState::has`].
+//! A node that does not understand the level of its cluster stops, and its error says that it must be upgraded. So a node asks
+//! [`ClusterState::has`] before it logs what needs a level.
 
 use crate::state::ClusterState;
 

@@ -105,7 +105,7 @@ pub enum Change {
     },
     /// A part of what the sender knows from this log.
     Snapshot(SnapshotPart),
-    /// What clients are told of the sender. Not before the level of [`crate::Feature::Releases`].
+    /// The sender's release. A member logs it once the cluster has [`crate::Feature::Releases`].
     Release {
         /// The release of Cassandra that its clients see.
         release: String,

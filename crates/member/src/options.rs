@@ -15,7 +15,7 @@ pub struct MemberOptions {
     pub endpoint: Endpoint,
     /// Its data center and rack.
     pub location: Location,
-    /// The release of Cassandra that its clients see. The other members are told.
+    /// The release of Cassandra that its clients see. The member logs it for the others.
     pub release: String,
     /// The highest feature level that it takes part in. Only tests of upgrades have another one than that of this version.
     pub understands: u32,

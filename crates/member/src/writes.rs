@@ -440,8 +440,8 @@ impl Commands for LogWrites {
     }
 }
 
-/// What a client is told if a part of its statement fails after another one was made. The error of the part may say that nothing was
-/// written: the driver would then send the whole statement again.
+/// The error for a client whose statement has failed in a tablet after it was executed in an earlier one. It is a `WriteFailure`, which
+/// drivers do not retry: a retry would execute the statement in the earlier tablet a second time.
 fn made_in_part(error: &dyn std::fmt::Display) -> StoreError {
     StoreError::WriteRefused(format!(
         "The statement was executed for some of its partitions, and not for the others: {error}"

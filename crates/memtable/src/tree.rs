@@ -206,15 +206,16 @@ impl<V> Tree<V> {
             return at;
         }
         // Whoever writes in order fills leaves, others leave them half full.
-        let middle_of_leaf = match at.entry == LEAF_ENTRIES {
+        let is_last = at.entry == LEAF_ENTRIES;
+        let split_at = match is_last {
             true => LEAF_ENTRIES,
             false => LEAF_ENTRIES / 2,
         };
-        let mut upper = leaf.split_off(middle_of_leaf);
-        let is_upper = at.entry > middle_of_leaf || middle_of_leaf == LEAF_ENTRIES;
+        let mut upper = leaf.split_off(split_at);
+        let is_upper = is_last || at.entry > split_at;
         match is_upper {
             true => {
-                at.entry -= middle_of_leaf;
+                at.entry -= split_at;
                 upper.insert(at.entry, key, value);
             }
             false => leaf.insert(at.entry, key, value),
@@ -289,7 +290,7 @@ mod tests {
 
     use super::*;
 
-    /// Keys of one to sixteen bytes, of which many have the same first eight.
+    /// A key of one of four shapes. Keys of shape 1 or 2 often have equal first eight bytes, so only their whole keys tell them apart.
     fn key(number: u64, shape: u8) -> PlacedKey {
         let text = match shape % 4 {
             0 => format!("{number}"),

@@ -1,4 +1,4 @@
-//! Reads without io_uring: a pool of threads, each of which carries out one read at a time.
+//! Reads without io_uring: each thread of a pool carries out one read at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -46,7 +46,7 @@ pub(crate) struct Power {
 }
 
 impl Power {
-    /// Returns when nothing is on its way to the logs.
+    /// Switches the power off, after the appends and deletions that are running.
     fn goes(&self) {
         *self.is_gone.write().unwrap() = true;
     }
