@@ -23,6 +23,7 @@
 //! | `parking` | requests that do not hold a thread while they wait for the disk |
 //! | `disk_reads` | [`DiskReads`]: carries out the reads of parked requests |
 //! | `client_waits` | whether a client waits for what a thread does |
+//! | `turns` | [`turns::Turns`]: threads that take turns, for simulations |
 //! | `thread_flag` | [`ThreadFlag`]: a flag of a thread that is set until a scope is dropped |
 //! | `page_memory` | [`PageMemory`]: the pages of a file that were read and checked |
 //! | `mapped_writes` | writes to a file through a mapping |
@@ -60,6 +61,7 @@ mod seeded;
 pub mod spectrogram;
 mod thread_flag;
 pub mod trace;
+pub mod turns;
 
 pub use client_waits::{client_waits, does_client_wait};
 pub use cost::Cost;

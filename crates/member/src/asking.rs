@@ -12,6 +12,7 @@ use crate::meta::Asked;
 use crate::sender::Unsent;
 use crate::settling::of_append;
 use crate::shared::Shared;
+use crate::waiting::receive_until;
 
 /// A record of the meta log, without its number.
 pub(crate) fn meta_record(cluster: Uuid, change: Change, ends_nanos: u64) -> Unsent {
@@ -42,7 +43,7 @@ pub(crate) fn log_and_read(
     let refused = shared.sender.send(unsent, numbered, Box::new(done));
     refused.map_err(of_append)?;
     // What is not known yet shows when the log is read.
-    if let Ok(Err(error @ AppendError::Refused(_))) = sent.recv_timeout(shared.left(ends_nanos)) {
+    if let Ok(Err(error @ AppendError::Refused(_))) = receive_until(shared, &sent, ends_nanos) {
         return Err(of_append(error));
     }
     let found = shared.wait_until(ends_nanos, |known| match known.asked.get(&seq) {

@@ -14,6 +14,7 @@ use crate::facts::{Counting, Times};
 use crate::progress::NotHere;
 use crate::sender::Unsent;
 use crate::shared::{Shared, nanos};
+use crate::waiting::receive_until;
 
 type Raised = Result<u64, BarrierError>;
 
@@ -142,8 +143,7 @@ impl Barriers for LogBarriers {
             .map(|tablet| (*tablet, self.raise_one(*tablet, deadline_nanos)))
             .collect();
         let position = |(tablet, receiver): (u32, Receiver<Raised>)| {
-            let offset = receiver
-                .recv_timeout(self.shared.left(deadline_nanos))
+            let offset = receive_until(&self.shared, &receiver, deadline_nanos)
                 .map_err(|_| BarrierError::TimedOut)??;
             Ok(TabletPosition { tablet, offset })
         };
@@ -168,7 +168,7 @@ impl Barriers for LogBarriers {
             }
         }
         for _ in reached {
-            let applied = receiver.recv_timeout(self.shared.left(deadline_nanos));
+            let applied = receive_until(&self.shared, &receiver, deadline_nanos);
             let applied = applied.map_err(|_| BarrierError::TimedOut)?;
             applied.map_err(|NotHere(reason)| BarrierError::Unavailable(reason))?;
         }

@@ -24,6 +24,7 @@
 //! | `sender` | numbers and sends records |
 //! | `pending` | writes that are on their way |
 //! | `progress` | how far each tablet is applied, and who waits |
+//! | `waiting` | waits for messages |
 //! | `suspension` | a while in which records cannot be applied, as with a full disk |
 //! | `writes` | mutations, commands, changes of the schema |
 //! | `logged` | batches over several tablets, all or none |
@@ -58,6 +59,7 @@ mod settling;
 mod shared;
 mod slices;
 mod suspension;
+mod waiting;
 mod writes;
 
 pub use copying::CopyParts;

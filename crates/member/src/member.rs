@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,6 +10,7 @@ use ilion_cluster::{ClusterState, ClusterView, Node};
 use ilion_commitlog::SharedLogs;
 use ilion_coordinator::{ClusterStore, Membership, ReadOptions, ReplicaClient, ReplicaReader, Topology};
 use ilion_engine::Engine;
+use ilion_env::turns::{Spawned, spawn};
 use ilion_query::Store;
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -34,7 +34,7 @@ pub struct Member {
     membership: Arc<LogMembership>,
     barriers: Arc<LogBarriers>,
     writes: Arc<LogWrites>,
-    follower: Mutex<Option<JoinHandle<()>>>,
+    follower: Mutex<Option<Spawned<()>>>,
 }
 
 impl Member {
@@ -54,12 +54,10 @@ impl Member {
         let shared = Arc::new(Shared::new(engine.clone(), options, local, sender));
         let follower = Follower::new(shared.clone(), client.clone(), session)?;
         let closing = Closing(shared.clone());
-        let thread = std::thread::Builder::new()
-            .name("ilion-follower".to_owned())
-            .spawn(move || {
-                let _closing = closing;
-                follower.run();
-            })?;
+        let thread = spawn("ilion-follower", move || {
+            let _closing = closing;
+            follower.run();
+        })?;
         Ok(Self {
             session,
             membership: Arc::new(LogMembership {
@@ -197,7 +195,7 @@ impl Member {
     pub fn stop(&self) {
         self.shared.is_stopping.store(true, Relaxed);
         if let Some(thread) = self.follower.lock().take()
-            && thread.join().is_err()
+            && thread.join().is_none()
         {
             tracing::error!("the thread that follows the logs ended with a panic");
         }

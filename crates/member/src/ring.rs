@@ -16,6 +16,7 @@ use crate::asking::log_and_read;
 use crate::meta::Asked;
 use crate::shared::{Shared, nanos};
 use crate::slices::{balancing_moves, losing_keyspace, moves_of_leaver};
+use crate::waiting::receive;
 
 /// A record of the meta log is read back within this time, or its outcome is unknown.
 const ASKED_MAX: Duration = Duration::from_secs(30);
@@ -147,7 +148,7 @@ impl RingChanges {
             return Err(reason);
         }
         // Whoever should answer drops the channel when it ends.
-        done.recv()
+        receive(&done)
             .unwrap_or_else(|_| Err("this node does not follow the cluster any more".to_owned()))
     }
 

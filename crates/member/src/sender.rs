@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use ilion_cluster::{Node, WINDOW};
 use ilion_commitlog::{AppendError, Envelope, Kind, Origin, SharedLogs};
-use ilion_env::Env;
+use ilion_env::{Env, turns};
 use parking_lot::{Condvar, Mutex};
 
 use crate::facts::{Counting, add_one};
@@ -127,8 +128,7 @@ impl Sender {
             if left == 0 {
                 return refused("too many records are on their way to it");
             }
-            self.settled
-                .wait_for(&mut numbers, std::time::Duration::from_nanos(left));
+            turns::wait_for(&self.settled, &mut numbers, Duration::from_nanos(left));
         }
     }
 

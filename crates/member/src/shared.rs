@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use crossbeam_channel::Sender as Channel;
 use ilion_cluster::{ClusterState, ClusterView, Eyes, Node};
+use ilion_commitlog::AppendError;
 use ilion_coordinator::Topology;
 use ilion_engine::Engine;
-use ilion_env::Env;
+use ilion_env::{Env, turns};
 use ilion_query::{Error, Executed, Store};
 use ilion_replica::BatchId;
 use ilion_schema::SchemaEvent;
@@ -62,8 +63,8 @@ pub(crate) struct Shared {
     pub counting: Arc<Counting>,
     /// Writes that are on their way.
     pub overdue: Overdue,
-    /// Commands of this process that are on their way, by tablet and number.
-    pub commands: Mutex<BTreeMap<(u32, u64), Channel<Outcome>>>,
+    /// Commands of this process that are on their way, by tablet and number. An error is that of the log.
+    pub commands: Mutex<BTreeMap<(u32, u64), Channel<Result<Outcome, AppendError>>>>,
     /// Requests of other nodes to copy tablets.
     pub copies: Mutex<Vec<copying::Asked>>,
     /// Logged batches all of whose parts are in their logs, by home; it has not been told yet.
@@ -204,7 +205,7 @@ impl Shared {
             if left.is_zero() {
                 return None;
             }
-            self.learned.wait_for(&mut known, left);
+            turns::wait_for(&self.learned, &mut known, left);
         }
     }
 }

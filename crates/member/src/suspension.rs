@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use ilion_env::turns::pause;
+
 use crate::shared::{Shared, nanos};
 
 /// A record that could not be applied just now is tried again after so long.
@@ -34,7 +36,7 @@ impl Suspension {
         }
         // Nobody else does, since the thread waits here.
         shared.overdue.give_up_until(now);
-        std::thread::sleep(if self.is_told { RETRY } else { SOON });
+        pause(if self.is_told { RETRY } else { SOON });
     }
 
     /// A record was applied.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use crossbeam_channel::{Sender as Channel, bounded};
+use crossbeam_channel::{RecvTimeoutError, unbounded};
 use ilion_cluster::{Change, Feature, Refusal, SchemaRecord, Strategy};
 use ilion_commitlog::{AppendError, Kind, Origin};
 use ilion_coordinator::{Topology, Writes};
@@ -21,6 +21,7 @@ use crate::pending::PendingWrite;
 use crate::sender::Unsent;
 use crate::settling::{of_append, settle_when_applied, unknown};
 use crate::shared::{Known, Outcome, Shared, nanos};
+use crate::waiting::receive_until;
 
 /// How often a change of the schema is checked again, since another one came first.
 const SCHEMA_TRIES: u32 = 20;
@@ -219,33 +220,30 @@ impl LogWrites {
     /// Executes a command at its place in the log of one tablet. The outer error is that of the log.
     fn execute_at(&self, unsent: Unsent) -> Result<Outcome, StoreError> {
         let (log, ends_nanos) = (unsent.log, unsent.ends_nanos);
-        let (sender, outcome): (Channel<Outcome>, _) = bounded(1);
-        let (failed, failure) = bounded(1);
+        // The outcome, or the error of the log.
+        let (sender, answer) = unbounded();
+        let failed = sender.clone();
         let mut key = None;
         let numbered = |origin: Origin| {
             key = Some((log, origin.seq));
             self.shared.commands.lock().insert((log, origin.seq), sender);
         };
         let done = move |sent: Result<u64, AppendError>| {
+            // If it is acknowledged, the outcome comes when it is applied here.
             if let Err(error) = sent {
-                drop(failed.send(error));
+                drop(failed.send(Err(error)));
             }
         };
         let sent = self.shared.sender.send(unsent, numbered, Box::new(done));
-        let answered = match sent {
-            Err(error) => Err(error),
-            Ok(()) => crossbeam_channel::select! {
-                recv(outcome) -> outcome => outcome.map_err(|_| AppendError::Unknown("the node stops".to_owned())),
-                recv(failure) -> error => match error {
-                    Ok(error) => Err(error),
-                    // It is acknowledged: the outcome comes when it is applied here.
-                    Err(_) => outcome
-                        .recv_timeout(self.shared.left(ends_nanos))
-                        .map_err(|_| AppendError::Unknown("no outcome in time".to_owned())),
-                },
-                default(self.shared.left(ends_nanos)) => Err(AppendError::Unknown("no acknowledgement in time".to_owned())),
-            },
-        };
+        let answered = sent.and_then(|()| {
+            receive_until(&self.shared, &answer, ends_nanos).unwrap_or_else(|error| {
+                let reason = match error {
+                    RecvTimeoutError::Timeout => "no outcome in time",
+                    RecvTimeoutError::Disconnected => "the node stops",
+                };
+                Err(AppendError::Unknown(reason.to_owned()))
+            })
+        });
         if let Some(key) = key {
             self.shared.commands.lock().remove(&key);
         }

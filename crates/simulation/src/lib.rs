@@ -14,6 +14,7 @@
 //! | `cql` | [`Machine`]: a real node |
 //! | `engine` | [`Engine`], [`Command`]: what a toy keeps, and what it applies |
 //! | `node` | [`Node`]: a toy, step by step; [`Mutant`]: its defects |
+//! | `history` | what clients asked and were told, and the laws |
 //! | `world` | [`run`], [`run_cql`]: one run of a seed |
 //!
 //! # What `commitlog::Log` lacks for a log elsewhere
@@ -26,14 +27,18 @@
 
 mod cql;
 mod engine;
+mod history;
 mod log;
 mod member;
+mod members;
 mod node;
 mod world;
 
 pub use cql::Machine;
 pub use engine::{Command, Engine, ToyEngine};
+pub use history::Ran;
 pub use log::{Answer, Deleted, LogFaults, Side, SimLog, Ticket};
 pub use member::{Member, Reply, Request, Tailed};
+pub use members::run_members;
 pub use node::{Mutant, Node};
-pub use world::{Ran, run, run_cql};
+pub use world::{run, run_cql};

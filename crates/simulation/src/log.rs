@@ -49,6 +49,8 @@ pub struct LogFaults {
     pub lost_answer: u64,
     /// Requests that are delivered once more later.
     pub duplicate: u64,
+    /// Requests of one sender are delivered in their order, apart from those that are delivered once more.
+    pub keeps_order: bool,
 }
 
 struct Flight {
@@ -108,13 +110,39 @@ impl SimLog {
         self.append(envelope.to_record());
     }
 
+    /// The log's clock: records get this time or a later one.
+    pub(crate) fn set_clock(&mut self, micros: i64) {
+        self.time_micros = self.time_micros.max(micros);
+    }
+
+    /// True if a request is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.flights.is_empty()
+    }
+
+    /// From now on, this goes wrong.
+    pub(crate) fn set_faults(&mut self, faults: LogFaults) {
+        self.faults = faults;
+    }
+
+    /// The request that is delivered instead of this one, which the same sender may have sent later.
+    fn first_of_sender(&self, chosen: usize) -> usize {
+        let sender = |flight: &Flight| (flight.record.origin.node, flight.record.origin.incarnation);
+        let flight = &self.flights[chosen];
+        if !self.faults.keeps_order || !flight.is_first {
+            return chosen;
+        }
+        let is_same = |other: &Flight| other.is_first && sender(other) == sender(flight);
+        self.flights.iter().position(is_same).unwrap_or(chosen)
+    }
+
     /// Delivers one of the requests that are under way. False if there are none.
     pub fn step(&mut self) -> bool {
         if self.flights.is_empty() {
             return false;
         }
         let chosen = self.random.below(self.flights.len() as u64) as usize;
-        let flight = self.flights.swap_remove(chosen);
+        let flight = self.flights.remove(self.first_of_sender(chosen));
         let is_cut_off = flight.side == Side::Isolated && self.isolated_at.is_some();
         if is_cut_off || self.happens(self.faults.lost_request) {
             self.answer(&flight, Answer::Unknown);
@@ -139,6 +167,11 @@ impl SimLog {
 
     fn happens(&mut self, one_in: u64) -> bool {
         one_in != 0 && self.random.one_in(one_in)
+    }
+
+    /// All answers that nobody has taken.
+    pub(crate) fn take_answers(&mut self) -> Vec<(Ticket, Answer)> {
+        std::mem::take(&mut self.answers)
     }
 
     fn answer(&mut self, flight: &Flight, answer: Answer) {
@@ -224,6 +257,7 @@ mod tests {
         lost_request: 5,
         lost_answer: 5,
         duplicate: 5,
+        keeps_order: false,
     };
 
     fn envelope(seq: u64) -> Envelope<'static> {

@@ -4,7 +4,7 @@ use std::panic::catch_unwind;
 use std::process::ExitCode;
 
 use ilion_env::{Env as _, RealEnv};
-use ilion_simulation::{run, run_cql};
+use ilion_simulation::{run, run_members};
 
 const USAGE: &str = "usage: simulate --minutes N [--from SEED] [--toys]";
 
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     while secs() < 60 * wanted.minutes {
         let ran = catch_unwind(|| match wanted.are_toys {
             true => run(seed, None),
-            false => run_cql(seed),
+            false => run_members(seed),
         });
         let Ok(ran) = ran else {
             eprintln!("SEED={seed} panicked");

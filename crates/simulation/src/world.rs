@@ -6,65 +6,29 @@ use std::collections::BTreeMap;
 
 use ilion_commitlog::Position;
 use ilion_env::Seeded;
-use ilion_histories::{
-    Action, Add, Batch, CounterRead, Operation, Outcome, Read, Verdict, Violation, Write, check_batches,
-    check_counter, check_fresh, check_monotonic, check_registers,
-};
+use ilion_histories::Violation;
 
 use crate::cql::{Machine, begin_cluster};
 use crate::engine::{CELLS, COUNTER, Command, REGISTERS, ToyEngine};
+use crate::history::{History, Ran};
 use crate::log::{LogFaults, Side, SimLog};
 use crate::member::{Member, Reply, Request, Tailed};
 use crate::node::{Mutant, Node};
 
 const NODES: u64 = 3;
-const CLIENTS: u64 = 4;
+const CLIENTS: usize = 4;
 const STEPS: u64 = 1500;
 /// Tablets of a run with real engines.
 const TABLETS: u32 = 4;
-const CONFIGURATIONS_MAX: usize = 50_000;
-
-/// What happened in a run, so that one in which nothing happened is noticed.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ran {
-    /// Requests that were answered.
-    pub answered: u32,
-    /// Requests without an answer.
-    pub unknown: u32,
-    /// Nodes that crashed.
-    pub crashes: u32,
-    /// Nodes that copied another's data, since records were deleted.
-    pub copies: u32,
-    /// Times that the log's leader was cut off.
-    pub isolations: u32,
-    /// Changes of the schema.
-    pub schemas: u32,
-}
-
-struct Asked {
-    request: Request,
-    node: usize,
-    called: u64,
-}
 
 struct World<M> {
     random: Seeded,
     /// One for each tablet.
     logs: Vec<SimLog>,
     nodes: Vec<M>,
-    /// Who waits for an answer, and for what.
-    asked: BTreeMap<u64, Asked>,
-    now: u64,
-    next_client: u64,
     next_value: u64,
     digests: BTreeMap<(usize, Position), String>,
-    operations: Vec<Operation>,
-    writes: Vec<Write>,
-    reads: Vec<Read>,
-    adds: Vec<Add>,
-    counter_reads: Vec<CounterRead>,
-    batches: Vec<Batch>,
-    ran: Ran,
+    history: History,
 }
 
 /// Runs toy replicas of one tablet, with a defect if one is given.
@@ -95,24 +59,16 @@ impl<M: Member> World<M> {
             lost_request: 12,
             lost_answer: 12,
             duplicate: 12,
+            keeps_order: false,
         };
         let log = |number| SimLog::new(seed.wrapping_add(u64::from(number) << 32), faults);
         Self {
             random: Seeded::new(seed),
             logs: (0..logs).map(log).collect(),
             nodes,
-            asked: BTreeMap::new(),
-            now: 0,
-            next_client: 0,
             next_value: 1,
             digests: BTreeMap::new(),
-            operations: Vec::new(),
-            writes: Vec::new(),
-            reads: Vec::new(),
-            adds: Vec::new(),
-            counter_reads: Vec::new(),
-            batches: Vec::new(),
-            ran: Ran::default(),
+            history: History::default(),
         }
     }
 
@@ -125,7 +81,7 @@ impl<M: Member> World<M> {
     }
 
     fn step(&mut self) -> Result<(), Violation> {
-        self.now += 1;
+        self.history.tick();
         let node = self.random.below(NODES) as usize;
         let tablet = self.random.below(self.logs.len() as u64) as usize;
         match self.random.below(200) {
@@ -146,7 +102,7 @@ impl<M: Member> World<M> {
             190 => self.crash(node),
             191 => {
                 self.logs[tablet].isolate();
-                self.ran.isolations += 1;
+                self.history.ran.isolations += 1;
             }
             192 | 193 => self.nodes[node].talk_to(Side::Isolated),
             194..197 => self.heal(),
@@ -163,15 +119,15 @@ impl<M: Member> World<M> {
     }
 
     fn crash(&mut self, node: usize) {
-        self.ran.crashes += 1;
+        self.history.ran.crashes += 1;
         for client in self.nodes[node].crash(&mut self.random) {
-            self.answer(client, Reply::Unknown);
+            self.history.answer(client, Reply::Unknown);
         }
     }
 
     fn recover(&mut self, node: usize) {
         for client in self.nodes[node].recover() {
-            self.answer(client, Reply::Unknown);
+            self.history.answer(client, Reply::Unknown);
         }
     }
 
@@ -205,7 +161,7 @@ impl<M: Member> World<M> {
                 Ok(true)
             }
             Tailed::Deleted(deleted) => {
-                self.ran.copies += 1;
+                self.history.ran.copies += 1;
                 let others = (0..self.nodes.len()).filter(|other| *other != node);
                 let source = others.max_by_key(|other| self.nodes[*other].saved(tablet));
                 let has_all = |source: &usize| self.nodes[*source].saved(tablet) >= before(deleted.first);
@@ -224,30 +180,14 @@ impl<M: Member> World<M> {
     }
 
     fn ask(&mut self, node: usize) {
-        if self.asked.len() as u64 >= CLIENTS {
+        if self.history.waiting() >= CLIENTS {
             return;
         }
         let request = self.choose();
-        let client = self.note_asked(request, node);
+        let client = self.history.ask(request, node);
         if let Some(reply) = self.nodes[node].begin(client, request, &mut self.logs) {
-            self.answer(client, reply);
+            self.history.answer(client, reply);
         }
-    }
-
-    /// Notes that a new client asks a node; returns the client.
-    fn note_asked(&mut self, request: Request, node: usize) -> u64 {
-        let client = self.next_client;
-        self.next_client += 1;
-        let called = self.now;
-        self.asked.insert(
-            client,
-            Asked {
-                request,
-                node,
-                called,
-            },
-        );
-        client
     }
 
     fn choose(&mut self) -> Request {
@@ -275,93 +215,8 @@ impl<M: Member> World<M> {
     fn poll(&mut self, node: usize) {
         for client in self.nodes[node].waiting() {
             if let Some(reply) = self.nodes[node].poll(client, &mut self.logs) {
-                self.answer(client, reply);
+                self.history.answer(client, reply);
             }
-        }
-    }
-
-    /// Writes down what a client was told.
-    fn answer(&mut self, client: u64, reply: Reply) {
-        let Some(Asked {
-            request,
-            node,
-            called,
-        }) = self.asked.remove(&client)
-        else {
-            return;
-        };
-        if reply == Reply::Refused {
-            return;
-        }
-        self.now += 1;
-        let returned = self.now;
-        let acknowledged = (reply != Reply::Unknown).then_some(returned);
-        if acknowledged.is_some() {
-            self.ran.answered += 1;
-        } else {
-            self.ran.unknown += 1;
-        }
-        let mut operation = |key, action, found| {
-            let outcome = match reply {
-                Reply::Unknown => Outcome::Unknown,
-                _ => Outcome::Done { returned, found },
-            };
-            let client = client as u32;
-            self.operations.push(Operation {
-                client,
-                key,
-                called,
-                action,
-                outcome,
-            });
-        };
-        match (request, reply) {
-            (Request::Change(Command::Write(key, value)), _) => operation(key, Action::Write(value), None),
-            (Request::Change(Command::CompareAndSet(key, expected, value)), _) => {
-                let found = if let Reply::Done(found) = reply {
-                    found
-                } else {
-                    None
-                };
-                operation(key, Action::CompareAndSet(expected, value), found);
-            }
-            (Request::Change(Command::Add(key, amount)), _) => self.adds.push(Add {
-                key,
-                amount,
-                called,
-                acknowledged,
-            }),
-            (Request::Change(Command::Batch(keys, version)), _) => {
-                let is_acknowledged = acknowledged.is_some();
-                self.writes.extend(keys.map(|key| Write {
-                    key,
-                    version,
-                    acknowledged,
-                }));
-                self.batches.push(Batch {
-                    version,
-                    keys: keys.to_vec(),
-                    is_acknowledged,
-                });
-            }
-            (Request::Register(key), Reply::Register(value)) if CELLS.contains(&key) => {
-                self.reads.push(Read {
-                    reader: node as u32,
-                    key,
-                    called,
-                    returned,
-                    version: value.unwrap_or(0),
-                })
-            }
-            (Request::Register(key), Reply::Register(value)) => operation(key, Action::Read, Some(value)),
-            (Request::Alter(_), Reply::Done(_)) => self.ran.schemas += 1,
-            (Request::Counter(key), Reply::Counter(value)) => self.counter_reads.push(CounterRead {
-                key,
-                called,
-                returned,
-                value,
-            }),
-            _ => {}
         }
     }
 
@@ -378,12 +233,12 @@ impl<M: Member> World<M> {
             }
             (0..self.nodes.len()).for_each(|node| self.poll(node));
             is_busy |= self.nodes.iter().any(Member::is_busy);
-            if !is_busy && self.asked.is_empty() {
+            if !is_busy && self.history.waiting() == 0 {
                 break;
             }
         }
         // What every node says at last is one more read of everything.
-        self.now += 1;
+        self.history.tick();
         for node in 0..self.nodes.len() {
             for key in (0..REGISTERS)
                 .chain(CELLS)
@@ -394,25 +249,18 @@ impl<M: Member> World<M> {
                     Request::Register(key) => Reply::Register(self.nodes[node].register(key)),
                     _ => Reply::Counter(self.nodes[node].counter(COUNTER)),
                 };
-                let client = self.note_asked(key, node);
-                self.answer(client, reply);
+                let client = self.history.ask(key, node);
+                self.history.answer(client, reply);
             }
         }
         Ok(())
     }
 
     fn check(self) -> Result<Ran, Violation> {
-        check_fresh(&self.writes, &self.reads)?;
-        check_monotonic(&self.reads)?;
-        check_counter(&self.adds, &self.counter_reads)?;
-        for node in &self.nodes {
-            let last = CELLS.map(|cell| (cell, node.register(cell).unwrap_or(0)));
-            check_batches(&self.batches, &last.into())?;
-        }
-        match check_registers(&self.operations, CONFIGURATIONS_MAX) {
-            Verdict::Linearizable => Ok(self.ran),
-            verdict => Err(Violation(verdict.to_string())),
-        }
+        let last = |node: &M| CELLS.map(|cell| (cell, node.register(cell).unwrap_or(0)));
+        let last: Vec<_> = self.nodes.iter().map(last).collect();
+        self.history.check(&last)?;
+        Ok(self.history.ran)
     }
 }
 

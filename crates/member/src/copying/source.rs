@@ -14,6 +14,7 @@ use ilion_types::Token;
 
 use crate::copying::message::{CopyRequest, Part};
 use crate::shared::{Shared, nanos};
+use crate::waiting::receive_until;
 
 /// A request waits so long until this node has saved what the copy needs.
 const SAVED_WITHIN: Duration = Duration::from_secs(120);
@@ -68,8 +69,7 @@ pub(crate) fn serve(shared: &Arc<Shared>, request: &Bytes) -> Result<CopyParts, 
         shared.copies.lock().clear();
         return Err(reason);
     }
-    let saved = answer
-        .recv_timeout(SAVED_WITHIN)
+    let saved = receive_until(shared, &answer, ends_nanos)
         .map_err(|_| "this node ended, or could not save what it has in time".to_owned())??;
     // All that is saved is in these SSTables, and maybe more.
     let tables = shared.engine.hold_tables().into();

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread::JoinHandle;
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender as Channel, unbounded};
 use ilion_cluster::{Node, Tablets};
 use ilion_engine::Load;
+use ilion_env::turns::{Spawned, spawn};
 use ilion_replica::CopiedState;
 use uuid::Uuid;
 
@@ -17,6 +17,7 @@ use crate::copying::message::{CopyRequest, Part};
 use crate::copying::source::slices_of;
 use crate::forward::MemberClient;
 use crate::shared::Shared;
+use crate::waiting::receive;
 
 /// What is to be done.
 pub(crate) enum Job {
@@ -52,27 +53,25 @@ pub(crate) enum Done {
 pub(crate) struct Worker {
     jobs: Option<Channel<Job>>,
     pub done: Receiver<Done>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Spawned<()>>,
 }
 
 impl Worker {
     pub fn start(shared: Arc<Shared>, client: Arc<dyn MemberClient>) -> std::io::Result<Self> {
         let (jobs, next) = unbounded::<Job>();
         let (send_done, done) = unbounded();
-        let thread = std::thread::Builder::new()
-            .name("ilion-copies".to_owned())
-            .spawn(move || {
-                for job in next {
-                    match job {
-                        Job::Copy(job) => Copying::new(&shared, &*client, job).run(&send_done),
-                        Job::Delete(offsets) => delete(&shared, &offsets),
-                        Job::Clear(tablets, ring) => {
-                            let cleared = shared.engine.clear_ranges(&slices_of(&tablets, ring));
-                            drop(send_done.send(Done::Cleared(cleared.map_err(|error| error.to_string()))));
-                        }
+        let thread = spawn("ilion-copies", move || {
+            while let Ok(job) = receive(&next) {
+                match job {
+                    Job::Copy(job) => Copying::new(&shared, &*client, job).run(&send_done),
+                    Job::Delete(offsets) => delete(&shared, &offsets),
+                    Job::Clear(tablets, ring) => {
+                        let cleared = shared.engine.clear_ranges(&slices_of(&tablets, ring));
+                        drop(send_done.send(Done::Cleared(cleared.map_err(|error| error.to_string()))));
                     }
                 }
-            })?;
+            }
+        })?;
         Ok(Self {
             jobs: Some(jobs),
             done,
@@ -93,7 +92,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
+            && thread.join().is_none()
         {
             tracing::error!("the thread that copies tablets ended with a panic");
         }

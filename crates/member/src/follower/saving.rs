@@ -139,7 +139,7 @@ impl Follower {
                 if self.shared.now_nanos() >= ends {
                     return;
                 }
-                std::thread::sleep(BUSY);
+                ilion_env::turns::pause(BUSY);
             }
         }
         self.save_meta();

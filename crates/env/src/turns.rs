@@ -1,0 +1,300 @@
+//! [`Turns`]: threads that take turns, so that a simulation decides which of them goes on, and one seed repeats a run.
+//!
+//! The threads of a `Turns` are its *tasks*. One task runs at a time, until it waits: then it calls [`give_turn`], and the scheduler, which is
+//! whoever calls [`Turns::run`], chooses the next one. Code that may run in a simulation starts its threads with [`spawn`], and waits with
+//! [`give_turn`], [`pause`] or [`wait_for`]. In a thread that is no task, these behave as the functions of the standard library.
+//!
+//! A task must not give its turn while it holds a lock that another task takes: that task would block without giving its own turn.
+//! [`Turns::run`] panics when a turn takes longer than [`TURN_MAX`].
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+/// No turn takes so long, unless its task is blocked by another one.
+const TURN_MAX: Duration = Duration::from_secs(20);
+
+/// A task of a [`Turns`]. Numbers ascend in the order in which tasks begin.
+pub type TaskId = u64;
+
+#[derive(Default)]
+struct State {
+    /// The tasks that have not ended, by their names.
+    tasks: BTreeMap<TaskId, (String, Arc<Condvar>)>,
+    last: TaskId,
+    /// The task whose turn it is; `None`: that of the scheduler.
+    running: Option<TaskId>,
+    /// The task that panicked first, and its message.
+    panicked: Option<String>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// The scheduler waits for this.
+    given: Condvar,
+}
+
+/// See the module. Clones share the tasks.
+#[derive(Clone, Default)]
+pub struct Turns(Arc<Shared>);
+
+/// The task that this thread is.
+#[derive(Clone)]
+struct Own {
+    turns: Turns,
+    task: TaskId,
+    woken: Arc<Condvar>,
+}
+
+thread_local! {
+    static OWN: RefCell<Option<Own>> = const { RefCell::new(None) };
+}
+
+/// A thread that [`spawn`] has started.
+pub struct Spawned<T> {
+    thread: JoinHandle<Option<T>>,
+    task: Option<(Turns, TaskId)>,
+}
+
+impl<T> Spawned<T> {
+    /// Waits until the thread has ended, and returns its result; `None` if it panicked. Only a task can wait for a task: another thread gets
+    /// `None` at once for one that has not ended.
+    pub fn join(self) -> Option<T> {
+        if let Some((turns, task)) = &self.task {
+            while turns.is_alive(*task) {
+                if !give_turn() {
+                    return None;
+                }
+            }
+        }
+        self.thread.join().ok().flatten()
+    }
+}
+
+impl Turns {
+    /// Starts a task. It runs when [`Self::run`] is called for it.
+    ///
+    /// # Errors
+    /// The system has no thread left.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        name: &str,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<Spawned<T>> {
+        let woken = Arc::new(Condvar::new());
+        let task = {
+            let mut state = self.0.state.lock();
+            state.last += 1;
+            let task = state.last;
+            state.tasks.insert(task, (name.to_owned(), woken.clone()));
+            task
+        };
+        let own = Own {
+            turns: self.clone(),
+            task,
+            woken,
+        };
+        let builder = std::thread::Builder::new().name(name.to_owned());
+        let thread = builder.spawn(move || own.run(body));
+        if thread.is_err() {
+            self.0.state.lock().tasks.remove(&task);
+        }
+        Ok(Spawned {
+            thread: thread?,
+            task: Some((self.clone(), task)),
+        })
+    }
+
+    /// The tasks that have not ended, in the order in which they began.
+    pub fn tasks(&self) -> Vec<TaskId> {
+        self.0.state.lock().tasks.keys().copied().collect()
+    }
+
+    /// The names of the tasks that have not ended.
+    pub fn names(&self) -> Vec<String> {
+        self.0.state.lock().tasks.values().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn is_alive(&self, task: TaskId) -> bool {
+        self.0.state.lock().tasks.contains_key(&task)
+    }
+
+    /// Gives a task its turn, and returns when it has given it back or has ended. Requires: the caller is no task.
+    ///
+    /// # Errors
+    /// A task has panicked, with this message.
+    ///
+    /// # Panics
+    /// The turn takes too long: the task waits for another one without giving its turn.
+    pub fn run(&self, task: TaskId) -> Result<(), String> {
+        let mut state = self.0.state.lock();
+        let Some((name, woken)) = state.tasks.get(&task).cloned() else {
+            return Ok(());
+        };
+        state.running = Some(task);
+        woken.notify_one();
+        while state.running.is_some() {
+            let waited = self.0.given.wait_for(&mut state, TURN_MAX);
+            assert!(
+                !waited.timed_out() || state.running.is_none(),
+                "{name} waits for another task without giving its turn"
+            );
+        }
+        match &state.panicked {
+            Some(message) => Err(message.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Own {
+    /// What the thread of a task does.
+    fn run<T>(self, body: impl FnOnce() -> T) -> Option<T> {
+        self.wait(self.turns.0.state.lock());
+        OWN.set(Some(self.clone()));
+        let result = catch_unwind(AssertUnwindSafe(body));
+        OWN.set(None);
+        let mut state = self.turns.0.state.lock();
+        let ended = state.tasks.remove(&self.task);
+        if let Err(panic) = &result {
+            let name = ended.map(|(name, _)| name).unwrap_or_default();
+            let message = format!("{name} panicked: {}", message_of(panic.as_ref()));
+            state.panicked.get_or_insert(message);
+        }
+        state.running = None;
+        self.turns.0.given.notify_one();
+        result.ok()
+    }
+
+    /// Waits for the turn of this task.
+    fn wait(&self, mut state: MutexGuard<'_, State>) {
+        while state.running != Some(self.task) {
+            self.woken.wait(&mut state);
+        }
+    }
+
+    fn give(&self) {
+        let mut state = self.turns.0.state.lock();
+        state.running = None;
+        self.turns.0.given.notify_one();
+        self.wait(state);
+    }
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
+}
+
+fn own() -> Option<Own> {
+    OWN.with_borrow(Clone::clone)
+}
+
+/// Starts a thread: a task of the same [`Turns`] if the calling thread is a task.
+///
+/// # Errors
+/// The system has no thread left.
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<Spawned<T>> {
+    if let Some(own) = own() {
+        return own.turns.spawn(name, body);
+    }
+    let builder = std::thread::Builder::new().name(name.to_owned());
+    Ok(Spawned {
+        thread: builder.spawn(move || Some(body()))?,
+        task: None,
+    })
+}
+
+/// Lets other tasks go on, and returns when it is the turn of this one again. Returns false, at once, if this thread is no task: then the
+/// caller must wait by other means.
+pub fn give_turn() -> bool {
+    let own = own();
+    if let Some(own) = &own {
+        own.give();
+    }
+    own.is_some()
+}
+
+/// Waits for so long. A task waits for one turn.
+pub fn pause(duration: Duration) {
+    if !give_turn() {
+        std::thread::sleep(duration);
+    }
+}
+
+/// Waits until `condvar` is notified, at most for so long; callers check afterwards what they wait for. A task waits for one turn.
+pub fn wait_for<T>(condvar: &Condvar, guard: &mut MutexGuard<'_, T>, at_most: Duration) {
+    match own() {
+        Some(own) => MutexGuard::unlocked(guard, || own.give()),
+        None => drop(condvar.wait_for(guard, at_most)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_run_in_the_order_of_their_turns() {
+        let (turns, told) = (Turns::default(), Arc::new(Mutex::new(Vec::new())));
+        for name in ["one", "two"] {
+            let told = told.clone();
+            let body = move || {
+                told.lock().push(format!("{name} begins"));
+                let of_child = told.clone();
+                let child = spawn("child", move || of_child.lock().push(format!("child of {name}")));
+                child.unwrap().join();
+                told.lock().push(format!("{name} ends"));
+            };
+            drop(turns.spawn(name, body).unwrap());
+        }
+        for task in [2, 1, 3, 4, 1, 2] {
+            turns.run(task).unwrap();
+        }
+        assert_eq!(turns.tasks(), []);
+        let told = told.lock().join(", ");
+        assert_eq!(
+            told,
+            "two begins, one begins, child of two, child of one, one ends, two ends"
+        );
+    }
+
+    #[test]
+    fn a_panic_of_a_task_is_reported() {
+        let turns = Turns::default();
+        let panics = turns.spawn("bad", || panic!("no {}", 7));
+        assert_eq!(turns.run(1), Err("bad panicked: no 7".to_owned()));
+        assert_eq!(panics.unwrap().join(), None::<()>);
+    }
+
+    #[test]
+    fn threads_that_are_no_tasks_wait_as_usual() {
+        assert!(!give_turn());
+        let (flag, raised) = (Arc::new(Mutex::new(false)), Arc::new(Condvar::new()));
+        let raises = {
+            let (flag, raised) = (flag.clone(), raised.clone());
+            spawn("raises", move || {
+                *flag.lock() = true;
+                raised.notify_all();
+            })
+        };
+        let mut is_raised = flag.lock();
+        while !*is_raised {
+            wait_for(&raised, &mut is_raised, Duration::from_secs(60));
+        }
+        drop(is_raised);
+        assert_eq!(raises.unwrap().join(), Some(()));
+    }
+}

@@ -1,0 +1,188 @@
+//! [`History`]: what clients asked and were told in a run, and whether that keeps the laws.
+
+use std::collections::BTreeMap;
+
+use ilion_histories::{
+    Action, Add, Batch, CounterRead, Operation, Outcome, Read, Verdict, Violation, Write, check_batches,
+    check_counter, check_fresh, check_monotonic, check_registers,
+};
+
+use crate::engine::{CELLS, Command};
+use crate::member::{Reply, Request};
+
+const CONFIGURATIONS_MAX: usize = 50_000;
+
+/// What happened in a run, so that one in which nothing happened is noticed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ran {
+    /// Requests that were answered.
+    pub answered: u32,
+    /// Requests without an answer.
+    pub unknown: u32,
+    /// Nodes that crashed.
+    pub crashes: u32,
+    /// Nodes that copied another's data, since records were deleted.
+    pub copies: u32,
+    /// Times that the log's leader was cut off.
+    pub isolations: u32,
+    /// Changes of the schema.
+    pub schemas: u32,
+}
+
+struct Asked {
+    request: Request,
+    node: usize,
+    called: u64,
+}
+
+/// See the module. Its clock only orders what happens.
+#[derive(Default)]
+pub(crate) struct History {
+    /// Who waits for an answer, and for what.
+    asked: BTreeMap<u64, Asked>,
+    now: u64,
+    next_client: u64,
+    operations: Vec<Operation>,
+    writes: Vec<Write>,
+    reads: Vec<Read>,
+    adds: Vec<Add>,
+    counter_reads: Vec<CounterRead>,
+    batches: Vec<Batch>,
+    pub ran: Ran,
+}
+
+impl History {
+    /// Time goes on.
+    pub fn tick(&mut self) {
+        self.now += 1;
+    }
+
+    /// Number of clients that wait for an answer.
+    pub fn waiting(&self) -> usize {
+        self.asked.len()
+    }
+
+    /// The clients that wait for an answer of this node, and what they asked for.
+    pub fn waiting_for(&self, node: usize) -> Vec<(u64, Request)> {
+        let asked = self.asked.iter().filter(|(_, asked)| asked.node == node);
+        asked.map(|(client, asked)| (*client, asked.request)).collect()
+    }
+
+    /// Notes that a new client asks a node; returns the client.
+    pub fn ask(&mut self, request: Request, node: usize) -> u64 {
+        let client = self.next_client;
+        self.next_client += 1;
+        let called = self.now;
+        self.asked.insert(
+            client,
+            Asked {
+                request,
+                node,
+                called,
+            },
+        );
+        client
+    }
+
+    /// Writes down what a client was told. The first answer counts.
+    pub fn answer(&mut self, client: u64, reply: Reply) {
+        let Some(Asked {
+            request,
+            node,
+            called,
+        }) = self.asked.remove(&client)
+        else {
+            return;
+        };
+        if reply == Reply::Refused {
+            return;
+        }
+        self.now += 1;
+        let returned = self.now;
+        let acknowledged = (reply != Reply::Unknown).then_some(returned);
+        if acknowledged.is_some() {
+            self.ran.answered += 1;
+        } else {
+            self.ran.unknown += 1;
+        }
+        let mut operation = |key, action, found| {
+            let outcome = match reply {
+                Reply::Unknown => Outcome::Unknown,
+                _ => Outcome::Done { returned, found },
+            };
+            let client = client as u32;
+            self.operations.push(Operation {
+                client,
+                key,
+                called,
+                action,
+                outcome,
+            });
+        };
+        match (request, reply) {
+            (Request::Change(Command::Write(key, value)), _) => operation(key, Action::Write(value), None),
+            (Request::Change(Command::CompareAndSet(key, expected, value)), _) => {
+                let found = if let Reply::Done(found) = reply {
+                    found
+                } else {
+                    None
+                };
+                operation(key, Action::CompareAndSet(expected, value), found);
+            }
+            (Request::Change(Command::Add(key, amount)), _) => self.adds.push(Add {
+                key,
+                amount,
+                called,
+                acknowledged,
+            }),
+            (Request::Change(Command::Batch(keys, version)), _) => {
+                let is_acknowledged = acknowledged.is_some();
+                self.writes.extend(keys.map(|key| Write {
+                    key,
+                    version,
+                    acknowledged,
+                }));
+                self.batches.push(Batch {
+                    version,
+                    keys: keys.to_vec(),
+                    is_acknowledged,
+                });
+            }
+            (Request::Register(key), Reply::Register(value)) if CELLS.contains(&key) => {
+                self.reads.push(Read {
+                    reader: node as u32,
+                    key,
+                    called,
+                    returned,
+                    version: value.unwrap_or(0),
+                })
+            }
+            (Request::Register(key), Reply::Register(value)) => operation(key, Action::Read, Some(value)),
+            (Request::Alter(_), Reply::Done(_)) => self.ran.schemas += 1,
+            (Request::Counter(key), Reply::Counter(value)) => self.counter_reads.push(CounterRead {
+                key,
+                called,
+                returned,
+                value,
+            }),
+            _ => {}
+        }
+    }
+
+    /// Checks the laws; `last` has the values of cells at the end, as each node has them.
+    ///
+    /// # Errors
+    /// The law that does not hold.
+    pub fn check(&self, last: &[[(u64, u64); CELLS.len()]]) -> Result<(), Violation> {
+        check_fresh(&self.writes, &self.reads)?;
+        check_monotonic(&self.reads)?;
+        check_counter(&self.adds, &self.counter_reads)?;
+        for cells in last {
+            check_batches(&self.batches, &(*cells).into())?;
+        }
+        match check_registers(&self.operations, CONFIGURATIONS_MAX) {
+            Verdict::Linearizable => Ok(()),
+            verdict => Err(Violation(verdict.to_string())),
+        }
+    }
+}

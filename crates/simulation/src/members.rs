@@ -1,0 +1,342 @@
+//! [`run_members`]: one run of a cluster of real nodes. Their threads, the deliveries of their logs, flushes, crashes and clients take turns
+//! in an order that the seed chooses.
+//!
+//! | module | what lives there |
+//! | --- | --- |
+//! | `logs` | the logs of a cluster, with faults |
+//! | `node` | a node: its disk, and the process on it |
+//! | `statements` | requests as CQL |
+
+mod logs;
+mod node;
+mod statements;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ilion_cluster::ClusterState;
+use ilion_env::turns::Turns;
+use ilion_env::{Env as _, MemEnv, Seeded};
+use ilion_histories::Violation;
+use ilion_member::InProcess;
+use ilion_query::Consistency;
+use parking_lot::Mutex;
+
+use crate::engine::{CELLS, COUNTER, Command, REGISTERS};
+use crate::history::{History, Ran};
+use crate::log::{LogFaults, Side};
+use crate::member::{Reply, Request};
+use crate::members::logs::ClusterLogs;
+use crate::members::node::{Cluster, SimNode};
+
+const NODES: usize = 3;
+const CLIENTS: usize = 4;
+const TABLETS: u32 = 4;
+const STEPS: u64 = 1500;
+/// The most steps in which a cluster without faults gets to rest.
+const STEPS_TO_REST: u64 = 100_000;
+
+/// What clients were told and the history does not know yet.
+type Replies = Arc<Mutex<Vec<(u64, Reply)>>>;
+
+struct World {
+    random: Seeded,
+    cluster: Cluster,
+    nodes: Vec<SimNode>,
+    history: History,
+    replies: Replies,
+    next_value: u64,
+    /// The state of the cluster after each record of the meta log.
+    states: BTreeMap<u64, Arc<ClusterState>>,
+}
+
+/// Runs a cluster of real nodes, whose clients send CQL.
+///
+/// # Errors
+/// The law that does not hold.
+pub fn run_members(seed: u64) -> Result<Ran, Violation> {
+    let mut world = World::new(seed);
+    world.begin()?;
+    for _ in 0..STEPS {
+        world.step()?;
+    }
+    world.settle()?;
+    world.finish()
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut random = Seeded::new(seed);
+        let envs: Vec<MemEnv> = (0..NODES).map(|_| MemEnv::new(random.next_u64())).collect();
+        let cluster = Cluster {
+            turns: Turns::default(),
+            logs: ClusterLogs::new(seed, envs[0].now_micros()),
+            peers: InProcess::default(),
+            tablets: TABLETS,
+        };
+        let nodes = envs.into_iter().enumerate();
+        let nodes = nodes.map(|(place, env)| SimNode::new(place, &cluster, env));
+        Self {
+            nodes: nodes.collect(),
+            cluster,
+            random,
+            history: History::default(),
+            replies: Replies::default(),
+            next_value: 1,
+            states: BTreeMap::new(),
+        }
+    }
+
+    /// The nodes join, and the tables are created. Nothing goes wrong.
+    fn begin(&mut self) -> Result<(), Violation> {
+        self.rest("joins", |world| world.nodes.iter().all(|node| node.process().is_some()))?;
+        for text in statements::SCHEMA {
+            let Some(process) = self.nodes[0].process() else {
+                return Err(Violation("begin: a node has ended".to_owned()));
+            };
+            let done: Arc<Mutex<Option<_>>> = Arc::default();
+            let of_task = done.clone();
+            let body = move || {
+                let result = statements::run(&process, text, &[], Consistency::QUORUM);
+                *of_task.lock() = Some(result.map(drop));
+            };
+            let spawned = self.cluster.turns.spawn("schema", body);
+            drop(spawned.map_err(|error| Violation(error.to_string()))?);
+            self.rest(text, |_| done.lock().is_some())?;
+            if let Some(Err(error)) = done.lock().take() {
+                return Err(Violation(format!("{text}: {error}")));
+            }
+        }
+        let known = |node: &SimNode| {
+            let engine = node.engine();
+            engine.is_some_and(|engine| engine.schema().table("ks", "cells").is_some())
+        };
+        self.rest("tables", |world| world.nodes.iter().all(known))?;
+        self.cluster.logs.set_faults(LogFaults {
+            lost_request: 12,
+            lost_answer: 12,
+            duplicate: 12,
+            keeps_order: true,
+        });
+        for node in &self.nodes {
+            let hour = 3_600_000_000;
+            node.env().step_clock(self.random.below(2 * hour) as i64 - hour as i64);
+        }
+        Ok(())
+    }
+
+    /// Takes steps without crashes until something is so.
+    fn rest(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<(), Violation> {
+        for _ in 0..STEPS_TO_REST {
+            if is_so(self) {
+                return Ok(());
+            }
+            self.go_on()?;
+        }
+        let tasks = self.cluster.turns.names();
+        Err(Violation(format!(
+            "rest: {what}: not in {STEPS_TO_REST} steps; {tasks:?} go on"
+        )))
+    }
+
+    /// A step in which nothing goes wrong but in the logs.
+    fn go_on(&mut self) -> Result<(), Violation> {
+        self.pass_time();
+        let node = self.random.below(NODES as u64) as usize;
+        match self.random.below(10) {
+            0..6 => self.turn(None)?,
+            6..9 => drop(self.cluster.logs.step()),
+            _ => self.nodes[node].work(&mut self.random),
+        }
+        self.look()
+    }
+
+    fn pass_time(&mut self) {
+        self.history.tick();
+        let micros = self.random.below(3000) as i64;
+        self.cluster.logs.advance_micros(micros);
+        self.nodes.iter().for_each(|node| node.advance_micros(micros));
+    }
+
+    /// Gives a task its turn.
+    fn turn(&mut self, in_danger: Option<usize>) -> Result<(), Violation> {
+        let tasks = self.cluster.turns.tasks();
+        let chosen = self.random.below(tasks.len() as u64) as usize;
+        let Some(task) = tasks.get(chosen) else {
+            return Ok(());
+        };
+        if let Some(node) = in_danger {
+            self.nodes[node].endanger(&mut self.random);
+        }
+        let done = self.cluster.turns.run(*task);
+        self.recover();
+        done.map_err(Violation)
+    }
+
+    fn step(&mut self) -> Result<(), Violation> {
+        let node = self.random.below(NODES as u64) as usize;
+        let in_danger = self.random.one_in(60).then_some(node);
+        self.pass_time();
+        match self.random.below(400) {
+            0..30 => self.ask(node)?,
+            30..130 => drop(self.cluster.logs.step()),
+            130..350 => self.turn(in_danger)?,
+            350..390 => {
+                if in_danger.is_some() {
+                    self.nodes[node].endanger(&mut self.random);
+                }
+                self.nodes[node].work(&mut self.random);
+                self.recover();
+            }
+            390 => {
+                self.nodes[node].crash(&mut self.random);
+                self.note_crash(node);
+            }
+            391 => {
+                self.cluster.logs.isolate(self.random.next_u64());
+                self.history.ran.isolations += 1;
+            }
+            392 | 393 => self.nodes[node].logs().talk_to(Side::Isolated),
+            _ => self.heal(),
+        }
+        self.look()
+    }
+
+    fn heal(&mut self) {
+        self.cluster.logs.heal();
+        for node in &self.nodes {
+            node.logs().talk_to(Side::Majority);
+        }
+    }
+
+    /// Starts nodes again that have lost their power in the middle of a step.
+    fn recover(&mut self) {
+        for place in 0..self.nodes.len() {
+            if self.nodes[place].recover() {
+                self.note_crash(place);
+            }
+        }
+    }
+
+    fn note_crash(&mut self, place: usize) {
+        self.history.ran.crashes += 1;
+        for (client, _) in self.history.waiting_for(place) {
+            self.history.answer(client, Reply::Unknown);
+        }
+    }
+
+    /// Takes the answers of clients, and looks whether nodes follow their logs and agree.
+    fn look(&mut self) -> Result<(), Violation> {
+        for (client, reply) in std::mem::take(&mut *self.replies.lock()) {
+            self.history.answer(client, reply);
+        }
+        for (place, node) in self.nodes.iter().enumerate() {
+            if let Some(failure) = node.failure() {
+                return Err(Violation(format!("halted: node {place}: {failure}")));
+            }
+            let Some(member) = node.member() else {
+                continue;
+            };
+            if let Some(reason) = member.halted() {
+                return Err(Violation(format!("halted: node {place}: {reason}")));
+            }
+            if let Some(tablet) = member.facts().tablets.iter().find(|tablet| tablet.is_halted) {
+                return Err(Violation(format!("halted: node {place}: {tablet:?}")));
+            }
+            let Some(state) = member.state() else {
+                continue;
+            };
+            let position = state.position.segment.0;
+            let other = self.states.entry(position).or_insert_with(|| state.clone());
+            if !Arc::ptr_eq(other, &state) && **other != *state {
+                return Err(Violation(format!(
+                    "states: node {place} at {position} of the meta log: {state:?}, another {other:?}"
+                )));
+            }
+        }
+        while self.states.len() > 200 {
+            self.states.pop_first();
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, place: usize) -> Result<(), Violation> {
+        if self.history.waiting() >= CLIENTS {
+            return Ok(());
+        }
+        let request = self.choose();
+        // A node makes one change of the schema after another, and holds a lock meanwhile.
+        let waiting = self.history.waiting_for(place);
+        let is_alter = |request: &Request| matches!(request, Request::Alter(_));
+        if is_alter(&request) && waiting.iter().any(|(_, other)| is_alter(other)) {
+            return Ok(());
+        }
+        self.send(place, request)
+    }
+
+    fn send(&mut self, place: usize, request: Request) -> Result<(), Violation> {
+        let Some(process) = self.nodes[place].process() else {
+            return Ok(());
+        };
+        let client = self.history.ask(request, place);
+        let replies = self.replies.clone();
+        let body = move || {
+            let reply = statements::execute(&process, request);
+            replies.lock().push((client, reply));
+        };
+        let spawned = self.cluster.turns.spawn(&format!("{request:?}"), body);
+        spawned.map(drop).map_err(|error| Violation(error.to_string()))
+    }
+
+    fn choose(&mut self) -> Request {
+        if self.random.one_in(15) {
+            return Request::Alter(self.random.below(4));
+        }
+        let key = self.random.below(REGISTERS);
+        self.next_value += 1;
+        let value = self.next_value;
+        match self.random.below(10) {
+            0 | 1 => Request::Change(Command::Write(key, value)),
+            2 | 3 => {
+                let expected = self.random.below(6);
+                Request::Change(Command::CompareAndSet(key, value.checked_sub(expected), value))
+            }
+            4 => Request::Change(Command::Add(COUNTER, 1 + self.random.below(100) as i64)),
+            5 | 6 => Request::Change(Command::Batch(CELLS, value)),
+            7 => Request::Counter(COUNTER),
+            8 => Request::Register(CELLS[self.random.below(2) as usize]),
+            _ => Request::Register(key),
+        }
+    }
+
+    /// Everything heals, all requests are answered, and all nodes catch up; then all say what they have.
+    fn settle(&mut self) -> Result<(), Violation> {
+        self.heal();
+        self.cluster.logs.set_faults(LogFaults {
+            keeps_order: true,
+            ..LogFaults::default()
+        });
+        self.rest("settles", |world| {
+            world.history.waiting() == 0 && world.nodes.iter().all(|node| node.process().is_some())
+        })?;
+        for place in 0..self.nodes.len() {
+            let keys = (0..REGISTERS).chain(CELLS).map(Request::Register);
+            for request in keys.chain([Request::Counter(COUNTER)]) {
+                self.send(place, request)?;
+            }
+        }
+        let before = self.history.ran.unknown;
+        self.rest("last reads", |world| world.history.waiting() == 0)?;
+        match self.history.ran.unknown == before {
+            true => Ok(()),
+            false => Err(Violation("settle: a node does not answer".to_owned())),
+        }
+    }
+
+    fn finish(mut self) -> Result<Ran, Violation> {
+        self.history.check(&[])?;
+        self.nodes.iter_mut().for_each(SimNode::stop);
+        self.rest("stops", |world| world.cluster.turns.tasks().is_empty())?;
+        Ok(self.history.ran)
+    }
+}

@@ -1,0 +1,297 @@
+//! [`SimNode`]: a place in a simulated cluster, with a disk in memory and the process that runs on it: an engine and an
+//! `ilion_member::Member`. The threads of the process are tasks of the simulation.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use ilion_cluster::{Endpoint, Location};
+use ilion_coordinator::ReadOptions;
+use ilion_engine::{Engine, EngineOptions};
+use ilion_env::turns::Turns;
+use ilion_env::{CrashRule, MemEnv, Seeded};
+use ilion_member::{InProcess, Member, MemberOptions, NewCluster};
+use ilion_query::{ClusterFacts, EngineStore, QueryOptions, QueryProcessor, Store};
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use super::logs::{ClusterLogs, NodeLogs};
+
+/// What all nodes of a cluster have in common.
+#[derive(Clone)]
+pub(super) struct Cluster {
+    pub turns: Turns,
+    pub logs: ClusterLogs,
+    pub peers: InProcess,
+    /// Slices of its ring.
+    pub tablets: u32,
+}
+
+/// A process that serves clients.
+pub(super) struct Process {
+    /// Executes the statements of clients.
+    pub cluster: QueryProcessor,
+    /// The engine's own data.
+    pub local: Arc<dyn Store>,
+}
+
+/// What there is of a process. It begins with an engine, becomes a member, and then serves clients.
+#[derive(Default)]
+struct Begun {
+    engine: Option<Arc<Engine>>,
+    member: Option<Arc<Member>>,
+    process: Option<Arc<Process>>,
+    /// Why it could not become a member.
+    failure: Option<String>,
+    /// It was stopped, perhaps before its first turn.
+    is_over: bool,
+}
+
+/// See the module.
+pub(super) struct SimNode {
+    place: usize,
+    cluster: Cluster,
+    env: MemEnv,
+    logs: NodeLogs,
+    begun: Arc<Mutex<Begun>>,
+    /// The disk as a power loss in the middle of a step has left it.
+    lost_power: Arc<Mutex<Option<MemEnv>>>,
+    /// Disks and engines of earlier processes. Some may not know yet that they have lost their power, and their clients still wait.
+    past: Vec<(MemEnv, Arc<Mutex<Begun>>)>,
+}
+
+fn rule(random: &mut Seeded) -> CrashRule {
+    match random.below(3) {
+        0 => CrashRule::LoseUnsynced,
+        1 => CrashRule::KeepAll,
+        _ => CrashRule::Seeded(random.next_u64()),
+    }
+}
+
+impl SimNode {
+    /// An empty node, which starts.
+    pub fn new(place: usize, cluster: &Cluster, env: MemEnv) -> Self {
+        let mut node = Self {
+            place,
+            cluster: cluster.clone(),
+            logs: NodeLogs::new(&cluster.logs),
+            env,
+            begun: Arc::default(),
+            lost_power: Arc::default(),
+            past: Vec::new(),
+        };
+        node.start();
+        node
+    }
+
+    /// Starts a process on the disk.
+    fn start(&mut self) {
+        self.logs = NodeLogs::new(&self.cluster.logs);
+        self.begun = Arc::default();
+        let (cluster, env, logs, begun) = (
+            self.cluster.clone(),
+            self.env.clone(),
+            self.logs.clone(),
+            self.begun.clone(),
+        );
+        let options = self.options();
+        let place = self.place;
+        let body = move || begin(&cluster, &env, logs, options, &begun);
+        let spawned = self.cluster.turns.spawn(&format!("start of node {place}"), body);
+        drop(spawned.unwrap_or_else(|error| panic!("{error}")));
+    }
+
+    fn options(&self) -> MemberOptions {
+        let place = self.place as u8;
+        let endpoint = Endpoint {
+            ip: [127, 0, 0, place + 1].into(),
+            native_port: 9042,
+            storage_port: 7000,
+        };
+        let location = Location {
+            datacenter: "datacenter1".to_owned(),
+            rack: format!("rack{place}"),
+        };
+        let host = Uuid::from_u128(100 + u128::from(place));
+        MemberOptions {
+            create: Some(NewCluster {
+                cluster: Uuid::from_u128(7),
+                tablets: self.cluster.tablets,
+                down_max: Duration::from_millis(800),
+            }),
+            heartbeat: Duration::from_millis(100),
+            write_timeout: Duration::from_secs(1),
+            finish_batches_after: Duration::from_millis(300),
+            save_bytes: 2_000,
+            trim_interval: Duration::from_millis(50),
+            trim_records: 20,
+            silence_max: Duration::from_secs(2),
+            ..MemberOptions::new(host, endpoint, location, "5.0.0")
+        }
+    }
+
+    /// The process, if it serves clients.
+    pub fn process(&self) -> Option<Arc<Process>> {
+        self.begun.lock().process.clone()
+    }
+
+    /// The member, if there is one already.
+    pub fn member(&self) -> Option<Arc<Member>> {
+        self.begun.lock().member.clone()
+    }
+
+    /// The engine, if it is open.
+    pub fn engine(&self) -> Option<Arc<Engine>> {
+        self.begun.lock().engine.clone()
+    }
+
+    /// Why the process could not become a member.
+    pub fn failure(&self) -> Option<String> {
+        self.begun.lock().failure.clone()
+    }
+
+    /// The process's way to the logs.
+    pub fn logs(&self) -> &NodeLogs {
+        &self.logs
+    }
+
+    /// The disk.
+    pub fn env(&self) -> &MemEnv {
+        &self.env
+    }
+
+    /// The time goes on, also for processes that have lost their power.
+    pub fn advance_micros(&self, micros: i64) {
+        self.env.advance_micros(micros);
+        self.past.iter().for_each(|(env, _)| env.advance_micros(micros));
+    }
+
+    /// One step of the work of the engine's background.
+    pub fn work(&self, random: &mut Seeded) {
+        for (_, begun) in &self.past {
+            if let Some(engine) = begun.lock().engine.clone() {
+                engine.step();
+            }
+        }
+        let Some(engine) = self.engine() else {
+            return;
+        };
+        match random.below(8) {
+            0 => {
+                let schema = engine.schema();
+                let tables: Vec<_> = schema.keyspace("ks").into_iter().flat_map(|ks| ks.tables.values()).collect();
+                if let Some(table) = tables.get(random.below(tables.len() as u64) as usize) {
+                    drop(engine.flush(table.id));
+                }
+            }
+            1 => engine.tick(),
+            _ => {
+                engine.step();
+            }
+        }
+    }
+
+    /// The power goes at one of the next syncs, in the middle of a step, unless [`Self::recover`] comes first.
+    pub fn endanger(&self, random: &mut Seeded) {
+        let (left, rule) = (AtomicU64::new(random.below(12)), rule(random));
+        let (lost_power, logs) = (self.lost_power.clone(), self.logs.clone());
+        self.env.on_sync(move |env, _| {
+            if left.fetch_sub(1, Relaxed) == 0 {
+                *lost_power.lock() = Some(env.crash(rule));
+                // What it does from now on is not seen: its disk would not have it.
+                logs.lose_power();
+            }
+        });
+    }
+
+    /// If the power went in the middle of a step, starts again. Returns whether it did.
+    pub fn recover(&mut self) -> bool {
+        self.env.on_sync(|_, _| {});
+        let after = self.lost_power.lock().take();
+        let is_lost = after.is_some();
+        if let Some(after) = after {
+            self.start_on(after);
+        }
+        is_lost
+    }
+
+    /// The power goes, and comes back.
+    pub fn crash(&mut self, random: &mut Seeded) {
+        let after = self.env.crash(rule(random));
+        self.start_on(after);
+    }
+
+    fn start_on(&mut self, env: MemEnv) {
+        self.logs.lose_power();
+        self.stop();
+        self.env = env;
+        self.start();
+    }
+
+    /// Stops the process, which takes some turns.
+    pub fn stop(&mut self) {
+        let begun = std::mem::take(&mut self.begun);
+        self.past.push((self.env.clone(), begun.clone()));
+        let body = move || {
+            let member = begun.lock().member.clone();
+            if let Some(member) = member {
+                member.stop();
+            }
+            *begun.lock() = Begun {
+                is_over: true,
+                ..Begun::default()
+            };
+        };
+        let spawned = self.cluster.turns.spawn(&format!("stop of node {}", self.place), body);
+        drop(spawned.unwrap_or_else(|error| panic!("{error}")));
+    }
+}
+
+/// What a process does until it serves clients.
+fn begin(
+    cluster: &Cluster,
+    env: &MemEnv,
+    logs: NodeLogs,
+    options: MemberOptions,
+    begun: &Mutex<Begun>,
+) {
+    if begun.lock().is_over {
+        return;
+    }
+    let opened = Engine::open(env.shared(), engine_options());
+    let engine = Arc::new(opened.unwrap_or_else(|error| panic!("a node starts after any crash: {error}")));
+    begun.lock().engine = Some(engine.clone());
+    let facts = ClusterFacts {
+        name: String::new(),
+        snitch: String::new(),
+        ranges: Vec::new(),
+    };
+    let local: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), facts));
+    let peers = Arc::new(cluster.peers.clone());
+    let member = Member::start(&engine, local.clone(), Arc::new(logs), peers, options);
+    let member = Arc::new(member.unwrap_or_else(|error| panic!("a member starts after any crash: {error}")));
+    begun.lock().member = Some(member.clone());
+    // Its time comes when all others have joined, too.
+    match member.wait_joined(Duration::from_secs(3600)) {
+        Err(error) => begun.lock().failure = Some(error.to_string()),
+        Ok(number) => {
+            cluster.peers.add(number, &member);
+            let store = member.store(Arc::new(cluster.peers.readers.clone()), ReadOptions::default());
+            let process = Process {
+                cluster: QueryProcessor::new(Arc::new(store), QueryOptions::default()),
+                local,
+            };
+            begun.lock().process = Some(Arc::new(process));
+        }
+    }
+}
+
+fn engine_options() -> EngineOptions {
+    let mut options = EngineOptions::below(Path::new("/ilion"));
+    options.is_stepped = true;
+    options.memtable_shards = 1;
+    options.compaction_bytes_per_sec = None;
+    options.commit_log.segment_bytes = 64 << 10;
+    options
+}
