@@ -70,8 +70,8 @@ impl Awaited {
         }
     }
 
-    /// Combines what two writes of a statement wait for. At most one of them goes to a cluster. The other one is then a write to this node's
-    /// own tables, for which no client waits.
+    /// Combines what two writes of a statement wait for. At most one of them goes to a cluster. The other one is then a write to this
+    /// node's own tables, for which no client waits.
     pub(crate) fn both(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(Self::Log(one)), Some(Self::Log(other))) => Some(Self::Log(one.max(other))),

@@ -76,8 +76,8 @@ pub(crate) fn send(
     }
     let reads_lists = |member: &Member<'_>| !member.plan.is_conditional() && !member.plan.is_counter();
     if partitions.len() > 1 && members.iter().all(reads_lists) {
-        // Positions in lists of several partitions: no single log has all of these partitions, and a batch must not be applied in part. As in
-        // Cassandra, the coordinator reads the lists.
+        // Positions in lists of several partitions: no single log has all of these partitions, and a batch must not be applied in part.
+        // As in Cassandra, the coordinator reads the lists.
         return Ok(None);
     }
     // A function may give another result on another node, so the results of this node are logged.

@@ -136,8 +136,8 @@ impl AccessControl {
         }
     }
 
-    /// Logs in a client. Unless this password was right before, it takes as long as hashing a password, on purpose and even if the role does
-    /// not exist.
+    /// Logs in a client. Unless this password was right before, it takes as long as hashing a password, on purpose and even if the role
+    /// does not exist.
     ///
     /// # Errors
     /// Role and password do not fit, the role may not log in, or `system_auth` cannot be read.
@@ -270,8 +270,8 @@ impl AccessControl {
         }
     }
 
-    /// Checks whether the client may read the changes of a table: it needs SELECT, and UNMASK if the table has masks, since changes have the
-    /// stored values.
+    /// Checks whether the client may read the changes of a table: it needs SELECT, and UNMASK if the table has masks, since changes
+    /// have the stored values.
     ///
     /// # Errors
     /// The client lacks one of these permissions.

@@ -216,8 +216,8 @@ impl NeedFinder<'_> {
         }
     }
 
-    /// Without argument types, every function of the name may be meant. A missing function needs no permission: the statement fails or has no
-    /// effect.
+    /// Without argument types, every function of the name may be meant. A missing function needs no permission: the statement fails or has
+    /// no effect.
     fn drop_function(&mut self, drop: &DropFunction) {
         let meant: Vec<Vec<CqlType>> = match &drop.argument_types {
             Some(types) if !self.has(&drop.keyspace, &drop.name, types) => Vec::new(),

@@ -42,8 +42,8 @@ impl SchemaPlan {
 
     /// Executes the statement. Before the change is made, `foresee` gets the differences that it will make.
     ///
-    /// The engine applies the change again, under its own lock. `foresee` must run before that: it removes prepared statements from a table,
-    /// and this write may wait for memory. Under the lock, other schema changes and finished builds of indexes would wait with it.
+    /// The engine applies the change again, under its own lock. `foresee` must run before that: it removes prepared statements from a
+    /// table, and this write may wait for memory. Under the lock, other schema changes and finished builds of indexes would wait with it.
     pub fn execute(
         &self,
         execution: &Execution<'_>,

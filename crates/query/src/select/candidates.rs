@@ -39,8 +39,8 @@ pub(super) struct Groups {
     pending: VecDeque<Candidate>,
     /// True if the partition of the last group exists.
     is_found: bool,
-    /// True if rows are reported to the index. False if the request has its own clock: an entry is not stale because its row is dead by that
-    /// clock.
+    /// True if rows are reported to the index. False if the request has its own clock: an entry is not stale because its row is dead by
+    /// that clock.
     is_telling: bool,
 }
 
