@@ -62,8 +62,8 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// The same storage for a statement that wants no more rows than this, so that reads may leave out the rest. `None`: use this storage. A
-    /// single node returns `None`, since it reads nothing ahead.
+    /// The same storage for a statement that wants no more rows than this, so that reads may leave out the rest. `None`: use this
+    /// storage. A single node returns `None`, since it reads nothing ahead.
     fn wanting(&self, _wanted: Wanted) -> Option<Box<dyn Store>> {
         None
     }

@@ -82,7 +82,8 @@ impl UserFunction {
         })
     }
 
-    /// True if an argument is null. Compat: `UDFunction.isCallableWrtNullable`: an empty value counts as null if its type has no empty values.
+    /// True if an argument is null. Compat: `UDFunction.isCallableWrtNullable`: an empty value counts as null if its type has no empty
+    /// values.
     fn has_null(&self, arguments: Arguments<'_>) -> bool {
         self.argument_types
             .iter()
