@@ -1,7 +1,7 @@
 //! Why a statement failed.
 //!
-//! One variant per error code of the native protocol, so that the server's mapping is a table. Only [`Error::Overtaken`] has no code: nodes
-//! of a cluster use it among themselves. Messages are for the client and mean the same as Cassandra's.
+//! One variant per error code of the native protocol, so that the server's mapping is a table. Only [`Error::Overtaken`] shares the code
+//! of another variant: nodes of a cluster use it among themselves. Messages are for the client and mean the same as Cassandra's.
 
 use std::fmt;
 

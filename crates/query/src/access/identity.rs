@@ -32,7 +32,7 @@ impl Identity {
     }
 
     /// True for a role that was a superuser when its rights were last read.
-    /// [`AccessControl::check`](super::AccessControl::check) reads them before each statement.
+    /// [`AccessControl::check`](super::AccessControl::check) reads them again before a statement if they are no longer valid.
     pub(crate) fn is_superuser(&self) -> bool {
         match self {
             Self::User(login) => login.is_superuser.load(Relaxed),

@@ -119,7 +119,7 @@ pub(crate) struct SelectPlan {
     element_keys: Vec<ElementKeys>,
 }
 
-/// How an answer is made from rows: its columns, and the short ways for plain rows.
+/// How an answer is made from rows: its columns, and the shortcuts for plain rows.
 #[derive(Debug)]
 struct Answer {
     selection: Selection,

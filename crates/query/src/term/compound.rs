@@ -338,7 +338,7 @@ pub(super) fn test(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext
     }
 }
 
-/// The worst fit of all parts, but never exact. Compat: Cassandra never takes a tuple for an exact match.
+/// The worst fit of the parts of a tuple; it is never exact.
 fn all_fit(each: impl Iterator<Item = Assignment>) -> Assignment {
     Assignment::all(each).min(Assignment::Weak)
 }

@@ -173,7 +173,7 @@ fn operand_spec(ty: CqlType) -> ColumnSpec {
 /// The types of the operands: those that both operands have exactly, or the only ones that both can be read as. If several pairs
 /// are possible, the receiver's type decides.
 ///
-/// An operation on literals has every type exactly, so without a receiver the first pair, the smallest integers, would win.
+/// An operation on literals has every type exactly. If the receiver did not decide, the first pair, the smallest integers, would win.
 fn resolve(
     operator: ArithmeticOperator,
     [left, right]: &[Fits; 2],
