@@ -2,7 +2,7 @@
 
 /// The text is not a statement. A retry does not help: its author must change it.
 ///
-/// Displays as Cassandra's message does, `line 1:7 no viable alternative at input 'FORM' (SELECT [FORM]...)`.
+/// `Display` prints the message that Cassandra sends, as `line 1:7 no viable alternative at input 'FORM' (SELECT [FORM]...)`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub struct Error {

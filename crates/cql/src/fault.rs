@@ -1,8 +1,8 @@
 //! From a fault of the parser to the message for its user.
 //!
-//! The parser fails with a `Fault`, which is cheap, since some failures are only attempts. Only a reported one becomes an
-//! `Error`. Then the text is cut into tokens again, including hidden ones: Cassandra shows the offending token with up to ten
-//! tokens before it and two after it, and counts white space as a token.
+//! The parser fails with a `Fault`. That must be cheap, since the parser also tries alternatives that fail. Only a reported fault
+//! becomes an `Error`. Then the text is cut into tokens again, including hidden ones: Cassandra shows the offending token with up
+//! to ten tokens before it and two after it, and counts white space as a token.
 
 use crate::error::{Error, ErrorKind};
 use crate::lexer::{Lexer, unquoted};
@@ -23,7 +23,7 @@ pub(crate) enum Fault {
         offending: Token,
         seen: Token,
     },
-    /// Only `expecting` may follow.
+    /// The grammar allows only `expecting` in the place of `offending`.
     Mismatch {
         offending: Token,
         expecting: Kind,
@@ -132,7 +132,7 @@ fn bad_token(text: &str, token: Token, bad: BadToken) -> Error {
     }
 }
 
-/// Line from 1, and characters before `at` in it.
+/// The line of the byte `at`, from 1, and the number of characters before `at` in that line.
 fn line_and_column(text: &str, at: usize) -> (u32, i32) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -143,7 +143,7 @@ fn line_and_column(text: &str, at: usize) -> (u32, i32) {
     )
 }
 
-/// The neighbourhood of `highlighted`, up to `last`, with brackets around it. `None` if the text ends there.
+/// The tokens around `highlighted` up to `last`, with `highlighted` in brackets. `None` if one of the two is the end of the text.
 fn snippet(text: &str, highlighted: Token, last: Token) -> Option<String> {
     let (first, shown_last) = neighbours(text, highlighted, last);
     if highlighted.kind == Kind::End || shown_last.kind == Kind::End {

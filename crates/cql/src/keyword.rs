@@ -32,7 +32,7 @@ macro_rules! keywords {
                 match self { $(Self::$variant => $class),* }
             }
 
-            /// The word in upper case; for two words, the one in Cassandra's messages.
+            /// The word in upper case; of a keyword with two spellings, the one in Cassandra's messages.
             fn word(self) -> &'static str {
                 match self { $(Self::$variant => keywords!(@last $word $($synonym)?)),* }
             }

@@ -8,8 +8,8 @@
 //! integer   := '-'? digit+                           float, duration, uuid, hex: see `number`
 //! ```
 //!
-//! Compat: a minus belongs to the number after it, so `a -1` is two tokens, as in Cassandra. Unlike there, a comment may end
-//! with the text.
+//! Compat: a minus belongs to the number after it, so `a -1` is two tokens, as in Cassandra. Unlike in Cassandra, the last line
+//! may be a comment without a line break after it.
 
 mod number;
 
@@ -50,7 +50,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token, including hidden ones; at the end always `End`.
+    /// The next token, including hidden ones; `End` at the end of the text, however often it is called.
     #[inline]
     pub(crate) fn scan(&mut self) -> Token {
         let start = self.position;
@@ -65,7 +65,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Passes over bytes that are no token.
+    /// Skips bytes that belong to no token.
     pub(crate) fn skip(&mut self, length: usize) {
         self.position += length;
     }

@@ -35,13 +35,13 @@ pub enum Class {
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// What it is.
+    /// The class of the piece.
     pub class: Class,
     /// The bytes of the text.
     pub range: Range<usize>,
 }
 
-/// Cuts a text into pieces that cover all of it. A text of 4 GiB and more has none.
+/// Cuts a text into pieces that cover all of it. A text of 4 GiB or more yields no pieces.
 pub fn outline(text: &str) -> Outline<'_> {
     let has_ended = u32::try_from(text.len()).is_err();
     Outline {
@@ -90,7 +90,7 @@ impl Iterator for Outline<'_> {
     }
 }
 
-/// `!` and `$` by themselves are invalid; what lacks its closing quote takes the rest of the text.
+/// A `!` or `$` by itself is invalid. A string, quoted name or comment without its end takes the rest of the text.
 fn class_of_bad(wanted: u8, text: &str) -> Class {
     match wanted {
         b'\'' | b'"' | b'*' => Class::Unfinished,

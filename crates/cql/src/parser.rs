@@ -154,12 +154,12 @@ impl<'a> Parser<'a> {
 
     // Faults.
 
-    /// No alternative continues with this token.
+    /// Fails: no alternative continues with this token.
     fn unexpected<T>(&self) -> Result<T> {
         self.unexpected_at(0)
     }
 
-    /// No alternative that starts here continues with the token `ahead`.
+    /// Fails: no alternative that starts here continues with the token `ahead`.
     fn unexpected_at<T>(&self, ahead: usize) -> Result<T> {
         Err(Fault::NoAlternative {
             decision: self.token(0),
@@ -180,7 +180,7 @@ impl<'a> Parser<'a> {
 
     // Depth.
 
-    /// Runs `parse` for a nested construct.
+    /// Runs `parse` for a nested construct. Fails if the nesting or the tree gets deeper than `DEPTH_MAX`.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= DEPTH_MAX {
             return Err(TOO_DEEP);
@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
         Ok(parsed)
     }
 
-    /// Runs `parse`; if it fails, restores the state and returns `None`.
+    /// Runs `parse`. If it fails, restores the state and returns `None`; but `TooDeep` and `Invalid` are returned as errors.
     fn attempt<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
         let (position, depth, height) = (self.position, self.depth, self.height);
         let marker_count = self.markers.len();

@@ -1,8 +1,8 @@
 //! Texts of statements without the passwords in them, for logs, traces and error messages.
 //!
-//! A statement may have secrets if it has the word PASSWORD, and ROLE or USER or an unknown beginning: also texts that are no
-//! CQL may have them, since a typing error does not make a password public. Then what follows PASSWORD up to the next AND is
-//! hidden, and every string after it.
+//! A text may have secrets if it has the word PASSWORD, and also ROLE or USER, or does not begin like a statement about rows. This
+//! includes texts that are not CQL: a typing error must not reveal a password. In such a text everything between PASSWORD and the
+//! next AND is hidden, and so is every later string.
 //!
 //! Invariant of [`mask_secrets`]: the text keeps its length and its lines, so that positions in it stay true.
 
@@ -50,7 +50,7 @@ pub(crate) fn mask_secrets(text: &str) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
-/// The places of secrets, in order and apart.
+/// The byte ranges of the secrets, in order and without overlap.
 fn secrets(text: &str) -> Vec<Range<usize>> {
     let has_word = text
         .as_bytes()
@@ -115,7 +115,7 @@ impl Finder<'_> {
             Kind::Keyword(Keyword::Password) => {
                 (self.after_password, self.in_value) = (true, true);
             }
-            // Nothing behind it can be told apart.
+            // The text after a bad token cannot be cut into tokens, so all of it is hidden.
             Kind::Bad(_) if self.after_password => self.hide(start..self.text.len()),
             Kind::String if self.after_password => self.hide(start + 1..end - 1),
             Kind::DollarString if self.after_password => self.hide(start + 2..end - 2),

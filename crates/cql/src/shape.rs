@@ -37,10 +37,10 @@ pub fn shape(text: &str) -> Option<String> {
 
 /// A bracket that is still open.
 struct Open {
-    /// Only the first of its items is written.
+    /// True for a list: only the first of its items is written.
     is_list: bool,
     is_brace: bool,
-    /// The first item was written.
+    /// True after the first item of a list: the other items are not written.
     is_cut: bool,
 }
 

@@ -65,7 +65,7 @@ pub(crate) enum Kind {
     Hidden,
     /// The end of the text.
     End,
-    /// An invalid token, with the fault at its end. It is the last token.
+    /// An invalid token. Its end is the position of the fault. It is the last token.
     Bad(BadToken),
 }
 

@@ -83,7 +83,7 @@ fn main() {
     let mut bench = Bench::open();
     load(&mut bench, columns, bytes as usize);
     let names = names(columns.max(1));
-    // Several, so that the columns start anywhere in a chunk.
+    // Several statements, so that the columns start anywhere in a chunk.
     let selects: Vec<Arc<Prepared>> = (0..10)
         .map(|number| {
             let first = number * names.len() / 10;

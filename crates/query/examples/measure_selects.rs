@@ -53,7 +53,7 @@ fn value(row: u64, shape: ValueShape) -> Bytes {
     }
 }
 
-/// `width` is the number of rows per partition; `None`: the table has no clustering.
+/// `width` is the number of rows per partition; `None` makes a table without clustering.
 fn load(bench: &mut Bench, rows: u64, sstables: u64, copies: u64, width: Option<u64>, shape: ValueShape) {
     let (create, insert) = match width {
         None => (

@@ -12,7 +12,7 @@ use num_bigint::{BigInt, Sign};
 
 use crate::Error;
 
-/// Which aggregate.
+/// The kind of a native aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AggregateKind {
     Count,
@@ -23,7 +23,7 @@ pub(crate) enum AggregateKind {
 }
 
 impl AggregateKind {
-    /// The aggregate of this name.
+    /// The aggregate of this name; `None` if no native aggregate has it.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "count" => Self::Count,
@@ -307,7 +307,7 @@ fn comparable(ty: &CqlType) -> &CqlType {
     }
 }
 
-/// Saturates; there are never that many rows.
+/// Saturates, but no query reads that many rows.
 fn signed(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -360,10 +360,10 @@ fn float_bytes(value: f64, ty: &CqlType) -> Bytes {
     }
 }
 
-/// Largest difference between two scales. It bounds the memory that a sum takes.
+/// Largest difference between the scales of two added decimals. It bounds the memory of a sum.
 const DIGITS_MAX: i64 = 10_000;
 
-/// Adds to a sum, or moves a mean that is then the mean of `count` numbers.
+/// Adds a value to a sum, or moves a mean, which then is the mean of `count` numbers.
 fn add_decimal(kind: AggregateKind, result: &mut Decimal, value: &[u8], count: i64) -> Result<(), Error> {
     let number = Decimal::decode(value)?;
     *result = match kind {

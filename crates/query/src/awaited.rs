@@ -1,33 +1,33 @@
-//! [`Awaited`]: what must come before a client is told that its write is done.
+//! [`Awaited`]: what must happen before a client gets the answer to its write.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Consistency, Error, LogPosition, StoreError, WriteType};
 
-/// What a write waits for after it was executed.
+/// What the answer to an executed write waits for.
 #[derive(Clone, Debug)]
 pub enum Awaited {
-    /// The commit log of this node is durable up to here.
+    /// The commit log of this node must be durable up to this position.
     Log(LogPosition),
-    /// The logs of the cluster have acknowledged it.
+    /// The logs of the cluster must acknowledge this write.
     Cluster(ClusterWrite),
 }
 
-/// Called once with what became of a write.
+/// Called once with the outcome of a write.
 pub type AcknowledgedCallback = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// A write that is on its way to the logs of a cluster.
 pub trait Acknowledged: Send + Sync {
-    /// Calls back when it is acknowledged, or with the reason why it is not; at once, if that is known. There is one call for each write.
+    /// Calls `callback` when the write is acknowledged or has failed; at once, if that is known. To be called once for each write.
     fn on_done(&self, callback: AcknowledgedCallback);
 }
 
-/// A write of a statement that is on its way.
+/// A write of a statement that was sent to the logs of a cluster.
 #[derive(Clone)]
 pub struct ClusterWrite {
     sent: Arc<dyn Acknowledged>,
-    /// What its errors say.
+    /// The consistency level that errors of the write name.
     consistency: Consistency,
     write_type: WriteType,
 }
@@ -39,7 +39,7 @@ impl fmt::Debug for ClusterWrite {
 }
 
 impl ClusterWrite {
-    /// Calls back when it is acknowledged, or with the error for its client. To be called once.
+    /// Calls `callback` when the write is acknowledged, or with the error for the client. To be called once.
     pub fn on_done(&self, callback: impl FnOnce(Result<(), Error>) + Send + 'static) {
         let (consistency, write_type) = (self.consistency, self.write_type);
         self.sent.on_done(Box::new(move |done| {
@@ -49,7 +49,7 @@ impl ClusterWrite {
 }
 
 impl Awaited {
-    /// A write that was sent to the logs of a cluster.
+    /// Waits for a write that was sent to the logs of a cluster.
     pub fn cluster(sent: Arc<dyn Acknowledged>) -> Self {
         Self::Cluster(ClusterWrite {
             sent,
@@ -58,7 +58,7 @@ impl Awaited {
         })
     }
 
-    /// The same write, with what the error for its client will say.
+    /// The same write with this level and kind in the errors for the client.
     pub(crate) fn of(self, consistency: Consistency, write_type: WriteType) -> Self {
         match self {
             Self::Cluster(write) => Self::Cluster(ClusterWrite {
@@ -70,8 +70,8 @@ impl Awaited {
         }
     }
 
-    /// What two writes of a statement wait for. At most one of them goes to a cluster; the other one is then of this node's own tables, and
-    /// not waited for.
+    /// Combines what two writes of a statement wait for. At most one of them goes to a cluster. The other one is then a write to this
+    /// node's own tables, for which no client waits.
     pub(crate) fn both(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(Self::Log(one)), Some(Self::Log(other))) => Some(Self::Log(one.max(other))),

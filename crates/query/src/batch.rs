@@ -33,7 +33,7 @@ pub(crate) struct BatchPlan {
     members: Vec<ModifyPlan>,
 }
 
-/// Whether the batch has a timestamp for all its members.
+/// Whether the batch itself has a timestamp, which all its members get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OwnTimestamp {
     Absent,
@@ -142,7 +142,7 @@ pub(crate) fn check<'p>(
         }
     };
     let given = timestamp == OwnTimestamp::Given;
-    // A batch is one write of all or nothing, which these tables have no part in.
+    // A batch is written as a whole or not at all; a virtual table cannot take part in that.
     refuse_if(
         members.clone().any(ModifyPlan::is_virtual),
         "Virtual tables cannot be updated in a batch",
@@ -228,7 +228,7 @@ pub(crate) fn execute(
     Ok(executed)
 }
 
-/// Compat: a batch of one partition may have any size, since it is one write anyway.
+/// Refuses or warns of a large batch. Compat: a batch of one partition may have any size, since it is one write anyway.
 fn check_size(mutations: &[Mutation], execution: &Execution<'_>) -> Result<(), Error> {
     if partition_count(mutations) < 2 {
         return Ok(());

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ilion_cql::ast::BatchKind;
 
-/// Smaller counts have a bucket each; larger ones share a bucket per power of two.
+/// Counts below this have a bucket each; larger counts share a bucket per power of two.
 const EXACT: u64 = 64;
 const STEPS: usize = EXACT as usize + 32;
 
@@ -44,18 +44,18 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Counts a number, of partitions of a batch for instance.
+    /// Counts one number, for example the number of partitions of a batch.
     pub(crate) fn record(&self, partitions: u64) {
         self.counts[step_of(partitions)].fetch_add(1, Relaxed);
         self.max.fetch_max(partitions, Relaxed);
     }
 
-    /// The largest number.
+    /// The largest number that was counted.
     pub fn max(&self) -> u64 {
         self.max.load(Relaxed)
     }
 
-    /// The number that `per_mille` of 1000 do not exceed.
+    /// A number that `per_mille` of 1000 counted numbers do not exceed.
     pub fn per_mille(&self, per_mille: u64) -> u64 {
         let counts = self.counts.each_ref().map(|count| count.load(Relaxed));
         let wanted = (counts.iter().sum::<u64>() * per_mille).div_ceil(1000);

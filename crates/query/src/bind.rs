@@ -18,7 +18,7 @@ pub(crate) enum BoundBy {
 /// Returns one value for each marker.
 ///
 /// # Errors
-/// There are too few or too many.
+/// The request has too few or too many values.
 pub(crate) fn bind<'v>(
     variables: &[ColumnSpec],
     values: &'v Values,
@@ -36,7 +36,8 @@ pub(crate) fn bind<'v>(
     }
 }
 
-/// Compat: markers without a value are left out, so that the count shows it; values without a marker are ignored.
+/// Compat: a marker without a value is left out, so that the number of values is wrong and `bind` fails. A value without a marker is
+/// ignored.
 fn by_name(variables: &[ColumnSpec], values: &[(String, Value)]) -> Vec<Value> {
     variables
         .iter()

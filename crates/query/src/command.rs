@@ -1,9 +1,10 @@
 //! [`Command`]: a statement that reads before it writes, as a record of a shared log.
 //!
 //! On a single node such statements (conditions, counters, positions in lists) are executed under the lock of their partitions, and the
-//! log gets what they decided. In a cluster no node has such a lock. There the log gets the statement with its values, each replica
-//! executes it where it is in the log, and all come to the same. For that, a command has everything else that an execution depends on:
-//! its timestamp, the results of user-defined functions, and a seed for ids. Its clock is the time of the log, unless the client gave one.
+//! log gets the resulting mutations. In a cluster no node has such a lock. There the log gets the statement with its values. Each replica
+//! executes it when its log reaches that record, and all replicas get the same result. For that, a command has everything else that an
+//! execution depends on: its timestamp, the results of user-defined functions, and a seed for ids. Its clock is the time of the log,
+//! unless the client gave one.
 //!
 //! ```text
 //! command := version: u8, form: u8 (0: one statement, 1 to 3: a batch of the protocol), consistency: u16, serial: u16 (0xffff: not given),
@@ -32,26 +33,26 @@ const VERSION_WITH_RESULTS: u8 = 2;
 const UNSET: i32 = -2;
 const NO_SERIAL: u16 = u16::MAX;
 
-/// A statement with everything that its execution depends on, beside stored data and the place in the log.
+/// A statement with everything that its execution depends on, except stored data and the position in the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
-    /// What is executed.
+    /// A single statement or a batch of the protocol.
     pub form: Form,
-    /// The texts with their values, in the order of the markers; one if it is no batch of the protocol.
+    /// The texts with their values, in the order of the markers; exactly one text unless the command is a batch of the protocol.
     pub statements: Vec<(String, Vec<Value>)>,
     /// The keyspace of unqualified names.
     pub keyspace: Option<String>,
-    /// The level of the write; it is in errors.
+    /// The level of the write, for error messages.
     pub consistency: Consistency,
     /// The level of the condition.
     pub serial_consistency: Option<Consistency>,
-    /// The timestamp of writes without one of their own. Those with a condition have the time of the log.
+    /// The timestamp of writes without one of their own. A conditional write has the time of the log instead.
     pub timestamp_micros: i64,
-    /// The time that the client gave for times to live. `None`: they follow the time of the log.
+    /// The time that the client gave for TTLs, in seconds. `None`: TTLs start at the time of the log.
     pub now_secs: Option<i32>,
-    /// A new version 1 UUID: ids that the statement makes are derived from it.
+    /// A new version 1 UUID, from which the ids that the statement makes are derived.
     pub seed: Uuid,
-    /// The user-defined functions that it calls, with their results.
+    /// The calls of user-defined functions in the statement, with their results.
     pub function_results: FunctionResults,
 }
 
@@ -64,12 +65,12 @@ pub enum Form {
     Batch(BatchKind),
 }
 
-/// Why a statement is a command. It says which kind of record it is.
+/// Why a statement is a command. It decides the kind of its log record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// A condition, or a position in a list.
+    /// The statement has a condition, or a position in a list.
     Decides,
-    /// It changes counters.
+    /// The statement changes counters.
     Counts,
 }
 
@@ -82,12 +83,12 @@ impl From<Reason> for Kind {
     }
 }
 
-/// Executes commands in a cluster: by its log.
+/// Executes commands in a cluster, through its log.
 pub trait Commands: Send + Sync {
-    /// Logs a command, waits until it is executed here or on another replica, and returns the outcome there.
+    /// Logs a command, waits until this node or another replica has executed it, and returns the outcome there.
     ///
     /// # Errors
-    /// What the execution gave, or that its outcome is not known.
+    /// The execution failed, or its outcome is unknown.
     fn execute(
         &self,
         command: &Command,
@@ -97,7 +98,7 @@ pub trait Commands: Send + Sync {
 }
 
 impl Command {
-    /// The options of an execution of it.
+    /// The options with which the command is executed.
     pub fn options(&self) -> ExecuteOptions {
         let values = match (self.form, self.statements.as_slice()) {
             (Form::Statement, [(_, values)]) => Values::Positional(values.clone()),
@@ -115,7 +116,7 @@ impl Command {
         }
     }
 
-    /// The body of its record.
+    /// Encodes the body of the log record.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
         // Older nodes know version 1 only.
@@ -148,10 +149,10 @@ impl Command {
         out.into_vec()
     }
 
-    /// Reads a command.
+    /// Decodes a command.
     ///
     /// # Errors
-    /// Bytes that `encode` does not write: a newer version did, or they are damaged. The reader must stop.
+    /// The bytes are damaged, or were written by a newer version. The reader of the log must stop.
     pub fn decode(body: &Bytes) -> Result<Self, CodecError> {
         let input = &mut Reader::new(body);
         let version = input.u8()?;
@@ -170,7 +171,7 @@ impl Command {
         };
         let seed = Uuid::from_bytes(input.uuid_bytes()?);
         let count = input.uvint_len()?;
-        // A text and its number of values are five bytes at least.
+        // The length of a text and its number of values take five bytes at least.
         let mut statements = Vec::with_capacity(input.capacity_for(count, 5));
         for _ in 0..count {
             statements.push(decode_statement(input, body)?);

@@ -1,4 +1,4 @@
-//! Makes commands of statements that read before they write, in a cluster.
+//! Makes commands from statements that read before they write, in a cluster.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::planned::Planned;
 use crate::write::{ModifyPlan, check_foreseen, partitions_written};
 use crate::{Command, Commands, Error, Executed, Form, Outcome, Reason, Value};
 
-/// Why a statement with these changes is executed by the log; `None` if it reads nothing.
+/// Why a statement with these changes must be a command; `None` if it reads nothing before it writes.
 pub(crate) fn reason_of<'p>(mut plans: impl Iterator<Item = &'p ModifyPlan>) -> Option<Reason> {
     plans.find_map(|plan| match plan {
         _ if plan.is_conditional() || plan.is_locking() => Some(Reason::Decides),
@@ -21,7 +21,7 @@ pub(crate) fn reason_of<'p>(mut plans: impl Iterator<Item = &'p ModifyPlan>) -> 
     })
 }
 
-/// The changes of a statement.
+/// The changes that a statement makes; empty if it is not a modification.
 pub(crate) fn changes_of(plan: &Plan) -> &[ModifyPlan] {
     match plan {
         Plan::Modify(modify) => std::slice::from_ref(&**modify),
@@ -33,7 +33,7 @@ pub(crate) fn changes_of(plan: &Plan) -> &[ModifyPlan] {
 /// The keyspace of the unqualified names of a batch of the protocol.
 ///
 /// # Errors
-/// Its statements were prepared in several.
+/// Its statements were prepared in different keyspaces.
 pub(crate) fn keyspace_of(members: &[Arc<Planned>]) -> Result<Option<&str>, Error> {
     let mut unqualified = members.iter().filter(|member| !member.is_qualified);
     let first = unqualified.next().and_then(|member| member.keyspace.as_deref());
@@ -45,12 +45,13 @@ pub(crate) fn keyspace_of(members: &[Arc<Planned>]) -> Result<Option<&str>, Erro
     }
 }
 
-/// Has a statement executed by the log. `statements` are its texts with their values, `members` its changes. `None`: this node executes it.
+/// Sends a statement as a command to the log, and returns its outcome. `statements` are its texts with their values, `members` its changes.
+/// `None`: the statement cannot be a command, and this node executes it.
 ///
-/// Replicas decide by nothing but the log and their data, so the limits that this node's settings give are checked here.
+/// Replicas depend on nothing but the log and their data, so the limits in this node's settings are checked here.
 ///
 /// # Errors
-/// A value is not possible in its place, a guardrail refuses it, or what the execution gave.
+/// A value is not possible in its place, a guardrail refuses it, or the execution fails.
 pub(crate) fn send(
     commands: &dyn Commands,
     reason: Reason,
@@ -70,16 +71,16 @@ pub(crate) fn send(
     }
     let partitions: Vec<DecoratedKey> = partitions_written(members)?;
     if partitions.is_empty() {
-        // An IN without values.
+        // An IN without values selects no partition.
         return Ok(Some(Executed::of(Outcome::Void)));
     }
     let reads_lists = |member: &Member<'_>| !member.plan.is_conditional() && !member.plan.is_counter();
     if partitions.len() > 1 && members.iter().all(reads_lists) {
-        // Positions in lists: no log has all of these partitions, and a batch must not be made in part. As in Cassandra, the coordinator
-        // reads the lists.
+        // Positions in lists of several partitions: no single log has all of these partitions, and a batch must not be applied in part.
+        // As in Cassandra, the coordinator reads the lists.
         return Ok(None);
     }
-    // Functions may have other results on other nodes: those of this node count.
+    // A function may give another result on another node, so the results of this node are logged.
     execution.calls.begin_noting();
     check_foreseen(members, execution.timestamp_micros())?;
     let command = Command {

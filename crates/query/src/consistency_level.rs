@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A consistency level by its code in the protocol. A single node has all data: it checks and reports levels, and waits for
-/// nobody.
+/// A consistency level by its code in the protocol. A single node has all data, so it never waits for replicas: it only checks the
+/// level and repeats it in errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Consistency(pub u16);
 

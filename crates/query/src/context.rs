@@ -26,7 +26,7 @@ pub(crate) struct PlanContext<'a> {
     marker_names: &'a [Marker],
     /// The spec of each bind marker; `None` until its term is planned.
     markers: RefCell<Vec<Option<ColumnSpec>>>,
-    /// How many calls were resolved to a function so far.
+    /// How many calls of functions were resolved so far.
     pub resolutions: Cell<u32>,
     functions: RefCell<BTreeSet<(String, String)>>,
     executed: RefCell<BTreeSet<Resource>>,
@@ -56,13 +56,13 @@ impl<'a> PlanContext<'a> {
         }
     }
 
-    /// Keeps the first error of a guardrail. Plans are shared by clients, and guardrails do not hold for superusers.
+    /// Keeps the first error of a guardrail for the execution. Clients share plans, and guardrails do not apply to superusers.
     pub fn forbid(&self, checked: Result<(), Error>) {
         let mut forbidden = self.forbidden.borrow_mut();
         *forbidden = forbidden.take().or(checked.err());
     }
 
-    /// The error of ordinary clients, if a guardrail forbids the statement.
+    /// The error for clients that are not superusers, if a guardrail forbids the statement.
     pub fn forbidden(&self) -> Option<Error> {
         self.forbidden.take()
     }
@@ -161,10 +161,10 @@ impl<'a> PlanContext<'a> {
 /// execute statements do not depend on `views`.
 pub(crate) trait KeepViews {
     /// Applies mutations together with the updates of views that follow from them. `locked` are the partitions that the caller
-    /// holds.
+    /// has locked.
     ///
     /// # Errors
-    /// Nothing was applied.
+    /// If it fails, nothing was applied.
     fn apply(
         &self,
         execution: &Execution<'_>,
@@ -176,7 +176,7 @@ pub(crate) trait KeepViews {
     /// Runs `carry_out` while no write is in progress that was planned with the old views.
     fn change_schema(&self, change: &SchemaChange, carry_out: &dyn Fn() -> Altered) -> Altered;
 
-    /// Removes all data of a table and of its views. After a crash in between, the views are rebuilt.
+    /// Removes all data of a table and of its views. After a crash in the middle, the views are built again.
     fn truncate(&self, table: TableId, execution: &Execution<'_>) -> Result<(), Error>;
 }
 
@@ -186,9 +186,9 @@ pub(crate) type Altered = Result<Option<Applied>, Error>;
 /// Whether an execution shows values as they are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
-    /// As they are stored.
+    /// Values are shown as they are stored.
     Clear,
-    /// Those of masked columns are masked.
+    /// Values of masked columns are masked.
     Masked,
 }
 
@@ -201,11 +201,11 @@ pub(crate) struct Execution<'a> {
     pub values: &'a [Value],
     pub options: &'a ExecuteOptions,
     pub query_options: &'a QueryOptions,
-    /// The time that TTLs are measured by: the request's, if it has one.
+    /// The current time for TTLs, in seconds since 1970: the request's, if it has one.
     pub now_secs: i64,
     /// Keeps materialized views up to date; `None` where only tables without views are written.
     pub views: Option<&'a dyn KeepViews>,
-    /// Ends long reads; `None` where they may take any time.
+    /// Ends long reads; `None` where a read may take any time.
     pub patience: Option<&'a Arc<dyn Patience>>,
     /// Warnings for the client.
     pub warnings: &'a RefCell<Vec<String>>,
@@ -219,7 +219,7 @@ impl Execution<'_> {
     /// The value of a bind marker.
     ///
     /// # Errors
-    /// The value is missing: values were not counted, which is a bug.
+    /// The value is missing. That is a bug: `bind` has not counted the values.
     pub fn value(&self, index: usize) -> Result<&Value, Error> {
         self.values
             .get(index)

@@ -34,7 +34,7 @@ pub(crate) struct DescribePlan {
 }
 
 impl DescribePlan {
-    /// Keeps the question; names are looked up at execution.
+    /// Keeps the statement as it is; names are looked up at execution.
     pub fn plan(ast: &Describe, context: &PlanContext<'_>) -> Self {
         Self {
             target: ast.target.clone(),

@@ -1,7 +1,7 @@
 //! Why a statement failed.
 //!
-//! One variant per error code of the native protocol, so that the server's mapping is a table; [`Error::Overtaken`] is one between nodes.
-//! Messages are for the client and mean the same as Cassandra's.
+//! One variant per error code of the native protocol, so that the server's mapping is a table. Only [`Error::Overtaken`] shares the code
+//! of another variant: nodes of a cluster use it among themselves. Messages are for the client and mean the same as Cassandra's.
 
 use std::fmt;
 
@@ -27,12 +27,12 @@ pub enum Error {
         /// Replicas that are alive.
         alive: i32,
     },
-    /// 0x1001: too much work at once. Retry later.
+    /// 0x1001: the server has too much work now. Retry later.
     Overloaded(String),
-    /// A change of the schema, unknown to the coordinator, came before a command in the log: no replica has written anything. Only between
-    /// nodes: [`crate::QueryProcessor`] plans the statement again, and tells its client [`Self::Overloaded`] if that does not help.
+    /// A schema change that the coordinator did not know came before a command in the log, so no replica has written anything. Only between
+    /// nodes: [`crate::QueryProcessor`] plans the statement again. If that does not help, its client gets [`Self::Overloaded`].
     Overtaken,
-    /// 0x1002: still starting. Retry elsewhere or later.
+    /// 0x1002: the server is still starting. Retry later or on another node.
     IsBootstrapping(String),
     /// 0x1003: TRUNCATE did not succeed.
     Truncate(String),
@@ -41,7 +41,7 @@ pub enum Error {
         /// The requested level.
         consistency: Consistency,
         write_type: WriteType,
-        /// Replicas that acknowledged it.
+        /// Replicas that acknowledged the write.
         received: i32,
         /// Replicas that the level needs.
         block_for: i32,
@@ -95,7 +95,7 @@ pub enum Error {
     CasWriteUnknown {
         /// The requested level.
         consistency: Consistency,
-        /// Replicas that acknowledged it.
+        /// Replicas that acknowledged the write.
         received: i32,
         /// Replicas that the level needs.
         block_for: i32,
@@ -106,9 +106,9 @@ pub enum Error {
     Syntax(String),
     /// 0x2100: the user may not do this.
     Unauthorized(String),
-    /// 0x2200: CQL that is not possible with this schema, these values, or this server.
+    /// 0x2200: the statement is not possible with this schema, these values, or this server.
     Invalid(String),
-    /// 0x2300: an option is not possible.
+    /// 0x2300: the value of an option is not possible.
     Config(String),
     /// 0x2400: the keyspace or table already exists.
     AlreadyExists {

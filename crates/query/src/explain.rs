@@ -1,6 +1,6 @@
-//! EXPLAIN and EXPLAIN ANALYZE: how a SELECT is executed, as rows of a step and its details.
+//! EXPLAIN and EXPLAIN ANALYZE: how a SELECT is executed. Each row of the answer is a step and its details.
 //!
-//! `SelectPlan::describe_access` describes what a SELECT reads, [`cost_steps`] what it cost.
+//! `SelectPlan::describe_access` describes what a SELECT reads; [`cost_steps`] lists its costs.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) struct ExplainPlan {
     columns: Arc<[ColumnSpec]>,
 }
 
-/// The rows of the answer.
+/// The rows of the answer: each is a step and its details.
 #[derive(Debug, Default)]
 pub(crate) struct Steps(Vec<(String, String)>);
 

@@ -1,6 +1,6 @@
 //! [`FunctionCalls`]: the calls of user-defined functions by one statement: their budget, and their results if a command has them.
 //!
-//! A function may have other results on another node: the clock limits its time, and Lua does not define the order of `pairs`. So in a
+//! A function may give another result on another node: the clock limits its time, and Lua does not define the order of `pairs`. So in a
 //! cluster the coordinator of a command calls its functions and logs the results, and replicas look them up.
 
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ pub struct FunctionCall {
     pub keyspace: String,
     /// Its name.
     pub name: String,
-    /// The types of its arguments, since functions may differ in these only.
+    /// The types of its arguments, since two functions of one name may differ only in these.
     pub argument_types: Vec<String>,
     /// The serialized arguments; `None` is null.
     pub arguments: Vec<Option<Bytes>>,
@@ -28,13 +28,13 @@ pub struct FunctionCall {
 /// Calls with their results; `None` is null.
 pub type FunctionResults = BTreeMap<FunctionCall, Option<Bytes>>;
 
-/// See the module.
+/// The calls of user-defined functions by one statement; see the module.
 #[derive(Debug)]
 pub(crate) struct FunctionCalls {
     budget: CallBudget,
-    /// The results of the calls, if these are not to be made.
+    /// The results that the command has. If given, no function is called.
     given: Option<Arc<FunctionResults>>,
-    /// What was called since [`Self::begin_noting`].
+    /// The calls since [`Self::begin_noting`], with their results; `None` before it.
     noted: RefCell<Option<FunctionResults>>,
 }
 
@@ -48,7 +48,7 @@ impl FunctionCalls {
         }
     }
 
-    /// Notes the calls from now on.
+    /// Starts to note calls with their results.
     pub fn begin_noting(&self) {
         *self.noted.borrow_mut() = Some(FunctionResults::new());
     }
@@ -61,7 +61,7 @@ impl FunctionCalls {
     /// The result of a call: the given one, or that of `compute`.
     ///
     /// # Errors
-    /// The function fails, or results are given, and not this one.
+    /// The function fails, or the given results lack this call.
     pub fn result(
         &self,
         call: impl FnOnce() -> FunctionCall,

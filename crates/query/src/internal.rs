@@ -1,4 +1,4 @@
-//! Ilion's own statements, on the server's tables in which this crate keeps state.
+//! Executes Ilion's own statements: this crate keeps state in tables of the server.
 
 use std::cell::RefCell;
 
@@ -9,8 +9,8 @@ use crate::planned::Planned;
 use crate::term::functions::function_calls;
 use crate::{Error, ExecuteOptions, Executed, Outcome, QueryOptions, ResultSet, Store, Value};
 
-/// Executes a statement; returns the cells of its rows, row after row. Requires: its table has no view. Without the server's
-/// own tables it does nothing.
+/// Executes a statement; returns the cells of its rows, row after row. Requires: its table has no view. Does nothing if the store
+/// has no keyspace `system`.
 ///
 /// # Errors
 /// The store refused, or the statement is wrong, which is a bug.
@@ -29,7 +29,7 @@ pub(crate) fn run(
     }
 }
 
-/// As [`run`]; returns the whole answer.
+/// Like [`run`], but returns the whole answer, and requires that the table exists.
 ///
 /// # Errors
 /// As [`run`].
@@ -40,7 +40,7 @@ pub(crate) fn execute(
     values: &[Value],
 ) -> Result<Executed, Error> {
     let schema = store.schema();
-    // The operator's limits and permissions are for clients.
+    // The operator's limits and permissions apply only to clients.
     let own = QueryOptions {
         access: crate::AccessOptions::default(),
         guardrails: crate::Guardrails::default(),

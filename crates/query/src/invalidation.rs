@@ -11,7 +11,7 @@ pub(crate) struct Invalidated<'d> {
     tables: Vec<&'d TableSchema>,
     /// Tables whose indexes changed, by keyspace and name.
     indexed: Vec<(&'d str, &'d str)>,
-    /// Functions and aggregates, by keyspace and name.
+    /// Functions and aggregates that changed, by keyspace and name.
     functions: Vec<(&'d str, &'d str)>,
 }
 

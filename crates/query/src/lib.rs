@@ -14,9 +14,9 @@
 //! | `access` | logins and permissions; statements about roles |
 //! | `store`, `engine_store` | [`Store`]: the interface to the storage below; [`EngineStore`]: the engine |
 //! | `store_error` | [`StoreError`]: why the storage refused |
-//! | `awaited` | [`Awaited`]: what a write waits for |
-//! | `log_position` | [`LogPosition`]: up to where the log must be durable |
-//! | `store_methods` | [`store_methods!`]: methods of a store that another one has |
+//! | `awaited` | [`Awaited`]: what the answer to a write waits for |
+//! | `log_position` | [`LogPosition`]: a position up to which the log must be durable |
+//! | `store_methods` | [`store_methods!`]: forwards the methods of a store to another store |
 //! | `context` | the inputs of planning and executing |
 //! | `planned`, `plan` | a text that was planned; a statement ready to be executed |
 //! | `bind` | values in the order of the markers |

@@ -1,11 +1,11 @@
-//! Several updates of one partition as one, and the size of an update as batches measure it.
+//! Merges several updates of one partition, and measures the size of an update as the limits of batches do.
 
 use bytes::Bytes;
 use ilion_rows::{Cell, ClusteringComparator, Data, PartitionUpdate, Row};
 use ilion_schema::TableSchema;
 
-/// Merges the later updates into the first. They usually have the same timestamp, so the winner is decided cell by cell, not by
-/// order.
+/// Merges the later updates into the first. They usually have the same timestamp, so the rules for cells decide which one wins, cell by
+/// cell; the order of the updates does not matter.
 pub(crate) fn merge_updates(
     first: PartitionUpdate,
     rest: impl Iterator<Item = PartitionUpdate>,

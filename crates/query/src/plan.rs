@@ -39,7 +39,7 @@ impl Plan {
     /// The INSERT, UPDATE or DELETE that a member of a protocol batch must be.
     ///
     /// # Errors
-    /// It is another kind of statement.
+    /// The plan is of another kind of statement.
     pub fn modification(&self) -> Result<&ModifyPlan, Error> {
         match self {
             Self::Modify(modification) => Ok(modification),
@@ -79,7 +79,7 @@ impl Plan {
         }
     }
 
-    /// The markers that form the partition key.
+    /// The markers that form the partition key, in key order; empty if they do not cover all of it.
     pub fn partition_key_markers(&self) -> Vec<u16> {
         match self {
             Self::Select(select) => select.partition_key_markers(),
@@ -90,7 +90,7 @@ impl Plan {
         }
     }
 
-    /// The consistency level of its reads. What a write decides on is read at the level of conditions.
+    /// The consistency level of its reads. A write reads at the serial level.
     pub fn read_level(&self, options: &ExecuteOptions) -> Consistency {
         match self {
             Self::Select(_) | Self::Explain(_) => options.consistency,
@@ -98,11 +98,11 @@ impl Plan {
         }
     }
 
-    /// What an execution may cost.
+    /// Whether an execution reads little or may take long.
     pub fn weight(&self) -> StatementWeight {
         match self {
             Self::Select(select) => select.weight(),
-            // Conditions and counters read few rows, by key. In a cluster they wait for the log, as many at a time as other writes.
+            // Conditions and counters read few rows, by key. In a cluster they wait for the log, as other writes do.
             Self::Modify(_) | Self::Batch(_) | Self::Use(_) => StatementWeight::Point,
             _ => StatementWeight::Heavy,
         }
@@ -119,7 +119,7 @@ impl Plan {
         }
     }
 
-    /// The tables whose values it masks for roles without UNMASK.
+    /// The tables whose values the statement masks for roles without UNMASK.
     pub fn masked_tables(&self) -> impl Iterator<Item = &Arc<TableSchema>> {
         let select = match self {
             Self::Select(select) => Some(&**select),
@@ -138,7 +138,7 @@ impl Plan {
             .chain(changed.map(ModifyPlan::table))
     }
 
-    /// All tables: of a batch, those of its members.
+    /// All tables of the statement; of a batch, those of its members.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableSchema>> {
         let members = match self {
             Self::Batch(batch) => batch.members(),
@@ -168,7 +168,7 @@ impl Plan {
             Self::Truncate(table) => truncate(table, execution),
             Self::Schema(change) => change.execute(execution, drop),
             Self::Describe(describe) => describe.execute(execution),
-            // The processor executes it, who knows the client.
+            // The processor executes these statements, since it knows the client.
             Self::Access(_) => Err(Error::ServerError(
                 "a statement about roles has no client".to_owned(),
             )),

@@ -1,4 +1,4 @@
-//! A text that was parsed and planned, and what planning found about it.
+//! A text that was parsed and planned, with the facts that planning found.
 
 use std::sync::Arc;
 
@@ -18,27 +18,27 @@ const MARKERS_MAX: usize = 65_535;
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub plan: Plan,
-    /// The source, to plan it again after a schema change.
+    /// The source text, from which the statement is planned again after a schema change.
     pub text: String,
-    /// What the text shares with texts that differ in values.
+    /// The shape that the text shares with texts that differ only in values.
     pub shape: Arc<Shape>,
-    /// The keyspace of its unqualified names.
+    /// The keyspace of unqualified names in the text.
     pub keyspace: Option<String>,
-    /// The schema's epoch when it was planned.
+    /// The schema's epoch when the text was planned.
     pub schema_epoch: u64,
     /// The specs of the bind markers.
     pub variables: Vec<ColumnSpec>,
     /// The result's columns, if they are always the same.
     pub result_columns: Option<Arc<[ColumnSpec]>>,
-    /// True if every table name has its keyspace, so that the session's does not matter.
+    /// True if every table name has its keyspace, so that the session's keyspace does not matter.
     pub is_qualified: bool,
-    /// User-defined functions and aggregates that it may call, by keyspace and name.
+    /// User-defined functions and aggregates that the statement may call, by keyspace and name.
     pub functions: Vec<(String, String)>,
-    /// What its client needs.
+    /// The permissions that a client needs to execute the statement.
     pub needs: Needs,
-    /// The tables whose values it masks for roles without UNMASK; empty if clients do not log in.
+    /// The tables whose values the statement masks for roles without UNMASK; empty if clients do not log in.
     pub masked: Vec<Resource>,
-    /// The error of clients that guardrails hold for.
+    /// The error of a guardrail, for clients that are not superusers.
     pub forbidden: Option<Error>,
 }
 
@@ -81,7 +81,7 @@ impl Planned {
         })
     }
 
-    /// True if the same text may come again: it has markers, or reads.
+    /// True if the same text is likely to come again: a SELECT, or a write with bind markers.
     pub fn is_worth_keeping(&self) -> bool {
         match self.plan {
             Plan::Select(_) => true,

@@ -21,13 +21,13 @@ pub struct Prepared {
     pub partition_key_indexes: Vec<u16>,
     /// The result's columns; `None` for statements without rows.
     pub result_columns: Option<Arc<[ColumnSpec]>>,
-    /// What executing may cost.
+    /// Whether an execution reads little or may take long.
     pub weight: StatementWeight,
-    /// True if the result's columns have changed since it was first prepared. Clients before protocol 5 have no metadata ids,
-    /// so their requests do not show which columns they have.
+    /// True if the result's columns have changed since the statement was first prepared. Clients before protocol 5 have no metadata
+    /// ids, so their requests do not show which columns they know.
     pub has_changed: bool,
     pub(crate) planned: Arc<Planned>,
-    /// Approximate memory that it takes.
+    /// Approximate memory of the statement.
     pub(crate) weight_bytes: u64,
 }
 
@@ -47,18 +47,18 @@ impl Prepared {
         }
     }
 
-    /// What the statement shares with statements that differ in values.
+    /// The shape that the statement shares with statements that differ only in values.
     #[inline]
     pub fn shape(&self) -> &Arc<Shape> {
         &self.planned.shape
     }
 
-    /// Its text.
+    /// The text of the statement.
     pub fn text(&self) -> &str {
         &self.planned.text
     }
 
-    /// The keyspace of its unqualified names.
+    /// The keyspace of unqualified names in the text.
     pub fn keyspace(&self) -> Option<&str> {
         self.planned.keyspace.as_deref()
     }

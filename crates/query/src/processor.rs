@@ -34,11 +34,11 @@ use crate::{
     QueryOptions, Shape, Store, Value, Values,
 };
 
-/// Unprepared texts whose plans are cached.
+/// Number of unprepared texts whose plans are cached.
 const TEXTS_KEPT: usize = 1024;
-/// Longer texts are not cached.
+/// Longest text, in bytes, whose plan is cached.
 const TEXT_LEN_KEPT: usize = 8 * 1024;
-/// How often a statement is executed that changes of the schema overtake in the log.
+/// How often a statement is executed at most if each time a schema change overtakes it in the log.
 const OVERTAKEN_MAX: u32 = 5;
 
 /// A member of a protocol batch.
@@ -51,7 +51,7 @@ pub enum BatchStatement {
 }
 
 impl BatchStatement {
-    /// Its shape; `of_text` finds that of a text.
+    /// The shape of the statement. Calls `of_text` for the shape of an unprepared text.
     pub fn shape(&self, of_text: impl FnOnce(&str) -> Arc<Shape>) -> Cow<'_, Arc<Shape>> {
         match self {
             Self::Text(text) => Cow::Owned(of_text(text)),
@@ -72,14 +72,14 @@ pub struct QueryProcessor {
     access: Arc<AccessControl>,
     patience: Arc<dyn Patience>,
     /// Held exclusively while a schema statement is planned and executed, so that the schema it was planned against does not
-    /// change. Held shared while a statement is prepared, so that no plan is cached that is older than the schema.
+    /// change. Held shared while a statement is prepared, so that no plan of an older schema gets into the cache.
     schema_turn: RwLock<()>,
 }
 
-/// The options that hold until they are changed.
+/// The current options.
 struct CurrentOptions {
     of_all: QueryOptions,
-    /// Guardrails do not hold for superusers.
+    /// The options without guardrails, which do not apply to superusers.
     of_superusers: QueryOptions,
 }
 
@@ -108,7 +108,7 @@ struct TextKey {
     text: String,
 }
 
-/// Hashes like [`TextKey`].
+/// A borrowed [`TextKey`] with the same hash, to look up a text without a copy.
 #[derive(Hash)]
 struct TextRef<'t> {
     keyspace: Option<&'t str>,
@@ -152,9 +152,8 @@ impl QueryProcessor {
         &self.access
     }
 
-    /// Changes the options of statements that are planned or executed from now on: guardrails, limits and timeouts. Statements that are
-    /// prepared keep what was decided when they were planned. Sizes of caches, names and the authenticator stay as they were at
-    /// the start.
+    /// Changes the options of statements that are planned or executed from now on: guardrails, limits and timeouts. A prepared
+    /// statement keeps the checks of its planning. Sizes of caches, names and the authenticator stay as they were at the start.
     pub fn change_options(&self, options: &QueryOptions) {
         let kept = self.options.load_full();
         let changed = QueryOptions {
@@ -174,7 +173,7 @@ impl QueryProcessor {
         self.texts.clear();
     }
 
-    /// Ends long reads, running and later ones, since the node stops.
+    /// Ends all long reads, running and later ones. Called when the node stops.
     pub fn end_long_reads(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
     }
@@ -184,7 +183,7 @@ impl QueryProcessor {
         &self.batch_sizes
     }
 
-    /// The number of prepared statements in memory, and of those evicted since the start.
+    /// The number of prepared statements in memory, and the number of those evicted since the start.
     pub fn prepared_counts(&self) -> (u64, u64) {
         self.prepared.counts()
     }
@@ -233,13 +232,13 @@ impl QueryProcessor {
     /// The tables that a statement uses.
     ///
     /// # Errors
-    /// It cannot be planned.
+    /// The statement cannot be planned.
     pub fn tables_of(&self, cql: &str, keyspace: Option<&str>) -> Result<Vec<TableId>, Error> {
         let planned = self.planned(cql, keyspace)?;
         Ok(planned.plan.tables().map(|table| table.id).collect())
     }
 
-    /// The shape of a text: the known one, or one made from the text alone.
+    /// The shape of a text: that of its cached plan, or one made from the text alone.
     pub fn shape_of(&self, client: &ClientState, cql: &str, keyspace: Option<&str>) -> Arc<Shape> {
         let keyspace = keyspace.or(client.keyspace.as_deref());
         match self.texts.get(&TextRef { keyspace, text: cql }) {
@@ -248,7 +247,7 @@ impl QueryProcessor {
         }
     }
 
-    /// Prepares a statement and caches it. `keyspace` is for unqualified names, instead of the client's.
+    /// Prepares a statement and caches it. Unqualified names are in `keyspace`, if it is given, else in the client's keyspace.
     ///
     /// # Errors
     /// The statement cannot be planned.
@@ -271,7 +270,7 @@ impl QueryProcessor {
         let is_about_access = matches!(planned.plan, Plan::Access(_));
         let prepared = Prepared::new(statement_id(cql, id_keyspace), Arc::new(planned));
         if is_about_access {
-            // It may have a password, which must not come into the table of prepared statements.
+            // The text may have a password, which must not get into the table of prepared statements.
             let prepared = Arc::new(prepared);
             self.prepared.renew(prepared.clone());
             return Ok(prepared);
@@ -281,7 +280,7 @@ impl QueryProcessor {
 
     /// The prepared statement of this text, if there is one.
     ///
-    /// Compat: a fully qualified text is prepared once for all sessions, under an id without a keyspace.
+    /// Compat: a fully qualified text is prepared once for all sessions; its id then does not depend on the keyspace.
     fn known(&self, cql: &str, keyspace: Option<&str>) -> Option<Arc<Prepared>> {
         let epoch = self.store.schema().epoch;
         let is_meant = |known: &Prepared| {
@@ -301,7 +300,7 @@ impl QueryProcessor {
         self.current(&found).ok()
     }
 
-    /// Plans a statement again that was evicted from memory; `None` if that is not possible.
+    /// Plans a statement again that was evicted from memory; `None` if its text is not in the table, or cannot be planned.
     fn restored(&self, id: &[u8; 16]) -> Option<Arc<Prepared>> {
         let _turn = self.schema_turn.read();
         let remembered = self.prepared.remembered(id)?;
@@ -344,7 +343,7 @@ impl QueryProcessor {
         if let Outcome::Rows(rows) = &mut executed.outcome {
             rows.metadata_id = match &prepared.result_columns {
                 Some(columns) if Arc::ptr_eq(columns, &rows.columns) => Some(prepared.result_metadata_id),
-                // Compat: the columns of a conditional statement's answer differ, so clients must not cache them.
+                // Compat: the columns of a conditional statement's answer vary, so clients must not cache them.
                 None if matches!(prepared.planned.plan, Plan::Modify(_) | Plan::Batch(_)) => None,
                 _ => Some(metadata_id(&rows.columns)),
             };
@@ -483,7 +482,7 @@ impl QueryProcessor {
         Ok(renewed)
     }
 
-    /// The plan of a text, from the cache or new.
+    /// The plan of a text, cached or new.
     fn planned(&self, text: &str, keyspace: Option<&str>) -> Result<Arc<Planned>, Error> {
         let known = self.texts.get(&TextRef { keyspace, text });
         if let Some(known) = known
@@ -673,7 +672,7 @@ impl QueryProcessor {
     }
 }
 
-/// Executes a statement again, planned anew, if the schema has changed before the log executed it.
+/// Executes a statement again, planned anew, if the schema changed before the statement's turn in the log.
 fn again_if_overtaken(mut execute: impl FnMut() -> Result<Executed, Error>) -> Result<Executed, Error> {
     for _ in 1..OVERTAKEN_MAX {
         match execute() {

@@ -1,4 +1,4 @@
-//! Tables that clients may not write to, since the server or other tables depend on their content.
+//! Refuses writes of clients to tables on whose content the server or other tables depend.
 
 use ilion_schema::{LOCAL_KEYSPACES, TableSchema};
 
@@ -21,8 +21,8 @@ pub(crate) fn check_truncate(table: &TableSchema) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses writes to a table with an index of an unknown class, which a foreign data directory may have: the index would not be
-/// kept up to date.
+/// Refuses writes to a table with an index of an unknown class: nothing would keep that index up to date. A data directory of
+/// Cassandra may have such indexes.
 pub(crate) fn check_derived(table: &TableSchema, context: &PlanContext<'_>) -> Result<(), Error> {
     let keyspace = context.schema.keyspace(&table.keyspace);
     let mut indexes = keyspace

@@ -1,8 +1,8 @@
 //! How long a SELECT may take.
 //!
 //! Compat: `read_request_timeout` and `range_request_timeout`, from the start of the statement to its end, including all rows
-//! of an aggregate. The error is that of a coordinator without an answer from its replica. A program that embeds the engine can give
-//! a statement a shorter one.
+//! of an aggregate. The error is that of a coordinator whose replica did not answer. A program that embeds the engine can give
+//! a statement a shorter timeout.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ impl Patience for ReadPatience {
     }
 }
 
-/// Starts the timeout of a SELECT; `is_by_key` selects which one.
+/// Starts the timeout of a SELECT: `read_timeout` if `is_by_key`, else `range_timeout`.
 pub(crate) fn begin(execution: &Execution<'_>, is_by_key: bool) -> Option<PatienceScope> {
     let options = execution.query_options;
     let of_settings = match is_by_key {

@@ -46,17 +46,17 @@ pub struct ExecuteOptions {
     pub serial_consistency: Option<Consistency>,
     /// Rows per page; `None` means no paging.
     pub page_size: Option<u32>,
-    /// The paging state of the previous page.
+    /// The paging state of the previous page; `None` for the first page.
     pub paging_state: Option<Bytes>,
     /// Timestamp of the write, unless the statement has its own.
     pub timestamp_micros: Option<i64>,
-    /// The time that TTLs are measured by, instead of the node's.
+    /// The current time for TTLs in seconds, instead of the node's clock.
     pub now_secs: Option<i32>,
     /// Keyspace of unqualified names, instead of the client's.
     pub keyspace: Option<String>,
-    /// The results of user-defined functions, which are then not called. `None`: they are called.
+    /// The results of user-defined functions, which are then not called. `None`: the functions are called.
     pub function_results: Option<Arc<FunctionResults>>,
-    /// Longest time for a SELECT, if it is shorter than that of the settings.
+    /// Timeout of a SELECT. It counts only if it is shorter than that of the settings.
     pub timeout: Option<Duration>,
 }
 
@@ -65,24 +65,24 @@ pub struct ExecuteOptions {
 pub struct ClientState {
     /// Set by `USE`.
     pub keyspace: Option<String>,
-    /// Who sends the statements.
+    /// The client or program that sends the statements.
     pub identity: Identity,
-    /// True once the client was warned of prepared statements with unqualified names; it is warned once.
+    /// True once the client has got the warning about prepared statements with unqualified names, which it gets only once.
     pub is_told_of_use: bool,
 }
 
 /// Limits and settings of the query layer.
 #[derive(Clone, Debug)]
 pub struct QueryOptions {
-    /// Writes to tables with `cdc = true` are kept for consumers of changes.
+    /// True if writes to tables with `cdc = true` are kept for consumers of changes.
     pub has_capture: bool,
     /// Largest number of prepared statements in memory; the oldest are evicted.
     pub prepared_count_max: usize,
-    /// Approximate memory that they may take together.
+    /// Largest memory of all prepared statements together, in bytes; approximate.
     pub prepared_bytes_max: u64,
-    /// Largest number of partitions that the INs of one statement may name.
+    /// Largest number of partitions that the INs of one statement may select.
     pub in_partitions_max: usize,
-    /// Largest number of clustering ranges per partition that the INs of one statement may give.
+    /// Largest number of clustering ranges per partition that the INs of one statement may select.
     pub in_slices_max: usize,
     /// A page ends after this many bytes, whatever the client asked for; 0 means never.
     pub page_bytes_max: usize,
@@ -90,7 +90,7 @@ pub struct QueryOptions {
     pub batch_size_warn_bytes: usize,
     /// A batch above this many bytes is refused; 0 means never.
     pub batch_size_fail_bytes: usize,
-    /// Latest expiry second that the file format in use can hold. In a cluster none counts that is later than that of the format nb.
+    /// Latest expiry, in seconds since 1970, that the file format in use can store. In a cluster it is not later than that of format nb.
     pub expiry_secs_max: u32,
     /// Compaction (class and options) of new tables that do not give one; `None` means Cassandra's default.
     pub default_compaction: Option<BTreeMap<String, String>>,
@@ -114,11 +114,11 @@ pub struct QueryOptions {
     pub sasi_indexes_enabled: bool,
     /// Whether user-defined functions and aggregates may be created and called.
     pub user_functions_enabled: bool,
-    /// Whether columns may be masked, and masks apply.
+    /// Whether columns may be masked, and whether existing masks apply.
     pub dynamic_data_masking_enabled: bool,
     /// How long one call of a user-defined function may run.
     pub user_function_time_max: Duration,
-    /// Numbers of tombstones at which a query gets a warning or fails.
+    /// Numbers of tombstones above which a query gets a warning or fails.
     pub tombstone_limits: TombstoneLimits,
     /// Timeout of a SELECT by partition key; `None` means no timeout.
     pub read_timeout: Option<Duration>,
@@ -130,12 +130,12 @@ pub struct QueryOptions {
     pub is_stopping: Arc<AtomicBool>,
 }
 
-/// Latest expiry second of SSTables of format nb. Compat: `Cell.MAX_DELETION_TIME`.
+/// Latest expiry of cells in SSTables of format nb, in seconds since 1970. Compat: `Cell.MAX_DELETION_TIME`.
 const EXPIRY_SECS_MAX_OF_NB: u32 = i32::MAX.unsigned_abs() - 1;
 
 impl QueryOptions {
-    /// These options for a coordinator of a cluster. Each node has SSTables of its own format. A node with nb cuts what expires later, so a
-    /// row would end at different times on two replicas.
+    /// These options for a coordinator of a cluster. Each node chooses the format of its SSTables, and nb cannot store a later expiry. So
+    /// the limit of nb applies to all nodes; otherwise a row would expire at different times on two replicas.
     pub(crate) fn of_cluster(self) -> Self {
         Self {
             expiry_secs_max: self.expiry_secs_max.min(EXPIRY_SECS_MAX_OF_NB),

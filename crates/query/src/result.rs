@@ -39,18 +39,18 @@ impl ColumnSpec {
 pub struct Executed {
     /// The answer.
     pub outcome: Outcome,
-    /// The answer may be sent once the commit log is durable up to here.
+    /// The answer may be sent once this has happened; `None` means at once.
     pub awaited: Option<Awaited>,
-    /// Sentences for the client.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// What a text shares with texts that differ in values; `None` for prepared statements, which have it themselves.
+    /// The shape that the text shares with texts that differ only in values; `None` for prepared statements, which have it themselves.
     pub shape: Option<Arc<Shape>>,
 }
 
 /// The answer to a statement.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The statement was executed; there are no rows.
+    /// The statement was executed; the answer has no rows.
     Void,
     /// Rows.
     Rows(ResultSet),
@@ -71,7 +71,7 @@ pub struct ResultSet {
     pub row_count: u32,
     /// Row after row, per cell `length: i32` (-1 for null) and the bytes.
     pub cells: Rope,
-    /// There are more rows; the next page needs this.
+    /// The state from which the next page starts; `None` after the last page.
     pub paging_state: Option<Vec<u8>>,
 }
 

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use md5::{Digest, Md5};
 use smallvec::SmallVec;
 
-/// The text of a shape that is not CQL.
+/// Stands for a text that cannot be cut into tokens.
 const NOT_CQL: &str = "(not CQL)";
-/// The first few distinct shapes identify a batch well enough, and bound the size of its shape.
+/// Most distinct shapes of statements in the shape of a batch: enough to identify it, and a bound on its size.
 const BATCH_SHAPES_MAX: usize = 8;
 
-/// What statements share that differ only in values, white space and case. Costs are counted by shape.
+/// A statement without its values, white space and case. Statements with equal shapes share their costs in statistics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Digest of the other fields, stable over restarts; never 0.
     pub id: u64,
-    /// The keyspace of its table, or of unqualified names; empty if there is none.
+    /// The keyspace of the statement's table, or of unqualified names; empty if none is known.
     pub keyspace: String,
-    /// Its table; empty if it has none or several, or could not be planned.
+    /// The statement's table; empty if it has none or several, or could not be planned.
     pub table: String,
-    /// True if it reads the table.
+    /// True if the statement reads the table.
     pub is_read: bool,
-    /// True if it reads partitions without giving their keys.
+    /// True if the statement reads partitions without giving their keys.
     pub is_scan: bool,
     /// The text with `?` for each value.
     pub text: String,
@@ -35,7 +35,7 @@ impl Shape {
         Self::new(keyspace.unwrap_or_default().to_owned(), text)
     }
 
-    /// The shape with its table.
+    /// The same shape with the table of the statement.
     pub(crate) fn on(self, table: &str, is_read: bool) -> Self {
         Self {
             table: table.to_owned(),
@@ -44,7 +44,7 @@ impl Shape {
         }
     }
 
-    /// The shape of a statement that reads partitions without giving their keys.
+    /// The same shape, of a statement that reads partitions without giving their keys.
     pub(crate) fn scanning(self) -> Self {
         Self {
             is_scan: true,
@@ -52,7 +52,7 @@ impl Shape {
         }
     }
 
-    /// The shapes that identify a batch, of the shapes of its statements: each once.
+    /// The distinct shapes among those of a batch's statements; only the first few, which identify the batch.
     pub fn members_of_batch<'s>(
         statements: impl Iterator<Item = Cow<'s, Arc<Self>>>,
     ) -> SmallVec<[Arc<Self>; 2]> {
@@ -68,7 +68,7 @@ impl Shape {
         members
     }
 
-    /// The shape of a batch: the shapes of its statements, each once.
+    /// The shape of a batch. `members` are the distinct shapes of its statements.
     pub fn of_batch<'s>(kind: &str, members: impl Iterator<Item = &'s Self>) -> Self {
         let mut place = None;
         let mut texts: Vec<&str> = Vec::new();

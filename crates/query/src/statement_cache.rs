@@ -1,8 +1,8 @@
-//! The prepared statements: in memory, and in `system.prepared_statements`, from where they are restored after a restart on
-//! first use.
+//! The prepared statements: in memory, and in `system.prepared_statements`, from which a statement is restored at its first use
+//! after a restart.
 //!
 //! Compat: the rows are Cassandra's. A statement that is evicted from memory is also removed from the table. The limit is the
-//! memory that statements take, which is estimated from their text ([`weight_of`]).
+//! memory of all statements, which is estimated from their text ([`weight_of`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,13 +22,13 @@ type Id = [u8; 16];
 /// A prepared statement on disk.
 pub(crate) struct Remembered {
     pub text: String,
-    /// The keyspace of its unqualified names.
+    /// The keyspace of unqualified names in the text.
     pub keyspace: Option<String>,
 }
 
-/// Number of shards of the cache, each with its own lock. A statement must fit into one.
+/// Number of shards of the cache, each with its own lock. A statement must fit into one shard.
 const PARTS: u64 = 4;
-/// Weighs statements by bytes, with a minimum that bounds their number.
+/// Weighs statements by their bytes, but at least by a minimum, which bounds their number.
 #[derive(Clone, Debug)]
 struct Bytewise {
     weight_min: u64,
@@ -46,14 +46,14 @@ pub(crate) struct StatementCache {
     options: QueryOptions,
     known: Cache<Id, Arc<Prepared>, Bytewise, DefaultHashBuilder, Evicted>,
     evicted: Evicted,
-    /// Statements that were forgotten: clients may still use their columns.
+    /// Facts about forgotten statements: clients may still decode rows by the columns they had.
     former: Cache<Id, Former>,
     /// True if the table may have statements that are not in memory.
     has_unread: AtomicBool,
     evicted_count: AtomicU64,
 }
 
-/// What is kept of a forgotten statement.
+/// The facts about a forgotten statement.
 #[derive(Clone, Copy)]
 struct Former {
     result_metadata_id: Id,
@@ -89,7 +89,7 @@ impl StatementCache {
         let hasher = DefaultHashBuilder::default();
         let known = match parts.build() {
             Ok(parts) => Cache::with_options(parts, weighter, hasher, evicted.clone()),
-            // It fails only if options lack a capacity.
+            // Building fails only if the options lack a capacity.
             Err(_) => Cache::with(count, bytes_max, weighter, hasher, evicted.clone()),
         };
         Self {
@@ -147,7 +147,7 @@ impl StatementCache {
         prepared
     }
 
-    /// A statement that was prepared before, maybe by an earlier process.
+    /// A statement in the table, prepared before and maybe by an earlier process.
     pub fn remembered(&self, id: &Id) -> Option<Remembered> {
         let found = self.run(
             "SELECT query_string, logged_keyspace FROM system.prepared_statements WHERE prepared_id = ?",
@@ -178,8 +178,8 @@ impl StatementCache {
         known.filter(|prepared| changed.has(&prepared.planned)).collect()
     }
 
-    /// Forgets these on disk, before the schema changes: after a crash in between, none is left with old columns. Statements
-    /// that were not used since the start are forgotten too, since their dependencies are not known.
+    /// Removes these statements from the table, before the schema changes: after a crash between the two, none is left with old columns.
+    /// Statements that were not used since the start are removed, too, since their dependencies are not known.
     pub fn forget_before_change(&self, invalid: &[Arc<Prepared>]) {
         invalid
             .iter()
@@ -199,7 +199,7 @@ impl StatementCache {
         self.has_unread.store(false, Ordering::Relaxed);
     }
 
-    /// Forgets these in memory, after the schema changed.
+    /// Removes these statements from memory, after the schema changed.
     pub fn forget_after_change(&self, invalid: &[Arc<Prepared>]) {
         invalid
             .iter()
@@ -219,7 +219,7 @@ impl StatementCache {
         self.former.insert(prepared.id, former);
     }
 
-    /// Forgets a statement that can no longer be planned.
+    /// Removes a statement from the table.
     pub fn forget_on_disk(&self, id: &Id) {
         self.tell(self.run(
             "DELETE FROM system.prepared_statements WHERE prepared_id = ?",
@@ -227,7 +227,7 @@ impl StatementCache {
         ));
     }
 
-    /// The number of statements in memory, and of those evicted since the start.
+    /// The number of statements in memory, and the number of those evicted since the start.
     pub fn counts(&self) -> (u64, u64) {
         (
             self.known.len() as u64,
@@ -239,7 +239,7 @@ impl StatementCache {
         let evicted = std::mem::take(&mut *self.evicted.0.lock());
         let count = evicted.len() as u64;
         self.evicted_count.fetch_add(count, Ordering::Relaxed);
-        // A statement that was planned again is reported, too: it replaces its own older version.
+        // A statement that was planned again is among the evicted, too: it replaced its own older version.
         for prepared in evicted {
             if self.known.peek(&prepared.id).is_none() {
                 self.note_former(&prepared);
@@ -252,7 +252,7 @@ impl StatementCache {
         internal::run(&*self.store, &self.options, cql, values)
     }
 
-    /// Logs a failure. The statement works all the same: clients prepare it again after a restart.
+    /// Logs a failure and returns `None`. The statement works all the same, but clients must prepare it again after a restart.
     fn tell<T>(&self, done: Result<T, Error>) -> Option<T> {
         done.map_err(|reason| tracing::warn!(%reason, "system.prepared_statements cannot be used"))
             .ok()

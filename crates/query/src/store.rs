@@ -1,4 +1,4 @@
-//! The interface of query to the storage below. A trait, so that tests can run without an engine.
+//! [`Store`]: the interface to the storage below. A trait, so that tests can run without an engine.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ pub struct ClusterFacts {
     pub name: String,
     /// Short or full class name of the snitch.
     pub snitch: String,
-    /// The end of each range of tokens, with the addresses of its replicas.
+    /// The end of each token range, with the addresses of its replicas.
     pub ranges: Vec<(String, Vec<String>)>,
 }
 
-/// Who knows these facts.
+/// A source of [`ClusterFacts`].
 pub trait ClusterSource: Send + Sync {
-    /// The facts as they are now, with the replicas of this keyspace.
+    /// The current facts, with the replicas of this keyspace.
     fn cluster(&self, keyspace: Option<&str>) -> ClusterFacts;
 }
 
@@ -42,10 +42,10 @@ impl ClusterSource for ClusterFacts {
     }
 }
 
-/// How much of what a read selects is wanted at most. Only live rows count. `None`: all may be wanted.
+/// The most rows that the reader of a selection wants. Only live rows count. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Rows.
+    /// Rows in all.
     pub rows: Option<u32>,
     /// Rows of each partition.
     pub rows_per_partition: Option<u32>,
@@ -56,27 +56,27 @@ pub trait Store: Send + Sync {
     /// The current schema; cheap.
     fn schema(&self) -> Arc<Schema>;
 
-    /// The same storage for a statement that reads at this consistency level. `None`: reads are the same at every level, as on a
-    /// single node.
+    /// The same storage for a statement that reads at this consistency level. `None`: use this storage. A single node returns `None`,
+    /// since its reads are the same at every level.
     fn at_level(&self, _level: Consistency) -> Option<Box<dyn Store>> {
         None
     }
 
-    /// The same storage for a statement that wants no more rows than this: reads may leave out the rest. `None`: use this storage. A single
-    /// node returns `None`, since it reads nothing ahead.
+    /// The same storage for a statement that wants no more rows than this, so that reads may leave out the rest. `None`: use this
+    /// storage. A single node returns `None`, since it reads nothing ahead.
     fn wanting(&self, _wanted: Wanted) -> Option<Box<dyn Store>> {
         None
     }
 
-    /// Applies all mutations at once as one log record. They are visible when it returns, and durable when the log is durable
-    /// up to the position; `None` if there is no log.
+    /// Applies all mutations at once as one log record. When it returns, they are visible. They are durable once the returned
+    /// [`Awaited`] has happened; `None` if there is no log.
     ///
     /// # Errors
-    /// Nothing was applied.
+    /// If it fails, nothing was applied.
     fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError>;
 
-    /// Like [`Store::apply`], for a logged batch: whatever fails, in the end all of it is applied or none. Stores for which each write
-    /// is so need no method of their own.
+    /// Like [`Store::apply`], for a logged batch: whatever fails, in the end either all of it is applied or nothing. A store whose every
+    /// write has this property needs no method of its own.
     ///
     /// # Errors
     /// As [`Store::apply`].
@@ -84,13 +84,14 @@ pub trait Store: Send + Sync {
         self.apply(mutations)
     }
 
-    /// Like [`Store::apply`], for mutations that depend on what was read: a crash that loses what was read loses them, too.
+    /// Like [`Store::apply`], for mutations that depend on data that was read: a crash that loses that data also loses the mutations.
     ///
     /// # Errors
     /// As [`Store::apply`].
     fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<Awaited>, StoreError>;
 
-    /// Reads one partition: merged, with deletions applied to the data they cover; tombstones and expired data are still there.
+    /// Reads one partition. Its sources are merged and deletions are applied to the data that they cover, but tombstones and expired
+    /// data are not purged.
     ///
     /// # Errors
     /// A source cannot be read.
@@ -118,13 +119,13 @@ pub trait Store: Send + Sync {
     /// The table cannot be truncated.
     fn truncate(&self, table: TableId) -> Result<(), StoreError>;
 
-    /// Whether [`Store::truncate`] clears a table that is computed when it is read.
+    /// True if this is a virtual table that [`Store::truncate`] can clear.
     fn is_clearable(&self, table: TableId) -> bool;
 
-    /// Whether [`Store::set_virtual`] updates a table that is computed when it is read.
+    /// True if this is a virtual table that [`Store::set_virtual`] can update.
     fn is_settable(&self, table: TableId) -> bool;
 
-    /// Updates a row of such a table.
+    /// Updates a row of a virtual table.
     ///
     /// # Errors
     /// The row cannot have these values.
@@ -137,11 +138,11 @@ pub trait Store: Send + Sync {
     /// [`StoreError::Schema`] if the rules do not allow it; the schema is then unchanged.
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError>;
 
-    /// Locks these partitions until the guard is dropped; blocks while others hold them. Statements that write what depends on
-    /// a read (conditions, counters, list positions) hold it; other writers do not.
+    /// Locks these partitions until the guard is dropped; blocks while another thread has locked one of them. Statements whose writes
+    /// depend on a read (conditions, counters, list positions) take the lock; other writers do not.
     fn lock_partitions(&self, partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_>;
 
-    /// In a cluster, what executes statements that read before they write. `None`: they are executed here, under
+    /// In a cluster, the executor of statements that read before they write. `None`: this node executes them, under
     /// [`Store::lock_partitions`].
     fn commands(&self) -> Option<&dyn Commands> {
         None
@@ -153,25 +154,25 @@ pub trait Store: Send + Sync {
     /// The wall clock.
     fn now_micros(&self) -> i64;
 
-    /// The wall clock, but later than every time returned before.
+    /// The wall clock in microseconds, raised if necessary: always later than every time it returned before.
     fn unique_micros(&self) -> i64;
 
     /// A monotonic clock, for durations.
     fn monotonic_nanos(&self) -> u64;
 
-    /// A new version 1 UUID, later than every one returned before.
+    /// A new version 1 UUID, later than every one it returned before.
     fn time_uuid(&self) -> Uuid;
 
     /// A new version 4 UUID.
     fn random_uuid(&self) -> Uuid;
 
-    /// The id under which this node counts.
+    /// The id of this node's shards of counters.
     fn counter_id(&self) -> CounterId;
 
-    /// The recent counts of this node, if they are cached. Requires: the partition is locked.
+    /// The cache of recent counts of this node, if it has one. Requires: the partition of the counter is locked.
     fn counter_cache(&self) -> Option<&CounterCache>;
 
-    /// The sources that a read of a partition would use, if known.
+    /// The sources that a read of a partition would use; `None` if the store does not know.
     fn survey_partition(
         &self,
         table: &Arc<TableSchema>,
@@ -179,20 +180,20 @@ pub trait Store: Send + Sync {
         filter: &ClusteringFilter,
     ) -> Option<ReadSurvey>;
 
-    /// The sources that a read of a range may use, if known.
+    /// The sources that a read of a range may use; `None` if the store does not know.
     fn survey_range(&self, table: &Arc<TableSchema>, range: &KeyRange) -> Option<ReadSurvey>;
 
     /// The name and snitch of the cluster, and the replicas of this keyspace.
     fn cluster(&self, keyspace: Option<&str>) -> ClusterFacts;
 
-    /// The classes of indexes.
+    /// The known classes of indexes.
     fn index_classes(&self) -> IndexClasses;
 
-    /// The indexes of a table, and whether they are ready.
+    /// The indexes of a table, with their state.
     fn indexes_of(&self, table: TableId) -> Vec<OpenIndex>;
 
-    /// Candidates for the rows that match in a range of partitions, from all sources at one moment; there may be some of other
-    /// partitions, too. Stale entries that [`Candidates::met`] finds are removed when the search is dropped.
+    /// Candidates for the rows that match in a range of partitions, from all sources at one moment. Some candidates may be of other
+    /// partitions. Stale entries that [`Candidates::met`] finds are removed when the search is dropped.
     ///
     /// # Errors
     /// The index does not exist, is not built or does not serve the predicate, or a source cannot be read.
@@ -204,7 +205,7 @@ pub trait Store: Send + Sync {
         range: &KeyRange,
     ) -> Result<Box<dyn Candidates>, StoreError>;
 
-    /// How many rows [`Store::index_search`] may give.
+    /// An estimate of how many rows [`Store::index_search`] returns.
     ///
     /// # Errors
     /// As for [`Store::index_search`].
@@ -215,10 +216,10 @@ pub trait Store: Send + Sync {
         predicate: &Predicate,
     ) -> Result<Estimate, StoreError>;
 
-    /// Rows ranked by the nearness of their vectors, approximately. A row may come several times.
+    /// Rows ranked by the nearness of their vectors, approximately. The same row may appear several times.
     ///
     /// # Errors
-    /// As for [`Store::index_search`]; the index does not rank.
+    /// As for [`Store::index_search`]; also if the index does not rank.
     fn index_nearest(
         &self,
         table: &Arc<TableSchema>,
@@ -227,7 +228,7 @@ pub trait Store: Send + Sync {
     ) -> Result<Box<dyn Ranked>, StoreError>;
 }
 
-/// Holds partitions until it is dropped.
+/// Keeps partitions locked until it is dropped.
 pub trait PartitionGuard {}
 
 impl<T> PartitionGuard for T {}

@@ -1,4 +1,4 @@
-//! [`StoreError`]: why the storage refused, and what clients are told.
+//! [`StoreError`]: why the storage refused, and the error that the client gets.
 
 use ilion_rows::ReadError;
 
@@ -10,13 +10,13 @@ pub enum StoreError {
     /// A source could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Writes are refused: after a failure that stops writes, or since the disk is full. The operator must act.
+    /// The node refuses writes, after a failure that stops writes or because the disk is full. The operator must act.
     #[error("{0}")]
     WriteRefused(String),
     /// The log did not acknowledge a write in time; it may still be applied. The client may try again. Only in clusters.
     #[error("Operation timed out - received only {received} responses.")]
     WriteTimeout {
-        /// Acknowledgements that came.
+        /// Acknowledgements that arrived in time.
         received: u32,
         /// Acknowledgements that the write needs.
         block_for: u32,
@@ -24,9 +24,9 @@ pub enum StoreError {
     /// Too few replicas or brokers are alive; nothing was written. The client may try again. Only in clusters.
     #[error("Cannot achieve consistency level: {required} replicas are required, {alive} are alive")]
     Unavailable {
-        /// How many must be alive.
+        /// How many of them must be alive.
         required: u32,
-        /// How many are.
+        /// How many of them are alive.
         alive: u32,
     },
     /// The space for captured changes is used up: consumers of changes must act.
@@ -47,7 +47,7 @@ impl StoreError {
     /// The error for the client of a read.
     pub(crate) fn of_read(self, consistency: Consistency) -> Error {
         match self {
-            // One replica answers a read at every level.
+            // One replica answers a read, at every level.
             Self::Read(ReadError::Aborted(message)) => Error::ReadTimeout {
                 consistency,
                 received: 0,
@@ -111,7 +111,7 @@ impl StoreError {
             Self::Schema(error) => error.into(),
             Self::Invalid(message) => Error::Invalid(message),
             Self::Read(error) => Error::ServerError(error.to_string()),
-            // Statements without a level of their own, such as changes of the schema, are in the log as writes at QUORUM.
+            // Statements without a consistency level, such as schema changes, are written to the log at QUORUM.
             Self::Unavailable { .. } | Self::WriteTimeout { .. } => {
                 self.of_write(Consistency::QUORUM, WriteType::Simple)
             }

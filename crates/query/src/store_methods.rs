@@ -1,6 +1,6 @@
-//! [`store_methods`](crate::store_methods): methods of a [`Store`](crate::Store) that another store has, or that are refused.
+//! [`store_methods`](crate::store_methods): makes methods of a [`Store`](crate::Store) that call another store, or that refuse.
 
-/// The types in the signatures.
+/// The types in the signatures of the methods.
 #[doc(hidden)]
 pub mod types {
     pub use std::sync::Arc;
@@ -16,8 +16,8 @@ pub mod types {
     pub use crate::{Awaited, ClusterFacts, PartitionGuard, StoreError};
 }
 
-/// In an `impl Store for ...`: `forward [inner]: schema cluster` calls these methods of `self.inner`, which may be any path or call;
-/// `refuse [error()]: truncate` returns the error.
+/// Makes methods in an `impl Store for ...`. `forward [inner]: schema cluster` makes methods that call those of `self.inner`; in place
+/// of `inner` any path or call may stand. `refuse [error()]: truncate` makes a method that returns the error.
 #[macro_export]
 macro_rules! store_methods {
     ($how:ident $with:tt: $($method:ident)+) => {

@@ -10,12 +10,12 @@ use ilion_types::CqlType;
 
 use crate::Error;
 
-/// The package of Cassandra's types; class names without a package are in it.
+/// The package of Cassandra's types. A class name without a package is in it.
 const CASSANDRA_TYPES: &str = "org.apache.cassandra.db.marshal.";
 
 /// The type of this name, for a statement in `keyspace`. Without a keyspace, user types are unknown.
 ///
-/// Each kind of type has its own function: small stack frames allow for deeply nested types.
+/// Each kind of type has a function of its own: types nest deeply, so stack frames must be small.
 pub(crate) fn resolve_type(
     name: &CqlTypeName,
     keyspace: Option<&str>,
@@ -29,7 +29,7 @@ pub(crate) fn resolve_type(
     }
 }
 
-/// The scope of type names.
+/// The keyspace and schema in which type names are looked up.
 struct TypeResolver<'a> {
     keyspace: Option<&'a str>,
     schema: &'a Schema,

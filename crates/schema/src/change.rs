@@ -37,7 +37,7 @@ pub struct Applied {
     pub schema: Schema,
     /// The differences; empty if nothing changed.
     pub diffs: Vec<Diff>,
-    /// What to write to `system_schema`.
+    /// The rows to write to `system_schema`.
     pub changes: Vec<RowChange>,
 }
 
@@ -77,7 +77,7 @@ impl Schema {
         Ok(applied)
     }
 
-    /// The changed schema; `None` if the `IF` of the change leaves nothing to do.
+    /// The changed schema; `None` if the change has `IF [NOT] EXISTS` and there is nothing to do.
     fn next(&self, change: &SchemaChange, now_micros: i64) -> Result<Option<Schema>, Error> {
         match change {
             SchemaChange::CreateKeyspace {
@@ -143,7 +143,7 @@ impl Schema {
         }
     }
 
-    /// The keyspace of a statement; an error if it does not exist.
+    /// The keyspace of a statement. Fails if it does not exist.
     fn existing(&self, keyspace: &str) -> Result<&Arc<Keyspace>, Error> {
         match self.keyspace(keyspace) {
             Some(found) => Ok(found),

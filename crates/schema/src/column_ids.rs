@@ -1,8 +1,8 @@
 //! Column ids of a schema that is read again.
 //!
 //! Rows in memory have column ids ([`crate::ColumnId`]), but `system_schema` has none: a table that is read from it gets new
-//! ids. During a replay there are already rows in memory. Then each column must keep its id there, and a new column must not
-//! get the id of a dropped one.
+//! ids. During a replay, memtables already have rows. So each column must keep the id it has in these rows, and a new column must
+//! not get the id of a dropped one.
 
 use std::sync::Arc;
 
@@ -58,8 +58,8 @@ impl TableSchema {
         builder.build()
     }
 
-    /// True if a column of this table is the same as one of the earlier table. Key columns may have been renamed; others may
-    /// have been dropped and created again with the same name.
+    /// True if a column of this table is the same as one of the earlier table. A key column may have another name now. Any other column
+    /// may have been dropped and created again with the same name, and then it is not the same.
     fn is_same_column(&self, column: &Column, earlier: &Self, known: &Column) -> bool {
         let is_of_key = matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering);
         column.kind == known.kind

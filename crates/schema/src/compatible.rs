@@ -1,4 +1,4 @@
-//! Which types can read the values of which others, for columns that are dropped and added again.
+//! Which types can read values that were written as another type, for columns that are dropped and added again.
 //!
 //! Compat: `AbstractType.isSerializationCompatibleWith` and `expandUserTypes` of Cassandra 5.0.
 
@@ -62,7 +62,7 @@ fn is_value_compatible(new: &CqlType, old: &CqlType) -> bool {
         (CqlType::Map { key: a, value: c, .. }, CqlType::Map { key: b, value: d, .. }) => {
             a == b && is_value_compatible(c, d)
         }
-        // A tuple may get more components at its end.
+        // The new tuple may have more components at its end.
         (CqlType::Tuple(a), CqlType::Tuple(b)) => {
             a.len() >= b.len() && a.iter().zip(b.iter()).all(|(a, b)| is_value_compatible(a, b))
         }

@@ -23,12 +23,12 @@ pub use objects::{
 };
 pub use table::describe_table;
 
-/// Whether to include what only a restore needs: ids and dropped columns (`WITH INTERNALS`).
+/// Whether statements contain the details that only a restore needs: ids and dropped columns (`WITH INTERNALS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Internals {
-    /// For reading.
+    /// Without them, for readers.
     Hidden,
-    /// For a restore.
+    /// With them, for a restore.
     Shown,
 }
 

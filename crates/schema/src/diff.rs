@@ -1,6 +1,7 @@
 //! The differences between two schemas: what the engine creates and drops, and what the server reports to clients.
 //!
-//! Pure and general: it compares values, whatever statement made them. Shared parts are skipped by pointer.
+//! Pure and general: it compares values and does not know which statement made them. Parts that both schemas share are skipped by
+//! comparing pointers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,16 +15,16 @@ use crate::{
 /// One object before and after.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transition<T> {
-    /// It was created.
+    /// The object was created.
     Created(Arc<T>),
-    /// It changed.
+    /// The object changed.
     Updated {
-        /// Before.
+        /// The object before the change.
         old: Arc<T>,
-        /// After.
+        /// The object after the change.
         new: Arc<T>,
     },
-    /// It was dropped.
+    /// The object was dropped.
     Dropped(Arc<T>),
 }
 
@@ -200,7 +201,7 @@ fn keyed<K: Ord, T>(objects: &[Arc<T>], key: impl Fn(&T) -> K) -> BTreeMap<K, Ar
         .collect()
 }
 
-/// Drops, then updates and creations, each in the order of names. A table with the same name and another id is a different
+/// Drops, then updates and creations, each in the order of names. A table with the same name but another id is a different
 /// table.
 fn transitions<K: Ord, T: PartialEq + Identity>(
     old: &BTreeMap<K, Arc<T>>,
@@ -223,7 +224,7 @@ fn transitions<K: Ord, T: PartialEq + Identity>(
     dropped.chain(changed).collect::<Vec<_>>().into_iter()
 }
 
-/// Whether two objects of one name are the same object, possibly altered.
+/// Decides whether two objects of one name are the same object, possibly altered.
 trait Identity {
     fn is_same(&self, _other: &Self) -> bool {
         true

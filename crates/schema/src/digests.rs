@@ -16,7 +16,7 @@ use crate::rows::SchemaRow;
 pub(crate) struct RowDigests(u128);
 
 impl RowDigests {
-    /// The sum for these rows; those of the node's own keyspaces do not count.
+    /// The sum for these rows, without those of the node's own keyspaces.
     pub(crate) fn of<'a>(rows: impl IntoIterator<Item = &'a SchemaRow>) -> Self {
         let counted = rows
             .into_iter()
@@ -38,7 +38,7 @@ impl RowDigests {
     }
 }
 
-/// Each part is preceded by its length, so that different rows have different input.
+/// Hashes the parts of a row, each with its length before it, so that different rows have different input.
 fn digest(row: &SchemaRow) -> u128 {
     let mut md5 = Md5::new();
     let mut part = |bytes: &[u8]| {

@@ -1,6 +1,6 @@
 //! Why a change of the schema was refused.
 
-/// Each variant is one error code of the native protocol, except `Corrupt`.
+/// Why a change was refused. Each variant is one error code of the native protocol, except `Corrupt`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// 0x2400: the keyspace or table already exists.
@@ -11,7 +11,7 @@ pub enum Error {
         /// The table; empty for a keyspace.
         table: String,
     },
-    /// 0x2000: a property is unknown or has a value of the wrong kind. The statement must change.
+    /// 0x2000: a property is unknown or has a value of the wrong kind. The author of the statement must change it.
     #[error("{0}")]
     Syntax(String),
     /// 0x2200: the schema's rules do not allow the change.

@@ -1,7 +1,7 @@
 //! The event of a change for clients: one per statement, in the form of the protocol's SCHEMA_CHANGE.
 //!
-//! Compat: `AlterSchemaStatement.schemaChangeEvent` of Cassandra 5.0: indexes and triggers are changes of their table,
-//! views are tables.
+//! Compat: `AlterSchemaStatement.schemaChangeEvent` of Cassandra 5.0: a change of an index or trigger is a change of its table,
+//! and a view is a table.
 
 use crate::{Applied, ChangeKind, Diff, FunctionSchema, SchemaChange, Transition};
 

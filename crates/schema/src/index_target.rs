@@ -47,7 +47,7 @@ impl IndexSchema {
         unquote(text).map(|column| (column, IndexPart::Simple))
     }
 
-    /// The class of a custom index.
+    /// The class of a custom index; `None` for other kinds.
     pub fn class_name(&self) -> Option<&str> {
         self.options.get("class_name").map(String::as_str)
     }

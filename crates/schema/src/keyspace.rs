@@ -11,12 +11,12 @@ use crate::{
     AggregateSchema, FunctionSchema, IndexSchema, Release, TableId, TableSchema, TriggerSchema, ViewSchema,
 };
 
-/// All keyspaces, including local ones (`system`, `system_schema`, virtual).
+/// All keyspaces, including the node's own (`system`, `system_schema`, virtual ones).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schema {
     /// By name.
     pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
-    /// Digest of all but the node's own keyspaces; equal schemas have equal versions.
+    /// Digest of all keyspaces except the node's own; equal schemas have equal versions.
     pub version: Uuid,
     /// Counts changes in this process; a prepared statement with an older epoch is planned again.
     pub epoch: u64,
@@ -51,9 +51,9 @@ impl Schema {
 pub struct Keyspace {
     /// Its name.
     pub name: String,
-    /// Its replication; kept as given, although one node has all data.
+    /// Its replication. A cluster places replicas by it; a single node has all data and only stores it.
     pub replication: Replication,
-    /// False: writes skip the commit log.
+    /// If false, writes are not recorded in the commit log.
     pub durable_writes: bool,
     /// Tables by name.
     pub tables: BTreeMap<String, Arc<TableSchema>>,
@@ -90,7 +90,7 @@ impl Keyspace {
 }
 
 impl Keyspace {
-    /// Parses a CQL type string; user types are those of this keyspace.
+    /// Parses the CQL text of a type. User types are looked up in this keyspace.
     ///
     /// # Errors
     /// The text does not parse, or names an unknown type.

@@ -1,7 +1,7 @@
 //! Keyspaces, tables, columns, user types and their options.
 //!
 //! The schema is an immutable value: [`Schema`] contains keyspaces, and these contain tables and types, all behind `Arc`. A
-//! change makes a new `Schema`; readers keep theirs.
+//! change makes a new `Schema`; readers keep the one that they have.
 //!
 //! | module | what |
 //! | --- | --- |

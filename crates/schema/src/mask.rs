@@ -1,7 +1,7 @@
 //! Masks of columns: what roles without UNMASK see instead of a value.
 //!
-//! A mask is a function and its arguments after the first, which is the value of the column. The function is found by its name
-//! and the types of its arguments when a statement is planned; here it is a name.
+//! A mask is the name of a function, and its arguments after the first one, which is the value of the column. Planning a statement
+//! finds the function by its name and the types of its arguments.
 //!
 //! Compat: `ColumnMask` of Cassandra 5.0.
 
@@ -48,7 +48,7 @@ impl ColumnMask {
         self.keyspace == keyspace && function.has_signature(&self.function, &self.argument_types(masked))
     }
 
-    /// The mask after the definition of a user type was replaced.
+    /// The mask with a new definition of a user type in the types of its arguments.
     pub(crate) fn with_udt(&self, new: &Arc<UserType>) -> Self {
         let mut altered = self.clone();
         for argument in &mut altered.arguments {
@@ -59,7 +59,7 @@ impl ColumnMask {
 }
 
 impl MaskArgument {
-    /// The type whose text stands for a value in `system_schema`.
+    /// The type as which a value of type `ty` is printed in `system_schema`.
     ///
     /// Compat: a counter is hexadecimal (`CounterColumnType.getString`).
     pub(crate) fn text_type(ty: &CqlType) -> &CqlType {
@@ -70,7 +70,7 @@ impl MaskArgument {
     }
 }
 
-/// As in a statement: `system.mask_inner(1, null)`.
+/// Prints the mask as in a statement: `system.mask_inner(1, null)`.
 impl fmt::Display for ColumnMask {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -87,13 +87,13 @@ impl fmt::Display for ColumnMask {
     }
 }
 
-/// A CQL literal.
+/// Prints the value as a CQL literal.
 impl fmt::Display for MaskArgument {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.value.as_ref().map(|value| self.ty.print_literal(value)) {
             None => out.write_str("null"),
             Some(Ok(literal)) => out.write_str(&literal),
-            // Values are checked when a mask is made.
+            // Cannot happen, since values are checked when a mask is made.
             Some(Err(_)) => Err(fmt::Error),
         }
     }

@@ -1,4 +1,4 @@
-//! Names of schema objects: which are allowed, and which keyspaces are the server's.
+//! Rules for the names of schema objects, and the names of the server's keyspaces.
 
 use crate::error::{config, invalid};
 use crate::{Error, IndexKind, IndexSchema};
@@ -6,13 +6,13 @@ use crate::{Error, IndexKind, IndexSchema};
 /// Longest name of a keyspace, as in Cassandra.
 pub(crate) const KEYSPACE_NAME_LEN_MAX: usize = 48;
 
-/// Longest name of a table: with its id it forms a directory name of at most 255 bytes.
+/// Longest name of a table in bytes: with its id it forms a directory name of at most 255 bytes.
 pub(crate) const TABLE_NAME_LEN_MAX: usize = 222;
 
 /// Longest name of an index: a dot and this name form the directory name of its hidden table.
 pub(crate) const INDEX_NAME_LEN_MAX: usize = 254;
 
-/// Longest name of a custom index: it is a part of file names, with the names of the SSTable and the component, such as
+/// Longest name of a custom index in bytes: it is a part of file names, with the names of the SSTable and the component, such as
 /// `verify-nb-4294967295-big-Index+NAME+Vectors-4294967295.db`.
 pub(crate) const CUSTOM_INDEX_NAME_LEN_MAX: usize = 200;
 

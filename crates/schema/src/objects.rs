@@ -1,4 +1,4 @@
-//! The objects of a keyspace beside tables and user types: indexes, views, functions, aggregates, triggers.
+//! The objects of a keyspace other than tables and user types: indexes, views, functions, aggregates, triggers.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct IndexSchema {
     pub name: String,
     /// The indexed table.
     pub table: String,
-    /// Kind.
+    /// The implementation.
     pub kind: IndexKind,
     /// Its options, always with `target`.
     pub options: BTreeMap<String, String>,
@@ -81,7 +81,7 @@ pub struct AggregateSchema {
     pub return_type: CqlType,
 }
 
-/// A trigger definition; for DESCRIBE only, never run.
+/// A trigger definition. It is only stored and described, never run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TriggerSchema {
     /// Its name.

@@ -28,13 +28,13 @@ pub struct CachingOptions {
 pub struct TableOptions {
     /// Speculative retry of writes; stored, but without effect on a single node.
     pub additional_write_policy: String,
-    /// Snapshot before DROP and TRUNCATE.
+    /// Whether DROP and TRUNCATE take a snapshot first.
     pub allow_auto_snapshot: bool,
     /// False-positive chance of the Bloom filter, in (0, 1]; 1 means no filter.
     pub bloom_filter_fp_chance: f64,
-    /// Caches.
+    /// What is cached.
     pub caching: CachingOptions,
-    /// Change data capture.
+    /// Whether writes are kept for consumers of change data capture.
     pub cdc: bool,
     /// Comment.
     pub comment: String,
@@ -46,9 +46,9 @@ pub struct TableOptions {
     pub crc_check_chance: f64,
     /// TTL in seconds of writes without one; 0 means no expiry.
     pub default_time_to_live_secs: u32,
-    /// Opaque extensions.
+    /// Extensions, which Ilion does not interpret.
     pub extensions: BTreeMap<String, Bytes>,
-    /// How long tombstones are kept, in seconds.
+    /// Seconds before a tombstone may be purged.
     pub gc_grace_secs: u32,
     /// Whether new SSTables are hard-linked into `backups/`.
     pub incremental_backups: bool,
@@ -62,7 +62,7 @@ pub struct TableOptions {
     pub min_index_interval: u32,
     /// `BLOCKING` or `NONE`; stored, but without effect on a single node.
     pub read_repair: String,
-    /// Stored, but without effect on a single node.
+    /// Speculative retry of reads; stored, but without effect on a single node.
     pub speculative_retry: String,
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, syntax};
 
-/// The value of a property. A number, boolean or word is its text.
+/// The value of a property. Numbers, booleans and words are kept as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PropertyValue {
     /// `'text'`, `0.1`, `true`.

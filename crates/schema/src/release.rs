@@ -1,7 +1,7 @@
 //! [`Release`]: the oldest Cassandra that must be able to read the files.
 //!
-//! A directory of Cassandra 4.x stays readable for it: its system tables keep the columns of 4.x, and objects that 4.x cannot
-//! load are refused.
+//! A directory of Cassandra 4.x stays readable for Cassandra 4.x: its system tables keep the columns of 4.x, and objects that 4.x
+//! cannot load are refused.
 
 use crate::Error;
 use crate::error::invalid;
@@ -13,13 +13,13 @@ pub enum Release {
     V4_0,
     /// 4.1
     V4_1,
-    /// 5.0, the release that Ilion corresponds to.
+    /// 5.0, the release whose behaviour Ilion follows.
     #[default]
     V5_0,
 }
 
 impl Release {
-    /// The release of `system.local.release_version`.
+    /// The release for the value of `system.local.release_version`.
     ///
     /// # Errors
     /// Directories of that release are not supported.

@@ -1,7 +1,7 @@
-//! Replication options of a keyspace: Cassandra's strategies on a single node.
+//! Replication options of a keyspace: Cassandra's strategies.
 //!
-//! All strategies place every partition on this node. The options are checked, stored and printed as in Cassandra, so that a
-//! schema can move between both.
+//! On a single node every strategy places every partition on that node; in a cluster the crate `cluster` places replicas by them. The
+//! options are checked, stored and printed as in Cassandra, so that a schema can move between both.
 
 use std::collections::BTreeMap;
 
@@ -44,8 +44,8 @@ impl Replication {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Checks and completes the options of a statement. `previous` are those before ALTER KEYSPACE. Requires: data centers are
-    /// named; the caller has replaced `replication_factor` by the node's data centers.
+    /// Checks and completes the options of a statement. `previous` are those before ALTER KEYSPACE. Requires: the caller has replaced
+    /// `replication_factor` by the node's data centers, so that data centers are named.
     pub(crate) fn parse(
         keyspace: &str,
         given: &BTreeMap<String, String>,

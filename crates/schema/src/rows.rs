@@ -56,12 +56,12 @@ pub struct SchemaRow {
     pub keyspace: String,
     /// The clustering, serialized: text, except the argument types of functions (`frozen<list<text>>`).
     pub clustering: Vec<Bytes>,
-    /// The regular columns, serialized; `None` is null. None of these columns is a multi-cell one.
+    /// The regular columns, serialized; `None` is null. No regular column of `system_schema` is stored as several cells.
     pub cells: Vec<(&'static str, Option<Bytes>)>,
 }
 
 impl SchemaRow {
-    /// True if both are the same row with the same values; missing and null cells are equal.
+    /// True if both are the same row with the same values. A missing cell equals a null cell.
     pub fn says_the_same(&self, other: &SchemaRow) -> bool {
         let values = |row: &SchemaRow| -> BTreeMap<&'static str, Bytes> {
             let cells = row.cells.iter();

@@ -9,7 +9,8 @@
 //! | `since` | tables and columns that are newer than 4.0 |
 //! | `virtual_tables` | `system_views`, `system_virtual_schema` |
 //!
-//! When you add a table that is stored: its id is derived from its name; nothing else must change.
+//! When you add a stored table that Cassandra has had since 4.0, nothing else must change: its id is derived from its name. For a newer
+//! table or column, see `since`.
 
 mod cluster_views;
 mod definition;
@@ -30,7 +31,7 @@ use crate::digests::RowDigests;
 use crate::{Keyspace, Release, Schema, TableId};
 
 impl TableId {
-    /// The id of a table of the server: an MD5 UUID of both names, the same on every node.
+    /// The id of a table of the server: an MD5 UUID of keyspace and table name, the same on every node.
     pub fn of_system_table(keyspace: &str, table: &str) -> TableId {
         let digest = Md5::new().chain_update(keyspace).chain_update(table).finalize();
         TableId(uuid::Builder::from_md5_bytes(digest.into()).into_uuid())
@@ -59,8 +60,8 @@ impl Schema {
     }
 }
 
-/// The server's own keyspaces, including virtual ones, as in a release. Virtual ones are not stored, so they are the same in
-/// all releases.
+/// The server's own keyspaces as in a release. They include the virtual ones, which are the same in all releases, since they are not
+/// stored.
 pub(crate) fn system_keyspaces(release: Release) -> Vec<Keyspace> {
     vec![
         local::keyspace(release),

@@ -61,21 +61,21 @@ pub struct Column {
     pub kind: ColumnKind,
     /// Index among the columns of its kind for partition key and clustering, otherwise 0.
     pub position: u16,
-    /// Its type.
+    /// The type of its values.
     pub ty: CqlType,
-    /// Direction; `Asc` for all but clustering columns.
+    /// The direction of a clustering column; `Asc` for other columns.
     pub order: ClusteringOrder,
-    /// What roles without UNMASK see instead of its values.
+    /// The mask: what roles without UNMASK see instead of its values. `None` if the column is not masked.
     pub mask: Option<Arc<ColumnMask>>,
 }
 
 impl Column {
-    /// True if it is stored as several cells.
+    /// True if a value of the column is stored as several cells.
     pub fn is_complex(&self) -> bool {
         self.ty.is_multi_cell()
     }
 
-    /// Its type, and those of the arguments of its mask.
+    /// The type of the column, and the types of the arguments of its mask.
     pub(crate) fn types(&self) -> impl Iterator<Item = &CqlType> {
         let arguments = self.mask.iter().flat_map(|mask| &mask.arguments);
         [&self.ty]
@@ -89,8 +89,8 @@ impl Column {
     }
 }
 
-/// The end of the millisecond of a time, for [`DroppedColumn::dropped_micros`]. Drop times are stored in milliseconds; rounded down, one
-/// would keep data that was written just before the drop.
+/// Rounds a time up to a whole millisecond, for [`DroppedColumn::dropped_micros`]. Drop times are stored in milliseconds; a time that is
+/// rounded down would keep data that was written just before the drop.
 pub fn whole_milli(micros: i64) -> i64 {
     let rest = (1000 - micros.rem_euclid(1000)) % 1000;
     micros.saturating_add(rest)
@@ -105,7 +105,7 @@ pub struct DroppedColumn {
     pub kind: ColumnKind,
     /// Its type, with user types expanded to tuples, as Cassandra stores it.
     pub ty: CqlType,
-    /// Cells with a timestamp up to this are dropped.
+    /// Cells with this timestamp or an older one are dropped.
     pub dropped_micros: i64,
 }
 
@@ -116,7 +116,7 @@ pub enum TableKind {
     Regular,
     /// A materialized view.
     View,
-    /// A read-only table that the server computes.
+    /// A table that the server computes when it is read.
     Virtual,
 }
 
@@ -131,7 +131,8 @@ pub struct TableSchema {
     pub kind: TableKind,
     /// Options (`WITH ...`).
     pub options: TableOptions,
-    /// `system_schema.tables.flags`: always `compound`; `counter`, `dense`, `super` if they apply.
+    /// `system_schema.tables.flags`: `compound`, except in compact tables with less than two clustering columns; `counter`, `dense`,
+    /// `super` if they apply.
     pub flags: Vec<String>,
     /// Dropped columns by name.
     pub dropped: BTreeMap<String, DroppedColumn>,
@@ -144,9 +145,9 @@ pub struct TableSchema {
     has_complex: bool,
     has_masks: bool,
     is_local: bool,
-    /// The order of keys, for hidden tables.
+    /// The order of partition keys, for hidden tables; `None` for the order of the partitioner.
     pub key_order: Option<KeyOrder>,
-    /// Rows live as long as their primary key, whatever their cells. For views with a column in their key that is not in the
+    /// True if rows live as long as their primary key, whatever their cells. Set for views with a column in their key that is not in the
     /// base's key (`TableMetadata.enforceStrictLiveness`).
     pub has_strict_liveness: bool,
 }
@@ -223,7 +224,7 @@ impl TableSchema {
             .collect()
     }
 
-    /// The highest column id ever used plus one.
+    /// The highest column id that was ever used, plus one.
     pub fn column_id_end(&self) -> u16 {
         u16::try_from(self.columns.len()).unwrap_or(u16::MAX)
     }
@@ -238,7 +239,7 @@ impl TableSchema {
         self.has_masks
     }
 
-    /// True if it has static columns.
+    /// True if the table has static columns.
     pub fn has_statics(&self) -> bool {
         !self.statics.is_empty()
     }
@@ -259,8 +260,8 @@ impl TableSchema {
         has("dense") || has("super") || !has("compound")
     }
 
-    /// True for compact tables without clustering columns in CQL: their row is stored as a static row. A clustering column and
-    /// a regular column are hidden.
+    /// True for compact tables without clustering columns in CQL: their row is stored as a static row. They have a clustering column and
+    /// a regular column that are hidden.
     pub fn is_static_compact(&self) -> bool {
         let has = |flag: &str| self.flags.iter().any(|known| known == flag);
         !has("dense") && !has("compound") && !has("super")
@@ -294,8 +295,8 @@ impl TableSchema {
     }
 }
 
-/// Collects the columns of a table and orders them. The rules of CQL (there is a partition key, names are unique, counters are
-/// not mixed with other columns) are checked by the schema change that uses it.
+/// Collects the columns of a table and orders them. It does not check the rules of CQL (there is a partition key, names are unique,
+/// counters are not mixed with other columns); the schema change that uses it does.
 #[derive(Clone, Debug)]
 pub struct TableBuilder {
     pub id: TableId,
@@ -384,7 +385,7 @@ impl TableBuilder {
         self
     }
 
-    /// True if it has a column of this name.
+    /// True if the table has a column of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.columns.iter().flatten().any(|column| column.name == name)
     }
@@ -486,7 +487,7 @@ impl TableBuilder {
     }
 }
 
-/// The table with the column ids and the order of flags that a start would read from `system_schema`.
+/// The table with the column ids and the order of flags that it would get if a start read it from `system_schema`.
 pub(crate) fn normalized(table: &TableSchema) -> Arc<TableSchema> {
     let mut builder = table.to_builder();
     builder.columns.clear();

@@ -1,8 +1,8 @@
 //! The version that identifies a schema: equal schemas have equal versions, on every node and after every restart.
 //!
-//! It is made of the sum of the digests of all rows (`digests`), but those of the node's own keyspaces. It is a sum, so that a
-//! schema change costs what it changes: it subtracts the old rows and adds the new ones. The order in which objects were created
-//! has no effect.
+//! It is made from the sum of the digests of all rows (`digests`), except those of the node's own keyspaces. With a sum, the cost of a
+//! schema change does not depend on the size of the schema: the old rows are subtracted and the new ones added. The order in which
+//! objects were created has no effect.
 
 use crate::Schema;
 use crate::digests::RowDigests;

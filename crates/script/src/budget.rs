@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-/// A statement may call a function for each of many rows. Short calls do not use this budget, like those of built-in functions;
-/// calls that need a thread of their own share it.
+/// The time that the long calls of one statement may take together: a statement may call a function for each of many rows. Calls that
+/// need a thread of their own share this budget. Short calls do not use it, like calls of built-in functions.
 #[derive(Debug)]
 pub struct CallBudget {
     time: Duration,
@@ -28,7 +28,7 @@ impl CallBudget {
         self.left.set(self.left.get().saturating_sub(time));
     }
 
-    /// Why no further call may be made.
+    /// The message for a call after the budget is used up.
     pub(crate) fn refusal(&self) -> String {
         format!(
             "the calls of this statement together ran longer than {} ms",

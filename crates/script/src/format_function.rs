@@ -1,4 +1,4 @@
-//! `string.format`: the library's, after checks that it does not use more memory than allowed and prints no address.
+//! `string.format`: calls the library's function, after checks that it does not use too much memory and prints no address.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use mlua::{Function, Lua, LuaString, MultiValue, Table, Value};
 
 use crate::fuel::Fuel;
 
-/// The function, which calls that of the library `string`.
+/// Makes the function, which calls `format` of the table `string`.
 pub(crate) fn make(lua: &Lua, string: &Table, fuel: &Arc<Fuel>) -> mlua::Result<Function> {
     let format: Function = string.raw_get("format")?;
     let fuel = fuel.clone();
@@ -32,7 +32,7 @@ pub(crate) fn make(lua: &Lua, string: &Table, fuel: &Arc<Fuel>) -> mlua::Result<
     })
 }
 
-/// The text for `%s` of a value that is not text: its type.
+/// The text for `%s` of a table or function: the name of its type.
 fn form_of(format: &Function, value: &Value) -> mlua::Result<LuaString> {
     format.call(("%s", value.type_name()))
 }

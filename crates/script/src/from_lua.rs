@@ -1,6 +1,6 @@
-//! From what a script returns to a value of CQL: the reverse of `to_lua`. Every type that is not text also accepts a string
-//! that CQL could parse. A number with a fraction is not an integer. A table may contain another one a thousand times, and that
-//! one again: so every step is paid for, and the size of the result counts against the memory of the call.
+//! From the Lua value that a script returns to a value of CQL: the reverse of `to_lua`. Every type that is not text also accepts a
+//! string that CQL could parse. A number with a fraction is not an integer. A table may contain another table a thousand times, and
+//! that one a third table, and so on. So every step is paid for, and the size of the result counts against the memory of the call.
 
 use ilion_types::{CqlType, Duration, Value};
 use mlua::Table;
@@ -91,7 +91,7 @@ fn integer(value: i64, ty: &CqlType) -> mlua::Result<Value> {
     fitting.ok_or_else(|| no_value(&value.to_string(), ty))
 }
 
-/// The integer that a number is equal to, if there is one.
+/// The integer that equals a number; `None` if the number has a fraction or is too large.
 fn exact(value: f64) -> Option<i64> {
     const END: f64 = 9_223_372_036_854_775_808.0;
     #[expect(clippy::cast_possible_truncation, reason = "it is whole and inside the range")]

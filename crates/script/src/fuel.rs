@@ -1,20 +1,20 @@
 //! The limits of a call: instructions, time, memory. And the law that makes them hold.
 //!
-//! Lua counts its instructions and calls [`Fuel`] every few of them; a function in Rust pays for its steps. Between two looks
-//! at the clock the machine can do only a little, because of two rules:
+//! Lua counts its instructions and calls [`Fuel`] every few of them; a function in Rust pays for its steps. Between two checks
+//! of the clock the machine can do only a little work, because of two rules:
 //! - One instruction of Lua, or one call of a function in C, goes through the memory of the machine at most once
 //!   (`sandbox` leaves out or replaces functions that do more).
-//! - The more memory a machine may have, the fewer instructions it runs between two looks: their product is at most
+//! - The more memory a machine may have, the fewer instructions it runs between two checks: their product is at most
 //!   [`WORK_UNWATCHED_BYTES`] ([`rungs`]).
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Memory that a machine may have, multiplied by the instructions that it runs between two looks at the clock.
+/// Largest product of the memory that a machine may have, in bytes, and the instructions that it runs between two checks of the clock.
 pub(crate) const WORK_UNWATCHED_BYTES: usize = 32 << 20;
-/// Steps of a function in Rust between two looks at the clock.
+/// Steps of a function in Rust between two checks of the clock.
 const STEPS_UNWATCHED: u32 = 256;
-/// Largest number of Lua instructions between two looks at the clock.
+/// Largest number of Lua instructions between two checks of the clock.
 const INSTRUCTIONS_UNWATCHED_MAX: usize = 128;
 /// Memory of a call on the caller's thread.
 const INLINE_MEMORY_BYTES: usize = 64 << 10;
@@ -43,14 +43,14 @@ impl Default for Limits {
     }
 }
 
-/// The limits of one attempt. A call that exceeds one rung is run again on the next.
+/// The limits of one attempt. A call that exceeds the limits of one rung is run again on the next rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rung {
     pub instructions: u32,
     pub memory_bytes: usize,
-    /// Instructions of Lua between two looks at the clock.
+    /// Instructions of Lua between two checks of the clock.
     pub unwatched: u32,
-    /// True on a thread of its own, which the caller can leave at the deadline.
+    /// True if the attempt runs on a thread of its own, so that the caller need not wait beyond the deadline.
     pub is_apart: bool,
 }
 
@@ -101,7 +101,7 @@ impl From<Spent> for mlua::Error {
     }
 }
 
-/// The limit that caused an error.
+/// The limit that caused an error; `None` if the error has another cause.
 pub(crate) fn spent_of(error: &mlua::Error) -> Option<Spent> {
     match error {
         mlua::Error::MemoryError(_) => Some(Spent::Memory),
@@ -111,10 +111,10 @@ pub(crate) fn spent_of(error: &mlua::Error) -> Option<Spent> {
     }
 }
 
-/// The rest of the running attempt's limits. Only the thread that runs the machine changes it.
+/// What is left of the limits of the running attempt. Only the thread that runs the machine changes it.
 #[derive(Debug)]
 pub(crate) struct Fuel {
-    /// The start of all time measurements here.
+    /// The instant from which all times of this value count.
     made: Instant,
     instructions_max: AtomicU32,
     instructions_left: AtomicI64,
@@ -122,17 +122,17 @@ pub(crate) struct Fuel {
     /// Bytes of the attempt's result.
     returned_bytes: AtomicUsize,
     deadline_nanos: AtomicU64,
-    /// For the message.
+    /// The time limit in milliseconds, for the message.
     time_millis: AtomicU64,
-    /// Steps since the last look at the clock.
+    /// Steps since the last check of the clock.
     unwatched: AtomicU32,
-    /// The largest amount that was ever granted at once.
+    /// The largest number of steps that was ever paid for at once.
     #[cfg(test)]
     largest_payment: AtomicU32,
 }
 
 impl Fuel {
-    /// Empty until the first [`Self::refill`].
+    /// Fuel for no work at all, until the first [`Self::refill`].
     pub fn new() -> Self {
         Self {
             made: Instant::now(),
@@ -148,7 +148,7 @@ impl Fuel {
         }
     }
 
-    /// Starts an attempt that must end at `deadline`; `time` is for messages.
+    /// Starts an attempt that must end at `deadline`. `time` is the limit that messages name.
     pub fn refill(&self, rung: &Rung, deadline: Instant, time: Duration) {
         self.instructions_max.store(rung.instructions, Relaxed);
         self.instructions_left
@@ -169,7 +169,7 @@ impl Fuel {
         self.burn(count)
     }
 
-    /// Pays for `count` steps; checks the clock every [`STEPS_UNWATCHED`].
+    /// Pays for `count` steps; checks the clock every [`STEPS_UNWATCHED`] steps.
     pub fn burn(&self, count: u32) -> Result<(), Spent> {
         let left = self.instructions_left.load(Relaxed) - i64::from(count);
         self.instructions_left.store(left, Relaxed);
@@ -196,7 +196,7 @@ impl Fuel {
         self.burn(u32::try_from(bytes / 64).unwrap_or(u32::MAX).saturating_add(1))
     }
 
-    /// Pays for the digits of a large number: reading and printing them takes time as their square.
+    /// Pays for reading or printing a large number, which takes time in proportion to the square of its digits.
     pub fn burn_digits(&self, digits: usize) -> Result<(), Spent> {
         let steps = (digits / 16).saturating_mul(digits / 16).saturating_add(1);
         self.burn(u32::try_from(steps).unwrap_or(u32::MAX))
@@ -223,7 +223,7 @@ impl Fuel {
         self.burn_bytes(bytes)
     }
 
-    /// The largest amount that was ever granted at once.
+    /// The largest number of steps that was ever paid for at once.
     #[cfg(test)]
     pub fn largest_payment(&self) -> u32 {
         self.largest_payment.load(Relaxed)

@@ -1,7 +1,7 @@
-//! Tests of the law: whatever a body calls, it ends within its fuel and soon after its deadline.
+//! Tests of the law: whatever functions a body calls, it ends within its fuel and soon after its deadline.
 //!
-//! `ILION_CAMPAIGN_TRIALS` is the number of bodies, `ILION_CAMPAIGN_SEED` the first seed. If the number is given, the time by
-//! which calls exceed their deadlines is measured, too: in release builds, on an idle machine.
+//! `ILION_CAMPAIGN_TRIALS` is the number of bodies, `ILION_CAMPAIGN_SEED` the first seed. If the number is given, the tests also
+//! measure by how much calls exceed their deadlines; for this use a release build on an idle machine.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::message::reason;
 #[path = "../tests/bodies/mod.rs"]
 mod bodies;
 
-/// By how much a call may exceed its deadline on its own thread; its caller leaves at once.
+/// By how much a call on a thread of its own may exceed its deadline. Its caller does not wait for that.
 const LATE_MAX: Duration = Duration::from_millis(100);
 
 fn trials() -> Option<u64> {
@@ -44,7 +44,7 @@ fn nested_lists() -> CqlType {
     })
 }
 
-/// Runs a body on a rung; returns its result and the largest amount that was granted at once.
+/// Runs a body on a rung; returns its result and the largest number of steps that was paid for at once.
 fn run(body: &str, rung: usize) -> (Result<usize, String>, u32) {
     let limits = limits();
     let rung = rungs(&limits)[rung];

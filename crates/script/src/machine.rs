@@ -11,18 +11,18 @@ use mlua::{Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, V
 use crate::fuel::{Fuel, Rung};
 use crate::{from_lua, sandbox, to_lua};
 
-/// Memory that a machine may keep of the last call while it is idle.
+/// Bytes of garbage that an idle machine may keep from its last call.
 const LEFT_OVER_BYTES_MAX: usize = 32 << 10;
 
-/// It keeps no state of earlier calls: everything that a script can reach is read-only, and a machine whose `_ENV` was set is
-/// dropped.
+/// An interpreter with a compiled body. It keeps no state of earlier calls: everything that a script can reach is read-only, and a
+/// machine whose `_ENV` was set is dropped.
 #[derive(Debug)]
 pub(crate) struct Machine {
     lua: Lua,
     body: Function,
     environment: Table,
     fuel: Arc<Fuel>,
-    /// Bytes that it takes without a call.
+    /// Bytes of memory that the machine uses while it runs no call.
     own_bytes: usize,
     /// The rung of the last call.
     rung: Option<Rung>,
@@ -92,7 +92,7 @@ impl Machine {
         Ok(())
     }
 
-    /// True if another call may use it: its state is as after compiling, except for a little garbage.
+    /// True if another call may use the machine: its state is as after compiling, except for a little garbage.
     pub fn is_clean(&self) -> bool {
         if self.body.environment().as_ref() != Some(&self.environment) {
             return false;
@@ -104,7 +104,7 @@ impl Machine {
         self.lua.used_memory() <= self.own_bytes.saturating_add(LEFT_OVER_BYTES_MAX)
     }
 
-    /// The largest amount that a function in Rust was ever granted at once.
+    /// The largest number of steps that was ever paid for at once.
     #[cfg(test)]
     pub fn largest_payment(&self) -> u32 {
         self.fuel.largest_payment()

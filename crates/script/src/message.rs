@@ -1,6 +1,6 @@
 //! The message for the client when a script fails.
 
-/// Longer messages are cut.
+/// Longest message in bytes; longer ones are cut.
 const MESSAGE_BYTES_MAX: usize = 1000;
 
 /// The cause of an error, without the interpreter's stack and without lines of Ilion's own library.

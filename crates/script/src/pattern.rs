@@ -1,5 +1,5 @@
-//! Lua patterns (section 6.4.1 of the manual of Lua 5.4), each step paid for. The library's own matcher may backtrack almost
-//! for ever, and Lua's instruction count does not include it.
+//! Lua patterns (section 6.4.1 of the manual of Lua 5.4), each step paid for. The matcher of Lua's library may backtrack almost
+//! for ever, and Lua does not count its steps as instructions.
 
 use crate::fuel::Fuel;
 
@@ -10,9 +10,9 @@ const DEPTH_MAX: usize = 200;
 /// The text that a pair of parentheses matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capture {
-    /// Starts here, not closed yet.
+    /// The start of a capture that is not closed yet.
     Open(usize),
-    /// Start and end.
+    /// Start and end of the captured text.
     Text(usize, usize),
     /// `()`: a position, from 0.
     Place(usize),
@@ -38,7 +38,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// The end of the match of item `item` that starts at `start`.
+    /// Matches the pattern from the item at byte `item` on against the text from `start` on; returns the end of the match, or `None`.
     pub fn match_at(&mut self, start: usize, item: usize) -> Step {
         self.captures.clear();
         self.run(start, item, 0)
@@ -49,7 +49,7 @@ impl<'a> Matcher<'a> {
         &self.captures
     }
 
-    /// Pays for a look at one byte of the text, with a pattern item of `item_len` bytes.
+    /// Pays for comparing one byte of the text with a pattern item of `item_len` bytes.
     fn pay(&self, item_len: usize) -> mlua::Result<()> {
         let steps = u32::try_from(item_len / 4).unwrap_or(u32::MAX);
         Ok(self.fuel.burn(steps.saturating_add(1))?)
@@ -176,7 +176,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// `%bxy`
+    /// `%bxy`: a balanced text from `x` to `y`.
     fn balanced(&mut self, at: usize, item: usize) -> Step {
         let (Some(&open), Some(&close)) = (self.pattern.get(item), self.pattern.get(item + 1)) else {
             return Err(refused("malformed pattern (missing arguments to '%b')"));
@@ -200,7 +200,7 @@ impl<'a> Matcher<'a> {
         Ok(None)
     }
 
-    /// `%1`
+    /// `%1`: the text of an earlier capture.
     fn again(&mut self, at: usize, digit: u8) -> Step {
         let index = usize::from(digit).wrapping_sub(usize::from(b'1'));
         let Some(Capture::Text(from, to)) = self.captures.get(index).copied() else {
@@ -213,7 +213,7 @@ impl<'a> Matcher<'a> {
             .then_some(at + taken.len()))
     }
 
-    /// The end of the class that starts at `item`.
+    /// The index after the class that starts at `item`.
     fn end_of_class(&self, item: usize) -> mlua::Result<usize> {
         let missing_bracket = || refused("malformed pattern (missing ']')");
         match self.pattern[item] {

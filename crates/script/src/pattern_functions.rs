@@ -58,7 +58,7 @@ fn captured(lua: &Lua, text: &[u8], found: &Match, fuel: &Fuel) -> mlua::Result<
     found.captures.iter().map(value).collect()
 }
 
-/// The start index, from 0, for a position that counts from 1 or, if negative, from the end; `None` is behind the end.
+/// The start index, from 0, for a position that counts from 1 or, if negative, from the end; `None` if it is after the end.
 fn start_of(init: Option<i64>, len: usize) -> Option<usize> {
     let len_signed = i64::try_from(len).unwrap_or(i64::MAX);
     let start = match init.unwrap_or(1) {
@@ -125,8 +125,8 @@ fn match_function(lua: &Lua, fuel: Arc<Fuel>) -> mlua::Result<Function> {
     )
 }
 
-/// `next_match(text, pattern, init, place)` of `library.lua`: where to continue (from 0), and the values of the next match.
-/// `place` is nil at first, then the end of the last match, where no empty match may follow.
+/// `next_match(text, pattern, init, place)` of `library.lua`: returns where to continue (from 0), and the values of the next match.
+/// `place` is nil at first, then the end of the last match; no empty match may follow there.
 pub(crate) fn next_match(lua: &Lua, fuel: &Arc<Fuel>) -> mlua::Result<Function> {
     let fuel = fuel.clone();
     lua.create_function(
@@ -153,7 +153,7 @@ fn to_integer(place: usize) -> Value {
     Value::Integer(i64::try_from(place).unwrap_or(i64::MAX))
 }
 
-/// Like [`search`]; `None` behind the end.
+/// Like [`search`], but `None` if `from` is after the end.
 fn search_from(text: &[u8], pattern: &[u8], from: usize, fuel: &Fuel) -> mlua::Result<Option<Match>> {
     if from > text.len() {
         return Ok(None);
@@ -257,7 +257,7 @@ fn append_replacement(
     }
 }
 
-/// `%0` is the whole match, `%1` the first capture, `%%` a percent sign.
+/// Appends the template. In it, `%0` is the whole match, `%1` the first capture, and `%%` a percent sign.
 fn append_template(
     lua: &Lua,
     template: &[u8],

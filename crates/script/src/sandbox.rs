@@ -1,12 +1,12 @@
 //! The names that a script sees.
 //!
-//! Left out on purpose: all that reaches outside (`io`, `os`, `debug`, `require`, `load`), that differs between calls
+//! Left out on purpose: everything that reaches outside (`io`, `os`, `debug`, `require`, `load`), that gives other results in each call
 //! (`math.random`), that could catch the end of the fuel (`pcall`), or that runs where fuel is not counted (`coroutine`,
 //! metatables with `__gc`).
 //!
 //! Invariant: a function in C is in the lists here only if one call of it goes through its arguments or its result at most
 //! once. All others are in Rust and pay for their steps, or in Lua (`library.lua`), where instructions are counted:
-//! - `table.sort`, `insert` and `remove` work for as long as `#` says, which may be 2^62 in a table of sixty holes;
+//! - `table.sort`, `insert` and `remove` take as many steps as the length `#`, which may be 2^62 in a table with sixty entries and holes;
 //! - `string.rep` of an empty text loops without output;
 //! - patterns may backtrack for ever;
 //! - `string.format` may cut off a large text a thousand times; with `tostring`, `error` and `assert` it prints addresses.
@@ -51,7 +51,7 @@ const MATH: [&str; 25] = [
 ];
 const UTF8: [&str; 6] = ["char", "charpattern", "codepoint", "codes", "len", "offset"];
 
-/// The functions that `library.lua` uses: their table, their name, and their name in `library.lua`.
+/// The functions of Lua that `library.lua` uses: their table (empty for the globals), their name, and their name in `library.lua`.
 const UNDERNEATH: [(&str, &str, &str); 6] = [
     ("", "type", "type"),
     ("", "select", "select"),
@@ -69,7 +69,7 @@ pub(crate) fn environment(lua: &Lua, fuel: &Arc<Fuel>) -> mlua::Result<Table> {
     copy(&string, &strings, &STRING)?;
     pattern_functions::add(lua, &strings, fuel)?;
     strings.raw_set("format", format_function::make(lua, &string, fuel)?)?;
-    // Methods of strings, `("x"):rep(3)`, are looked up in the library's own table.
+    // Lua looks up methods of strings, `("x"):rep(3)`, in the library's own table, so its content is replaced.
     string.clear()?;
     for pair in strings.pairs::<String, Value>() {
         let (name, function) = pair?;
@@ -87,7 +87,7 @@ pub(crate) fn environment(lua: &Lua, fuel: &Arc<Fuel>) -> mlua::Result<Table> {
     read_only(lua, base)
 }
 
-/// The functions in Lua, as the content of the globals, of `table` and of `string`.
+/// The functions that are written in Lua: those of the globals, of `table` and of `string`.
 fn library(lua: &Lua, fuel: &Arc<Fuel>) -> mlua::Result<(Table, Table, Table)> {
     let globals = lua.globals();
     let underneath = lua.create_table()?;
@@ -111,7 +111,7 @@ fn copy(from: &Table, to: &Table, names: &[&str]) -> mlua::Result<()> {
         .try_for_each(|&name| to.raw_set(name, from.raw_get::<Value>(name)?))
 }
 
-/// An empty table through which `content` can be read, but not written.
+/// An empty table through which a script can read `content`, but not change it.
 fn read_only(lua: &Lua, content: Table) -> mlua::Result<Table> {
     let refuse = lua.create_function(|_, (_, name): (Value, Value)| -> mlua::Result<()> {
         let name = match &name {

@@ -14,9 +14,9 @@ use crate::machine::Machine;
 use crate::message::reason;
 use crate::threads::{self, Lost};
 
-/// Idle machines that are kept; more concurrent calls make their own.
+/// Largest number of idle machines that are kept. Further concurrent calls make machines of their own.
 const IDLE_MAX: usize = 16;
-/// Longest body: compiling is not metered, and may take time as the square of the body.
+/// Longest body in bytes. Compiling is not metered, and may take time in proportion to the square of the length.
 const BODY_BYTES_MAX: usize = 64 << 10;
 /// How long an attempt may hold the caller's thread.
 const INLINE_TIME: Duration = Duration::from_millis(20);
@@ -49,9 +49,9 @@ struct Compiled {
     argument_types: Vec<CqlType>,
     return_type: CqlType,
     limits: Limits,
-    /// From the smallest limits to those of the function.
+    /// The rungs, from the smallest limits to those of the function.
     rungs: Vec<Rung>,
-    /// The rung on which calls start: on those below, a call has failed.
+    /// The rung on which calls start. It rises when a call exceeds the instructions or memory of a lower rung.
     first_rung: AtomicUsize,
     /// Idle machines.
     idle: Mutex<Vec<Machine>>,
@@ -59,7 +59,7 @@ struct Compiled {
 
 /// Why an attempt failed.
 enum Failure {
-    /// The rung's limit that was reached.
+    /// The limit of the rung that was reached.
     Spent(Spent),
     Other(String),
 }
@@ -89,10 +89,10 @@ impl Script {
         Ok(Self(Arc::new(compiled)))
     }
 
-    /// Calls it. `None` is null; arguments are in the order of the declaration.
+    /// Calls the function. `None` is null; arguments are in the order of the declaration.
     ///
-    /// A call has no side effects. So one that needs more memory or instructions than most is run again from its beginning, on
-    /// a thread of its own; the caller waits for that until its deadline and no longer.
+    /// A call has no side effects. So a call that needs more memory or instructions than most is run again from its beginning, on
+    /// a thread of its own. The caller waits for that thread until the deadline and no longer.
     ///
     /// # Errors
     /// [`Error::Failed`].
@@ -156,7 +156,7 @@ impl Compiled {
         fitting.unwrap_or(last).max(self.first_rung.load(Relaxed))
     }
 
-    /// True if the next rung has more of the limit that was reached.
+    /// True if the call can be tried again: the next rung has more of the limit that was reached.
     fn goes_on(&self, rung: usize, spent: Spent) -> bool {
         let is_last = rung + 1 >= self.rungs.len();
         let is_apart = self.rungs[rung].is_apart;
@@ -206,7 +206,7 @@ impl Compiled {
     }
 }
 
-/// The chunk: the arguments are on the first line of the body, so that messages have the body's line numbers.
+/// The source for Lua. The arguments are on the first line of the body, so that messages have the body's line numbers.
 fn source(arguments: &[(String, CqlType)], body: &str) -> Result<String, Error> {
     if body.len() > BODY_BYTES_MAX {
         return Err(Error::Source(format!(

@@ -1,8 +1,8 @@
-//! Threads for long calls, so that a caller can leave at its deadline.
+//! Threads for long calls, so that a caller need not wait beyond its deadline.
 //!
-//! A call ends by itself soon after its deadline, since everything that it does is metered (`fuel`). If one did not, it would
-//! block one of these threads and no other: callers leave, the number of threads is bounded, and the process exits without
-//! waiting for them.
+//! A call ends by itself soon after its deadline, since everything that it does is metered (`fuel`). If a call did not end, it would
+//! block one of these threads and no other: callers do not wait for it, the number of threads is bounded, and the process exits
+//! without waiting for them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Further calls wait until one of these ends.
+/// Largest number of threads. Further calls wait until a thread is free.
 const THREADS_MAX: usize = 64;
 /// An idle thread ends after this time.
 const IDLE_TIME: Duration = Duration::from_secs(10);
-/// Scripts may nest functions of the library, each of which takes stack.
+/// Stack of a thread in bytes. Scripts may nest functions of the library, each of which takes stack.
 const STACK_BYTES: usize = 8 << 20;
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Why there is no result.
+/// Why a call has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
     /// The deadline came first.
     Late,
-    /// It panicked, or no thread could be started.
+    /// The call panicked, or no thread could be started.
     Broken,
 }
 
@@ -73,7 +73,7 @@ impl Threads {
     ) -> Result<T, Lost> {
         let (sender, result) = sync_channel(1);
         self.put(Box::new(move || {
-            // Work whose deadline has passed in the queue is dropped: its caller has left.
+            // If the deadline has passed while the work was in the queue, it is dropped: its caller no longer waits.
             if Instant::now() < deadline {
                 let _ = sender.send(work());
             }
@@ -96,7 +96,7 @@ impl Threads {
             match thread {
                 Ok(_) => state.count += 1,
                 Err(_) if state.count == 0 => return Err(Lost::Broken),
-                // One of the other threads will take it.
+                // One of the running threads will take the work.
                 Err(_) => {}
             }
         }
@@ -108,7 +108,7 @@ impl Threads {
 
     fn serve(&self) {
         while let Some(work) = self.take() {
-            // A panic drops the sender, which the caller sees; the thread can be used again.
+            // A panic drops the sender, which the caller notices. The thread goes on with other work.
             let _ = catch_unwind(AssertUnwindSafe(work));
         }
     }

@@ -1,10 +1,10 @@
 //! From values of CQL to Lua.
 //!
-//! Integers are integers, and so are `timestamp` (milliseconds since 1970) and `time` (nanoseconds of the day). `float` and
-//! `double` are numbers, text is a string, a blob its bytes. Types without a counterpart are the string that CQL prints
-//! (`varint`, `decimal`, `uuid`, `inet`, `date`). Lists, sets, tuples and vectors are tables from 1, maps are tables by key,
-//! user types by field name; a duration has `months`, `days` and `nanoseconds`. Null is `nil`, and so is an empty value of a
-//! type without empty values.
+//! Integers become integers, and so do `timestamp` (milliseconds since 1970) and `time` (nanoseconds of the day). `float` and
+//! `double` become numbers, a text a string, a blob the string of its bytes. A value of a type without a counterpart becomes the
+//! string that CQL prints (`varint`, `decimal`, `uuid`, `inet`, `date`). Lists, sets, tuples and vectors become tables with indexes
+//! from 1, maps tables by key, user types tables by field name; a duration has `months`, `days` and `nanoseconds`. Null is `nil`, and
+//! so is an empty value of a type without empty values.
 
 use ilion_types::{CqlType, Value};
 use mlua::{IntoLua, Lua, Table};

@@ -133,7 +133,7 @@ pub enum ColumnPart {
 /// `BEGIN BATCH .. APPLY BATCH`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// `Logged` if the text does not say.
+    /// `Logged` if the text names no kind.
     pub kind: BatchKind,
     /// `USING`
     pub using: Using,

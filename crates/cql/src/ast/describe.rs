@@ -22,9 +22,9 @@ pub enum DescribeTarget {
     FullSchema,
     /// `KEYSPACES`: their names
     Keyspaces,
-    /// `KEYSPACE k` with its content; `None` means the session's
+    /// `KEYSPACE k` with its content; `None` means the session's keyspace
     Keyspace(Option<Identifier>),
-    /// `ONLY KEYSPACE k`, without its content
+    /// `ONLY KEYSPACE k`, without its content; `None` means the session's keyspace
     OnlyKeyspace(Option<Identifier>),
     /// `TABLES`: their names
     Tables,

@@ -37,7 +37,7 @@ pub struct DropFunction {
     pub if_exists: bool,
     /// The function.
     pub name: QualifiedName,
-    /// The argument types; `None` if the name alone must be unique.
+    /// The argument types; `None` if the text has none: then only one function or aggregate may have the name.
     pub argument_types: Option<Vec<CqlTypeName>>,
 }
 

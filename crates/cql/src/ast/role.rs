@@ -9,7 +9,7 @@ pub struct CreateRole {
     pub if_not_exists: bool,
     /// The role.
     pub role: Identifier,
-    /// `WITH`. `CREATE USER` sets `login`, and `superuser` to the given value or false.
+    /// `WITH`. `CREATE USER` sets `login` to true, and `superuser` to false unless the text has SUPERUSER.
     pub options: RoleOptions,
 }
 
@@ -51,7 +51,7 @@ pub enum Password {
 }
 
 impl std::fmt::Debug for Password {
-    /// Passwords do not belong into logs.
+    /// Hides the password, so that it does not get into logs.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str(match self {
             Self::Plain(_) => "Plain(***)",
@@ -203,7 +203,7 @@ pub struct AddIdentity {
     pub if_not_exists: bool,
     /// The identity in a client's certificate.
     pub identity: String,
-    /// The role that it logs in as.
+    /// The role of a client with this identity.
     pub role: String,
 }
 
@@ -217,7 +217,7 @@ pub struct DropIdentity {
 }
 
 impl Resource {
-    /// The permissions that apply to this resource; `ALL` means these.
+    /// The permissions that apply to this resource. `ALL` stands for exactly these.
     pub fn applicable_permissions(&self) -> &'static [Permission] {
         use Permission::*;
         match self {

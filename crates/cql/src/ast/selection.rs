@@ -146,7 +146,7 @@ pub struct Ordering {
     pub column: Identifier,
     /// `ANN OF term`: orders by the distance from this vector instead of by value.
     pub ann_of: Option<Term>,
-    /// `Ascending` if the text does not say.
+    /// `Ascending` if the text names no direction.
     pub direction: Direction,
 }
 

@@ -2,7 +2,7 @@
 
 use super::{CqlTypeName, Identifier, QualifiedName};
 
-/// A constant. It is text if its receiver decides the type.
+/// A constant. It is kept as text where the type of the receiver decides how to parse it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Literal {
     /// `null`
@@ -29,7 +29,7 @@ pub enum Literal {
     Duration(String),
 }
 
-/// A placeholder for a value that comes with the execution.
+/// A placeholder for a value that the client sends with each execution.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BindMarker {
     /// Index in the list of all markers of the statement, from 0.
@@ -65,13 +65,13 @@ impl ArithmeticOperator {
         }
     }
 
-    /// True if it binds more strongly than addition.
+    /// True for `*`, `/` and `%`, which bind more strongly than `+` and `-`.
     pub fn is_multiplicative(self) -> bool {
         !matches!(self, Self::Add | Self::Subtract)
     }
 }
 
-/// An expression for one value. It holds no columns.
+/// An expression for one value. It contains no columns.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
     /// A constant or null.
@@ -126,7 +126,7 @@ impl Term {
     /// The null literal.
     pub const NULL: Self = Self::Literal(Literal::Null);
 
-    /// The marker, if the term is just that.
+    /// The marker, if the whole term is a marker.
     pub fn as_bind_marker(&self) -> Option<&BindMarker> {
         match self {
             Self::Bind(marker) => Some(marker),

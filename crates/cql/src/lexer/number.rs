@@ -16,7 +16,7 @@ use crate::token::Kind;
 
 /// Characters of a UUID.
 pub(super) const UUID_LENGTH: usize = 36;
-/// The positions of its hyphens.
+/// The positions of the hyphens in a UUID.
 const UUID_HYPHENS: [usize; 4] = [8, 13, 18, 23];
 /// The pattern of the ISO 8601 alternative format, after the `P`; `0` is any digit.
 const ISO_ALTERNATIVE: &[u8] = b"0000-00-00T00:00:00";
@@ -55,7 +55,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The end of the digits that start `ahead`.
+    /// The end of the digits that start `ahead`. This and `ahead` are offsets from the position.
     fn digits(&self, ahead: usize) -> usize {
         let mut end = ahead;
         while self.peek(end).is_some_and(|byte| byte.is_ascii_digit()) {

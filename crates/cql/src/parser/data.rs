@@ -57,8 +57,8 @@ impl Parser<'_> {
         Ok(InsertSource::Json { value, default_unset })
     }
 
-    /// An optional `USING`. Compat: the last of repeated options counts. Unlike in Cassandra, a marker may not be overwritten,
-    /// since its value would be sent for nothing.
+    /// An optional `USING`. Compat: the last of repeated options counts. Unlike in Cassandra, an option whose value is a marker cannot
+    /// be repeated, since the client would send the marker's value in vain.
     fn optional_using(&mut self) -> Result<Using> {
         let mut using = Using::default();
         if !self.eat_word(Keyword::Using) {
@@ -340,7 +340,7 @@ fn refuse_incompatible(assignments: &[Assignment]) -> Result<()> {
     Ok(())
 }
 
-/// True if one statement may do both to the same column.
+/// True if one statement may apply both operations to the same column.
 fn are_compatible(first: &AssignmentOperation, second: &AssignmentOperation) -> bool {
     use AssignmentOperation::{Set, SetField};
     match (first, second) {

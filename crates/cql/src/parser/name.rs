@@ -88,7 +88,7 @@ impl<'a> Parser<'a> {
             keyspace = Some(self.keyspace()?);
             self.advance();
         } else if self.kind().is_name() && !self.kind().is_function_name() {
-            // Such a word can only be a keyspace.
+            // A keyword that cannot name a function can only be a keyspace here.
             self.advance();
             self.expect(Kind::Dot)?;
         }

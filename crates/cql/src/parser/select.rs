@@ -32,8 +32,8 @@ impl Parser<'_> {
         Ok(Statement::Select(Box::new(select)))
     }
 
-    /// Takes `JSON` or `DISTINCT`, unless it is the name of the first column. Compat: it is a name wherever a selection could
-    /// continue after it, even in `json - a` and `json(a)`.
+    /// Takes `JSON` or `DISTINCT`, unless the word is the name of the first column. Compat: it is a modifier wherever a selection could
+    /// start after it, even in `json - a` and `json(a)`.
     fn eat_modifier(&mut self, word: Keyword) -> bool {
         let is_modifier = self.at_word(word)
             && (matches!(self.peek(1), Kind::Star | Kind::Minus) || self.begins_primary(1));
@@ -107,8 +107,8 @@ impl Parser<'_> {
     }
 }
 
-/// Compat: Cassandra reads the whole selection to decide whether a modifier is one, so an error in the selection is reported at
-/// the modifier and the token after it.
+/// Compat: Cassandra reads the whole selection to decide whether JSON or DISTINCT is a modifier or a column. So an error in the
+/// selection is reported at the modifier and the token after it.
 fn if_modified(fault: Fault, modifier: Option<(Token, Token)>) -> Fault {
     match (fault, modifier) {
         (Fault::NoAlternative { seen, .. } | Fault::Mismatch { seen, .. }, Some((decision, offending))) => {

@@ -69,12 +69,12 @@ impl Parser<'_> {
         if !matches!(self.kind(), Kind::Dot | Kind::OpenBracket) {
             return Ok(primary);
         }
-        // Compat: if a part of it cannot be parsed, it is parsed without parts.
+        // Compat: if an element, slice or field after the primary cannot be parsed, the selector ends before all of them.
         let whole = primary.clone();
         Ok(self.attempt(|parser| parser.modified(primary))?.unwrap_or(whole))
     }
 
-    /// Elements, slices and fields of the selector before.
+    /// Parses the elements, slices and fields that follow `selector`.
     fn modified(&mut self, mut selector: Selector) -> Result<Selector> {
         loop {
             if self.eat(Kind::Dot) {

@@ -12,7 +12,7 @@ pub(crate) const RESERVED_TYPE_NAMES: [&str; 6] =
 
 impl Parser<'_> {
     /// Any type. `frozen` does not count as a level, as in the limits of types, so that a statement may have the deepest type
-    /// that is allowed. `frozen` of `frozen` counts, otherwise a text of nothing else would have no bound.
+    /// that is allowed. `frozen` of `frozen` counts; otherwise `frozen<frozen<..` could nest without bound.
     pub(crate) fn type_name(&mut self) -> Result<CqlTypeName> {
         let is_frozen =
             |at: usize| self.peek(at) == Kind::Keyword(Keyword::Frozen) && self.peek(at + 1) == Kind::Less;
@@ -101,7 +101,7 @@ impl Parser<'_> {
             && word.is_name()
             && !word.is_type_name()
         {
-            // Such a word can only be a keyspace.
+            // A keyword that cannot name a user type can only be a keyspace here.
             self.advance();
             self.expect(Kind::Dot)?;
         }

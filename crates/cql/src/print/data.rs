@@ -29,7 +29,7 @@ impl Display for InsertSource {
 }
 
 impl Display for Using {
-    /// With a space in front; empty if there are no options.
+    /// Prints the options with a space in front, or nothing if there are none.
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         let mut parts: Vec<(&str, &Term)> = Vec::new();
         parts.extend(self.timestamp.as_ref().map(|term| ("TIMESTAMP", term)));
@@ -118,7 +118,7 @@ impl Display for Modification {
 }
 
 impl Display for IfClause {
-    /// With a space in front; empty if there is no condition.
+    /// Prints the clause with a space in front, or nothing if there is no condition.
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
             Self::None => Ok(()),
@@ -199,7 +199,7 @@ impl Display for Operator {
 }
 
 impl Display for Operand {
-    /// With a space in front; empty if there is no operand.
+    /// Prints the operand with a space in front, or nothing if there is none.
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
             Self::Term(term) => write!(out, " {term}"),

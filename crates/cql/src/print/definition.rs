@@ -11,7 +11,7 @@ use crate::ast::{
 use crate::quote::{Name, Text};
 
 impl Display for Properties {
-    /// Without `WITH`.
+    /// Prints the properties without the word `WITH`.
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         separated(out, &self.0, " AND ", |out, (name, value)| {
             write!(out, "{} = {value}", Name(name))

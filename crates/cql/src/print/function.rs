@@ -53,7 +53,7 @@ impl Display for CreateAggregate {
 }
 
 impl Display for DropFunction {
-    /// Without `DROP FUNCTION` or `DROP AGGREGATE`.
+    /// Prints what follows the words `DROP FUNCTION` or `DROP AGGREGATE`.
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         write!(
             out,

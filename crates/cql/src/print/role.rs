@@ -30,7 +30,7 @@ impl Display for AlterRole {
 }
 
 impl Display for RoleOptions {
-    /// With ` WITH` in front; empty if there are no options.
+    /// Prints the options with ` WITH` in front, or nothing if there are none.
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         let mut lead = " WITH ";
         let mut next = || std::mem::replace(&mut lead, " AND ");

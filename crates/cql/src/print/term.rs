@@ -72,7 +72,7 @@ impl Display for Term {
                 write!(out, " {} ", operator.symbol())?;
                 side(out, right, keeps_right)
             }
-            // With a space, since `-1` is a literal and `--` starts a comment.
+            // A space follows the minus, since `-1` is a literal and `--` starts a comment.
             Self::Negate(term) => {
                 out.write_str("- ")?;
                 side(out, term, |_| false)
@@ -81,7 +81,7 @@ impl Display for Term {
     }
 }
 
-/// An operand: an operation has parentheses, unless `keeps` accepts its operator.
+/// Prints an operand. An operation gets parentheses, unless `keeps` accepts its operator.
 fn side(out: &mut Formatter<'_>, term: &Term, keeps: impl Fn(ArithmeticOperator) -> bool) -> Result {
     match term {
         Term::Arithmetic { operator, .. } if !keeps(*operator) => write!(out, "({term})"),

@@ -15,7 +15,7 @@ use crate::{Awaited, Error, Executed, Outcome};
 /// Compat: `ClientState.ensureNotAnonymous`.
 const NOT_LOGGED_IN: &str = "You have to be logged in and not anonymous to perform this request";
 
-/// The client that executes such a statement, and its tools.
+/// The client that executes a statement about roles or permissions, with what the checks need.
 pub(super) struct Actor<'a> {
     pub access: &'a AccessControl,
     pub schema: &'a Schema,
@@ -28,7 +28,7 @@ impl AccessControl {
     /// Checks and executes a statement about roles or permissions.
     ///
     /// # Errors
-    /// The client may not do this, or it is not possible.
+    /// The client lacks a permission, or the statement is not possible.
     pub(crate) fn execute(
         &self,
         plan: &AccessPlan,

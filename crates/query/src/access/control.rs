@@ -16,10 +16,10 @@ use super::{AccessOptions, CidrAuthorizer, CidrCounts, Identity, Login, NetworkA
 use crate::context::Sight;
 use crate::{Awaited, Error, QueryOptions, Store};
 
-/// Most roles whose login or hash is kept in memory. Logins that sessions use stay valid beyond it.
+/// Most roles whose login or hash is kept in memory. Logins that sessions use are kept even above this number.
 const KEPT_MAX: usize = 10_000;
 
-/// A role, and the address of its clients if that matters.
+/// A role, and the address of its clients if roles are bound to addresses.
 type LoginKey = (String, Option<IpAddr>);
 
 /// Checks statements against the rights of roles, and passwords against their hashes.
@@ -32,11 +32,11 @@ pub struct AccessControl {
     /// Hashes of passwords, with the time when each was read.
     hashes: Mutex<HashMap<String, (u64, String)>>,
     pub(super) right_passwords: Mutex<RightPasswords>,
-    /// The number of changes of roles and grants. Rights of an earlier one are read again.
+    /// The number of changes of roles and grants. Rights that were read at an earlier number are read again.
     changes: AtomicU64,
     /// Held while a statement checks and changes roles or grants.
     pub(super) turn: Mutex<()>,
-    /// Compared with the passwords of roles that do not exist, so that these take as long as others.
+    /// Compared with the password if the role does not exist, so that such a login takes as long as any other.
     dummy_hash: String,
     pub(super) cidr_counts: CidrCounts,
 }
@@ -64,7 +64,7 @@ impl Validity {
 }
 
 impl AccessControl {
-    /// The control over the tables of this store. If clients must log in, it makes one hash.
+    /// The access control over the tables of this store. If clients must log in, it hashes one password, which takes long.
     pub fn new(store: Arc<dyn Store>, query_options: &QueryOptions) -> Self {
         let options = query_options.access.clone();
         let dummy_hash = match options.requires_login() {
@@ -104,7 +104,7 @@ impl AccessControl {
         kept.map(|(role, _)| role.clone()).collect()
     }
 
-    /// Changes how long rights and hashes of passwords are kept; those that are kept are read again.
+    /// Changes how long rights and hashes of passwords are cached. Those that are cached now are read again.
     pub(crate) fn change_validity(&self, options: &AccessOptions) {
         let changed = Validity::of(options);
         let is_changed = [
@@ -125,7 +125,7 @@ impl AccessControl {
         self.options.requires_login()
     }
 
-    /// Logs in a client whose password was right before; `None` if it must be checked. Quick.
+    /// Logs in a client whose password was right before; `None` if the password must be checked. Quick.
     ///
     /// # Errors
     /// The role may not log in, or `system_auth` cannot be read.
@@ -136,8 +136,8 @@ impl AccessControl {
         }
     }
 
-    /// Logs in a client. Unless this password was right before, it takes as long as hashing a password, on purpose and even if the role does
-    /// not exist.
+    /// Logs in a client. Unless this password was right before, it takes as long as hashing a password, on purpose and even if the role
+    /// does not exist.
     ///
     /// # Errors
     /// Role and password do not fit, the role may not log in, or `system_auth` cannot be read.
@@ -164,7 +164,7 @@ impl AccessControl {
         }
     }
 
-    /// Looks for a password among those that were right before; if it is not there, returns the hash of the role.
+    /// Looks for a password among those that were right before. If it is not among them, returns the hash of the role.
     fn look_up(&self, role: &str, given: &str) -> Result<LookUp, Error> {
         let was_right = |hash: &String| self.right_passwords.lock().contain(role, hash, given);
         if self.cached_hash(role).as_ref().is_some_and(was_right) {
@@ -207,7 +207,7 @@ impl AccessControl {
         }
     }
 
-    /// The login of a role; one for all its sessions, or for those of an address.
+    /// The login of a role, shared by all its sessions, or by those of one address if roles are bound to addresses.
     fn login(&self, role: &str, from: IpAddr) -> Arc<Login> {
         let is_bound = self.options.cidr_authorizer != CidrAuthorizer::AllowAll;
         let address = is_bound.then(|| from.to_canonical());
@@ -253,7 +253,7 @@ impl AccessControl {
     /// Checks whether the client may execute a statement with these needs.
     ///
     /// # Errors
-    /// It may not.
+    /// The client does not meet one of the needs.
     #[inline]
     pub(crate) fn check(&self, client: &Identity, needs: &Needs) -> Result<(), Error> {
         match client {
@@ -270,10 +270,11 @@ impl AccessControl {
         }
     }
 
-    /// Checks whether the client may read the changes of a table: it may SELECT it, and sees its values as they are stored.
+    /// Checks whether the client may read the changes of a table: it needs SELECT, and UNMASK if the table has masks, since changes
+    /// have the stored values.
     ///
     /// # Errors
-    /// It may not.
+    /// The client lacks one of these permissions.
     pub fn check_changes(&self, client: &Identity, table: &TableSchema) -> Result<(), Error> {
         self.check(client, &Needs::of_changes(table))
     }
@@ -310,7 +311,7 @@ impl AccessControl {
         self.rights_here(login)?.check(needs, &login.role)
     }
 
-    /// What a role may do, if it may use this data center from its address.
+    /// The rights of a role. Fails if the role may not use this data center, or may not be used from its address.
     pub(super) fn rights_here(&self, login: &Login) -> Result<Arc<Rights>, Error> {
         let rights = self.rights(login).map_err(|error| {
             Error::Unauthorized(format!("Unable to perform authorization of permissions: {error}"))
@@ -336,7 +337,7 @@ impl AccessControl {
         self.now_nanos() < rights.valid_until_nanos && rights.change == self.changes.load(Ordering::Acquire)
     }
 
-    /// What a role may do now, or could do within the validity of the caches.
+    /// The rights of a role: the cached ones while they are valid, else new ones from `system_auth`.
     pub(super) fn rights(&self, login: &Login) -> Result<Arc<Rights>, Error> {
         let known = login.rights.load_full();
         if self.is_current(&known) {
@@ -363,7 +364,7 @@ impl AccessControl {
         Ok(rights)
     }
 
-    /// Reads what a role may do.
+    /// Reads the rights of a role from `system_auth`.
     fn read_rights(&self, role: &str) -> Result<Rights, Error> {
         let roles = closure(role, |name| self.tables.role(name))?;
         let is_open = !self.options.checks_permissions();
@@ -405,7 +406,7 @@ impl AccessControl {
     /// All groups of addresses, by name.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// `system_auth` cannot be read.
     pub fn cidr_groups(&self) -> Result<Vec<(String, Vec<Cidr>)>, Error> {
         self.tables.cidr_groups()
     }
@@ -434,7 +435,7 @@ impl AccessControl {
         Ok(!is_accepted)
     }
 
-    /// Writes to `system_auth`; rights and hashes that were read before are read again.
+    /// Writes to `system_auth`, and makes all cached rights and hashes invalid.
     pub(super) fn write(&self, changes: Changes) -> Result<Option<Awaited>, Error> {
         if changes.is_empty() {
             return Ok(None);
@@ -444,7 +445,7 @@ impl AccessControl {
         written
     }
 
-    /// Removes what was granted on these resources, by their names.
+    /// Adds to `changes` the removal of all grants on exactly these resources.
     pub(super) fn revoke_all_on(&self, resources: &[Resource], changes: &mut Changes) -> Result<(), Error> {
         for resource in resources {
             let name = resource.name();

@@ -28,10 +28,10 @@ pub(crate) fn needs_of(plan: &Plan, functions: Vec<Resource>, schema: &Schema) -
             }
         }
         Plan::Truncate(table) => found.on_table(Permission::Modify, &table.keyspace, &table.name),
-        // A change that nobody may make is refused when it is executed, with that reason and not with a missing permission.
+        // A change that nobody may make is refused when it is executed. The error then has that reason, not a missing permission.
         Plan::Schema(change) if schema.permit(change.change()).is_err() => {}
         Plan::Schema(change) => found.change(change.change()),
-        // Statements about roles check by themselves; the others need a login only.
+        // Statements about roles check by themselves; USE and DESCRIBE need only a login.
         Plan::Access(_) | Plan::Use(_) | Plan::Describe(_) => {}
     }
     for function in functions {
@@ -45,7 +45,7 @@ pub(crate) fn needs_of(plan: &Plan, functions: Vec<Resource>, schema: &Schema) -
     Needs::new(found.list)
 }
 
-/// True for the tables that everybody may read, since drivers and tools do when they connect.
+/// True for the tables that everybody may read: drivers and tools read them when they connect.
 fn is_public(table: &TableSchema) -> bool {
     match table.keyspace.as_str() {
         "system_schema" | "system_virtual_schema" => true,
@@ -108,7 +108,8 @@ impl NeedFinder<'_> {
         Some(view.base_table.clone())
     }
 
-    /// A condition reveals stored values, so it needs SELECT, too. So does a table with views, since these are read and changed.
+    /// A conditional write needs SELECT as well, since its answer reveals stored values. A write to a table with views needs SELECT on the
+    /// table, which is read, and MODIFY on each view.
     fn write(&mut self, table: &TableSchema, is_conditional: bool) {
         self.on_table(Permission::Modify, &table.keyspace, &table.name);
         let keyspace = self.schema.keyspace(&table.keyspace);
@@ -215,8 +216,8 @@ impl NeedFinder<'_> {
         }
     }
 
-    /// Without argument types any function of the name may be meant. A missing function needs no permission: the statement fails or has no
-    /// effect.
+    /// Without argument types, every function of the name may be meant. A missing function needs no permission: the statement fails or has
+    /// no effect.
     fn drop_function(&mut self, drop: &DropFunction) {
         let meant: Vec<Vec<CqlType>> = match &drop.argument_types {
             Some(types) if !self.has(&drop.keyspace, &drop.name, types) => Vec::new(),

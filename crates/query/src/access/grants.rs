@@ -50,7 +50,7 @@ impl Actor<'_> {
 
     /// The resource and the permissions of a statement, if this client may execute it.
     ///
-    /// Compat: `PermissionsManagementStatement`: who grants or revokes a permission must have it, and AUTHORIZE.
+    /// Compat: `PermissionsManagementStatement`: a client needs AUTHORIZE and each permission that it grants or revokes.
     fn permitted(&self, change: &PermissionChange) -> Result<(Resource, Permissions), Error> {
         let resource = resolve(&change.resource, self.keyspace, self.schema)?;
         let permissions = permissions_of(&change.permissions, &resource);
@@ -61,8 +61,8 @@ impl Actor<'_> {
         Ok((resource, permissions))
     }
 
-    /// Refuses a role or resource that does not exist. Requires: the turn is held, so that a DROP of either one comes before
-    /// this, or removes afterwards what is granted now.
+    /// Refuses a role or resource that does not exist. Requires: the caller holds the turn. So a DROP of either one comes before
+    /// this check, or removes afterwards the grants that are made now.
     fn ensure_possible(&self, role: &str, resource: &Resource) -> Result<(), Error> {
         let tables = &self.access.tables;
         if tables.role(role)?.is_none() {
@@ -79,7 +79,7 @@ impl Actor<'_> {
         }
     }
 
-    /// Compat: the answers of AllowAllAuthorizer.
+    /// Compat: refuses the statement with the message of AllowAllAuthorizer if permissions are not checked.
     pub(super) fn ensure_authorizer(&self, operation: &str) -> Result<(), Error> {
         match self.access.options.checks_permissions() {
             true => Ok(()),

@@ -23,7 +23,7 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// The role of the client.
+    /// The role of the client; `None` if it has not logged in.
     pub fn role(&self) -> Option<&str> {
         match self {
             Self::User(login) => Some(&login.role),
@@ -31,8 +31,8 @@ impl Identity {
         }
     }
 
-    /// True for a role that was a superuser when its rights were last read. Each statement is checked with
-    /// [`AccessControl::check`](super::AccessControl::check) first, which reads them.
+    /// True for a role that was a superuser when its rights were last read.
+    /// [`AccessControl::check`](super::AccessControl::check) reads them again before a statement if they are no longer valid.
     pub(crate) fn is_superuser(&self) -> bool {
         match self {
             Self::User(login) => login.is_superuser.load(Relaxed),
@@ -41,22 +41,22 @@ impl Identity {
     }
 }
 
-/// A role with which clients have logged in. All their sessions share it, or those of one address if roles are bound to addresses.
+/// A role with which clients have logged in. All sessions of the role share it, or those of one address if roles are bound to addresses.
 pub struct Login {
     /// Name of the role.
     pub role: String,
-    /// The address of the clients, if it matters.
+    /// The address of the clients; `None` if roles are not bound to addresses.
     pub(super) address: Option<IpAddr>,
-    /// Swapped whole, so that sessions on many threads do not write to one place.
+    /// Swapped as a whole: readers on many threads must not write to one cache line.
     pub(super) rights: ArcSwap<Rights>,
-    /// Whether the rights are those of a superuser; beside them, since each statement asks for it.
+    /// True if the rights are those of a superuser. A copy outside of `rights`, since each statement reads it.
     pub(super) is_superuser: AtomicBool,
-    /// Held while rights are read anew, so that this is done once.
+    /// Held while rights are read again, so that only one thread reads them.
     pub(super) renewal: Mutex<()>,
 }
 
 impl Login {
-    /// The login of a role, whose rights are not read yet; from any address.
+    /// The login of a role from any address. Its rights are not read yet.
     pub fn new(role: &str) -> Self {
         Self::from_address(role, None)
     }

@@ -66,7 +66,7 @@ impl Actor<'_> {
         Ok(rows.executed())
     }
 
-    /// Names of the roles that the client may see, sorted: all with DESCRIBE on all roles, else its own.
+    /// Names of the roles that the client may see, sorted: all roles if it has DESCRIBE on all roles, else its own roles.
     ///
     /// Compat: `ListRolesStatement`.
     fn visible_roles(&self, of: Option<&str>, recursive: bool) -> Result<Vec<String>, Error> {
@@ -175,7 +175,7 @@ impl Actor<'_> {
         Ok(rows.executed())
     }
 
-    /// Superusers see everything, others what their roles have, or the roles that they may DESCRIBE.
+    /// Superusers see all permissions. Other roles see those of their own roles, and of roles that they may DESCRIBE.
     fn check_view(&self, of: Option<&str>) -> Result<(), Error> {
         let is_own = of.is_some_and(|of| self.rights.roles.contains_key(of));
         let described = of.map_or(Resource::AllRoles, |of| Resource::Role(of.to_owned()));

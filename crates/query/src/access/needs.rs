@@ -7,24 +7,24 @@ use ilion_auth::{Permission, Resource};
 use ilion_schema::TableSchema;
 use smallvec::SmallVec;
 
-/// One need of a statement.
+/// One permission or rank that a statement needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// A permission on a resource or on one that contains it.
     Permission(Permission, Resource),
-    /// UNMASK or SELECT_MASKED on a table, to restrict these masked columns of it.
+    /// UNMASK or SELECT_MASKED on a table, since the statement restricts these masked columns.
     MaskedColumns(Resource, Vec<String>),
-    /// The role must be a superuser; the text says what for.
+    /// The role must be a superuser; the text names the action for the message.
     Superuser(&'static str),
 }
 
 /// All needs of a statement. If there are none, a login is enough.
 #[derive(Debug)]
 pub(crate) struct Needs {
-    /// Differs between any two values of this process.
+    /// A number that no other value of this process has.
     pub id: u64,
     pub list: SmallVec<[Need; 1]>,
-    /// The stamp of the rights that were last found to meet them.
+    /// The stamp of the rights that were last found to meet these needs.
     pub met_by: AtomicU64,
 }
 
@@ -44,7 +44,7 @@ impl Needs {
         Self::new(SmallVec::new())
     }
 
-    /// The needs for reading the changes of a table, which have the stored values.
+    /// The needs for reading the changes of a table. Changes have the stored values, so a table with masks needs UNMASK.
     pub fn of_changes(table: &TableSchema) -> Self {
         let resource = Resource::table(&table.keyspace, &table.name);
         let mut list = SmallVec::new();

@@ -8,19 +8,19 @@ use crate::Error;
 /// An operation at the HTTP port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// To be logged in; statements are then checked as those of any client.
+    /// Log in. The statements that follow are checked like those of any client.
     LogIn,
-    /// To see metrics and reports of the node. It needs SELECT on the keyspace `system_views`, where CQL shows the same data.
+    /// See metrics and reports of the node. Needs SELECT on the keyspace `system_views`, where CQL shows the same data.
     Watch,
-    /// To change how the node runs. It needs a superuser.
+    /// Change how the node runs. Needs a superuser.
     Administer,
 }
 
 impl AccessControl {
-    /// Checks whether a role may do this now. Its login may be old: it may have been dropped, or have lost LOGIN, since then.
+    /// Checks whether a role may do this now. The login may be old: since then the role may have been dropped, or have lost LOGIN.
     ///
     /// # Errors
-    /// It may not, or `system_auth` cannot be read.
+    /// The role may not do this, or `system_auth` cannot be read.
     pub fn check_operation(&self, login: &Login, operation: Operation) -> Result<(), Error> {
         let rights = self.rights_here(login)?;
         if !rights.roles.get(&login.role).is_some_and(|role| role.can_login) {
@@ -43,8 +43,8 @@ impl AccessControl {
         }
     }
 
-    /// A digest that changes when the password of a role is changed; `None` if the role has no password. The table is read each time: only
-    /// existing roles are cached, and the time of a login must not reveal which roles exist.
+    /// A digest that changes with the password of a role; `None` if the role has no password. The table is read each time: only
+    /// existing roles are cached, so the time of a cached read would reveal which roles exist.
     ///
     /// # Errors
     /// `system_auth` cannot be read.

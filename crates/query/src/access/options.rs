@@ -10,41 +10,41 @@ pub enum Authenticator {
     AllowAll,
     /// Roles with their passwords.
     Password,
-    /// Roles that identities of certificates stand for.
+    /// Clients with a certificate. The identity in it stands for a role.
     MutualTls,
-    /// The same; clients without a certificate log in with a password.
+    /// Like `MutualTls`, but clients without a certificate log in with a password.
     MutualTlsWithPasswordFallback,
 }
 
 /// Who may do what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Authorizer {
-    /// Everybody everything.
+    /// Everybody has all permissions.
     #[default]
     AllowAll,
-    /// Roles what was granted to them.
+    /// A role has the permissions that were granted to it.
     Cassandra,
 }
 
 /// Which data centers roles may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetworkAuthorizer {
-    /// All.
+    /// All data centers.
     #[default]
     AllowAll,
-    /// Those of `ACCESS TO DATACENTERS`.
+    /// The data centers of `ACCESS TO DATACENTERS`.
     Cassandra,
 }
 
 /// Which addresses roles may be used from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CidrAuthorizer {
-    /// All.
+    /// All addresses.
     #[default]
     AllowAll,
-    /// All; a login from another group than those of `ACCESS FROM CIDRS` is logged.
+    /// All addresses; a login from outside of the groups of `ACCESS FROM CIDRS` is logged.
     Monitor,
-    /// Those of `ACCESS FROM CIDRS`.
+    /// The groups of addresses of `ACCESS FROM CIDRS`.
     Enforce,
 }
 
@@ -59,7 +59,7 @@ pub struct AccessOptions {
     pub network_authorizer: NetworkAuthorizer,
     /// Which addresses roles may be used from.
     pub cidr_authorizer: CidrAuthorizer,
-    /// Whether that holds for superusers, too.
+    /// True if `cidr_authorizer` applies to superusers, too.
     pub checks_addresses_of_superusers: bool,
     /// How long cached rows about a role are used.
     pub roles_validity: Duration,
@@ -99,7 +99,7 @@ impl AccessOptions {
         self.authorizer == Authorizer::Cassandra
     }
 
-    /// How long rights may be used: they depend on roles and permissions.
+    /// How long cached rights may be used: the shorter of the validities of roles and permissions, since rights depend on both.
     pub(super) fn rights_validity_nanos(&self) -> u64 {
         nanos(self.roles_validity.min(self.permissions_validity))
     }

@@ -11,7 +11,7 @@ pub(crate) struct AccessPlan {
 }
 
 impl AccessPlan {
-    /// The plan of a statement; `None` if it is about something else.
+    /// The plan of a statement; `None` if the statement is not about roles or permissions.
     pub fn of(statement: &Statement, keyspace: Option<&str>) -> Option<Self> {
         let is_about_access = matches!(
             statement,

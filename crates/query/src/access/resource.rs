@@ -62,7 +62,7 @@ pub(super) fn resolve(
     })
 }
 
-/// The function as the schema has it, which is how calls name it: collections may be written frozen or not.
+/// The function with the argument types in the schema, since grants and calls use these. The statement may write collections frozen or not.
 pub(super) fn stored_function(keyspace: &str, name: &str, types: &[CqlType], schema: &Schema) -> Resource {
     let found = schema.keyspace(keyspace);
     let function = found.and_then(|found| found.find_function(name, types));
@@ -77,7 +77,7 @@ pub(super) fn stored_function(keyspace: &str, name: &str, types: &[CqlType], sch
     }
 }
 
-/// The permissions of a statement on this resource; `ALL` are those that apply to it.
+/// The permissions of a statement on this resource; `ALL` stands for those that apply to it.
 pub(super) fn permissions_of(permissions: &ast::Permissions, resource: &Resource) -> Permissions {
     match permissions {
         ast::Permissions::All => resource.applicable(),

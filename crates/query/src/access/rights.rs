@@ -17,20 +17,20 @@ const PASSED_MAX: usize = 4096;
 /// The permissions of a role.
 #[derive(Debug, Default)]
 pub(super) struct Rights {
-    /// They are valid up to this time of the monotonic clock; 0 if they were never read.
+    /// The rights are valid up to this time of the monotonic clock; 0 if they were never read.
     pub valid_until_nanos: u64,
-    /// They are valid while this is the number of changes of roles and grants.
+    /// The number of changes of roles and grants when the rights were read. They are invalid once that number has grown.
     pub change: u64,
-    /// The role and all roles granted to it; empty if it was dropped.
+    /// The role and all roles granted to it; empty if the role was dropped.
     pub roles: BTreeMap<String, Role>,
     pub grants: Grants,
-    /// Whether nothing is checked, so that it has every permission.
+    /// True if permissions are not checked on this node, so that the role has all of them.
     pub is_open: bool,
-    /// Whether it may use this data center.
+    /// True if the role may use this data center.
     pub has_access_here: bool,
-    /// Whether it must not be used from the address of the login.
+    /// True if the address of the login is outside of the groups of addresses that the role is bound to.
     pub is_from_elsewhere: bool,
-    /// Differs between any two values of this process; 0 if they were never read.
+    /// A number that no other value of this process has; 0 if the rights were never read.
     pub stamp: u64,
     /// The ids of needs that were found to be met.
     pub passed: RwLock<HashSet<u64, foldhash_of_ids::Ids>>,
@@ -41,7 +41,7 @@ impl Rights {
         self.grants.is_superuser
     }
 
-    /// Rights without content.
+    /// Empty rights with a new stamp.
     pub fn stamped() -> Self {
         static LAST_STAMP: AtomicU64 = AtomicU64::new(0);
         Self {
@@ -50,16 +50,16 @@ impl Rights {
         }
     }
 
-    /// Whether these needs were checked before and are met. Usually only one role executes a statement, and then one comparison is enough.
+    /// True if these needs were checked before and are met. Usually only one role executes a statement, and then one comparison is enough.
     #[inline]
     pub fn meet(&self, needs: &Needs) -> bool {
         needs.met_by.load(Relaxed) == self.stamp || self.passed.read().contains(&needs.id)
     }
 
-    /// Checks the needs of a statement, and remembers it if they are met.
+    /// Checks the needs of a statement, and remembers them if they are met.
     ///
     /// # Errors
-    /// The first need that is not met.
+    /// A need is not met; the error is about the first one.
     pub fn check(&self, needs: &Needs, user: &str) -> Result<(), Error> {
         needs.list.iter().try_for_each(|need| self.meet_one(need, user))?;
         let mut passed = self.passed.write();
@@ -124,7 +124,7 @@ impl Rights {
     }
 }
 
-/// The keyspace of data.
+/// The keyspace of a resource, if that is a keyspace, a table, or all tables of a keyspace.
 fn keyspace_of(resource: &Resource) -> Option<&str> {
     match resource {
         Resource::Keyspace(keyspace) | Resource::AllTables(keyspace) | Resource::Table(keyspace, _) => {
@@ -150,7 +150,7 @@ pub(super) fn is_reserved(permission: Permission, resource: &Resource) -> bool {
     is_system_keyspace(keyspace) && !is_virtual && !is_harmless
 }
 
-/// Hashes ids, which are counted up and nobody chooses.
+/// A cheap hash of ids: they count up and no client chooses them, so that nobody can provoke collisions.
 mod foldhash_of_ids {
     use std::hash::{BuildHasherDefault, Hasher};
 
@@ -171,7 +171,7 @@ mod foldhash_of_ids {
         }
 
         fn write_u64(&mut self, id: u64) {
-            // The table takes the upper bits for tags and the lower ones for places.
+            // The hash table uses the upper bits as tags and the lower bits as places, so both must be mixed.
             let mixed = id.wrapping_mul(0x9E37_79B9_7F4A_7C15);
             self.0 = mixed ^ (mixed >> 32);
         }

@@ -21,7 +21,7 @@ impl Actor<'_> {
         if name.is_empty() {
             return Err(Error::invalid("Role name can't be an empty string"));
         }
-        // Hashing takes long, so it is done before others have to wait.
+        // Hashing takes long, so it is done before the turn is taken, for which other statements wait.
         let hash = self.hash_in(options)?;
         let _turn = self.access.turn.lock();
         if self.access.tables.role(name)?.is_some() {
@@ -210,7 +210,7 @@ impl Actor<'_> {
         Ok(done(self.access.write(changes)?))
     }
 
-    /// Refuses options that cannot be fulfilled.
+    /// Refuses options that this node does not support.
     ///
     /// Compat: `RoleOptions.validate` with CassandraRoleManager, `DCPermissions.validate`, `CIDRPermissions.validate`.
     fn check_options(&self, options: &RoleOptions) -> Result<(), Error> {
@@ -265,7 +265,7 @@ impl Actor<'_> {
     }
 }
 
-/// Adds a warning if the password is longer than what bcrypt hashes of it.
+/// Adds a warning if the password is longer than the part that bcrypt hashes.
 fn warned(mut executed: Executed, options: &RoleOptions) -> Executed {
     let is_cut =
         matches!(&options.password, Some(Password::Plain(plain)) if plain.len() > password::BYTES_COUNTED);

@@ -15,7 +15,7 @@ use super::{AccessControl, Identity, SetupError};
 use crate::{Awaited, Error};
 
 impl AccessControl {
-    /// Grants and revokes what follows from a schema change that `client` made.
+    /// Grants and revokes permissions after a schema change that `client` made.
     ///
     /// # Errors
     /// `system_auth` cannot be read or written; the schema has changed all the same.
@@ -35,7 +35,7 @@ impl AccessControl {
         self.write(changes)
     }
 
-    /// Grants all permissions on new objects to their creator, unless its role was dropped meanwhile. Requires: the turn is held.
+    /// Grants all permissions on new objects to their creator, unless the creator's role was dropped meanwhile. Requires: the turn is held.
     pub(super) fn grant_to_creator(
         &self,
         role: &str,

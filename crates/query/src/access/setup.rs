@@ -18,7 +18,7 @@ pub struct FirstSuperuser {
 /// Why an operation on roles failed at the start or on a stopped node; the operator must act.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// There is no such role.
+    /// The role does not exist.
     #[error("there is no role {role}; the roles are: {}", known.join(", "))]
     NoRole {
         /// The name that was given.
@@ -32,7 +32,7 @@ pub enum SetupError {
 }
 
 impl AccessControl {
-    /// True if clients must log in and there is no role yet.
+    /// True if clients must log in and no role exists yet.
     ///
     /// # Errors
     /// `system_auth` cannot be read.
@@ -40,7 +40,7 @@ impl AccessControl {
         Ok(self.requires_login() && !self.tables.has_roles()?)
     }
 
-    /// Creates the first superuser. The caller waits until the position is durable.
+    /// Creates the first superuser. The caller must wait until the returned position is durable.
     ///
     /// # Errors
     /// `system_auth` cannot be written.
@@ -58,10 +58,10 @@ impl AccessControl {
         Ok(self.write(changes)?)
     }
 
-    /// Gives a role a new password. The caller waits until the position is durable.
+    /// Gives a role a new password. The caller must wait until the returned position is durable.
     ///
     /// # Errors
-    /// There is no such role, or `system_auth` cannot be written.
+    /// The role does not exist, or `system_auth` cannot be written.
     pub fn reset_password(&self, role: &str, password: &str) -> Result<Option<Awaited>, SetupError> {
         let hash = self.hash_of(password)?;
         let _turn = self.turn.lock();

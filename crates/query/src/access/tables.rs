@@ -1,7 +1,7 @@
 //! The tables of `system_auth`. Only this module knows their columns.
 //!
 //! Compat: rows and columns are those of Cassandra 5.0, so that each server can use what the other one wrote. All rows
-//! that one statement writes are one record of the commit log.
+//! that one statement writes are one record of the commit log, up to `CHANGES_MAX` of them.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use ilion_types::CqlType;
 use crate::internal::{self, text};
 use crate::{Awaited, Error, QueryOptions, Store, Value};
 
-/// Most statements of one batch, so that its markers can be counted.
+/// Most statements of one batch: a batch may have 65,535 bind markers at most.
 const CHANGES_MAX: usize = 10_000;
 
 /// The tables.
@@ -52,7 +52,7 @@ impl AuthTables {
         internal::run(&*self.store, &self.options, cql, values)
     }
 
-    /// The role of this name.
+    /// The role of this name; `None` if it does not exist.
     pub fn role(&self, name: &str) -> Result<Option<Role>, Error> {
         let cells = self.read(
             "SELECT role, is_superuser, can_login, member_of FROM system_auth.roles WHERE role = ?",
@@ -98,14 +98,14 @@ impl AuthTables {
         Ok(names)
     }
 
-    /// True if there is a role.
+    /// True if a role exists.
     pub fn has_roles(&self) -> Result<bool, Error> {
         Ok(!self
             .read("SELECT role FROM system_auth.roles LIMIT 1", &[])?
             .is_empty())
     }
 
-    /// The hash of the password of a role.
+    /// The hash of the password of a role; `None` if the role has no password or does not exist.
     pub fn hash(&self, role: &str) -> Result<Option<String>, Error> {
         let cells = self.read(
             "SELECT salted_hash FROM system_auth.roles WHERE role = ?",
@@ -124,12 +124,12 @@ impl AuthTables {
         Ok(cells.first().map(|cell| text_of(Some(cell))))
     }
 
-    /// True if the directory has the table. One of Cassandra 4.x lacks those that came with 5.0.
+    /// True if the directory has the table. A directory of Cassandra 4.x lacks the tables that came with 5.0.
     fn has_table(&self, name: &str) -> bool {
         self.store.schema().table("system_auth", name).is_some()
     }
 
-    /// True if roles may have groups of addresses.
+    /// True if the directory has the table of groups of addresses.
     pub fn has_cidr_groups(&self) -> bool {
         self.has_table("cidr_permissions")
     }
@@ -154,7 +154,7 @@ impl AuthTables {
         Ok(cells.iter().map(|cell| text_of(Some(cell))).collect())
     }
 
-    /// The data centers of a role; `None` are all.
+    /// The data centers of a role; `None` means all.
     pub fn datacenters(&self, role: &str) -> Result<Option<Vec<String>>, Error> {
         let cells = self.read(
             "SELECT dcs FROM system_auth.network_permissions WHERE role = ?",
@@ -163,7 +163,7 @@ impl AuthTables {
         Ok(cells.first().map(|cell| texts_of(Some(cell))))
     }
 
-    /// The groups of addresses that a role may be used from; empty: all addresses.
+    /// The groups of addresses that a role may be used from; empty means all addresses.
     pub fn cidr_groups_of(&self, role: &str) -> Result<Vec<String>, Error> {
         let cells = self.read(
             "SELECT cidr_groups FROM system_auth.cidr_permissions WHERE role = ?",
@@ -183,7 +183,7 @@ impl AuthTables {
         Ok(groups)
     }
 
-    /// What was granted to a role.
+    /// The permissions of a role, by resource.
     pub fn granted(&self, role: &str) -> Result<Vec<Granted>, Error> {
         let cells = self.read(
             "SELECT resource, permissions FROM system_auth.role_permissions WHERE role = ?",
@@ -197,7 +197,7 @@ impl AuthTables {
         Ok(rows.collect())
     }
 
-    /// What was granted to all roles.
+    /// The permissions of all roles, by resource.
     pub fn all_granted(&self) -> Result<Vec<Granted>, Error> {
         let cells = self.read(
             "SELECT role, resource, permissions FROM system_auth.role_permissions",
@@ -211,7 +211,7 @@ impl AuthTables {
         Ok(rows.collect())
     }
 
-    /// The roles that something was granted to on a resource.
+    /// The roles with a permission on exactly this resource.
     pub fn roles_with(&self, resource: &str) -> Result<Vec<String>, Error> {
         let cells = self.read(
             "SELECT role FROM system_auth.resource_role_permissons_index WHERE resource = ?",
@@ -220,7 +220,7 @@ impl AuthTables {
         Ok(cells.iter().map(|cell| text_of(Some(cell))).collect())
     }
 
-    /// Writes the changes as one record. Returns the position in the commit log that makes them durable.
+    /// Writes the changes as one record, or several if there are more than `CHANGES_MAX`. Returns what to wait for until they are durable.
     pub fn write(&self, changes: Changes) -> Result<Option<Awaited>, Error> {
         let mut awaited = None;
         let mut values = changes.values.as_slice();
@@ -278,7 +278,7 @@ impl Changes {
         );
     }
 
-    /// `None` are all data centers.
+    /// `None` means all data centers.
     pub fn set_datacenters(&mut self, role: &str, datacenters: Option<&[String]>) {
         match datacenters {
             Some(names) => self.add(
@@ -292,7 +292,7 @@ impl Changes {
         }
     }
 
-    /// `None` are all addresses.
+    /// `None` means all addresses.
     pub fn set_cidr_groups(&mut self, role: &str, groups: Option<&[String]>) {
         match groups {
             Some(names) => self.add(
@@ -306,7 +306,7 @@ impl Changes {
         }
     }
 
-    /// From now on an identity stands for a role.
+    /// Makes an identity of certificates stand for a role.
     pub fn add_identity(&mut self, identity: &str, role: &str) {
         self.add(
             "INSERT INTO system_auth.identity_to_role (identity, role) VALUES (?, ?)",
@@ -344,7 +344,7 @@ impl Changes {
         );
     }
 
-    /// Removes the role's row, and itself from the members of others.
+    /// Removes the row of the role, its data centers, its members, and its own memberships.
     pub fn drop_role(&mut self, name: &str, role: &Role) {
         self.add("DELETE FROM system_auth.roles WHERE role = ?", [text(name)]);
         self.add(
@@ -380,7 +380,7 @@ impl Changes {
         );
     }
 
-    /// Removes everything that was granted to the role on the resource of this name.
+    /// Removes all permissions of the role on the resource of this name.
     pub fn revoke_all(&mut self, role: &str, resource: &str) {
         self.add(
             "DELETE FROM system_auth.role_permissions WHERE role = ? AND resource = ?",
@@ -397,7 +397,7 @@ fn boolean(value: bool) -> Value {
     Value::Bytes(Bytes::from_static(if value { &[1] } else { &[0] }))
 }
 
-/// A set of texts: the number of them, and each with its length.
+/// Serializes a set of texts: the number of texts, then each with its length. Cassandra's form of a set.
 fn texts<'t>(items: impl IntoIterator<Item = &'t str>) -> Value {
     let mut items: Vec<&str> = items.into_iter().collect();
     items.sort_unstable();
@@ -450,7 +450,7 @@ fn cidr_of(tuple: &[u8]) -> Option<Cidr> {
     Cidr::new(address, i16::from_be_bytes(prefix_bits.try_into().ok()?))
 }
 
-/// Items with their lengths in front, up to the first that is not whole.
+/// Items with their lengths in front, up to the first one that is cut off.
 fn sized_items(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -462,7 +462,7 @@ fn sized_items(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Permissions of other versions are passed over.
+/// Decodes a set of permissions. Names that this version does not know are skipped.
 fn permissions_of(cell: Cell<'_>) -> Permissions {
     let names = texts_of(cell);
     names.iter().filter_map(|name| Permission::parse(name)).collect()

@@ -8,17 +8,17 @@ use parking_lot::Mutex;
 use super::{AccessControl, NetworkAuthorizer};
 use crate::Sizes;
 
-/// Compat: the group of addresses that are in none.
+/// Compat: the name under which addresses in no group are counted.
 const NO_GROUP: &str = "Undefined";
 
 /// How clients were compared with their groups of addresses, since the start.
 #[derive(Debug, Default)]
 pub struct CidrCounts {
-    /// By group.
+    /// Accepted clients by group.
     pub accepted: Mutex<BTreeMap<String, u64>>,
-    /// By group.
+    /// Rejected clients by group.
     pub rejected: Mutex<BTreeMap<String, u64>>,
-    /// Times that the groups were read.
+    /// How often the groups were read.
     pub reads: AtomicU64,
     /// Nanoseconds of each comparison, with its reads.
     pub check_nanos: Sizes,
@@ -47,26 +47,26 @@ impl CidrCounts {
     }
 }
 
-/// What is kept of roles and may be used without reading it again.
+/// The roles with cached facts that are still valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptAccess {
-    /// Roles.
+    /// Roles that are cached.
     pub roles: BTreeSet<String>,
     /// Roles with the resources on which they have permissions.
     pub permissions: BTreeSet<(String, String)>,
-    /// Roles whose data centers are kept.
+    /// Roles whose data centers are cached.
     pub datacenters: BTreeSet<String>,
-    /// Roles whose hash of the password is kept.
+    /// Roles whose hash of the password is cached.
     pub credentials: BTreeSet<String>,
 }
 
 impl AccessControl {
-    /// How clients were compared with their groups of addresses.
+    /// Counts of how clients were compared with their groups of addresses.
     pub fn cidr_counts(&self) -> &CidrCounts {
         &self.cidr_counts
     }
 
-    /// What is kept of roles now.
+    /// The facts about roles that are cached now.
     pub fn kept(&self) -> KeptAccess {
         let mut kept = KeptAccess {
             credentials: self.kept_hashes().into_iter().collect(),

@@ -1,11 +1,11 @@
-//! What the schema statements share: their keyspace and their properties.
+//! Code that the schema statements share: their keyspace and their properties.
 
 use ilion_cql::ast::{Properties, PropertyValue, QualifiedName};
 
 use crate::Error;
 use crate::context::PlanContext;
 
-/// The keyspace of an object, in the statement or of the client.
+/// The keyspace of an object: that in the statement, else the client's.
 pub(super) fn keyspace(name: &QualifiedName, context: &PlanContext<'_>) -> Result<String, Error> {
     context.keyspace_of(name).map(str::to_owned)
 }

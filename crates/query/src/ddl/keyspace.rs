@@ -1,4 +1,4 @@
-//! CREATE and ALTER KEYSPACE: replication by data center. This node has only its own.
+//! CREATE and ALTER KEYSPACE: replication by data center. The only data center is this node's.
 //!
 //! Compat: `NetworkTopologyStrategy.prepareOptions` and `validateExpectedOptions` of Cassandra 5.0.
 
@@ -13,8 +13,8 @@ use crate::context::Execution;
 const CLASS: &str = "class";
 const FACTOR: &str = "replication_factor";
 
-/// The change with the replication for this node's data center. Compat: whether the keyspace exists is checked before its
-/// options.
+/// The change with the replication factor for this node's data center. Compat: the options are checked only if the keyspace
+/// exists for ALTER, or does not exist for CREATE.
 ///
 /// # Errors
 /// The options name another data center.
@@ -64,7 +64,7 @@ fn complete(keyspace: &str, properties: &mut Properties, execution: &Execution<'
     let previous = previous.map(|previous| &previous.replication.options);
     let was = |option: &str| previous.and_then(|previous| previous.get(option)).cloned();
     let factor = match replication.remove(FACTOR) {
-        // A data center keeps its replicas.
+        // A data center that the keyspace already has keeps its factor.
         Some(given) => was(own).unwrap_or(given),
         None => was(FACTOR).unwrap_or_else(|| "1".to_owned()),
     };

@@ -40,10 +40,10 @@ impl SchemaPlan {
         &self.change
     }
 
-    /// Executes the statement. `foresee` gets the differences that the change will make, before it is made.
+    /// Executes the statement. Before the change is made, `foresee` gets the differences that it will make.
     ///
-    /// The engine applies the change again, under its own lock. `foresee` forgets statements on disk, a write that may wait for memory:
-    /// under the engine's lock other changes of the schema, and builds of indexes that are done, would wait with it.
+    /// The engine applies the change again, under its own lock. `foresee` must run before that: it removes prepared statements from a
+    /// table, and this write may wait for memory. Under the lock, other schema changes and finished builds of indexes would wait with it.
     pub fn execute(
         &self,
         execution: &Execution<'_>,
@@ -54,7 +54,7 @@ impl SchemaPlan {
         let change = keyspace::of_data_center(change, execution)?;
         let change = table::with_default_compaction(change, execution);
         check_change(&change, execution)?;
-        // If it cannot be applied, the engine refuses it, or drops an object that does not decode.
+        // If the change cannot be applied here, the engine refuses it, or drops an object that cannot be decoded.
         if let Ok(applied) = execution.schema.apply(&change, execution.store.now_micros()) {
             index::check(&applied, execution)?;
             foresee(applied.diffs);
@@ -76,7 +76,7 @@ impl SchemaPlan {
     }
 }
 
-/// Compat: warnings of `SimpleStrategy` and `NetworkTopologyStrategy.maybeWarnOnOptions`; Ilion is one node.
+/// Compat: warnings of `SimpleStrategy` and `NetworkTopologyStrategy.maybeWarnOnOptions`.
 fn warn_of_replication(change: &SchemaChange, schema: &Schema, execution: &Execution<'_>) {
     warn_of_each_factor(change, schema, execution);
     let SchemaChange::AlterKeyspace { name, .. } = change else {
@@ -119,7 +119,8 @@ fn warn_of_each_factor(change: &SchemaChange, schema: &Schema, execution: &Execu
     }
 }
 
-/// Number of nodes with a token. It is also taken for that of each data center, so some keyspaces get no warning that Cassandra gives.
+/// Number of nodes with a token, at least 1. It also stands for the number in each data center, so some keyspaces get no warning that
+/// Cassandra gives.
 fn nodes_of(execution: &Execution<'_>) -> usize {
     let ranges = execution.store.cluster(None).ranges;
     let owners: HashSet<&String> = ranges.iter().flat_map(|(_, owners)| owners).collect();

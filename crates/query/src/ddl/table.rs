@@ -207,7 +207,7 @@ fn check_masks(columns: &[ColumnDefinition], context: &PlanContext<'_>) -> Resul
     }
 }
 
-/// The new mask of a column; `None` to drop it, and for tables and columns that cannot be altered, which is refused later.
+/// The new mask of a column; `None` to drop it. Also `None` if the table or column cannot be altered, which is refused later.
 fn altered_mask(
     given: Option<&ast::ColumnMask>,
     column: &str,

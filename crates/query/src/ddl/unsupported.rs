@@ -7,7 +7,7 @@ use crate::Error;
 /// The refusal of this statement.
 pub(super) fn refusal(statement: &Statement) -> Error {
     match statement {
-        // There is no JVM that could load it.
+        // A trigger is a Java class, and Ilion has no JVM to load it.
         Statement::CreateTrigger(trigger) => {
             Error::Invalid(format!("Trigger class '{}' couldn't be loaded", trigger.class))
         }

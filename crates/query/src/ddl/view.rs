@@ -1,6 +1,6 @@
 //! CREATE MATERIALIZED VIEW.
 //!
-//! Compat: `CreateViewStatement` of Cassandra 5.0; the rules about columns and keys are `ilion_schema`'s.
+//! Compat: `CreateViewStatement` of Cassandra 5.0; `ilion_schema` has the rules about columns and keys.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) fn create(create: &ast::CreateView, context: &PlanContext<'_>) -> Res
         ));
     }
     let base = context.schema.table(&base_keyspace, &create.base.name);
-    // A view or missing table is refused as such before its columns are checked.
+    // If the base is missing or itself a view, the schema refuses the statement; the columns are then not checked.
     if let Some(base) = base.filter(|base| base.kind != TableKind::View) {
         check_relations(create, base, context)?;
     }

@@ -8,7 +8,7 @@ use ilion_types::{CqlType, encode_list, encode_map};
 use super::rows::{DescribedRow, column, text_column};
 use crate::{ClusterFacts, ColumnSpec, Store};
 
-/// Name, partitioner and snitch; in a session with a user's keyspace also the owner of each range.
+/// Name, partitioner and snitch; if the session's keyspace is a user's, also the owners of each token range.
 pub(super) fn describe(keyspace: Option<&str>, store: &dyn Store) -> (Arc<[ColumnSpec]>, Vec<DescribedRow>) {
     let keyspace = keyspace.filter(|keyspace| !is_system_keyspace(keyspace));
     let facts = store.cluster(keyspace);

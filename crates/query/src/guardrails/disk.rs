@@ -1,7 +1,7 @@
 //! Guardrail of writes to a disk that is nearly full.
 //!
-//! Compat: `replica_disk_usage` of Cassandra's guardrails. A watcher sets how full the disk is; every write of a client checks
-//! it. Refusals go to every client, a warning only to one now and then.
+//! Compat: `replica_disk_usage` of Cassandra's guardrails. A watcher records how full the disk is; every write of a client checks
+//! it. Every client gets the refusal, but only one client per half hour gets the warning.
 
 use super::disk_usage::Fullness;
 use super::violated;

@@ -1,4 +1,4 @@
-//! [`DiskUsage`]: how full the disk is. A watcher sets it, writes ask.
+//! [`DiskUsage`]: how full the disk is. A watcher sets it, and writes check it.
 
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering::Relaxed};
 

@@ -69,14 +69,14 @@ pub struct Guardrails {
     pub collection_size: Threshold,
     pub items_per_collection: Threshold,
     pub column_value_size: Threshold,
-    /// Warns and refuses below its values.
+    /// Unlike all other thresholds, warns and refuses below its values.
     pub minimum_replication_factor: Threshold,
     pub maximum_replication_factor: Threshold,
     /// How many microseconds a statement's timestamp may be ahead of the clock.
     pub maximum_timestamp: Threshold,
     /// How many microseconds a statement's timestamp may be behind the clock.
     pub minimum_timestamp: Threshold,
-    /// Partitions of an unlogged batch; only warns.
+    /// Partitions of an unlogged batch; never refuses, only warns.
     pub unlogged_batch_across_partitions: Threshold,
     pub table_properties: ValueLists,
     pub read_consistency_levels: ValueLists,
@@ -102,7 +102,7 @@ pub struct Guardrails {
 }
 
 impl Guardrails {
-    /// What holds for superusers: no guardrail, but the settings that Cassandra does not count among them.
+    /// The limits for superusers: no guardrails, but the settings that Cassandra does not count among its guardrails.
     #[must_use]
     pub(crate) fn of_superusers(&self) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Guardrails {
     }
 }
 
-/// The defaults of Cassandra's settings.
+/// Cassandra's defaults.
 impl Default for Guardrails {
     fn default() -> Self {
         Self {

@@ -118,7 +118,7 @@ fn tell(
 /// Refuses a feature that the operator has switched off.
 ///
 /// # Errors
-/// It is switched off.
+/// The feature is switched off.
 pub(crate) fn ensure(guardrail: &str, is_enabled: bool, feature: &str) -> Result<(), Error> {
     match is_enabled {
         true => Ok(()),
@@ -132,7 +132,7 @@ pub(crate) fn ensure(guardrail: &str, is_enabled: bool, feature: &str) -> Result
 /// Refuses a feature that the operator has switched off, and warns of one that is discouraged.
 ///
 /// # Errors
-/// It is switched off.
+/// The feature is switched off.
 pub(crate) fn check_flag(
     guardrail: &str,
     flag: Flag,

@@ -11,7 +11,7 @@ const INTERSECTION: &str = "Filtering queries involving an intersection on multi
 /// Refuses filtering by several mutable columns at levels that need several nodes, unless the operator allows it.
 ///
 /// # Errors
-/// It is not allowed.
+/// The operator does not allow such filtering.
 pub(crate) fn check_intersection(is_mutable: bool, execution: &Execution<'_>) -> Result<(), Error> {
     let level = execution.options.consistency;
     if !is_mutable || matches!(level, Consistency::ONE | Consistency::LOCAL_ONE) {
@@ -53,7 +53,7 @@ pub(crate) fn check_page(page_size: u32, table: &str, execution: &Execution<'_>)
 /// Refuses more partitions in an IN than the operator allows.
 ///
 /// # Errors
-/// There are too many.
+/// The IN has too many partitions.
 pub(crate) fn check_partition_keys(
     count: usize,
     table: &str,
@@ -82,7 +82,7 @@ pub(crate) fn check_partition_keys(
 /// Refuses more combinations of IN values than the operator allows.
 ///
 /// # Errors
-/// There are too many.
+/// The INs have too many combinations.
 pub(crate) fn check_product(what: &str, count: usize, execution: &Execution<'_>) -> Result<(), Error> {
     let threshold = execution.query_options.guardrails.in_select_cartesian_product;
     let name = "in_select_cartesian_product";
@@ -107,7 +107,7 @@ pub(crate) fn check_product(what: &str, count: usize, execution: &Execution<'_>)
 /// Refuses a search that reads more files of an index than the operator allows.
 ///
 /// # Errors
-/// There are too many.
+/// The search reads too many files.
 pub(crate) fn check_index_files(files: u64, index: &str, execution: &Execution<'_>) -> Result<(), Error> {
     let threshold = execution.query_options.guardrails.sai_sstable_indexes_per_query;
     check(

@@ -41,7 +41,7 @@ pub(super) fn check(mutations: &[Mutation], execution: &Execution<'_>) -> Result
     Ok(())
 }
 
-/// The length of the longest value of the columns in a mutation, or of its key.
+/// The length in bytes of the longest value in a mutation, including the values of its keys.
 fn longest(mutation: &Mutation) -> u64 {
     let update = &mutation.update;
     let rows = update.rows.iter().chain(&update.static_row);

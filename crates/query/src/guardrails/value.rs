@@ -1,4 +1,4 @@
-//! Guardrails of the size of written values, and of collections as far as one statement writes them.
+//! Guardrails of the size of written values and collections. Of a collection only the part that the statement writes is measured.
 
 use ilion_rows::{Cell, Data, Mutation};
 use ilion_schema::is_system_keyspace;

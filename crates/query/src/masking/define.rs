@@ -24,7 +24,7 @@ pub(crate) struct MaskedColumn<'a> {
 /// Refuses masks unless masking is enabled.
 ///
 /// # Errors
-/// It is not.
+/// Masking is not enabled.
 pub(crate) fn check_enabled(context: &PlanContext<'_>) -> Result<(), Error> {
     if context.options.dynamic_data_masking_enabled {
         return Ok(());

@@ -12,15 +12,15 @@ use crate::term::functions::{ScalarFunction, stored_masking_function};
 /// A mask, ready to be applied.
 #[derive(Debug)]
 pub(crate) struct Masker {
-    /// The error is the reason why it cannot be called.
+    /// The function, or the reason why it cannot be called.
     function: Result<Arc<ScalarFunction>, String>,
     /// The arguments after the masked value.
     arguments: Vec<Option<Bytes>>,
 }
 
 impl Masker {
-    /// The mask of a column. If its function cannot be called, the column is unreadable for roles without UNMASK: a data
-    /// directory of Cassandra may have masks in Java, or those that Ilion does not have.
+    /// The mask of a column. If its function cannot be called, roles without UNMASK cannot read the column: a data
+    /// directory of Cassandra may have masks that are written in Java, or that Ilion does not have.
     pub fn of(mask: &ColumnMask, column: &Column, table: &TableSchema, context: &PlanContext<'_>) -> Self {
         let found = stored_masking_function(mask, &column.ty, context);
         let function = found.filter(|function| *function.result_type() == column.ty);
@@ -37,10 +37,10 @@ impl Masker {
         }
     }
 
-    /// What is shown instead of a value; `None` is null.
+    /// The value that is shown instead of a stored one; `None` is null.
     ///
     /// # Errors
-    /// The function failed. The error does not say why: the reason of a user-defined function may contain the value.
+    /// The function failed. The error hides the reason: that of a user-defined function may contain the value.
     pub fn mask(&self, value: Option<Bytes>, execution: &Execution<'_>) -> Result<Option<Bytes>, Error> {
         let function = self.function.as_ref().map_err(Error::invalid)?;
         let mut arguments = Vec::with_capacity(1 + self.arguments.len());

@@ -6,11 +6,11 @@
 //! | `masker` | the function of a mask, and its application to a value |
 //!
 //! A SELECT of a table with masks is planned twice: as roles with UNMASK see it, and with a [`Masker`] around each masked
-//! column. `Sight` says which of both an execution uses. So functions and aggregates get masked values, while restrictions,
+//! column. `Sight` selects the plan of an execution. So functions and aggregates get masked values, while restrictions,
 //! groups, order and pages work on stored ones.
 //!
-//! Compat: `ColumnMask`, `SimpleSelector` and `SelectStatement` of Cassandra 5.0. There the answers of conditional statements
-//! are not masked; here they are.
+//! Compat: `ColumnMask`, `SimpleSelector` and `SelectStatement` of Cassandra 5.0. Cassandra does not mask the answers of
+//! conditional statements; Ilion does.
 
 mod define;
 mod masker;
@@ -49,8 +49,8 @@ impl Masks {
     }
 }
 
-/// The names of masked columns that relations or the order by nearness restrict, in the order of their names. They are found
-/// also while masking is not enabled.
+/// The names of masked columns that relations or the order by nearness restrict, in the order of their names. Columns count as
+/// masked even while masking is not enabled.
 ///
 /// Compat: `SelectStatement.authorize`.
 pub(crate) fn masked_in<'a>(
@@ -85,7 +85,7 @@ fn restricted<'a>(relation: &'a Relation, names: &mut Vec<&'a str>) {
             let relations = branches.iter().flatten();
             relations.for_each(|relation| restricted(relation, names));
         }
-        // It is refused.
+        // `expr(index, ..)` is refused anyway.
         Subject::Index(_) => {}
     }
 }

@@ -1,7 +1,7 @@
 //! `OR`: several branches, one of which a row must match.
 //!
-//! Indexes find the rows if each branch has one: their candidates are united. Otherwise every row is checked, which needs ALLOW
-//! FILTERING. An extension of Ilion: WHERE of Cassandra has no OR, so there is no behaviour to copy.
+//! Indexes find the rows if each branch has one: the union of their candidates is read. Otherwise every row is checked, which needs
+//! ALLOW FILTERING. An extension of Ilion: Cassandra has no OR in WHERE, so there is no behaviour to copy.
 
 use ilion_cql::ast::{Relation, Subject};
 use ilion_schema::{Column, ColumnKind, TableSchema};
@@ -81,7 +81,7 @@ impl Alternatives {
         })
     }
 
-    /// True if all rows that the indexes return match a branch, so that no check is left. One group must cover each branch.
+    /// True if all rows that the indexes return match a branch, so that rows need no check. Each branch must be covered by one group.
     pub(super) fn are_covered(&self, groups: &[IndexGroup<'_>]) -> bool {
         self.0
             .iter()

@@ -1,4 +1,4 @@
-//! Which rows of a partition: clustering restrictions that can be slices.
+//! The rows of a partition that WHERE selects: clustering restrictions that can be slices.
 
 use ilion_rows::{Clustering, ClusteringComparator, Slice, Values};
 
@@ -9,7 +9,7 @@ use crate::Error;
 use crate::context::Execution;
 use crate::guardrails;
 
-/// Clustering restrictions from the first column on without a gap: `=` and `IN`, then at most one slice.
+/// Restrictions on the leading clustering columns, without a gap: `=` and `IN`, then at most one range.
 #[derive(Debug)]
 pub(super) struct ClusteringRestrictions {
     pub comparator: ClusteringComparator,
@@ -36,7 +36,7 @@ pub(super) fn split(restrictions: Vec<Restriction>) -> (Vec<Restriction>, Vec<Re
     (sliced, filtered)
 }
 
-/// True if slices cannot express all of them.
+/// True if slices cannot express all of these restrictions.
 pub(super) fn needs_filtering(restrictions: &[Restriction]) -> bool {
     let mut position = 0;
     restrictions.iter().any(|restriction| {
@@ -51,7 +51,7 @@ pub(super) fn needs_filtering(restrictions: &[Restriction]) -> bool {
 }
 
 impl ClusteringRestrictions {
-    /// True if every clustering column is given by `=` or `IN`.
+    /// True if `=` or `IN` gives every clustering column.
     pub fn are_all_given(&self) -> bool {
         let given = self.sliced.iter().filter(|restriction| !restriction.is_slice());
         given.map(|restriction| restriction.columns.len()).sum::<usize>() == self.comparator.len()

@@ -17,7 +17,7 @@ pub(crate) enum Expression {
     One {
         /// The value.
         term: Term,
-        /// The bind marker, if the term is just that.
+        /// The bind marker, if the whole term is a marker.
         marker: Option<u16>,
     },
     /// A tuple with a value for each of several columns.
@@ -39,7 +39,7 @@ pub(crate) struct Expressions {
 }
 
 impl Expression {
-    /// The number of columns that it has values for.
+    /// The number of columns that the expression has values for.
     pub fn arity(&self) -> usize {
         match self {
             Self::One { .. } => 1,

@@ -27,12 +27,12 @@ use crate::term::Term;
 pub(crate) struct RowFilter {
     partition: Vec<Check>,
     row: Vec<Check>,
-    /// In each, one of several checks must hold.
+    /// In each member, one of several branches must hold.
     partition_alternatives: Vec<AnyOf>,
     row_alternatives: Vec<AnyOf>,
 }
 
-/// Checks of which one must hold.
+/// Branches, one of which must hold.
 #[derive(Debug)]
 struct AnyOf(Vec<AllOf>);
 
@@ -46,7 +46,7 @@ struct AllOf {
 struct Check {
     columns: Vec<Column>,
     test: Test,
-    /// The index whose analyzer compares the values, and its predicate.
+    /// The index whose analyzer compares the values, and the predicate to compare by; `None` if values compare as in CQL.
     analyzer: Option<(Arc<dyn SecondaryIndex>, Asked)>,
 }
 
@@ -102,7 +102,7 @@ impl RowFilter {
         Ok(filter)
     }
 
-    /// True if rows of the partition may pass. The view has no row.
+    /// True if rows of the partition may pass. Requires: the view has no row, only the key and the static row.
     pub fn keeps_partition(&self, view: &RowView<'_>) -> bool {
         self.partition.iter().all(|check| check.passes(view))
             && self.partition_alternatives.iter().all(|any| any.passes(view))
@@ -114,7 +114,7 @@ impl RowFilter {
             && self.row_alternatives.iter().all(|any| any.passes(view))
     }
 
-    /// True if everything passes.
+    /// True if there are no checks, so that every row passes.
     pub fn is_empty(&self) -> bool {
         self.partition.is_empty()
             && self.partition_alternatives.is_empty()
@@ -271,7 +271,7 @@ impl Check {
         }
     }
 
-    /// The index's comparison of a value of the column, or of an element of it.
+    /// Whether the index's analyzer accepts a value of the column, or an element of it; `None` if no analyzer compares it.
     fn analyzed(&self, value: &[u8]) -> Option<bool> {
         let (index, asked) = self.analyzer.as_ref()?;
         index.passes(asked, value)
@@ -338,7 +338,7 @@ impl Check {
     }
 }
 
-/// The predicate of an index, as CQL.
+/// The CQL text of an index's predicate.
 pub(super) fn describe(column: &Column, asked: &Asked) -> String {
     let name = quote_name(&column.name);
     let (key_type, value_type) = match &column.ty {

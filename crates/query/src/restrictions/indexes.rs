@@ -34,29 +34,29 @@ impl Indexes {
         }
     }
 
-    /// The indexes with their current state: a cached plan may be older than the end of a build.
+    /// The indexes with their current state: since a cached plan was made, the build of an index may have ended.
     pub fn now(table: TableId, execution: &Execution<'_>) -> Self {
         Self(execution.store.indexes_of(table))
     }
 
-    /// True if there is none.
+    /// True if the table has no index.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them.
+    /// All indexes.
     pub fn iter(&self) -> impl Iterator<Item = &OpenIndex> {
         self.0.iter()
     }
 
-    /// Those of a column.
+    /// The indexes of a column.
     pub fn of_column(&self, column: &Column) -> impl Iterator<Item = &OpenIndex> {
         let id = column.id;
         self.iter()
             .filter(move |open| open.index.definition().column.id == id)
     }
 
-    /// The index whose analyzer compares values of a column for this predicate; `None` if they compare as in CQL.
+    /// The index whose analyzer compares values of a column for this predicate; `None` if values compare as in CQL.
     pub fn analyzer(&self, column: &Column, predicate: &Predicate) -> Option<Arc<dyn SecondaryIndex>> {
         let mut analyzing = self
             .of_column(column)
@@ -97,7 +97,7 @@ impl IndexGroup<'_> {
                 let column = std::slice::from_ref(column);
                 self.0.iter().any(|index| serves_equal(*index, column))
             }),
-            // A table index finds one member; the others need filtering.
+            // A table index searches for one element only; the others need filtering.
             restriction::Predicate::Contains(contained) if contained.len() > 1 => {
                 let mut attached = self.0.iter().filter(|index| finds_several(**index));
                 attached.any(|index| serves(*index, restriction))
@@ -125,7 +125,7 @@ fn serves_equal(index: &dyn SecondaryIndex, columns: &[Column]) -> bool {
 
 /// True if an index serves a restriction, whatever its values.
 ///
-/// Compat: an index alone never serves `IN`, and tuples only with `=`.
+/// Compat: an index by itself never serves `IN`, and serves tuples only with `=`.
 fn serves(index: &dyn SecondaryIndex, restriction: &Restriction) -> bool {
     let is_indexed = index.definition().column.id == restriction.first().id;
     let any = Bytes::new;

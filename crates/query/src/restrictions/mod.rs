@@ -1,9 +1,9 @@
-//! WHERE: which partitions, which slices of them, and what is left to check row by row.
+//! WHERE: the partitions and slices to read, and the checks that are left for each row.
 //!
 //! Planning resolves each relation (`relation`) and merges those on the same column (`restriction`). Then it decides how
 //! partitions are found (`partition`, `token`), how rows are found (`clustering`, `slices`), and what is filtered (`filter`,
-//! and `alternatives` for `OR`). With indexes, `indexes` decides what they serve, `usage` whether they find the rows, and
-//! `search` which of them are searched. Compat: `StatementRestrictions` of Cassandra 5.0.
+//! and `alternatives` for `OR`). If the table has indexes, `indexes` decides which restrictions they serve, `usage` whether they find
+//! the rows, and `search` which of them are searched. Compat: `StatementRestrictions` of Cassandra 5.0.
 
 mod alternatives;
 mod clustering;
@@ -152,7 +152,7 @@ impl Restrictions {
         self.usage.uses_index
     }
 
-    /// Refuses what needs ALLOW FILTERING, unless it is given: clustering restrictions on many partitions, and restrictions
+    /// Refuses a WHERE that needs ALLOW FILTERING, unless that is given: clustering restrictions on many partitions, and restrictions
     /// that no index serves. Refuses restrictions that cannot be filtered.
     pub fn check_filtering(&self, context: &PlanContext<'_>) -> Result<(), Error> {
         if self.usage.needs_filtering && !self.allows_filtering {
@@ -212,12 +212,12 @@ impl Restrictions {
         self.is_by_key() && self.clustering.are_all_given() && !self.has_key_in() && !self.has_clustering_in()
     }
 
-    /// The partitions, if [`Self::is_by_key`]: each once, in the order of the types of the key columns.
+    /// The partitions, each once, in the order of the types of the key columns. Requires: [`Self::is_by_key`].
     pub fn partition_keys(&self, execution: &Execution<'_>) -> Result<Vec<DecoratedKey>, Error> {
         self.partition.partition_keys(execution)
     }
 
-    /// The one partition, if [`Self::is_one_row`]; `None` if the token restriction excludes it.
+    /// The partition; `None` if the token restriction excludes it. Requires: [`Self::is_one_row`].
     pub fn only_key(&self, execution: &Execution<'_>) -> Result<Option<DecoratedKey>, Error> {
         self.partition.only_key(execution)
     }
@@ -227,7 +227,7 @@ impl Restrictions {
         self.clustering.sliced.is_empty()
     }
 
-    /// The range of partitions by token, if not [`Self::is_by_key`]; `None` if it is empty.
+    /// The range of partitions by token; `None` if it is empty. Requires: not [`Self::is_by_key`].
     pub fn key_range(&self, execution: &Execution<'_>) -> Result<Option<KeyRange>, Error> {
         self.partition.key_range(execution)
     }
@@ -279,7 +279,7 @@ impl Restrictions {
     }
 }
 
-/// The checks of relations on any columns, for rows that were found otherwise (materialized views).
+/// The checks of relations on any columns, for rows that were not found by these relations (materialized views).
 ///
 /// # Errors
 /// A relation is not possible for the table, or is on the token.
@@ -348,7 +348,7 @@ fn sort(
             ColumnKind::PartitionKey => restriction::add(&mut sorted.partition, restriction)?,
             ColumnKind::Clustering => {
                 let order = rules::check_clustering_order(&sorted.clustering, &restriction, use_for, indexes);
-                // Errors of merging come first.
+                // If both fail, the client gets the error of `add`, which merges.
                 restriction::add(&mut sorted.clustering, restriction)?;
                 order?;
             }

@@ -1,4 +1,4 @@
-//! Which partitions: keys by `=` and `IN`, or a range by token.
+//! The partitions that WHERE selects: keys by `=` and `IN`, or a range by token.
 
 use bytes::Bytes;
 use ilion_rows::{DecoratedKey, KeyRange};
@@ -14,7 +14,7 @@ use crate::Error;
 use crate::context::Execution;
 use crate::guardrails;
 
-/// The restrictions on the partition key, without those left to filtering.
+/// The restrictions on the partition key, except those that are filtered.
 #[derive(Debug)]
 pub(super) struct PartitionRestrictions {
     /// A restriction for each partition key column, in order; each is `=` or `IN`.
@@ -162,7 +162,7 @@ pub(crate) fn decorate(partitioner: Partitioner, key: Bytes) -> Result<Decorated
     Ok(DecoratedKey::new(partitioner, key))
 }
 
-/// The names of partition key columns without a restriction.
+/// The names of partition key columns without a restriction; `None` if all are restricted.
 pub(super) fn unrestricted(table: &TableSchema, restrictions: &[Restriction]) -> Option<String> {
     let missing: Vec<&Column> = table
         .partition_key()

@@ -1,8 +1,7 @@
-//! From a relation of the text to a restriction: names are resolved, and terms planned for what they are compared with.
+//! From a relation of the text to a restriction: names are resolved, and terms are planned with the type of the column.
 //!
 //! This file has relations on one column; the others are in `tuple_relation` and `token_relation`. Compat:
-//! `SingleColumnRelation` of
-//! Cassandra 5.0.
+//! `SingleColumnRelation` of Cassandra 5.0.
 
 use ilion_cql::ast::{Operand, Operator, Relation, Subject};
 use ilion_schema::{Column, IndexKind, TableSchema};
@@ -68,7 +67,7 @@ fn index_expression(name: &str, table: &TableSchema, context: &PlanContext<'_>) 
     })
 }
 
-/// The column of this name, with Cassandra's error.
+/// The column of this name. If it does not exist, the error is Cassandra's.
 pub(crate) fn existing<'t>(table: &'t TableSchema, name: &str) -> Result<&'t Column, Error> {
     table.shown_named(name).ok_or_else(|| {
         Error::invalid(format!(

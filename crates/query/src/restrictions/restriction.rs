@@ -15,7 +15,7 @@ use crate::term::Term;
 pub(crate) struct Restriction {
     /// One column, or consecutive clustering columns.
     pub columns: Vec<Column>,
-    /// True if it was written as a tuple, even of one column.
+    /// True if the restriction was written as a tuple, even of one column.
     pub is_multi: bool,
     pub predicate: Predicate,
 }
@@ -58,7 +58,7 @@ pub(crate) enum Contained {
     Value(Term),
     /// A key of a map.
     Key(Term),
-    /// A key with this value.
+    /// A key of a map with this value.
     Entry(Term, Term),
 }
 
@@ -93,7 +93,7 @@ impl Restriction {
         matches!(self.predicate, Predicate::Contains(_))
     }
 
-    /// True if only an index can evaluate it.
+    /// True if only an index can evaluate the restriction.
     pub fn needs_index(&self) -> bool {
         matches!(self.predicate, Predicate::Like(_) | Predicate::Matches(_))
     }
@@ -104,7 +104,7 @@ impl Restriction {
             .any(|column| other.columns.iter().any(|theirs| theirs.id == column.id))
     }
 
-    /// The columns of both, as messages name them.
+    /// The columns that both restrictions have, as messages name them.
     fn common_names(&self, other: &Self) -> String {
         let common = self
             .columns
@@ -181,7 +181,7 @@ fn merge_edge(ours: &mut Option<Edge>, theirs: Option<Edge>, side: &str, common:
     Ok(())
 }
 
-/// Adds a restriction to those of the same kind of column; merges it with one that shares a column.
+/// Adds a restriction to `set`, which has those of one kind of column. Merges it with each one that shares a column.
 ///
 /// Invariant: `set` ascends by position, then by name, and no two members share a column.
 pub(super) fn add(set: &mut Vec<Restriction>, new: Restriction) -> Result<(), Error> {
@@ -189,7 +189,7 @@ pub(super) fn add(set: &mut Vec<Restriction>, new: Restriction) -> Result<(), Er
     let mut is_first = true;
     while let Some(index) = set.iter().position(|known| known.shares_column_with(&merged)) {
         let known = set.remove(index);
-        // The earlier restriction is the receiver, so that it names the conflict.
+        // `merge` names its receiver's conflict, so the first known restriction must be the receiver.
         merged = if is_first {
             known.merge(merged)?
         } else {

@@ -76,7 +76,7 @@ pub(super) fn check_operator(relation: &Relation, use_for: RestrictionUse) -> Re
     Ok(())
 }
 
-/// Refuses a restriction on a clustering column behind one with a range.
+/// Refuses a restriction on a clustering column that follows one restricted by a range.
 pub(super) fn check_clustering_order(
     known: &[Restriction],
     new: &Restriction,
@@ -127,7 +127,7 @@ pub(super) fn check_served(
     }
 }
 
-/// Refuses what the statement cannot do with these restrictions without an index. With an index, `usage` has the rules.
+/// Refuses restrictions that the statement does not support without an index. `usage` has the rules with an index.
 pub(super) fn check(
     table: &TableSchema,
     sorted: &Sorted,

@@ -58,7 +58,7 @@ pub(crate) struct SearchPlan {
 pub(crate) type Search = Box<dyn Candidates>;
 
 impl Restrictions {
-    /// Chooses how the rows are found; `None` if no index is used.
+    /// Chooses how indexes find the rows; `None` if no index is used.
     ///
     /// # Errors
     /// A needed index is not built yet, a value is null, or a limit of the operator is exceeded.
@@ -87,7 +87,7 @@ impl Restrictions {
     /// The index that ranks the vectors of a column.
     ///
     /// # Errors
-    /// It is not built yet.
+    /// The index is not built yet.
     pub fn ranking_index(
         &self,
         column: &Column,
@@ -112,7 +112,7 @@ struct LeadFinder<'f> {
 }
 
 impl LeadFinder<'_> {
-    /// The best leads to rows that match all restrictions; `None` if there is none.
+    /// The best leads to the rows that match all restrictions; `None` if no restriction is a lead.
     fn plan<'r>(
         &self,
         restrictions: impl Iterator<Item = &'r Restriction>,
@@ -185,7 +185,7 @@ impl LeadFinder<'_> {
         Ok(())
     }
 
-    /// Refuses a query that needs an index which is not built, unless it may filter instead.
+    /// Refuses a query if none of the indexes that serve a predicate is built, unless the query may filter instead.
     fn check_built(&self, able: &[&&OpenIndex]) -> Result<(), Error> {
         let is_waiting = !able.is_empty() && able.iter().all(|open| !open.is_built);
         match able.first().filter(|_| is_waiting && !self.allows_filtering) {
@@ -227,7 +227,7 @@ impl From<Way> for Lead {
 }
 
 impl Way {
-    /// True if it can be intersected with others.
+    /// True if the search can be intersected with others.
     fn is_attached(&self) -> bool {
         match self {
             Self::Index { open, .. } => !is_table_index(&*open.index),
@@ -240,7 +240,7 @@ impl Way {
 }
 
 impl Lead {
-    /// How many rows it may return, and how many files it may read.
+    /// How many rows the lead may return, and how many files it may read.
     fn estimate(&self, table: &Arc<TableSchema>, execution: &Execution<'_>) -> Result<Estimate, Error> {
         if let Some(known) = self.estimate.get() {
             return Ok(*known);
@@ -321,7 +321,7 @@ impl SearchPlan {
         )))
     }
 
-    /// How many rows it may return, and how many files it may read.
+    /// How many rows the search may return, and how many files it may read.
     pub fn estimate(&self, table: &Arc<TableSchema>, execution: &Execution<'_>) -> Result<Estimate, Error> {
         let mut all = Estimate::default();
         for (place, lead) in self.leads.iter().enumerate() {
@@ -333,7 +333,7 @@ impl SearchPlan {
         Ok(all)
     }
 
-    /// True if it unites the branches of an `OR`.
+    /// True if the search unites the branches of an `OR`.
     pub fn unites(&self) -> bool {
         self.leads.iter().any(|lead| matches!(lead.way, Way::AnyOf(_)))
     }
@@ -358,7 +358,7 @@ impl SearchPlan {
         uses.into_iter().collect()
     }
 
-    /// Refuses more than the operator allows.
+    /// Refuses a search without a restricted partition key, or of too many files, if the operator does not allow it.
     fn check(
         &self,
         restricts_partition: bool,
@@ -377,7 +377,7 @@ impl SearchPlan {
         let mut checked = Ok(());
         for lead in &self.leads {
             lead.each_index(&mut |lead, open, _| {
-                // The index is only called if the limit may be exceeded.
+                // An estimate asks the index, so it is made only if the limit may be exceeded.
                 let may_pass = limit.is_some_and(|limit| open.sstables > limit);
                 if may_pass && checked.is_ok() && lead.way.is_attached() {
                     let name = &open.index.definition().schema.name;
@@ -394,10 +394,10 @@ impl SearchPlan {
 /// An index that a query searches, for EXPLAIN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IndexUse {
-    /// Its name.
+    /// Name of the index.
     pub index: String,
     /// The predicate, as CQL.
     pub asked: String,
-    /// How many rows it may return, and how many files it may read.
+    /// How many rows the index may return, and how many files it may read.
     pub estimate: Estimate,
 }

@@ -1,15 +1,14 @@
 //! From clustering restrictions to slices in stored order. Pure.
 //!
-//! A slice of tuples over columns of mixed direction splits into several: with `a` ascending and `b` descending, `(a, b) > (1,
-//! 2)`
-//! is `a = 1 AND b > 2` (stored first) and `a > 1`.
+//! A slice of tuples over columns of mixed direction splits into several: with `a` ascending and `b` descending,
+//! `(a, b) > (1, 2)` is `a = 1 AND b > 2` (stored first) and `a > 1`.
 
 use std::cmp::Ordering;
 
 use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Slice, Values};
 use ilion_schema::{ClusteringOrder, Column};
 
-/// The side of its values on which a slice lies, in the order of the types.
+/// The side of an edge on which a slice lies, in the order of the types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Above,
@@ -90,7 +89,7 @@ fn edge_slices(
     slices
 }
 
-/// The slice below `head` and on one side of `whole`. Requires: all columns between have the same direction.
+/// The slice below `head` and on one side of `whole`. Requires: all columns that `whole` adds to `head` have the same direction.
 fn run_slice(head: Values, whole: Values, order: ClusteringOrder, side: Side, is_inclusive: bool) -> Slice {
     let is_stored_above = (side == Side::Above) == (order == ClusteringOrder::Asc);
     if is_stored_above {

@@ -36,7 +36,7 @@ pub(super) fn has_index(sorted: &Sorted, ordered_by: Option<&Column>, indexes: &
         || ordered_by.is_some_and(|column| indexes.rank(column))
 }
 
-/// Decides. `ordered_by` is the column of `ORDER BY .. ANN OF`.
+/// Decides whether indexes are used. `ordered_by` is the column of `ORDER BY .. ANN OF`.
 ///
 /// # Errors
 /// The WHERE is not possible with these indexes.

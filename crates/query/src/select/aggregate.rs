@@ -36,8 +36,8 @@ impl AggregatePlan {
         }
     }
 
-    /// The argument of a native aggregate, if that is a column as it is, or `Some(None)` if it counts rows. `None` for all other
-    /// aggregates.
+    /// The argument of a native aggregate: a column that is used unchanged, or `Some(None)` if the aggregate counts rows. `None` for
+    /// all other aggregates.
     pub fn plain_argument(&self) -> Option<Option<&Column>> {
         match self {
             Self::Native { argument: None, .. } => Some(None),

@@ -31,20 +31,21 @@ pub(super) struct Groups {
     /// The slices that WHERE selects in each partition.
     slices: Vec<Slice>,
     range: KeyRange,
-    /// A partition to skip from here on.
+    /// A partition whose further candidates are skipped.
     done: Option<DecoratedKey>,
-    /// The row where the last page ended, until it is passed.
+    /// The row where the last page ended; `None` once the search is past it.
     resume: Option<(DecoratedKey, Clustering)>,
     /// Candidates of the last group whose rows were not read yet.
     pending: VecDeque<Candidate>,
     /// True if the partition of the last group exists.
     is_found: bool,
-    /// False if the request has its own clock: rows that are dead by that clock do not make entries stale.
+    /// True if rows are reported to the index. False if the request has its own clock: an entry is not stale because its row is dead by
+    /// that clock.
     is_telling: bool,
 }
 
 impl Groups {
-    /// Starts at the start of a range, or where a page ended.
+    /// Starts at the beginning of a range, or where the last page ended.
     ///
     /// # Errors
     /// A source cannot be read.
@@ -133,14 +134,14 @@ impl Groups {
         }
     }
 
-    /// Reports that the group's read has no more partitions. If there was none at all, none of the candidates exists.
+    /// Reports that the group's read has no more partitions. If it found no partition at all, no candidate of the group exists.
     pub fn met_no_more_partitions(&mut self) {
         if !self.is_found {
             self.met_end();
         }
     }
 
-    /// Reports a row; candidates before it do not exist.
+    /// Reports a row that was read. Pending candidates before it do not exist.
     pub fn met_row(&mut self, row: &Row) {
         while let Some(candidate) = self.pending.pop_front() {
             let RowPart::Row(clustering) = &candidate.place.row else {
@@ -154,7 +155,7 @@ impl Groups {
         }
     }
 
-    /// Reports the end of the partition.
+    /// Reports the end of the partition. Candidates that are still pending do not exist.
     pub fn met_end(&mut self) {
         while let Some(candidate) = self.pending.pop_front() {
             self.tell(&candidate, None);
@@ -174,7 +175,7 @@ impl Groups {
         }
     }
 
-    /// A group of the candidate and those after it in the same partition; `None` if WHERE selects none of them.
+    /// A group of this candidate and later ones of the same partition; `None` if WHERE selects none of them.
     fn rows_from(&mut self, first: Candidate) -> Result<Option<CandidateGroup>, ReadError> {
         let key = first.place.key.clone();
         if let Some((resumed, clustering)) = self.resume.take_if(|(resumed, _)| *resumed == key) {

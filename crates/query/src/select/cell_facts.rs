@@ -22,7 +22,7 @@ pub(super) enum Fact {
     Ttl,
 }
 
-/// The part of a column whose cells are meant.
+/// The part of a column whose cells a fact is about.
 #[derive(Debug)]
 pub(super) enum FactTarget {
     Whole,
@@ -40,7 +40,7 @@ impl Fact {
         }
     }
 
-    /// Its type for one cell.
+    /// The type of the fact for one cell.
     fn scalar_type(self) -> CqlType {
         match self {
             Self::Writetime | Self::MaxWritetime => CqlType::BigInt,
@@ -48,7 +48,7 @@ impl Fact {
         }
     }
 
-    /// Its type for a part of a column.
+    /// The type of the fact for a part of a column.
     pub fn result_type(self, column: &Column, part: &FactTarget) -> CqlType {
         let is_one = match part {
             FactTarget::Whole | FactTarget::Slice(..) => !column.is_complex(),
@@ -63,7 +63,7 @@ impl Fact {
         }
     }
 
-    /// Its value for a row.
+    /// The value of the fact for a row.
     pub fn of(
         self,
         row: RowView<'_>,

@@ -8,7 +8,7 @@ use crate::context::Execution;
 use crate::term::Term;
 use crate::{Error, Value};
 
-/// The key of an element of the collection that messages call `text`.
+/// The key of an element. `text` is the name of the collection in messages.
 pub(super) fn element_key(key: &Term, text: &str, execution: &Execution<'_>) -> Result<Bytes, Error> {
     let kind = match key.evaluate(execution)? {
         Value::Bytes(bytes) => return Ok(bytes),
@@ -20,7 +20,7 @@ pub(super) fn element_key(key: &Term, text: &str, execution: &Execution<'_>) -> 
     )))
 }
 
-/// An end of a slice of the collection that messages call `text`; `None` is unbounded.
+/// An end of a slice; `None` is unbounded. `text` is the name of the collection in messages.
 pub(super) fn slice_end(
     end: Option<&Term>,
     text: &str,

@@ -320,7 +320,7 @@ impl Compiler<'_> {
         let to = CqlType::scalar(&name)
             .ok_or_else(|| Error::ServerError(format!("native type {name} is not known")))?;
         let function = functions::cast_to(&operand.argument(), &to, self.context)?;
-        // A cast to its own type is no cast, also in the column's name.
+        // A cast to the type that the value already has is left out of the column's name.
         let text = match operand.argument().known_type(self.context) {
             Some(from) if from == to => operand.text(),
             _ => format!("cast({} as {to})", operand.text()),

@@ -14,7 +14,7 @@ use crate::term::functions::{Argument, USER_FUNCTIONS_DISABLED};
 use crate::term::{Assignment, Term, print_name};
 
 impl Compiler<'_> {
-    /// True if there is a user-defined aggregate of this name.
+    /// True if a user-defined aggregate has this name.
     pub(super) fn has_user_aggregate(&self, name: &QualifiedName) -> bool {
         self.user_aggregates(name)
             .is_some_and(|(_, found)| !found.is_empty())
@@ -73,8 +73,8 @@ impl Compiler<'_> {
             .collect()
     }
 
-    /// Compat: `FunctionResolver`: an exact match comes before a weak one; if there is only one aggregate, the error says what
-    /// does not fit.
+    /// Compat: `FunctionResolver`: an exact match comes before a weak one. If only one aggregate has the name, the error says which
+    /// argument does not fit.
     fn pick_aggregate<'s>(
         &self,
         name: &QualifiedName,
@@ -128,7 +128,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The error that says what does not fit the only aggregate of a name.
+    /// The error for arguments that do not fit the only aggregate of a name.
     fn misfit(&self, name: &QualifiedName, only: &AggregateSchema, arguments: &[Argument<'_>]) -> Error {
         let keyspace = name.keyspace.as_deref().unwrap_or(&self.table.keyspace);
         let called = format!("{keyspace}.{}", only.name);

@@ -26,7 +26,7 @@ impl Compiler<'_> {
                 CqlType::Udt { .. } => self.user_type(entries, ty),
                 _ => Err(cannot_infer(&selector.to_string())),
             },
-            // Without a type, it could be a map or a user type.
+            // Without a receiver's type, the braces could be a map or a user type.
             (other, _) => Err(cannot_infer(&other.to_string())),
         }
     }
@@ -128,7 +128,7 @@ impl Compiler<'_> {
         Ok(whole.compiled(Expr::Tuple(fields), ty.clone(), text))
     }
 
-    /// Members of one type: the expected one, else that of the first member with a type of its own. Constants take it.
+    /// Members of one type: the expected one, else that of the first member with a type of its own. Constants get that type.
     fn members(
         &mut self,
         selector: &Selector,

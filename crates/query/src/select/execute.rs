@@ -1,8 +1,8 @@
 //! Building a page of rows.
 //!
-//! A page ends after exactly the requested number of rows (or groups), or earlier if its rows take too many bytes. It then has
-//! a paging state without a check for more rows, so the next page may be empty. It has none if LIMIT is reached, or if the last
-//! of the requested partitions can have no more rows ([`Scan::page_end`]).
+//! A page ends after exactly the requested number of rows (or groups), or earlier if its rows take too many bytes. It then gets
+//! a paging state, without a check whether more rows exist, so the next page may be empty. It gets none if LIMIT is reached, or
+//! if the last of the requested partitions can have no more rows ([`Scan::page_end`]).
 //!
 //! Compat: clients of Cassandra take a full page without a paging state as the end of LIMIT, and some request pages as long as
 //! they are full. `AbstractQueryPager`, `MultiPartitionPager`.
@@ -140,7 +140,7 @@ impl SelectPlan {
         }
     }
 
-    /// True if it reads at most one row and returns its columns unchanged.
+    /// True if the SELECT reads at most one row and returns its columns unchanged.
     fn is_point(&self) -> bool {
         self.restrictions.is_one_row()
             && self.nearest.is_none()
@@ -188,7 +188,7 @@ impl SelectPlan {
         Ok(out)
     }
 
-    /// How many of the rows that are read this page can need. If rows are filtered or sorted after they are read, all may be needed.
+    /// How many of the rows that are read this page can need. All, if rows are filtered or sorted after they are read.
     fn wanted(&self, page: &Page) -> Wanted {
         if self.restrictions.is_filtering() || self.order.is_sorting() {
             return Wanted::default();
@@ -338,7 +338,7 @@ impl SelectPlan {
             }
             scan.mark(row);
             if page.size == Some(sink.out.row_count + 1) {
-                // If the partition is one group, nothing is left of it when the group ends.
+                // If each partition is one group, the partition is finished when the group ends.
                 let left = left.map(|left| left.saturating_sub(1));
                 page_end = scan.group_end(group_by.is_by_partition(), page.limits.per_partition, left);
             }
@@ -353,7 +353,7 @@ impl SelectPlan {
 }
 
 impl Answer {
-    /// Appends the plain rows that come next; maybe none.
+    /// Appends the plain rows that come next; there may be none.
     fn plain_rows(
         &self,
         scan: &mut Scan<'_>,

@@ -18,7 +18,7 @@ use crate::restrictions::SearchPlan;
 const TOLD_MAX: usize = 8;
 
 impl SelectPlan {
-    /// Describes what is read, in which order, and what is then checked. Every way to find rows has a step here.
+    /// Describes what is read, in which order, and which checks follow. Every way to find rows has a step here.
     pub fn describe_access(&self, execution: &Execution<'_>, steps: &mut Steps) -> Result<(), Error> {
         steps.say("table", format!("{}.{}", self.table.keyspace, self.table.name));
         let filter = ClusteringFilter {

@@ -158,7 +158,7 @@ fn evaluate_all(expressions: &[Expr], scope: Scope<'_>) -> Result<Vec<Option<Byt
     expressions.iter().map(|expr| expr.evaluate(scope)).collect()
 }
 
-/// A member of a set, or the value of a map's key; `None` if it is not there.
+/// A member of a set, or the value of a map's key; `None` if the collection does not have it.
 fn element(ty: &CqlType, collection: &Bytes, wanted: &[u8]) -> Result<Option<Bytes>, Error> {
     match ty {
         CqlType::Map { key, .. } => {

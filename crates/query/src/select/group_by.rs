@@ -1,7 +1,7 @@
 //! GROUP BY: which rows of a partition form a group.
 //!
-//! A group never spans partitions: it has the whole partition key, then clustering columns in order, the last one maybe through
-//! a function. Compat: `SelectStatement.RawStatement.getAggregationSpecFactory` of Cassandra 5.0.
+//! A group never spans partitions: its key is the whole partition key, then clustering columns in order, the last of which may be
+//! the argument of a function. Compat: `SelectStatement.RawStatement.getAggregationSpecFactory` of Cassandra 5.0.
 
 use bytes::Bytes;
 use ilion_cql::ast::Selector;
@@ -39,7 +39,7 @@ const WRONG_ORDER: &str = "Group by currently only support groups of columns fol
                            PRIMARY KEY";
 
 impl GroupBy {
-    /// Resolves GROUP BY; `None` if there is none.
+    /// Resolves GROUP BY; `None` if the statement has none.
     pub fn plan(
         selectors: &[Selector],
         table: &TableSchema,

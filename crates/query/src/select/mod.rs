@@ -70,7 +70,7 @@ fn has_only_statics(selected: &[Column]) -> bool {
         && selected.iter().any(|column| column.kind == ColumnKind::Static)
 }
 
-/// Static and regular columns that are selected or checked; `None` means all.
+/// Static and regular columns that are selected or checked; `None` selects all.
 fn data_columns(
     ast: &ast::Select,
     selected: &[Column],
@@ -119,7 +119,7 @@ pub(crate) struct SelectPlan {
     element_keys: Vec<ElementKeys>,
 }
 
-/// What rows are answered with.
+/// How an answer is made from rows: its columns, and the shortcuts for plain rows.
 #[derive(Debug)]
 struct Answer {
     selection: Selection,
@@ -141,7 +141,7 @@ impl Answer {
         let as_they_are = selection.columns_as_they_are().filter(|_| is_in_stored_order);
         let may_add_plain = match group_by {
             None => selection.is_aggregate(),
-            // Without clustering, each row is a group.
+            // Without clustering, each row is a group of its own.
             Some(group_by) => group_by.is_by_partition() && table.clustering().next().is_some(),
         };
         let arguments = selection
@@ -231,7 +231,7 @@ impl SelectPlan {
         &self.masked_restricted
     }
 
-    /// What rows are answered with.
+    /// The answer for this execution: with or without masks.
     fn answer(&self, execution: &Execution<'_>) -> &Answer {
         match (&self.masked, execution.sight) {
             (Some(masked), Sight::Masked) => masked,
@@ -259,12 +259,12 @@ impl SelectPlan {
         self.restrictions.is_mutable_intersection()
     }
 
-    /// True if it gives the keys of its partitions.
+    /// True if WHERE gives the keys of the partitions.
     pub fn is_by_key(&self) -> bool {
         self.restrictions.is_by_key()
     }
 
-    /// What an execution may cost.
+    /// Whether an execution reads little or may take long.
     pub fn weight(&self) -> StatementWeight {
         if self.restrictions.is_one_row() {
             StatementWeight::Point

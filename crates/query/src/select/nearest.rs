@@ -1,7 +1,7 @@
 //! `ORDER BY column ANN OF vector LIMIT n`: the rows with the nearest vectors.
 //!
-//! Either the index ranks rows, and those that WHERE does not select are skipped. Or other indexes leave few rows, and all of
-//! these are measured. A score is always computed from the row's current vector, so a stale entry of the index may bring a row
+//! Either the index ranks rows, and those that WHERE does not select are skipped. Or other indexes leave few rows, and the scores of
+//! all of them are computed. A score is always computed from the row's current vector, so a stale entry of the index may bring a row
 //! in too early, but never at the wrong rank.
 //!
 //! Compat: `SelectStatement` of Cassandra 5.0 (top-k queries); rows are not paged.
@@ -32,10 +32,10 @@ use crate::{ColumnSpec, Consistency, Error, StoreError, Value};
 
 /// Compat: `sai_vector_search` of Cassandra 5.0, `MAX_TOP_K`.
 const ROWS_MAX: u32 = 1000;
-/// If other indexes leave at most this many rows, all are measured.
+/// If other indexes leave at most this many rows, the scores of all of them are computed.
 const MEASURED_MAX: u64 = 2000;
 
-/// The ranking is approximate: it ends after this many rows in a row that are too far away.
+/// The ranking is approximate, so this many consecutive rows that are too far away do not end it; one more does.
 const MISSES_MAX: u32 = 8;
 
 /// A planned ordering by nearness.
@@ -46,10 +46,10 @@ pub(super) struct Nearest {
 }
 
 impl Nearest {
-    /// Resolves the ordering; `None` if there is none by nearness.
+    /// Resolves the ordering; `None` if the statement is not ordered by nearness.
     ///
     /// # Errors
-    /// It is combined with other orderings, or descends.
+    /// The ordering is combined with others, or descends.
     pub fn plan(
         orderings: &[ast::Ordering],
         table: &TableSchema,
@@ -113,7 +113,7 @@ struct Measure<'e> {
 }
 
 impl Measure<'_> {
-    /// `None` if the row has no vector.
+    /// `None` if the row has no vector, or the score is not a number.
     fn score(&self, row: RowView<'_>) -> Result<Option<f32>, Error> {
         let Some(bytes) = row.value(self.column) else {
             return Ok(None);
@@ -123,10 +123,10 @@ impl Measure<'_> {
     }
 }
 
-/// A row with its score; the least one is evicted first.
+/// A row with its score. The row with the lowest score is evicted first.
 struct Scored {
     score: f32,
-    /// Position in the ranking: of equal scores, the first stays.
+    /// Position in the ranking: of rows with equal scores, the first stays.
     number: usize,
     key: DecoratedKey,
     row: OwnedRow,
@@ -186,12 +186,12 @@ impl Best {
         }
     }
 
-    /// True if no row with this score or less gets in.
+    /// True if a row with this or a lower score cannot become one of the best.
     fn is_settled_at(&self, score: f32) -> bool {
         self.rows.len() == self.count_max && self.rows.peek().is_some_and(|worst| worst.score >= score)
     }
 
-    /// The rows, nearest first; equally near ones in table order.
+    /// The rows, nearest first; those with equal scores in table order.
     fn finish(self, comparator: &ClusteringComparator) -> Vec<Scored> {
         let mut rows = self.rows.into_vec();
         rows.sort_by(|a, b| {
@@ -243,7 +243,7 @@ impl SelectPlan {
         Ok(out)
     }
 
-    /// The limit, after checking that the statement may be ordered by nearness.
+    /// The value of LIMIT. Fails if the statement may not be ordered by nearness.
     fn check_nearest(&self, execution: &Execution<'_>) -> Result<u32, Error> {
         if self.is_aggregate() || self.group_by.is_some() {
             return Err(Error::invalid("Top-K queries can not be run with aggregation"));
@@ -278,7 +278,7 @@ impl SelectPlan {
         Ok(limit)
     }
 
-    /// True if all rows that WHERE selects are measured: those of a partition, or few that other indexes find.
+    /// True if the scores of all rows that WHERE selects are computed: the rows of a partition, or few rows that other indexes find.
     pub(super) fn measures_all(&self, execution: &Execution<'_>) -> Result<bool, Error> {
         if self.restrictions.is_by_key() {
             return Ok(true);
@@ -313,7 +313,7 @@ impl SelectPlan {
         }
     }
 
-    /// Reads the ranked rows until no better one can come.
+    /// Reads the rows in the order of the ranking until a better row is no longer likely.
     fn measure_ranked(
         &self,
         mut ranked: Box<dyn Ranked>,
@@ -432,7 +432,7 @@ impl WantedRows<'_> {
     }
 }
 
-/// Compat: rankings of several replicas cannot be merged, so such queries read from one.
+/// Compat: rankings of several replicas cannot be merged, so such queries read from one replica.
 fn warn_of_consistency(execution: &Execution<'_>) {
     let level = execution.options.consistency;
     let single = [Consistency::ANY, Consistency::ONE, Consistency::LOCAL_ONE];

@@ -79,7 +79,7 @@ impl Order {
             let order = match (a, b, direction) {
                 (Some(a), Some(b), Direction::Ascending) => column.ty.compare(a, b),
                 (Some(a), Some(b), Direction::Descending) => column.ty.compare(b, a),
-                // Compat: a partition with static values only comes first in stored order, in any direction.
+                // Compat: a partition with only static values comes first in stored order, in any direction.
                 (a, b, _) if self.is_reversed => b.is_some().cmp(&a.is_some()),
                 (a, b, _) => a.is_some().cmp(&b.is_some()),
             };

@@ -1,4 +1,4 @@
-//! Plain rows (`ilion_rows::PlainRow`), used in place: the values of their columns, and the consumers of these.
+//! Plain rows (`ilion_rows::PlainRow`), used in place: where the values of columns are, and what consumes them.
 
 mod aggregates;
 mod page;
@@ -42,7 +42,7 @@ impl PlainColumn {
     /// The value in a row; `None` is null.
     ///
     /// # Errors
-    /// The key does not fit the table.
+    /// The partition key cannot be decoded by the table's types.
     #[inline]
     fn value<'b>(
         &self,
@@ -59,7 +59,7 @@ impl PlainColumn {
         })
     }
 
-    /// Where the value is in rows with the same layout; `None` if the key of each must be decoded.
+    /// Where the value is in rows with the same layout; `None` if the partition key of each row must be decoded.
     fn part<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<PlainValue<'p>> {
         let layout = rows.layout();
         Some(match self {
@@ -94,7 +94,7 @@ enum PlainValue<'p> {
     Same(Option<&'p [u8]>),
 }
 
-/// The partition of the rows, if it can have several.
+/// The partition of the rows, if a partition of the table can have several rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Within<'p> {
     /// The components of its key.
@@ -112,9 +112,9 @@ impl<'p> Within<'p> {
     }
 }
 
-/// Consumes the plain rows of a scan. Like `ilion_rows::PlainVisitor`, with the partition of the rows.
+/// Consumes the plain rows of a scan. Like `ilion_rows::PlainVisitor`, but also gets the partition of the rows.
 pub(super) trait PlainTaker {
-    /// The next rows are of a partition with clustering, of which `given` rows were already returned.
+    /// The next rows are of a new partition of a table with clustering. `given` of its rows were already returned.
     fn begin_partition(&mut self, _given: u32) {}
 
     /// Takes one row.
@@ -123,7 +123,7 @@ pub(super) trait PlainTaker {
     /// Takes rows with the same layout; returns how many it took.
     fn rows(&mut self, rows: &AlikeRows<'_>, within: Within<'_>) -> (usize, Flow);
 
-    /// The row after which it stopped, if the consumer needs that position.
+    /// The row after which the consumer stopped; `None` if it does not need that position.
     fn take_last(&mut self) -> Option<Clustering> {
         None
     }

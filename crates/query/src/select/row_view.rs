@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::Error;
 
-/// A row before selection. It has live data only.
+/// A row before selection. It has only live data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowView<'a> {
     /// Components of the partition key.
@@ -81,7 +81,7 @@ impl OwnedRow {
     }
 }
 
-/// The value of a simple cell in the form of clients.
+/// The value of a simple cell as clients see it.
 pub(crate) fn cell_value(column: &Column, cell: &Cell) -> Bytes {
     if column.ty == CqlType::Counter {
         return Bytes::copy_from_slice(&counter::total(&cell.value).to_be_bytes());

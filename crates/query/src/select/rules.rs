@@ -10,7 +10,7 @@ use crate::context::PlanContext;
 use crate::guardrails::ensure;
 use crate::restrictions::Restrictions;
 
-/// Notes ALLOW FILTERING and GROUP BY if the operator has switched them off.
+/// Marks the plan as forbidden if the statement has ALLOW FILTERING or GROUP BY and the operator has switched that off.
 pub(super) fn note_forbidden(ast: &ast::Select, context: &PlanContext<'_>) {
     if ast.allow_filtering && !context.options.allow_filtering {
         context.forbid(Err(Error::invalid(
@@ -55,7 +55,7 @@ pub(super) fn check_distinct(
     if restrictions.restricts_clustering() || restrictions.restricts_regular() {
         return Err(Error::invalid(DISTINCT_BY_ROWS));
     }
-    // Compat: the columns that rows are sorted by count as selected.
+    // Compat: the columns by which rows are sorted count as selected.
     let sorted_by = ordering.iter().filter(|_| restrictions.has_key_in());
     let sorted_by = sorted_by.filter_map(|ordering| table.shown_named(&ordering.column));
     for column in selected.iter().chain(sorted_by) {
@@ -80,7 +80,7 @@ pub(super) fn check_distinct(
     Ok(())
 }
 
-/// Refuses PER PARTITION LIMIT with aggregates, which have one row in all.
+/// Refuses PER PARTITION LIMIT with aggregates, whose answer is one row.
 pub(super) fn check_limits(
     ast: &ast::Select,
     selection: &Selection,

@@ -1,4 +1,4 @@
-//! Reading: the rows that a SELECT selects, partition by partition, without dead data and filtered.
+//! Reading: the rows that a SELECT selects, partition by partition, filtered and without dead data.
 //!
 //! A partition with static values and no rows gives one row, unless the statement restricts clustering columns.
 //! Compat: `SelectStatement.processPartition`, `RowFilter.CQLFilter` of Cassandra 5.0.
@@ -28,7 +28,7 @@ use crate::{Error, StoreError};
 
 pub(super) use plain_rows::Taken;
 
-/// The cost of a group of candidates against the read's deadline, whether its rows exist or not.
+/// Units of work that a group of candidates costs, even if none of its rows exists. See [`spend`].
 const GROUP_UNITS: u32 = 16;
 
 /// The current partition.
@@ -36,9 +36,9 @@ pub(super) struct Partition {
     pub key: DecoratedKey,
     pub components: KeyComponents,
     pub static_row: Option<Row>,
-    /// Rows or groups returned so far; the caller counts groups.
+    /// Number of rows or groups returned so far. The caller counts groups.
     pub given: u32,
-    /// The last row that was returned.
+    /// The clustering of the last row that was returned.
     last: Option<Clustering>,
     is_resumed: bool,
     /// True if all rows that WHERE selects are read, not only some that an index found.
@@ -48,7 +48,7 @@ pub(super) struct Partition {
 /// The next row of a scan.
 pub(super) enum Step {
     Row(Row),
-    /// The partition has static values only.
+    /// The partition has only static values.
     StaticRow,
     End,
 }
@@ -65,7 +65,7 @@ pub(super) struct Scan<'e> {
     is_whole: bool,
     cursor: Option<ReadPurge<Box<dyn Cursor>>>,
     partition: Option<Partition>,
-    /// What earlier pages returned of the cursor's partition.
+    /// Number of rows or groups that were returned before of the cursor's partition; `None` if it is new.
     given_before: Option<u32>,
     /// The partition of the previous group, and how many rows of it were returned.
     passed: Option<(DecoratedKey, u32)>,
@@ -149,7 +149,7 @@ impl<'e> Scan<'e> {
         self.partition.as_ref()
     }
 
-    /// Adds to the number of rows or groups returned of the partition; returns the sum.
+    /// Adds to the number of rows or groups that were returned of the partition; returns the sum.
     pub fn count_given(&mut self, more: u32) -> u32 {
         let Some(partition) = &mut self.partition else {
             return 0;
@@ -185,15 +185,15 @@ impl<'e> Scan<'e> {
         }
     }
 
-    /// Records the last row that was returned.
+    /// Records the last row that was returned, at which a page may end.
     pub fn mark(&mut self, row: Option<Row>) {
         if let Some(partition) = &mut self.partition {
             partition.last = row.map(|row| row.clustering);
         }
     }
 
-    /// The position at which the page ends; `None` if there can be no more rows. `is_partition_done` skips the rest of the
-    /// partition.
+    /// The position at which the page ends; `None` if there can be no more rows. If `is_partition_done`, the next page skips the rest of
+    /// the partition.
     pub fn page_end(&self, is_partition_done: bool, rows_left: Option<u32>) -> Option<PagePosition> {
         let partition = self.partition.as_ref()?;
         let is_done = is_partition_done || self.plan.is_distinct;
@@ -208,7 +208,7 @@ impl<'e> Scan<'e> {
         })
     }
 
-    /// Like [`Self::page_end`], behind a row of a group to which more rows may be added. Compat: a partition that is one group
+    /// Like [`Self::page_end`], but after a row of a group that may get more rows. Compat: a partition that is one group
     /// still may have more rows.
     pub fn group_end(
         &self,
@@ -408,12 +408,12 @@ impl Drop for Scan<'_> {
     }
 }
 
-/// Adds the read of a partition to the trace.
+/// Adds a line about the read of a partition to the trace.
 pub(super) fn tell_partition(table: &TableSchema) {
     trace::note(|| format!("Executing single-partition query on {}", table.name));
 }
 
-/// Counts what a read did. Warns the client of too many tombstones.
+/// Adds the counts of a finished read to the cost of the request. Warns the client of too many tombstones.
 pub(super) fn end_read<C: Cursor>(cursor: &ReadPurge<C>, table: &TableSchema, execution: &Execution<'_>) {
     let counts = cursor.counts();
     cost::add(Count::Rows, counts.live_rows);
@@ -430,7 +430,7 @@ pub(super) fn end_read<C: Cursor>(cursor: &ReadPurge<C>, table: &TableSchema, ex
     }
 }
 
-/// What is live, by the clock of the execution.
+/// The rules by which data is live or dead, at the time of the execution.
 pub(super) fn read_law(table: &TableSchema, execution: &Execution<'_>) -> ReadLaw {
     let now_secs = u32::try_from(execution.now_secs.max(0)).unwrap_or(u32::MAX);
     ReadLaw {
@@ -441,7 +441,7 @@ pub(super) fn read_law(table: &TableSchema, execution: &Execution<'_>) -> ReadLa
     }
 }
 
-/// Counts work against the read's deadline; fails once that has passed.
+/// Counts units of work, so that the clock is read only now and then. Fails once the read's deadline has passed.
 pub(super) fn spend(units: u32) -> Result<(), ReadError> {
     patience::spend(units).map_err(|Ended(reason)| ReadError::Aborted(reason))
 }

@@ -1,4 +1,4 @@
-//! The parts of a read: partitions by key, a range of them, the rest of the one in which a page ended.
+//! The parts of a read: partitions by key, a range of partitions, or the rest of the partition in which a page ended.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::context::Execution;
 use crate::guardrails::check_partition_keys;
 use crate::restrictions::Restrictions;
 
-/// What a scan reads, as planned.
+/// The planned input of a scan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScanPlan<'p> {
     pub table: &'p Arc<TableSchema>,
     pub restrictions: &'p Restrictions,
-    /// One row per partition is enough.
+    /// True for DISTINCT: one row per partition is enough.
     pub is_distinct: bool,
     pub is_reversed: bool,
-    /// Static and regular columns that are selected or checked; `None` means all.
+    /// Static and regular columns that are selected or checked; `None` selects all.
     pub columns: &'p Option<Arc<[ColumnId]>>,
     /// Columns that are read in part.
     pub element_keys: &'p [ElementKeys],
@@ -38,10 +38,10 @@ pub(super) enum Segment {
     Range(KeyRange),
 }
 
-/// What an earlier page left of a partition.
+/// The part of a partition that earlier pages have not returned.
 pub(super) struct Rest {
     pub slices: Vec<Slice>,
-    /// Rows or groups of it that were returned.
+    /// Number of its rows or groups that were returned.
     pub given: u32,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn segments(
     execution: &Execution<'_>,
     resume: Option<&PagePosition>,
 ) -> Result<VecDeque<Segment>, Error> {
-    // WHERE restricts the rows so that none can match.
+    // No row can match WHERE.
     if clusterings.slices.is_empty() {
         return Ok(VecDeque::new());
     }

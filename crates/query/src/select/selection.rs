@@ -1,4 +1,4 @@
-//! The selection of a SELECT: columns as they are, or expressions.
+//! The selection of a SELECT: unchanged columns, or expressions.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use crate::{ColumnSpec, Error};
 #[derive(Debug)]
 pub(super) struct Selection {
     kind: SelectionKind,
-    /// The selected columns, if each row is answered as one JSON text.
+    /// Names and types of the selected columns, if each row is answered as one JSON text.
     json: Option<Vec<(String, CqlType)>>,
 }
 
 #[derive(Debug)]
 enum SelectionKind {
-    /// Columns as they are.
+    /// Unchanged columns.
     Columns(Vec<Column>),
     Expressions {
         expressions: Vec<Selected>,
@@ -41,9 +41,9 @@ enum SelectionKind {
 #[derive(Debug)]
 struct Selected {
     expr: Expr,
-    /// True if its value for a group is computed from aggregates at the end, otherwise from the first row.
+    /// True if the value for a group is computed from aggregates at the end of the group; false if it is that of the first row.
     is_aggregate: bool,
-    /// True if its value, computed at the end, also needs the first row.
+    /// True if the value is computed at the end, but also needs the first row.
     is_mixed: bool,
 }
 
@@ -117,7 +117,7 @@ impl Selection {
         Ok((selection, specs))
     }
 
-    /// The selected columns, if all are selected as they are and JSON is not asked for.
+    /// The selected columns, if all are selected unchanged and not as JSON.
     pub fn columns_as_they_are(&self) -> Option<&[Column]> {
         match &self.kind {
             SelectionKind::Columns(columns) if self.json.is_none() => Some(columns),
@@ -125,7 +125,7 @@ impl Selection {
         }
     }
 
-    /// The argument of each aggregate, if no other values are needed from rows after the first of a group.
+    /// The argument of each aggregate, if these arguments are all that is needed from rows after the first of a group.
     pub fn plain_arguments(&self) -> Option<Vec<Option<&Column>>> {
         match &self.kind {
             SelectionKind::Columns(_) => Some(Vec::new()),
@@ -181,7 +181,7 @@ impl Selection {
         Ok(())
     }
 
-    /// Starts a group with its first row; without one, the group is empty.
+    /// Starts a group with its first row; `None` starts an empty group.
     pub fn start_group<'p>(
         &'p self,
         first: Option<RowView<'_>>,
@@ -245,7 +245,7 @@ pub(super) struct Group<'p> {
     selection: &'p Selection,
     /// The selected values of the first row.
     first: Vec<Option<Bytes>>,
-    /// The first row, if the end needs it.
+    /// A copy of the first row, if a value at the end needs it.
     row: Option<OwnedRow>,
     aggregates: Vec<RunningAggregate<'p>>,
 }
@@ -257,7 +257,7 @@ impl<'p> Group<'p> {
         Some(PlainAggregates::new(arguments, runnings.collect::<Option<_>>()?))
     }
 
-    /// Adds a row, including the first.
+    /// Adds a row to the aggregates. To be called for the first row, too.
     pub fn add(&mut self, row: RowView<'_>, execution: &Execution<'_>) -> Result<(), Error> {
         let scope = Scope {
             row: Some(row),
@@ -297,7 +297,7 @@ impl<'p> Group<'p> {
     }
 }
 
-/// Appends columns, without a copy between cell and answer.
+/// Appends columns. A large value of a simple cell is shared with the row, not copied.
 fn write_columns(columns: &[Column], row: RowView<'_>, out: &mut RowsOut) {
     for column in columns {
         match column.kind {

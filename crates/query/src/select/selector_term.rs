@@ -1,8 +1,8 @@
-//! Selectors that are terms: they contain no column and no call, so that their type may be open.
+//! Selectors that are terms: without columns and calls, so that their receiver may decide their type.
 
 use ilion_cql::ast::{Selector, Term};
 
-/// The selector as a term, if it is one.
+/// The selector as a term; `None` if it contains a column or a call.
 pub(super) fn as_term(selector: &Selector) -> Option<Term> {
     let all = |members: &[Selector]| members.iter().map(as_term).collect::<Option<Vec<_>>>();
     Some(match selector {

@@ -30,7 +30,7 @@ impl UserAggregate {
     /// Resolves the functions of an aggregate.
     ///
     /// # Errors
-    /// One of them does not exist any more.
+    /// A function does not exist any more.
     pub fn of(
         keyspace: &Keyspace,
         schema: &Arc<AggregateSchema>,

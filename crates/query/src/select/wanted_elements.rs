@@ -1,5 +1,5 @@
-//! Columns of which a SELECT reads some map elements only, or only facts of their cells (`writetime`, `ttl`): other values are
-//! not read.
+//! Columns that a SELECT reads only in part: some elements of a map, or only facts of the cells (`writetime`, `ttl`). Their other
+//! values are not read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::context::{Execution, PlanContext};
 use crate::restrictions::relation::existing;
 use crate::term::Term;
 
-/// The elements of a map that are read. Without keys: no values of the column, only the facts of its cells.
+/// The elements of a map that are read. If empty, no values of the column are read, only the facts of its cells.
 #[derive(Debug)]
 pub(super) struct ElementKeys {
     column: Column,
     keys: Vec<Term>,
 }
 
-/// How the columns of a selection are read, by name: `Some` by these keys, `None` as a whole.
+/// How the columns of a selection are read, by name: `Some` has the keys of the elements to read, `None` reads the whole column.
 type Uses<'s> = BTreeMap<&'s str, Option<Vec<&'s ast::Term>>>;
 
 /// The columns that are read in part. `is_needed` marks those that the rest of the statement needs as a whole.
@@ -72,8 +72,8 @@ pub(super) fn element_keys(
     Ok(all)
 }
 
-/// The elements for one execution. A column with a null or unset key is left out here: the selection refuses the key
-/// when it computes a row.
+/// The elements for one execution; `None` if every column is read as a whole. A column with a null or unset key is left out here: the
+/// selection refuses the key when it computes a row.
 pub(super) fn wanted_elements(
     all: &[ElementKeys],
     execution: &Execution<'_>,
@@ -91,7 +91,7 @@ pub(super) fn wanted_elements(
     Some(wanted.collect())
 }
 
-/// True if keys of this type that are equal have the same bytes.
+/// True if equal keys of this type have the same bytes.
 fn is_equal_as_bytes(ty: &CqlType) -> bool {
     matches!(
         ty,
@@ -153,7 +153,7 @@ fn note<'s>(selector: &'s Selector, uses: &mut Uses<'s>) {
     }
 }
 
-/// The column of a selector that is a column or a part of one.
+/// The column that a selector is, or is a part of; `None` for other selectors.
 fn column_of(selector: &Selector) -> Option<&str> {
     match selector {
         Selector::Column(name) => Some(name),

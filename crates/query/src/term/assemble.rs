@@ -1,4 +1,4 @@
-//! From the parts of a literal to one serialized value.
+//! Assembles the parts of a literal to one serialized value.
 
 use bytes::Bytes;
 use ilion_types::{CqlType, encode_list, encode_map, encode_tuple, encode_vector};
@@ -34,7 +34,7 @@ fn present(values: Vec<Value>, inside: &str) -> Result<Vec<Bytes>, Error> {
     values.into_iter().map(each).collect()
 }
 
-/// Of equal elements or keys, the last one stays.
+/// Serializes a collection. Of equal elements or keys, the last one stays.
 fn assemble_collection(ty: &CqlType, mut parts: Vec<Bytes>) -> Vec<u8> {
     match ty {
         CqlType::Set { element, .. } => {

@@ -5,16 +5,16 @@ use ilion_types::CqlType;
 /// How well a term fits a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Assignment {
-    /// Not at all.
+    /// The term does not fit.
     No,
-    /// It can be read as the receiver's type.
+    /// The term can be read as the receiver's type.
     Weak,
-    /// It has the receiver's type.
+    /// The term has the receiver's type.
     Exact,
 }
 
 impl Assignment {
-    /// How well several terms fit together: the worst of them.
+    /// The worst fit of several terms.
     pub(crate) fn all(each: impl IntoIterator<Item = Self>) -> Self {
         // A loop takes less stack than iterator adapters, and literals nest deeply.
         let mut worst = Self::Exact;
@@ -36,7 +36,7 @@ pub(crate) fn test_type_assignment(to: &CqlType, from: &CqlType) -> Assignment {
     }
 }
 
-/// True if the bytes of every value of `from` are also a value of `to` with the same meaning
+/// True if the bytes of every value of `from` are a value of `to` with the same meaning
 /// (`AbstractType.isValueCompatibleWith`).
 pub(crate) fn takes_values_of(to: &CqlType, from: &CqlType) -> bool {
     use CqlType as T;

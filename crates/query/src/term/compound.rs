@@ -34,8 +34,7 @@ impl Compound {
 
 /// Plans a literal for its receiver.
 ///
-/// Each kind has its own function, and so has the rest of the work: literals nest deeply, and small stack frames allow for
-/// that.
+/// Each kind of literal has a function of its own: literals nest deeply, so stack frames must be small.
 pub(super) fn plan(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext<'_>) -> Result<Term, Error> {
     match (ast, &receiver.ty) {
         // One term in parentheses is a tuple only if the receiver is one.
@@ -339,12 +338,12 @@ pub(super) fn test(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext
     }
 }
 
-/// Tuples are never an exact match.
+/// The worst fit of the parts of a tuple; it is never exact.
 fn all_fit(each: impl Iterator<Item = Assignment>) -> Assignment {
     Assignment::all(each).min(Assignment::Weak)
 }
 
-/// The type of a literal without a receiver, if its first parts have one.
+/// The type of a literal without a receiver; `None` if its first parts have no type of their own.
 pub(super) fn own_type(ast: &ast::Term, context: &PlanContext<'_>) -> Option<CqlType> {
     let of_first = |terms: &[ast::Term]| {
         let known = terms.iter().find_map(|term| known_type(term, context))?;

@@ -41,7 +41,7 @@ pub(super) fn test(literal: &Literal, ty: &CqlType) -> Assignment {
             _ => Assignment::Weak,
         };
     };
-    // Compat: `Constants.Literal.testAssignment` returns this for everything that is neither native, a collection nor a user
+    // Compat: `Constants.Literal.testAssignment` returns `Weak` for every type that is neither native, a collection nor a user
     // type.
     if matches!(ty, CqlType::Custom(_) | CqlType::Tuple(_)) {
         return Assignment::Weak;
@@ -56,7 +56,7 @@ pub(super) fn test(literal: &Literal, ty: &CqlType) -> Assignment {
     }
 }
 
-/// The type of a constant without a receiver: the smallest that holds it.
+/// The type of a constant without a receiver: the smallest that can represent it.
 pub(super) fn own_type(literal: &Literal) -> Option<CqlType> {
     Some(match literal {
         Literal::Null => return None,
@@ -75,7 +75,7 @@ pub(super) fn own_type(literal: &Literal) -> Option<CqlType> {
     })
 }
 
-/// True if the decimal survives a conversion to double and back.
+/// True if the decimal stays the same when converted to a double and back.
 fn fits_double(text: &str) -> bool {
     let Ok(exact) = text.parse::<Decimal>() else {
         return true;
@@ -96,7 +96,7 @@ fn fits_double(text: &str) -> bool {
     }
 }
 
-/// `None` for null.
+/// The kind and text of a constant; `None` for null.
 fn kind_and_text(literal: &Literal) -> Option<(ConstantKind, String)> {
     Some(match literal {
         Literal::Null => return None,
@@ -113,7 +113,7 @@ fn kind_and_text(literal: &Literal) -> Option<(ConstantKind, String)> {
     })
 }
 
-/// The text in messages.
+/// The text of a constant in messages.
 fn shown(kind: ConstantKind, text: &str) -> String {
     match kind {
         ConstantKind::Hex => format!("0x{text}"),

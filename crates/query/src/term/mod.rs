@@ -36,7 +36,7 @@ pub(crate) use terms::Terms;
 use compound::Compound;
 use functions::{Argument, ScalarFunction, function_calls, test_assignment};
 
-/// Evaluates what a statement that is being planned needs at once: without a client, bound values and views.
+/// Evaluates, while a statement is planned, a value that planning needs. The execution has no client, no bound values and no views.
 pub(crate) fn while_planning<T>(context: &PlanContext<'_>, evaluate: impl FnOnce(&Execution<'_>) -> T) -> T {
     let (options, warnings) = (ExecuteOptions::default(), RefCell::default());
     let calls = function_calls(context.options, None);
@@ -153,7 +153,7 @@ impl Term {
         }
     }
 
-    /// The value; an unset one is refused with this message.
+    /// The value; `None` is null. An unset value is refused with the message of `refusal`.
     pub(crate) fn evaluate_set(
         &self,
         execution: &Execution<'_>,
@@ -171,7 +171,7 @@ impl Term {
         matches!(self, Self::Null | Self::Constant(_))
     }
 
-    /// The index of the marker, if the term is one.
+    /// The index of the marker, if the term is a marker.
     pub(crate) fn marker_index(&self) -> Option<usize> {
         match self {
             Self::Marker(marker) => Some(marker.index),
@@ -179,7 +179,7 @@ impl Term {
         }
     }
 
-    /// True if it contains a marker.
+    /// True if the term contains a marker.
     pub(crate) fn has_marker(&self) -> bool {
         match self {
             Self::Null | Self::Constant(_) => false,
@@ -207,7 +207,7 @@ impl Marker {
         }
     }
 
-    /// The bytes in stored form, if they are a value of the type.
+    /// The value in stored form. Fails if the bytes are not a value of the type.
     #[inline]
     fn checked(&self, bytes: &Bytes) -> Result<Bytes, Error> {
         if self.has_order {
@@ -284,7 +284,7 @@ fn plan_call(
     finish_call(function, &arguments, receiver, context)
 }
 
-/// True if there is an aggregate of this name, native or user-defined.
+/// True if an aggregate, native or user-defined, has this name.
 fn is_aggregate(name: &ast::QualifiedName, context: &PlanContext<'_>) -> bool {
     let may_be_native = name
         .keyspace
@@ -301,7 +301,7 @@ fn is_aggregate(name: &ast::QualifiedName, context: &PlanContext<'_>) -> bool {
 /// The value of a constant term; `None` is null.
 ///
 /// # Errors
-/// It does not fit the receiver, or is not constant.
+/// The term does not fit the receiver, or is not constant.
 pub(crate) fn plan_constant(
     ast: &ast::Term,
     receiver: &ColumnSpec,

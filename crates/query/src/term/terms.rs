@@ -26,7 +26,7 @@ pub(crate) struct ListMarker {
 }
 
 impl Terms {
-    /// Plans the right side of `IN`; each member is for `receiver`.
+    /// Plans the right side of `IN`. `receiver` is the receiver of each member.
     ///
     /// # Errors
     /// A member does not fit the receiver.
@@ -63,7 +63,7 @@ impl Terms {
         }
     }
 
-    /// The values. A null or unset marker gives one such value.
+    /// The values. If the marker of the whole list is null or unset, that is the only value.
     ///
     /// # Errors
     /// A bound value does not fit its type, or a function failed.

@@ -1,6 +1,6 @@
 //! Building views: entries for the rows that the base table had before the view.
 //!
-//! One thread reads the partitions of each base table by token, each under its lock, so that they do not change meanwhile. Its
+//! One thread reads the partitions of each base table by token. It locks each partition, so that no write changes it meanwhile. Its
 //! progress is stored, and a restart continues from there.
 
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use super::definition::ViewPlan;
 use crate::select::key_components;
 use crate::{Error, StoreError};
 
-/// Number of partitions after which progress is stored.
+/// The progress is stored once per this many partitions.
 const PARTITIONS_UNMARKED: u64 = 1000;
-/// Number of rows whose entries are one write.
+/// Number of rows whose entries are written together.
 const ROWS_AT_ONCE: usize = 256;
 
 /// The thread that builds views, if it runs.
@@ -28,7 +28,7 @@ pub(super) struct Builder {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why a build ended.
+/// How a build ended.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Built,
@@ -78,7 +78,7 @@ impl Views {
         }
     }
 
-    /// The ids of base table and view, for each view that is not built.
+    /// The ids of base table and view, for each view that is not yet built.
     fn unbuilt(&self) -> Result<Vec<(TableId, TableId)>, Error> {
         let index = self.index.read();
         let mut unbuilt = Vec::new();
@@ -131,7 +131,7 @@ impl Views {
             if self.is_stopping.load(Ordering::Acquire) {
                 return Ok(End::Broken);
             }
-            // A token is done when the next one begins.
+            // Several partitions may have one token, so a token is finished only when the next one begins.
             let is_next_token = last.as_ref().is_some_and(|last| last.token != head.key.token);
             if let Some(last) = last
                 .as_ref()
@@ -151,7 +151,7 @@ impl Views {
         Ok(End::Built)
     }
 
-    /// Runs `act` while the view exists and the schema does not change; `None` if the view was dropped.
+    /// Runs `act` under the lock that keeps the schema from changing; `None` if the view was dropped.
     fn with_plan<T>(
         &self,
         base: TableId,

@@ -20,7 +20,7 @@ use crate::{Error, Store, StoreError};
 struct Change {
     before: Option<Row>,
     after: Option<Row>,
-    /// The deletion in the mutation that removes the row, if there is one.
+    /// The deletion in the mutation that removes the row, if the mutation has one.
     deletion: Option<DeletionTime>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn view_updates(
     Ok(())
 }
 
-/// Appends the entries that a view should have for the current rows of a base partition.
+/// Appends the entry that a view should have for the current row of a base partition.
 pub(super) fn push_entry(
     store: &dyn Store,
     plan: &ViewPlan,

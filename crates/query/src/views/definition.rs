@@ -19,7 +19,7 @@ pub(super) enum Source {
     PartitionKey(usize),
     /// Clustering column of the base.
     Clustering(usize),
-    /// The one column that is not in the base's primary key.
+    /// The column of the base that is not in the base's primary key; a view has at most one.
     Regular(ColumnId),
 }
 
@@ -38,9 +38,9 @@ pub(super) struct ViewPlan {
     pub partitioner: Partitioner,
     pub partition_key: Vec<Source>,
     pub clustering: Vec<Source>,
-    /// The column of the base that is only in the view's key: an entry lives as long as that cell.
+    /// The column of the view's key that is not in the base's key, by its id in the base: an entry lives as long as that cell.
     pub extra: Option<ColumnId>,
-    /// Sorted by column of the view.
+    /// Sorted by the column id of the view.
     pub shared: Vec<Shared>,
     /// Regular columns of the base that the view does not have: they keep a row alive in the view, too.
     pub unselected: Vec<ColumnId>,
@@ -166,7 +166,7 @@ fn relations_of(clause: &str) -> Result<Vec<Relation>, Error> {
     }
 }
 
-/// The relations other than `IS NOT NULL`, which holds for every key column.
+/// The relations without `IS NOT NULL`, which is always true for key columns.
 pub(crate) fn restricting(relations: &[Relation]) -> Vec<Relation> {
     relations
         .iter()

@@ -18,16 +18,16 @@ pub(super) struct EntryKey {
     pub clustering: Clustering,
 }
 
-/// An entry as it should be.
+/// The entry that a view should have.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct WantedEntry {
     pub place: EntryKey,
     pub liveness: Liveness,
-    /// Live and dead cells of the base, with the view's column ids.
+    /// Live and dead cells of the base, under the column ids of the view.
     pub columns: Vec<ColumnData>,
 }
 
-/// The entry of a base row; `None` if it should have none.
+/// The entry that the view should have for a base row; `None` if it should have none.
 ///
 /// # Errors
 /// A value is too long for a key.
@@ -66,7 +66,7 @@ pub(super) fn wanted(
     }))
 }
 
-/// The liveness of the entry; `None` if there should be no entry.
+/// The liveness of the entry; `None` if the view should have no entry.
 fn liveness(plan: &ViewPlan, row: &Row, now_secs: u32) -> Option<Liveness> {
     let Some(extra) = plan.extra else {
         return row
@@ -87,7 +87,7 @@ fn liveness_of_cell(cell: &Cell) -> Liveness {
     }
 }
 
-/// The longest of the row's own liveness and the cells outside the view. Cells inside the view keep the entry alive by
+/// The longest life among the row's own liveness and its cells outside the view. Cells inside the view keep the entry alive by
 /// themselves.
 fn liveness_of_row(plan: &ViewPlan, row: &Row, now_secs: u32) -> Liveness {
     let own = Some(row.liveness).filter(|liveness| liveness.is_live(now_secs));
@@ -103,7 +103,7 @@ fn liveness_of_row(plan: &ViewPlan, row: &Row, now_secs: u32) -> Liveness {
     lives
         .reduce(|one, other| {
             let newest = one.timestamp_micros.max(other.timestamp_micros);
-            // No expiry is the highest value.
+            // `NO_DELETION_TIME`, which means no expiry, is the highest value.
             let longest = if other.expires_secs > one.expires_secs {
                 other
             } else {
@@ -117,7 +117,7 @@ fn liveness_of_row(plan: &ViewPlan, row: &Row, now_secs: u32) -> Liveness {
         .unwrap_or(Liveness::NONE)
 }
 
-/// The primary key of the entry; `None` if a value of it is null. Compat: the partition key may be empty, although clients
+/// The primary key of the entry; `None` if one of its values is null. Compat: the partition key may be empty, although clients
 /// cannot write or read such keys.
 fn place(plan: &ViewPlan, key: &[Bytes], row: &Row) -> Result<Option<EntryKey>, Error> {
     let value = |source: &Source| match source {

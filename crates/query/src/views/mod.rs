@@ -1,20 +1,20 @@
-//! Materialized views: the updates that follow from a write to a base table, in the same step.
+//! Materialized views: a write to a base table also writes the updates of its views.
 //!
-//! All writes go through [`Views::apply`]. Under the lock of the base partition it reads the rows and computes how they will be
-//! (`change`). Each row gives the entry that a view should have (`entry`), and the entry is written so that the stored one
-//! becomes that (`steer`). Base and views are one log record, so a crash cannot separate them.
+//! All writes go through [`Views::apply`]. Under the lock of the base partition it reads the rows and computes them after the write
+//! (`change`). `entry` computes the entry that a view should have for each row. `steer` computes the write that turns the stored
+//! entry into that one. Base and views are one log record, so a crash cannot separate them.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `definition` | [`ViewPlan`]: a view resolved against its base |
 //! | `change` | the rows of a base partition before and after a mutation |
-//! | `entry` | the entry that a base row should have |
+//! | `entry` | the entry that a view should have for a base row |
 //! | `steer` | from the stored entry to the wanted one |
 //! | `build` | entries for rows that are older than the view |
 //! | `status` | progress of builds, in tables of the server |
 //!
 //! Invariant: a schema change that concerns views holds [`Views::index`] exclusively. Every write holds it shared, from the
-//! lookup of its views until it is applied. So a write either updates a view, or comes before the build of it.
+//! lookup of its views until it is applied. So a write either updates a view, or comes before the build of that view.
 //!
 //! Lock order: a writer without locks takes the index, then partitions. A writer that has already locked its partitions takes
 //! the index ahead of waiting writers (`read_recursive`), since those may wait for its partitions.
@@ -46,7 +46,7 @@ use crate::{Awaited, Error, QueryOptions, Store, StoreError, WriteType};
 #[derive(Debug, Default)]
 struct ViewIndex {
     plans: HashMap<TableId, Arc<[ViewPlan]>>,
-    /// Views that cannot be kept up to date, with the reason: their base tables refuse writes.
+    /// Base tables of views that cannot be kept up to date, with the reason. Writes to these tables are refused.
     broken: HashMap<TableId, String>,
 }
 
@@ -211,7 +211,7 @@ impl KeepViews for Arc<Views> {
 /// Applies mutations together with the updates of views that follow from them.
 ///
 /// # Errors
-/// Nothing was applied.
+/// If it fails, nothing was applied.
 pub(crate) fn apply(
     execution: &Execution<'_>,
     mutations: Vec<Mutation>,
@@ -220,7 +220,7 @@ pub(crate) fn apply(
 ) -> Result<Option<Awaited>, Error> {
     match execution.views {
         Some(views) => views.apply(execution, mutations, locked, write_type),
-        // Ilion's own statements, which store the progress of builds.
+        // Only Ilion's own statements have no views, for example those that store the progress of builds.
         None => execution
             .store
             .apply_decided(mutations)
@@ -228,8 +228,8 @@ pub(crate) fn apply(
     }
 }
 
-/// Applies mutations without views. If partitions are locked, the mutations depend on earlier reads; counters contain the
-/// counts before them.
+/// Applies mutations to tables without views. If partitions are locked, the mutations depend on earlier reads. Counters do not need
+/// `apply_decided`: their cells contain the counts before them.
 fn apply_alone(
     store: &dyn Store,
     mutations: Vec<Mutation>,

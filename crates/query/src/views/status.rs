@@ -43,7 +43,7 @@ impl Views {
         self.set_status(plan, "SUCCESS")
     }
 
-    /// Stores the status for other nodes.
+    /// Stores the status of this node's build, for other nodes.
     pub(super) fn set_status(&self, plan: &ViewPlan, status: &str) -> Result<(), Error> {
         let [keyspace, view] = names(plan);
         let host = Uuid::from_bytes(self.store.counter_id());
@@ -61,7 +61,7 @@ impl Views {
         .map(|_| ())
     }
 
-    /// The token up to which an earlier build came.
+    /// The last token that an earlier build finished; `None` if it stored no progress.
     pub(super) fn progress(&self, plan: &ViewPlan) -> Result<Option<String>, Error> {
         let found = self.run(
             "SELECT last_token FROM system.view_builds_in_progress WHERE keyspace_name = ? AND view_name = ?",
@@ -89,7 +89,7 @@ impl Views {
         .map(|_| ())
     }
 
-    /// Removes the state of a view of this name.
+    /// Removes the stored state of a view of this name.
     pub(super) fn forget(&self, keyspace: &str, view: &str) -> Result<(), Error> {
         let names = [text(keyspace), text(view)];
         for statement in [

@@ -1,5 +1,5 @@
-//! From the stored entry of a view to the wanted one: computes a row that, merged into the stored entry, gives what readers
-//! should see, whatever the timestamps are.
+//! From the stored entry of a view to the wanted one: computes a row that, merged into the stored entry, gives the wanted entry,
+//! whatever the timestamps are.
 //!
 //! Usually the row is what Cassandra writes: the liveness and the cells with the timestamps of the base; to remove an entry, an
 //! expired liveness with the same timestamp (strict liveness) or the deletion of the base. Where the stored entry would win
@@ -14,7 +14,7 @@ use ilion_schema::{Column, TableSchema};
 
 use super::entry::WantedEntry;
 
-/// The row to merge into the stored entry; `None` if that is as wanted.
+/// The row to merge into the stored entry; `None` if the stored entry is as wanted.
 pub(super) fn to_wanted(
     stored: Option<&Row>,
     wanted: &WantedEntry,
@@ -48,7 +48,8 @@ pub(super) fn to_wanted(
     (is_news || !change.columns.is_empty()).then_some(change)
 }
 
-/// The row that removes a stored entry. `deletion` is what removed the base row, if a deletion did.
+/// The row that removes a stored entry; `None` if the entry is already dead. `deletion` is the deletion that removed the base row, if
+/// one did.
 pub(super) fn to_nothing(
     stored: &Row,
     deletion: Option<DeletionTime>,
@@ -88,10 +89,10 @@ pub(super) fn to_nothing(
 /// The rules for cells.
 #[derive(Clone, Copy)]
 struct Law {
-    /// Covers data written at or below its timestamp.
+    /// The deletion of the stored entry: data at or below its timestamp would be hidden.
     deletion: DeletionTime,
     now_secs: u32,
-    /// True if cells are written again even if they are stored as wanted. With strict liveness, a compaction that drops the old
+    /// True if cells are written again even if they are stored as wanted: with strict liveness, a compaction that drops the old
     /// liveness drops the cells written with it.
     is_rewriting: bool,
 }
@@ -124,7 +125,7 @@ fn dead_key(timestamp_micros: i64, now_secs: u32) -> Liveness {
     }
 }
 
-/// The liveness to write: after the merge, the entry lives as long as wanted.
+/// The liveness to write, so that after the merge the entry lives as long as wanted.
 fn liveness(stored: &Row, wanted: Liveness, now_secs: u32) -> Liveness {
     let floor = stored
         .liveness
@@ -174,7 +175,7 @@ fn complex_of(data: Option<&Data>) -> ComplexColumn {
     }
 }
 
-/// The cell to write; `None` if the stored one is as wanted.
+/// The cell to write; `None` if the stored cell is as wanted.
 fn cell_change(stored: Option<&Cell>, wanted: Option<&Cell>, law: &Law) -> Option<Cell> {
     let Law {
         deletion, now_secs, ..

@@ -1,8 +1,8 @@
 //! The answers of conditional statements: `[applied]`, and after a refusal the stored values.
 //!
 //! Compat: `ModificationStatement.buildCasResultSet` of Cassandra 5.0. After a failed `IF [NOT] EXISTS` the answer has all
-//! columns, after other conditions the columns that they name (in a batch after the primary key). It has no further columns if
-//! no row is stored.
+//! columns. After other conditions it has the columns in the conditions; in a batch the primary key comes before these. If
+//! no row is stored, it has only `[applied]`.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use crate::{ColumnSpec, Error, ResultSet};
 /// A column of the answer.
 pub(super) struct Shown<'p> {
     pub column: &'p Column,
-    /// Masks its values.
+    /// The mask of its values, if one applies.
     pub masker: Option<&'p Arc<Masker>>,
 }
 
-/// The answer if everything was written.
+/// The answer if the condition held and everything was written.
 pub(super) fn applied(table: &TableSchema) -> ResultSet {
     ResultSet {
         columns: [ColumnSpec::of(table, "[applied]", CqlType::Boolean)].into(),
@@ -35,7 +35,7 @@ pub(super) fn applied(table: &TableSchema) -> ResultSet {
     }
 }
 
-/// The answer if nothing was written.
+/// The answer if the condition did not hold and nothing was written.
 pub(super) fn refused(
     table: &TableSchema,
     key: &DecoratedKey,

@@ -25,7 +25,7 @@ pub(crate) fn check_written(mutations: &[Mutation], execution: &Execution<'_>) -
 /// Applies mutations. `locked` are the partitions that the caller has locked.
 ///
 /// # Errors
-/// A guardrail refuses them, or the store.
+/// A guardrail or the store refuses the mutations.
 pub(super) fn apply(
     execution: &Execution<'_>,
     mutations: Vec<Mutation>,

@@ -79,7 +79,7 @@ impl Condition {
         }
     }
 
-    /// Evaluates what stored values are compared with.
+    /// Evaluates the terms that stored values are compared with, and drops the values: only errors and calls of functions matter.
     pub(super) fn evaluate_terms(&self, execution: &Execution<'_>) -> Result<(), Error> {
         for condition in self.columns() {
             if let ComparedPart::Element(key) = &condition.part {
@@ -141,7 +141,7 @@ impl ColumnCondition {
         self.column.kind == ColumnKind::Static
     }
 
-    /// True if it holds for a row; for a static column, `row` is the static row.
+    /// True if the condition holds for a row; for a static column, `row` is the static row.
     pub(super) fn holds(&self, row: Option<&Row>, execution: &Execution<'_>) -> Result<bool, Error> {
         let stored = self.stored(row, execution)?;
         match &self.wanted {
@@ -240,7 +240,7 @@ impl ColumnCondition {
         }
         match stored {
             Some(stored) => Ok(satisfies(operator, self.ty.compare(stored, wanted))),
-            // Compat: a missing collection equals an empty one; null has no order.
+            // Compat: a missing collection equals an empty one. Any other missing value only satisfies `!=`.
             None => Ok(operator
                 == (if is_empty {
                     Operator::Equal

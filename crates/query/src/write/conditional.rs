@@ -1,5 +1,5 @@
 //! Conditional statements and batches: all conditions are evaluated on stored data, under the lock of the partition. Either
-//! everything is written, or the answer shows the stored values.
+//! all members are written, or nothing is written and the answer shows the stored values.
 //!
 //! Compat: `CQL3CasRequest` of Cassandra 5.0.
 
@@ -126,7 +126,7 @@ fn decide(
     let wanted = columns_to_read(bound, table);
     current.keep_columns(|id| wanted.contains(&id));
     if !request.holds(&current)? {
-        // Masks may call functions of users, which take time.
+        // Masks may call user-defined functions, which take time, so the lock is released first.
         drop(guard);
         let columns = shown_columns(bound, table, origin);
         return refused(table, key, &shown(bound, &columns), &current, execution)
@@ -155,7 +155,7 @@ fn shown<'p>(bound: &[Bound<'p>], columns: &[&'p Column]) -> Vec<Shown<'p>> {
         .collect()
 }
 
-/// Makes the mutations, all with one new timestamp; deletions come before other writes.
+/// Makes the mutations. All have one new timestamp, but deletions are one microsecond older than other writes.
 fn write(bound: &[Bound<'_>], key: &DecoratedKey, newest_micros: i64) -> Result<Vec<Mutation>, Error> {
     let Some(first) = bound.first() else {
         return Ok(Vec::new());
@@ -176,9 +176,9 @@ fn write(bound: &[Bound<'_>], key: &DecoratedKey, newest_micros: i64) -> Result<
     Ok(merge_partitions(mutations))
 }
 
-/// The timestamp of a conditional write. It is above all timestamps that the conditions read; otherwise the statement would be
-/// answered as applied and have no effect. Clients may have written with any timestamp: this raises the timestamp of this
-/// write, not the clock. Pure.
+/// The timestamp of a conditional write. It is above all timestamps that the conditions read; otherwise the client would be told
+/// that the write was applied, and it would have no effect. Clients may have written with any timestamp: this raises only the
+/// timestamp of this write, not the clock. Pure.
 fn timestamp_above(newest_micros: i64, now_micros: i64) -> Result<i64, Error> {
     match newest_micros.checked_add(1) {
         Some(above) => Ok(now_micros.max(above)),
@@ -211,7 +211,8 @@ impl<'a> Conditions<'a> {
         Ok(request)
     }
 
-    /// The condition on a row; without a clustering, on the static row.
+    /// Returns the condition on a row, or without a clustering that on the static row. Sets it to `new` if there was none; otherwise also
+    /// returns `new`.
     fn slot(
         &mut self,
         row: Option<&Clustering>,
@@ -278,8 +279,8 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Reads the rows with conditions. If only the static row has conditions, also reads the first row, which distinguishes a
-    /// partition without static values from a missing one.
+    /// Reads the rows with conditions. If only the static row has conditions, also reads the first row: it distinguishes a
+    /// partition without static values from a missing partition.
     fn read(
         &self,
         table: &Arc<TableSchema>,
@@ -293,7 +294,7 @@ impl<'a> Conditions<'a> {
         Current::read_slices(table, key, slices.collect(), usize::MAX, execution)
     }
 
-    /// The newest timestamp in rows without a condition that are written by their whole key. Rows that a range deletion covers
+    /// The newest timestamp in the rows without a condition that members write by their whole key. Rows that a range deletion covers
     /// are not read: they may be a whole partition.
     fn newest_written(
         &self,
@@ -356,7 +357,8 @@ impl RowCondition<'_> {
     }
 }
 
-/// The columns to read: all of a kind of row that is written, else those with conditions.
+/// The columns whose stored values matter: those in conditions and read by operations; all regular columns if rows are written, and all
+/// static columns if the static row is written.
 fn columns_to_read(bound: &[Bound<'_>], table: &TableSchema) -> Vec<ColumnId> {
     let updates_rows = bound.iter().any(|member| !matches!(member.rows, Rows::Static));
     let updates_statics = bound

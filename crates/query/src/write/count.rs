@@ -29,7 +29,7 @@ pub(super) fn execute_batch(members: &[BatchMember<'_>], timestamp_micros: i64) 
     })
 }
 
-/// Calls `tell` with the merged mutations before they are counted.
+/// Executes counter updates. Calls `tell` with the merged mutations, in which increments are not yet replaced by counts.
 fn execute_merged(
     members: &[BatchMember<'_>],
     timestamp_micros: i64,
@@ -128,7 +128,7 @@ fn count(
     Ok(())
 }
 
-/// The cached count of every counter of a mutation, in order; `None` if one is missing.
+/// The cached count of every counter of a mutation, in order; `None` if one is not cached.
 fn known_counts(mutation: &mut Mutation, cache: &CounterCache) -> Option<Vec<OwnCount>> {
     let (table, key) = (&mutation.table, &mutation.key);
     let update = &mut mutation.update;

@@ -13,11 +13,11 @@ use super::timing::now_secs;
 use crate::context::Execution;
 use crate::{Error, StoreError};
 
-/// Whether stored rows are read, if a plan depends on them.
+/// Whether the stored rows are read that a plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     Stored,
-    /// What is written is foreseen, as far as it can be without.
+    /// Nothing is read: the written values are computed as far as that is possible without stored data.
     Nothing,
 }
 

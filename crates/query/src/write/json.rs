@@ -1,4 +1,4 @@
-//! INSERT JSON: one text has the columns and values, known at execution.
+//! INSERT JSON: the columns and values are in one text, which is known only at execution.
 
 use bytes::Bytes;
 use ilion_cql::ast;
@@ -35,7 +35,7 @@ impl JsonSource {
     }
 }
 
-/// The INSERT of values that the text stands for.
+/// The INSERT of values that is equivalent to the text.
 pub(super) fn bind(
     plan: &ModifyPlan,
     source: &JsonSource,
@@ -106,7 +106,7 @@ fn members(text: &Bytes) -> Result<Vec<(String, Json)>, Error> {
     }
 }
 
-/// The value of a member; of repeated ones the last counts.
+/// Takes the value of a member. If the name is repeated, the last member counts.
 fn take(members: &mut Vec<(String, Json)>, name: &str) -> Option<Json> {
     let mut found = None;
     while let Some(index) = members.iter().position(|(known, _)| known == name) {

@@ -7,9 +7,9 @@
 //! | module | what |
 //! | --- | --- |
 //! | `modify` | [`ModifyPlan`] |
-//! | `plan` | a statement to it, with Cassandra's refusals |
+//! | `plan` | from a statement to its plan, with Cassandra's refusals |
 //! | `operation` | the change of one column |
-//! | `timing` | USING: timestamps and times to live |
+//! | `timing` | USING: timestamps and TTLs |
 //! | `json` | INSERT JSON |
 //! | `mutate` | from a plan and values to mutations |
 //! | `row_writer` | from operations to the columns of a row |
@@ -94,8 +94,8 @@ impl ModifyPlan {
         Ok(Executed::of(Outcome::Void))
     }
 
-    /// Appends its mutations, whatever its condition. `timestamp_micros` is that of the batch or request, for statements
-    /// without one.
+    /// Appends the mutations of the plan, whether its condition holds or not. `timestamp_micros` is that of the batch or request, for
+    /// statements without one.
     ///
     /// # Errors
     /// A value is not possible in its place.
@@ -108,7 +108,7 @@ impl ModifyPlan {
         mutate::mutations(self, execution, timestamp_micros, Reading::Stored, out)
     }
 
-    /// Executes it outside of a batch.
+    /// Executes the plan as a statement of its own, not in a batch.
     ///
     /// # Errors
     /// A value is not possible in its place, or the store refused.
@@ -170,8 +170,8 @@ pub(crate) fn partitions_written(members: &[BatchMember<'_>]) -> Result<Vec<Deco
     Ok(keys)
 }
 
-/// Checks the values that members write before the log executes them, where the limits of this node do not count, and makes all calls of
-/// functions. What depends on stored data, and whether conditions hold, is not known yet.
+/// Checks the values that members write, and calls all their functions, before the statement gets into the log of a cluster: when the log
+/// executes it, this node's limits do not count. Conditions, and values that depend on stored data, are not known yet.
 ///
 /// # Errors
 /// A value is not possible in its place, or a guardrail refuses it.
@@ -194,8 +194,8 @@ pub(crate) fn check_foreseen(members: &[BatchMember<'_>], timestamp_micros: i64)
     }
 }
 
-/// Executes a batch with a conditional member: all conditions hold, or nothing is written. Requires: the rules without values
-/// were checked (no counters, no timestamps).
+/// Executes a batch with a conditional member: if a condition does not hold, nothing is written. Requires: the rules that need no
+/// values were checked (no counters, no timestamps).
 ///
 /// # Errors
 /// A value is not possible in its place, the batch spans partitions, or the store refused.

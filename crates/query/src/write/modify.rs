@@ -24,7 +24,7 @@ pub(crate) struct ModifyPlan {
     pub(super) condition: Condition,
     /// True if the table has materialized views.
     pub(super) has_views: bool,
-    /// The masks that apply to its answer, if it has one.
+    /// The masks for the answer of a conditional statement, if masks apply.
     pub(super) masks: Option<Masks>,
 }
 
@@ -78,37 +78,37 @@ impl ModifyPlan {
         }
     }
 
-    /// True if it has an IF.
+    /// True if the statement has an IF.
     pub fn is_conditional(&self) -> bool {
         !self.condition.is_none()
     }
 
-    /// True if its answer is masked for roles without UNMASK.
+    /// True if the statement's answer is masked for roles without UNMASK.
     pub fn has_masks(&self) -> bool {
         self.masks.is_some()
     }
 
-    /// True if it changes counters.
+    /// True if the statement changes counters.
     pub fn is_counter(&self) -> bool {
         self.table.is_counter()
     }
 
-    /// True if its table is computed when it is read.
+    /// True if the table is virtual: computed when it is read.
     pub fn is_virtual(&self) -> bool {
         self.table.kind == TableKind::Virtual
     }
 
-    /// True if it has its own timestamp.
+    /// True if the statement has its own timestamp.
     pub fn has_timestamp(&self) -> bool {
         self.timing.has_timestamp()
     }
 
-    /// True if it reads stored data without a condition: positions in lists.
+    /// True if the statement reads stored data for positions in lists. Conditions do not count here.
     pub fn reads(&self) -> bool {
         self.operations.reads()
     }
 
-    /// True if its partitions must be locked: it or its views read stored data.
+    /// True if the partitions must be locked, since the statement or the table's views read stored data.
     pub fn is_locking(&self) -> bool {
         self.reads() || self.has_views
     }

@@ -46,7 +46,7 @@ pub(super) fn mutations(
     Ok(())
 }
 
-/// Appends an update, unless it is empty.
+/// Appends a mutation with this update, unless the update is empty.
 pub(super) fn push(plan: &ModifyPlan, key: DecoratedKey, update: PartitionUpdate, out: &mut Vec<Mutation>) {
     let is_empty = update.deletion.is_none()
         && update.static_row.is_none()
@@ -61,7 +61,7 @@ pub(super) fn push(plan: &ModifyPlan, key: DecoratedKey, update: PartitionUpdate
     }
 }
 
-/// The partitions, to be locked.
+/// The partitions that a plan writes, in the form that the lock takes.
 pub(super) fn partitions(
     plan: &ModifyPlan,
     execution: &Execution<'_>,
@@ -70,7 +70,7 @@ pub(super) fn partitions(
     Ok(keys.into_iter().map(|key| (plan.table.id, key)).collect())
 }
 
-/// The partitions.
+/// The partitions that a plan writes.
 pub(super) fn keys(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Vec<DecoratedKey>, Error> {
     match &plan.target {
         Target::Where(restrictions) => restrictions.partition_keys(execution),
@@ -108,7 +108,7 @@ fn key_value(term: &Term, column: Option<&Column>, execution: &Execution<'_>) ->
     }
 }
 
-/// The clustering that starts with these values. Compat: rows of dense compact tables may omit the last ones.
+/// The clustering that starts with these values. Compat: rows of dense compact tables may lack values of the last columns.
 fn padded(table: &TableSchema, mut values: Values) -> Clustering {
     values.resize(table.clustering().len(), None);
     Clustering::new(values)
@@ -128,7 +128,7 @@ fn check_not_empty(table: &TableSchema, clustering: &Clustering) -> Result<(), E
     }
 }
 
-/// The rows, the same in each partition.
+/// The rows that a plan writes. They are the same in each of its partitions.
 pub(super) fn rows(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Rows, Error> {
     let rows = match &plan.target {
         Target::Values { clustering: None, .. } => return Ok(Rows::Static),
@@ -153,7 +153,7 @@ pub(super) fn rows(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Rows,
             if restrictions.gives_rows() {
                 Rows::Each(restrictions.clusterings(execution)?.unwrap_or_default())
             } else if plan.kind == Kind::Update {
-                // Compact tables only: the first columns are given, the others are null.
+                // Only in compact tables: values of the first columns are given, the others are null.
                 let slices = restrictions.slices(execution)?;
                 let rows = slices
                     .into_iter()
@@ -167,7 +167,7 @@ pub(super) fn rows(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Rows,
     };
     if let Rows::Each(clusterings) = &rows {
         clusterings.iter().try_for_each(check_len)?;
-        // A deletion of whole rows writes no row.
+        // A deletion of whole rows writes no row, so it may name an empty clustering.
         if plan.kind != Kind::Delete || !plan.operations.is_empty() {
             clusterings
                 .iter()

@@ -27,19 +27,19 @@ pub(super) enum Action {
     Prepend(Term),
     /// `c = c + value` of a set or map.
     Add(Term),
-    /// `c = c - value` of a list: reads.
+    /// `c = c - value` of a list. Needs the stored list.
     RemoveValues(Term),
     /// `c = c - value` of a set or map; the value is a set of elements or keys.
     RemoveKeys(Term),
-    /// `c[index] = value` of a list: reads.
+    /// `c[index] = value` of a list. Needs the stored list.
     SetIndex(Term, Term),
     /// `c[key] = value` of a map.
     SetKey(Term, Term),
-    /// `c.field = value`, and for deletions null.
+    /// `c.field = value`; for `DELETE c.field` the value is null.
     SetField(u16, Term),
     /// `DELETE c`
     Delete,
-    /// `DELETE c[index]` of a list: reads.
+    /// `DELETE c[index]` of a list. Needs the stored list.
     DeleteIndex(Term),
     /// `DELETE c[key]` of a map or set.
     DeleteKey(Term),
@@ -72,7 +72,7 @@ impl Operations {
         self.regular.is_empty() && self.statics.is_empty()
     }
 
-    /// True if a stored list must be read first.
+    /// True if an operation needs a stored list.
     pub(super) fn reads(&self) -> bool {
         self.reading().next().is_some()
     }
@@ -186,7 +186,7 @@ impl OperationPlanner<'_> {
         Ok(operation(column, action))
     }
 
-    /// Refuses columns that are not unfrozen collections.
+    /// Refuses columns other than unfrozen collections.
     fn check_collection(&self, column: &Column, shown: &str) -> Result<(), Error> {
         let refuse = |what: &str| Err(invalid(column, shown, what));
         match &column.ty {
@@ -318,7 +318,7 @@ impl OperationPlanner<'_> {
         Ok((u16::try_from(index).map_err(|_| unknown())?, ty.clone()))
     }
 
-    /// `what(column)`: a key, index or value of a collection.
+    /// Plans a key, index or value of a collection. Its name in messages is `what(column)`.
     fn part(&self, column: &Column, what: &str, ty: &CqlType, term: &AstTerm) -> Result<Term, Error> {
         let receiver = ColumnSpec::of(self.table, &format!("{what}({})", column.name), ty.clone());
         Term::plan(term, &receiver, self.context)

@@ -159,7 +159,7 @@ fn check_delete(
         const WANTED: &str =
             "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to";
         if restrictions.has_key_in() || restrictions.has_clustering_in() {
-            // Refused at execution, with another message.
+            // The execution refuses the statement, with another message.
             return Ok(());
         }
         // A DELETE without columns deletes whole rows.
@@ -181,7 +181,7 @@ fn check_delete(
     Ok(())
 }
 
-/// The plan of a statement, if it keeps the rules for all three.
+/// The plan of a statement, after the checks that INSERT, UPDATE and DELETE share.
 fn checked(
     table: Arc<TableSchema>,
     kind: Kind,
@@ -232,7 +232,7 @@ fn checked(
     Ok(plan)
 }
 
-/// The rules for tables that are computed when they are read: some can be updated.
+/// Checks a statement on a virtual table, which is computed when it is read. Some of these tables can be updated.
 ///
 /// Compat: messages of `ModificationStatement`.
 pub(super) fn check_virtual(plan: &ModifyPlan, context: &PlanContext<'_>) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! From operations to the columns of one row.
 //!
-//! Compat: `Lists`, `Sets`, `Maps`, `UserTypes` and `Constants` of Cassandra 5.0. A collection that is written as a whole is
-//! deleted first, one microsecond before its new cells. List cells are ordered by time UUIDs; those of prepended elements count
+//! Compat: `Lists`, `Sets`, `Maps`, `UserTypes` and `Constants` of Cassandra 5.0. When a whole collection is written, its old cells
+//! are deleted one microsecond before the new ones. List cells are ordered by time UUIDs; those of prepended elements count
 //! backwards.
 
 use bytes::Bytes;
@@ -27,7 +27,7 @@ pub(super) struct RowWriter<'a> {
     pub execution: &'a Execution<'a>,
     pub time: &'a WriteTime,
     pub reading: Reading,
-    /// The stored row, if an operation reads.
+    /// The stored row, if an operation needs it.
     pub existing: Option<&'a Row>,
 }
 
@@ -184,7 +184,7 @@ impl RowWriter<'_> {
         key.ok_or_else(|| Error::Invalid(format!("Invalid null {what}")))
     }
 
-    /// Cells for all of a serialized value.
+    /// Appends the cells of all elements or fields of a serialized value.
     fn add(&self, ty: &CqlType, value: &Bytes, out: &mut ComplexColumn) -> Result<(), Error> {
         match ty {
             CqlType::List { .. } => {
@@ -220,7 +220,7 @@ impl RowWriter<'_> {
 
     fn prepend(&self, list: &Bytes, out: &mut ComplexColumn) -> Result<(), Error> {
         let elements = collection_elements(list)?.collect::<Result<Vec<_>, _>>()?;
-        // The later a UUID, the earlier its mirror: so the first element gets the last UUID.
+        // A later UUID has an earlier mirror image, so the last element gets the first UUID.
         for element in elements.into_iter().rev() {
             let path = uuid_path(mirrored(self.execution.store.time_uuid()));
             out.cells.push((path, self.time.cell(list.slice_ref(element))));
@@ -270,7 +270,7 @@ impl RowWriter<'_> {
         Ok(())
     }
 
-    /// Of operations that depend on the stored list: a new element is known, though not its place.
+    /// Writes the values of operations that depend on the stored list, without that list: a new element is known, but not its position.
     fn foresee_on_list(&self, operation: &Operation, out: &mut ComplexColumn) -> Result<(), Error> {
         match &operation.action {
             Action::SetIndex(index, value) => {
@@ -293,7 +293,7 @@ impl RowWriter<'_> {
             .map_err(|_| Error::invalid("Invalid empty value for list index"))
     }
 
-    /// The live cells of the list, including what this statement wrote so far.
+    /// The live cells of the list, including those that this statement wrote so far.
     fn current_list(&self, operation: &Operation, written: &ComplexColumn) -> Vec<(Bytes, Cell)> {
         let stored = self.existing.and_then(|row| row.column(operation.column.id));
         let mut cells: Vec<(Bytes, Cell)> = match stored {
@@ -328,7 +328,7 @@ fn reconcile(operation: &Operation, last: &mut Cell, cell: Cell) {
     }
 }
 
-/// The cells written to the column so far.
+/// Removes the cells written to the column so far from `columns`, and returns them.
 fn take_complex(columns: &mut Vec<ColumnData>, id: ColumnId) -> Box<ComplexColumn> {
     let is_last = columns.last().is_some_and(|last| last.column == id);
     match is_last.then(|| columns.pop()).flatten() {
@@ -343,7 +343,7 @@ fn take_complex(columns: &mut Vec<ColumnData>, id: ColumnId) -> Box<ComplexColum
     }
 }
 
-/// Sorts cells by path, and keeps one of each.
+/// Sorts cells by path, and merges those with equal paths.
 fn sort_cells(ty: &CqlType, cells: &mut Vec<(Bytes, Cell)>) {
     let compare = |a: &(Bytes, Cell), b: &(Bytes, Cell)| paths::compare_paths(ty, &a.0, &b.0);
     if cells.is_sorted_by(|a, b| compare(a, b).is_lt()) {
@@ -373,7 +373,7 @@ fn uuid_path(uuid: Uuid) -> Bytes {
     Bytes::copy_from_slice(uuid.as_bytes())
 }
 
-/// The UUID as far before the reference time as the given one is after it.
+/// The UUID that is as long before the reference time as the given one is after it.
 fn mirrored(uuid: Uuid) -> Uuid {
     let reference = ticks_of_unix_micros(REFERENCE_MICROS);
     let ticks = (2 * reference).saturating_sub(time_uuid_ticks(&uuid));

@@ -57,8 +57,8 @@ pub(super) fn target_of_values(
     })
 }
 
-/// The number of clustering columns up to the last one given; all if none is given. Compat: rows of dense compact tables may
-/// omit the last ones.
+/// The number of clustering columns up to the last one given; all of them if none is given. Compat: rows of dense compact tables may
+/// lack values of the last columns.
 fn leading(table: &TableSchema, given: &[ColumnId]) -> usize {
     let columns = table.clustering().enumerate();
     let last = columns.filter(|(_, column)| given.contains(&column.id)).last();

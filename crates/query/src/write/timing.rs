@@ -1,4 +1,4 @@
-//! USING: timestamp and time to live of a write.
+//! USING: timestamp and TTL of a write.
 
 use bytes::Bytes;
 use ilion_cql::ast;
@@ -57,7 +57,7 @@ impl Timing {
         self.ttl.is_some()
     }
 
-    /// The times for this execution; `timestamp_micros` is for statements without one.
+    /// The times for this execution. `timestamp_micros` is the timestamp if the statement has none of its own.
     pub(super) fn evaluate(
         &self,
         table: &TableSchema,
@@ -133,12 +133,12 @@ pub(crate) fn evaluate_timestamp(term: &Term, execution: &Execution<'_>) -> Resu
     }
 }
 
-/// The time that TTLs are measured by.
+/// The current time for TTLs, in seconds since 1970.
 pub(super) fn now_secs(execution: &Execution<'_>) -> u32 {
     u32::try_from(execution.now_secs.max(0)).unwrap_or(u32::MAX - 1)
 }
 
-/// Compat: the `REJECT` policy of `ExpirationDateOverflowHandling`.
+/// Refuses an expiry that is too late to be stored. Compat: the `REJECT` policy of `ExpirationDateOverflowHandling`.
 fn check_expiry(
     ttl_secs: u32,
     which: &str,
@@ -161,7 +161,7 @@ fn check_expiry(
 }
 
 impl WriteTime {
-    /// The times of a conditional write: the timestamp is the store's, whatever the members of a batch give. Deletions are one
+    /// The times of a conditional write. It has the timestamp of the store, even if members of the batch give one. Deletions are one
     /// microsecond older, so that a batch may replace a row.
     #[must_use]
     pub(super) fn of_condition(self, timestamp_micros: i64) -> Self {
@@ -172,7 +172,7 @@ impl WriteTime {
         .with_older_deletions()
     }
 
-    /// Deletions are one microsecond older than other writes.
+    /// The same times, but deletions are one microsecond older than other writes.
     #[must_use]
     pub(super) fn with_older_deletions(self) -> Self {
         Self {
@@ -216,7 +216,7 @@ impl WriteTime {
         DeletionTime::new(self.deletion_micros, self.now_secs)
     }
 
-    /// The deletion of a collection that is written anew: its new cells have the statement's timestamp.
+    /// The deletion of a collection before it is written as a whole: one microsecond older than its new cells.
     pub(super) fn overwrite_deletion(&self) -> DeletionTime {
         let before = self.timestamp_micros.saturating_sub(1).max(NO_TIMESTAMP + 1);
         DeletionTime::new(before, self.now_secs)

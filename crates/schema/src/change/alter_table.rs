@@ -52,7 +52,7 @@ impl Schema {
                 if_exists,
                 timestamp_micros,
             } => {
-                // `system_schema` stores milliseconds; the value in memory is rounded alike, as in Cassandra.
+                // Compat: `system_schema` stores milliseconds, so the value in memory is rounded to milliseconds, too.
                 let dropped_micros = timestamp_micros
                     .unwrap_or(now_micros)
                     .div_euclid(1000)

@@ -1,7 +1,7 @@
 //! CREATE TABLE ... WITH COMPACT STORAGE: tables with the layout of Thrift.
 //!
 //! With clustering columns a table is dense: a row has one value, of type `Empty` if the statement does not name one. Without
-//! them it is static: its columns are stored as static ones, and a clustering column and a value exist that CQL hides.
+//! clustering columns it is static: its columns are stored as static ones, and it has a clustering column and a value that CQL hides.
 //!
 //! Compat: `CreateTableStatement.validateCompactTable` and `fixupCompactTable` of Cassandra 5.0.
 
@@ -84,7 +84,7 @@ impl CompactDraft<'_> {
             .regular(self.free_name("value"), value)
     }
 
-    /// The name, followed by the first free number if it is taken.
+    /// The wanted name; if a column has it, the name with the first free number after it.
     fn free_name(&self, wanted: &str) -> String {
         let stem = wanted.trim_end_matches('1');
         let numbered = (1_u32..).map(|number| format!("{stem}{number}"));

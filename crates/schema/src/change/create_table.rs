@@ -210,7 +210,7 @@ impl<'a> Draft<'a> {
         self.create.partition_key.iter().chain(&self.create.clustering)
     }
 
-    /// True if it is a table of counters.
+    /// True for a table of counters. Refuses counters beside other columns, and counters with a TTL.
     fn check_counters(&self, options: &TableOptions) -> Result<bool, Error> {
         if !self
             .create

@@ -353,7 +353,7 @@ impl Keyspace {
             .find(|aggregate| aggregate.name == name && same_types(aggregate.argument_types.iter(), types))
     }
 
-    /// Sorts functions in one order, so that equal keyspaces are equal values.
+    /// Sorts functions and aggregates, so that keyspaces with the same objects are equal values.
     pub(crate) fn sort_functions(&mut self) {
         let print = |types: Vec<&CqlType>| types.iter().map(ToString::to_string).collect::<Vec<_>>();
         self.functions.sort_by_cached_key(|function| {

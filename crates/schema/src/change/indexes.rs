@@ -1,4 +1,4 @@
-//! CREATE and DROP INDEX. The classes of indexes are not known here; the caller lets the class check the definition afterwards.
+//! CREATE and DROP INDEX. This crate does not know the classes of indexes; afterwards the caller lets the class check the definition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -113,7 +113,7 @@ fn unknown_class<T>(class: &str) -> Result<T, Error> {
 }
 
 impl IndexSchema {
-    /// True for a storage-attached index; several of them are searched together.
+    /// True for a storage-attached index. Several of these are searched together.
     pub fn is_storage_attached(&self) -> bool {
         self.kind == IndexKind::Custom && self.class_name().is_some_and(is_storage_attached)
     }
@@ -146,7 +146,7 @@ fn check_table(table: &TableSchema) -> Result<(), Error> {
     Ok(())
 }
 
-/// Adds the default part: the values of a collection.
+/// The targets of a statement; if one names no part of a collection, its values are the default.
 fn prepare_targets(table: &TableSchema, targets: &[IndexTarget]) -> Result<Vec<IndexTarget>, Error> {
     let prepare = |target: &IndexTarget| {
         let Some(column) = table.shown_named(&target.column) else {
@@ -261,7 +261,7 @@ fn check_target(table: &TableSchema, column: &Column, part: IndexPart) -> Result
 }
 
 impl Keyspace {
-    /// `table_column_idx`, followed by a number if that is taken.
+    /// `table_column_idx`, followed by a number if an index has that name.
     fn free_index_name(&self, table: &str, targets: &[IndexTarget]) -> String {
         let joined = match targets {
             [target] => format!("{table}_{}_idx", target.column),

@@ -1,4 +1,4 @@
-//! Objects that the release of a data directory cannot load are refused.
+//! Refuses objects that the Cassandra release of a data directory cannot load.
 
 use ilion_types::CqlType;
 

@@ -12,12 +12,12 @@ const ALL_TABLES: &str = "*";
 struct Need<'a> {
     permission: &'static str,
     keyspace: &'a str,
-    /// A table; empty for the keyspace itself, `ALL_TABLES` for each of its tables.
+    /// A table; empty for the keyspace itself, `ALL_TABLES` for every table of it.
     table: &'a str,
 }
 
 impl Schema {
-    /// Refuses changes that nobody may make, whatever was granted.
+    /// Refuses changes that nobody may make, whatever permissions were granted.
     ///
     /// # Errors
     /// The keyspace is one of the server's.

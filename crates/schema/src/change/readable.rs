@@ -1,4 +1,4 @@
-//! The last check of a change: its result can be read back.
+//! The last check of a change: the next start can read its result.
 //!
 //! A change is one record of the log, and the next start reads it from rows of `system_schema`. So before it is logged, the
 //! objects that it creates or alters are encoded as rows and decoded again, and must be equal. The limits of names and types,
@@ -37,7 +37,7 @@ impl Applied {
         Ok(())
     }
 
-    /// The keyspaces with new objects, reduced to these and the objects that they need to be read.
+    /// The keyspaces of the created and altered objects. Each contains only these objects, and those that decoding them needs.
     fn changed_parts(&self) -> Vec<Keyspace> {
         let mut parts: Vec<Keyspace> = Vec::new();
         for diff in self.diffs.iter().filter(|diff| !diff.is_drop()) {
@@ -93,7 +93,7 @@ fn add_table(part: &mut Keyspace, owner: &Keyspace, name: &str) {
     }
     if let Some(view) = owner.views.get(name) {
         part.views.insert(name.to_owned(), view.clone());
-        // The key of the base table decides whether the view has strict liveness.
+        // The base table is needed, too: its key decides whether the view has strict liveness.
         if !part.tables.contains_key(&view.base_table) {
             add_table(part, owner, &view.base_table);
         }
@@ -123,7 +123,7 @@ fn add_type(part: &mut Keyspace, owner: &Keyspace, definition: &Arc<UserType>) {
     fields.for_each(|(_, ty)| add_types_in(part, owner, ty));
 }
 
-/// The keyspace with the column ids that a start would give.
+/// The keyspace with the column ids that it would get at a start.
 fn normalized_parts(keyspace: &Keyspace) -> Keyspace {
     let mut keyspace = keyspace.clone();
     for table in keyspace.tables.values_mut() {

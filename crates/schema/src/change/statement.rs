@@ -1,4 +1,4 @@
-//! The content of a statement: [`SchemaChange`] and its parts. No rule is checked here.
+//! The content of a statement: [`SchemaChange`] and its parts. These types check no rules.
 
 use ilion_types::CqlType;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub enum SchemaChange {
     AlterKeyspace {
         /// The keyspace.
         name: String,
-        /// What changes.
+        /// The changed properties.
         properties: Properties,
         /// `IF EXISTS`
         if_exists: bool,
@@ -129,7 +129,7 @@ pub enum SchemaChange {
 }
 
 impl SchemaChange {
-    /// Gives a new table its id, if it has none: in a cluster, replicas must not choose it themselves.
+    /// Sets the id of a new table, unless it has one: in a cluster, replicas must not choose the id themselves.
     pub fn give_id(&mut self, new: impl FnOnce() -> TableId) {
         let id = match self {
             Self::CreateTable(create) => &mut create.id,
@@ -296,7 +296,7 @@ pub struct CreateIndex {
     pub is_custom: bool,
     /// `USING`
     pub class: Option<String>,
-    /// What is indexed.
+    /// The indexed columns, each with its part.
     pub targets: Vec<IndexTarget>,
     /// `WITH`, including `options`.
     pub properties: Properties,
@@ -417,7 +417,7 @@ pub struct DropFunction {
     pub keyspace: String,
     /// Its name.
     pub name: String,
-    /// `None` if the name alone must be unique.
+    /// The argument types; `None` if the statement has none: then only one function or aggregate may have the name.
     pub argument_types: Option<Vec<CqlType>>,
     /// `IF EXISTS`
     pub if_exists: bool,

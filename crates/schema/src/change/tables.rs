@@ -116,7 +116,8 @@ fn find_trigger<'a>(keyspace: &'a Keyspace, table: &str, name: &str) -> Option<&
         .find(|trigger| trigger.table == table && trigger.name == name)
 }
 
-/// Returns no change if the statement has `IF [NOT] EXISTS`, otherwise the refusal.
+/// The result for an object that exists or is missing against the wish of the statement: no change if the statement has
+/// `IF [NOT] EXISTS`, otherwise the refusal.
 pub(super) fn absent(is_fine: bool, message: impl FnOnce() -> String) -> Result<Option<Schema>, Error> {
     if is_fine { Ok(None) } else { invalid(message()) }
 }

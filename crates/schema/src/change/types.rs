@@ -30,7 +30,7 @@ impl Schema {
             name: name.to_owned(),
             fields: fields.to_vec(),
         });
-        // This check comes first, since walking a type takes time in proportion to its size.
+        // The limits are checked first, since later checks walk the type, which takes time in proportion to its size.
         let new = CqlType::Udt {
             definition: definition.clone(),
             frozen: true,
@@ -254,7 +254,7 @@ impl Keyspace {
         ]
     }
 
-    /// Checks that no type that uses the new definition becomes too large.
+    /// Refuses the new definition if a type that uses it would become too large.
     fn check_limits_with(&self, new: &Arc<UserType>) -> Result<(), Error> {
         let fields = self.types.values().flat_map(|definition| &definition.fields);
         let columns = self.tables.values().flat_map(|table| table.select_order());

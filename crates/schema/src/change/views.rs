@@ -1,5 +1,5 @@
-//! CREATE, ALTER and DROP MATERIALIZED VIEW. The view's table is among the keyspace's tables (kind `View`), its definition
-//! among the views.
+//! CREATE, ALTER and DROP MATERIALIZED VIEW. The table of a view is in the keyspace's tables (kind `View`), and its definition is
+//! in the views.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -15,9 +15,9 @@ use crate::{Keyspace, TableKind, TableSchema};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Element {
     pub kind: ElementKind,
-    /// Its name, not quoted; for a function, followed by its argument types.
+    /// The name, not quoted. After the name of a function come its argument types.
     pub name: String,
-    /// The statement that creates it.
+    /// The statement that creates the object.
     pub create_statement: String,
 }
 
@@ -153,7 +153,7 @@ fn signature<'a>(name: &str, types: impl Iterator<Item = &'a ilion_types::CqlTyp
     )
 }
 
-/// The user types by name, but each after those that it uses.
+/// The user types by name, but each type after the types that it uses.
 pub fn sorted_types(keyspace: &Keyspace) -> Vec<&Arc<UserType>> {
     fn visit<'a>(
         keyspace: &'a Keyspace,

@@ -26,7 +26,7 @@ pub fn describe_keyspace(keyspace: &Keyspace) -> String {
     for (option, value) in keyspace.replication.factors() {
         replication.push_str(&format!(", {}: {}", quoted(option), quoted(value)));
     }
-    // The two blanks are Cassandra's.
+    // Compat: Cassandra prints two blanks before AND.
     format!(
         "CREATE KEYSPACE {name} WITH replication = {{{replication}}}  AND durable_writes = {};",
         keyspace.durable_writes
@@ -70,7 +70,7 @@ pub fn describe_index(keyspace: &str, index: &IndexSchema) -> String {
     }
 }
 
-/// CREATE MATERIALIZED VIEW; `table` is the view's own.
+/// CREATE MATERIALIZED VIEW. `table` is the table of the view, not its base.
 pub fn describe_view(view: &ViewSchema, table: &TableSchema, internals: Internals) -> String {
     let selected = if view.include_all_columns {
         "*".to_owned()
@@ -81,7 +81,7 @@ pub fn describe_view(view: &ViewSchema, table: &TableSchema, internals: Internal
             .map(|column| quote_name(&column.name));
         names.collect::<Vec<_>>().join(", ")
     };
-    // The blank before WITH is Cassandra's.
+    // Compat: Cassandra prints a blank before WITH.
     format!(
         "CREATE MATERIALIZED VIEW {} AS\n    SELECT {selected}\n    FROM {}\n    WHERE {}\n    {}\n WITH {};",
         qualified(&table.keyspace, &view.name),
@@ -139,7 +139,7 @@ pub fn describe_aggregate(keyspace: &str, aggregate: &AggregateSchema) -> String
     format!("{};", lines.join("\n    "))
 }
 
-/// Functions do not take frozen types; tuples and user types are printed as declared.
+/// The type without the outer `frozen` of a tuple or user type: a function cannot declare a frozen type.
 fn without_outer_frozen(ty: &CqlType) -> String {
     let text = ty.to_string();
     match ty {

@@ -1,7 +1,7 @@
 //! CREATE TABLE.
 //!
-//! A dropped column is created, dropped with its timestamp, and added again if it exists again: executing this gives a table
-//! that skips the same old cells.
+//! A dropped column is created, dropped with its timestamp, and added again if it exists again. A table that is made from these
+//! statements skips the same old cells.
 
 use std::fmt::Write as _;
 
@@ -76,12 +76,12 @@ fn create_statement(table: &TableSchema, internals: Internals) -> String {
     out
 }
 
-/// True for `k int PRIMARY KEY`.
+/// True if the key can be printed as `k int PRIMARY KEY`.
 fn has_simple_key(table: &TableSchema) -> bool {
     table.partition_key().len() == 1 && table.clustering().len() == 0
 }
 
-/// In the order of their drops.
+/// The dropped columns, in the order of their drop times.
 fn dropped_columns(table: &TableSchema) -> Vec<&DroppedColumn> {
     let mut dropped: Vec<&DroppedColumn> = table.dropped.values().collect();
     dropped.sort_by_key(|column| (column.dropped_micros, &column.name));

@@ -12,18 +12,18 @@ use crate::error::config;
 
 const PACKAGE: &str = "org.apache.cassandra.db.compaction.";
 
-/// The rule for a value. The words of a refusal differ by strategy, as in Cassandra.
+/// The rule for a value. As in Cassandra, the message of a refusal differs by strategy.
 #[derive(Clone, Copy)]
 enum Rule {
     /// `true` or `false`.
     Boolean(BooleanWords),
-    /// A number that is at least this.
+    /// A number that is not below this minimum.
     Float(f64),
-    /// An integer that is at least this.
+    /// An integer that is not below this minimum.
     Integer(i64, IntegerWords),
     /// One of these words, in upper case.
     Word(&'static [&'static str]),
-    /// A rule of its own.
+    /// A function that checks name and value.
     Own(fn(&str, &str) -> Result<(), Error>),
 }
 
@@ -205,7 +205,7 @@ fn check(name: &str, value: &str, rule: Rule) -> Result<(), Error> {
         Rule::Integer(min, words) => match value.parse::<i64>() {
             Ok(number) if number >= min => Ok(()),
             Ok(number) => config(too_small(name, number, words)),
-            // Compat: this one is a long.
+            // Compat: Cassandra parses this option as a long.
             Err(_) if name.starts_with("expired") && matches!(words, IntegerWords::ShouldBePositive) => {
                 config(format!("{value} is not a parsable long (base10) for {name}"))
             }
@@ -252,7 +252,7 @@ fn check_overlapping(name: &str, value: &str) -> Result<(), Error> {
     ))
 }
 
-/// Compat: refused, as in a Cassandra without the JVM property that allows it.
+/// Compat: refuses `true`, like a Cassandra without the JVM property that allows it.
 fn check_aggressive(name: &str, value: &str) -> Result<(), Error> {
     check_boolean(name, value, BooleanWords::IsNot)?;
     if value.eq_ignore_ascii_case("false") {

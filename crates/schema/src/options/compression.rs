@@ -1,7 +1,7 @@
 //! `WITH compression = {...}`.
 //!
 //! The stored form is Cassandra's: the full class name, always the chunk length, and `min_compress_ratio` if it is not the
-//! default; an empty map if the table is not compressed.
+//! default. The map is empty if the table is not compressed.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const CHUNK_LENGTH_KIB_DEFAULT: u32 = 16;
 /// much memory for each read.
 pub const CHUNK_LENGTH_KIB_MAX: u32 = 64 << 10;
 
-/// The compressors, each with its own options beside the common ones.
+/// The compressors, each with its own options, without those that all compressors have.
 const COMPRESSORS: [(&str, &[&str]); 5] = [
     ("DeflateCompressor", &[]),
     (
@@ -101,7 +101,7 @@ fn min_compress_ratio(text: Option<String>) -> Result<f64, Error> {
     }
 }
 
-/// The full class name; an error if the compressor is unknown or does not have the options.
+/// The full class name. Fails if the compressor is unknown or does not have the options.
 fn check_class(class: &str, options: &BTreeMap<String, String>) -> Result<String, Error> {
     let short = class.strip_prefix(PACKAGE).unwrap_or(class);
     let Some((_, known)) = COMPRESSORS.iter().find(|(name, _)| *name == short) else {

@@ -31,17 +31,17 @@ const KNOWN: [&str; 20] = [
     "speculative_retry",
 ];
 
-/// Names of memtable configurations; Ilion has one memtable and stores the name only.
+/// Names of memtable configurations. Ilion has only one memtable, so it stores the name and does nothing else with it.
 const MEMTABLES: [&str; 3] = ["default", "skiplist", "trie"];
 
 /// `BloomCalculations.minSupportedBloomFilterFpChance`, as Java prints it.
 const FP_CHANCE_MIN: &str = "6.71E-5";
 const FP_CHANCE_MIN_VALUE: f64 = 6.71e-5;
 
-/// Selects the default of the compaction strategy.
+/// Stands for the default chance of the table's compaction strategy.
 const FP_CHANCE_OF_COMPACTION: f64 = -1.0;
 
-/// Twenty years.
+/// Twenty years, in seconds.
 const TTL_SECS_MAX: i32 = 630_720_000;
 
 impl TableOptions {
@@ -141,7 +141,7 @@ impl TableOptions {
             0,
         )?;
         at_least(&mut self.min_index_interval, "min_index_interval", 1)?;
-        // The lower bound depends on the other interval and is checked below.
+        // The real lower bound is the other interval; it is checked below.
         at_least(&mut self.max_index_interval, "max_index_interval", 0)?;
         self.check_relations()
     }
@@ -194,7 +194,7 @@ impl TableOptions {
         if let Some(map) = properties.map("compression")? {
             self.compression = compression::parse(map)?;
         }
-        // Compat: extensions are for tools that write the schema; those of a statement are ignored.
+        // Compat: only tools that write the schema set extensions; those in a statement are ignored.
         properties.map("extensions").map(drop)
     }
 }

@@ -22,7 +22,7 @@ impl Delay {
     }
 }
 
-/// One policy, or the minimum or maximum of two.
+/// Parses one policy, or the minimum or maximum of two; returns the stored form.
 pub(crate) fn parse(text: &str) -> Result<String, Error> {
     let upper = text.to_ascii_uppercase();
     for function in ["MIN", "MAX"] {
@@ -72,7 +72,7 @@ fn delay(text: &str, upper: &str) -> Result<Option<Delay>, Error> {
                 "Invalid value {text} for PERCENTILE option 'speculative_retry': must be between (0.0 and 100.0)"
             ));
         }
-        // Rounds to four decimals, unless the value is refused anyway.
+        // Rounds to four decimals, unless the rounded value would not be allowed.
         let rounded = Some((percentile * 10_000.0).round() / 10_000.0);
         let rounded = rounded.filter(|rounded| *rounded > 0.0 && *rounded < 100.0);
         let rounded = rounded.unwrap_or(percentile);

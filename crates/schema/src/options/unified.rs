@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use crate::Error;
 use crate::error::config;
 
-/// Smallest target and flush size.
+/// Smallest target and flush size in bytes.
 const SIZE_MIN: f64 = (1 << 20) as f64;
 const TARGET_DEFAULT: f64 = (1_u64 << 30) as f64;
 
-/// Parses a number with a decimal or binary prefix and a final B; the error is the reason. Compat:
+/// Parses a number with a decimal or binary prefix and a final B to bytes. The error is the reason for the message. Compat:
 /// `FBUtilities.parseHumanReadableBytes`.
 fn size_of(text: &str) -> Result<f64, String> {
     let Some(rest) = text.strip_suffix('B') else {
@@ -72,7 +72,7 @@ pub(super) fn check_min_size(name: &str, value: &str) -> Result<(), Error> {
     }
 }
 
-/// Checks the smallest size against the target.
+/// Checks the smallest size of SSTables against the target size.
 pub(super) fn check_sizes(given: &BTreeMap<String, String>) -> Result<(), Error> {
     let size = |name: &str| given.get(name).and_then(|text| size_of(text).ok());
     let target = size("target_sstable_size").unwrap_or(TARGET_DEFAULT);

@@ -43,7 +43,7 @@ impl SchemaRow {
         Ok(ty)
     }
 
-    /// Refuses types whose walks would not end.
+    /// Refuses types that are so large or deep that walks of them would take too long.
     pub(super) fn check_limits(&self, ty: &CqlType) -> Result<(), Error> {
         ty.check_limits()
             .map_err(|refused| self.corrupt(format!("a type within the limits ({refused})")))

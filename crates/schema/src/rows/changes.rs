@@ -51,7 +51,7 @@ pub(crate) struct ChangedRows {
     after: BTreeMap<Key, SchemaRow>,
     /// Keyspaces that were dropped.
     dropped: BTreeSet<String>,
-    /// Keyspaces whose rows are not stored.
+    /// Virtual keyspaces, whose rows are not stored.
     is_virtual: BTreeSet<String>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct ChangedRows {
 type Key = (String, &'static str, Vec<Bytes>);
 
 impl ChangedRows {
-    /// The rows of all objects in `diffs`, which are the differences between the two schemas.
+    /// The rows of the objects in `diffs`. `diffs` must be the differences between the two schemas.
     pub(crate) fn of(diffs: &[Diff], old: &Schema, new: &Schema) -> Self {
         let mut rows = Self::default();
         for diff in diffs {
@@ -128,7 +128,7 @@ impl ChangedRows {
                 && !before.contains_key(&mask)
                 && !is_virtual.contains(&key.0)
         });
-        // Compat: Cassandra leaves the masks of columns that were dropped or renamed. A new column must not get one of these.
+        // Compat: Cassandra leaves behind the masks of columns that were dropped or renamed. A new column must not get such a mask.
         let unmasked = unmasked.map(|(keyspace, _, clustering)| RowChange::Delete {
             table: MASKS,
             keyspace: keyspace.clone(),
@@ -156,7 +156,7 @@ enum Side {
     After,
 }
 
-/// The object of a difference on one side. Requires: it exists there.
+/// The object of a difference on one side. Requires: the object exists on that side.
 fn on<T>(it: &Transition<T>, side: Side) -> &T {
     match it {
         Transition::Updated { old, .. } if side == Side::Before => old,

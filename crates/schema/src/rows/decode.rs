@@ -1,4 +1,4 @@
-//! Rows to keyspaces. Types come first, since all other objects use them.
+//! Rows to keyspaces. Types are decoded first, since all other objects use them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,8 +19,8 @@ impl Schema {
     /// The schema at the start of a node: its own keyspaces as the release defines them, and the objects in the rows. Rows of
     /// the node's own keyspaces are ignored; missing tables of the replicated ones are added.
     ///
-    /// Objects that do not decode are left out and returned. One bad object must not stop the node. And a replay of the commit
-    /// log sees rows of different times, when a part of a later DROP is already on disk.
+    /// Objects that cannot be decoded are left out and returned, for two reasons. One bad object must not stop the node. And a replay of
+    /// the commit log sees rows of different times: a part of a later DROP may already be on disk.
     pub fn from_rows_in_part(
         release: Release,
         rows: impl IntoIterator<Item = SchemaRow>,
@@ -47,7 +47,7 @@ impl Schema {
     }
 }
 
-/// An object whose rows do not decode.
+/// An object whose rows cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaFault {
     /// Its keyspace.
@@ -87,7 +87,7 @@ impl SchemaFault {
     }
 }
 
-/// Collects the objects that do not decode.
+/// Collects the objects that cannot be decoded.
 #[derive(Default)]
 struct Faults(Vec<SchemaFault>);
 
@@ -99,10 +99,10 @@ impl Faults {
     }
 }
 
-/// The schema of the rows alone. It has no version.
+/// The schema of these rows alone: the server's own keyspaces are not added. It has no version.
 ///
 /// # Errors
-/// Rows do not decode or contradict each other.
+/// Rows cannot be decoded, or contradict each other.
 pub(crate) fn decode_schema(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
     let (schema, faults) = decode_keyspaces(rows);
     match faults.into_iter().next() {
@@ -119,7 +119,7 @@ fn decode_keyspaces(rows: impl IntoIterator<Item = SchemaRow>) -> (Schema, Vec<S
     let mut schema = Schema::default();
     let mut faults = Faults::default();
     for (name, rows) in by_keyspace {
-        // A dropped keyspace may leave rows that a concurrent write added; without its own row it does not exist.
+        // A concurrent write may leave rows of a dropped keyspace. A keyspace exists only if it has its own row.
         if let Some(row) = rows.iter().find(|row| row.table == "keyspaces") {
             let keyspace = decode_keyspace(&name, row, &rows, &mut faults);
             if let Some(keyspace) = faults.take(row, keyspace) {
@@ -214,7 +214,7 @@ fn decode_types(
 struct TypeResolver<'a> {
     keyspace: &'a str,
     rows: &'a BTreeMap<String, &'a SchemaRow>,
-    /// Resolved types; `None` while in progress: meeting it again means a cycle.
+    /// Resolved types; `None` for a type in progress. If that is met again, the types form a cycle.
     progress: RefCell<BTreeMap<String, Option<Arc<UserType>>>>,
     /// Number of types in progress.
     depth: Cell<usize>,

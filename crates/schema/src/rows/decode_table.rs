@@ -114,7 +114,7 @@ fn finish(
     }
     for row in &masks {
         let column = row.key_text(1)?;
-        // Compat: Cassandra leaves the rows of columns that were dropped or renamed.
+        // Compat: Cassandra leaves behind the rows of columns that were dropped or renamed.
         if builder.has(&column) {
             let mask = decode_mask(row, keyspace)?;
             builder = builder.mask(&column, Some(Arc::new(mask)));
@@ -227,7 +227,7 @@ fn decode_dropped(row: &SchemaRow, keyspace: &Keyspace) -> Result<DroppedColumn,
     })
 }
 
-/// Missing options get the default.
+/// Decodes the options of a table or view. A missing option gets its default.
 fn decode_options(row: &SchemaRow) -> Result<TableOptions, Error> {
     let mut options = TableOptions::default();
     let count = |target: &mut u32, name| match row.int(name)?.map(u32::try_from) {

@@ -1,6 +1,6 @@
 //! Keyspaces to rows.
 //!
-//! Compat: null cells are those of `SchemaKeyspace` of Cassandra 5.0.
+//! Compat: the cells that are null are the same as in `SchemaKeyspace` of Cassandra 5.0.
 
 use ilion_types::UserType;
 

@@ -1,5 +1,5 @@
-//! Tables and views to rows: one of `tables` or `views`, one of `columns` for each column, one of `column_masks` for each mask,
-//! one of `dropped_columns` for each dropped column.
+//! Tables and views to rows: one row in `tables` or `views`, one in `columns` for each column, one in `column_masks` for each mask,
+//! one in `dropped_columns` for each dropped column.
 
 use std::collections::BTreeSet;
 
@@ -80,7 +80,7 @@ fn column_row(table: &TableSchema, column: &Column) -> SchemaRow {
     }
 }
 
-/// The row of the mask of a column, if it has one.
+/// The row of the mask of a column; `None` if the column has no mask.
 ///
 /// Compat: lists have no null elements, so another list marks the arguments that are null.
 fn mask_row(table: &TableSchema, column: &Column) -> Option<SchemaRow> {
@@ -89,7 +89,7 @@ fn mask_row(table: &TableSchema, column: &Column) -> Option<SchemaRow> {
     let nulls: Vec<[u8; 1]> = arguments()
         .map(|argument| [u8::from(argument.value.is_none())])
         .collect();
-    // Values are checked when a mask is made.
+    // The values can be printed: they are checked when a mask is made.
     let plain = |argument: &MaskArgument| match &argument.value {
         Some(value) => {
             let text = MaskArgument::text_type(&argument.ty).print_plain(value);
@@ -160,7 +160,7 @@ fn option_cells(options: &TableOptions) -> Cells {
         ("compaction", text_map(&options.compaction)),
         ("compression", text_map(&options.compression_map())),
         ("crc_check_chance", double(options.crc_check_chance)),
-        // Unused for years, but drivers read it.
+        // Cassandra has not used this option for years, but drivers read it.
         ("dclocal_read_repair_chance", double(0.0)),
         (
             "default_time_to_live",
@@ -208,7 +208,7 @@ fn int(value: i32) -> Option<Bytes> {
     Some(Bytes::copy_from_slice(&value.to_be_bytes()))
 }
 
-/// Numeric options are `int` columns; parsing keeps them in that range.
+/// Serializes a numeric option. Options are `int` columns; parsing keeps their values in that range.
 fn unsigned(value: u32) -> Option<Bytes> {
     int(i32::try_from(value).unwrap_or(i32::MAX))
 }

@@ -21,7 +21,7 @@ pub(super) fn text_map(map: &BTreeMap<String, String>) -> Option<Bytes> {
     Some(encode_map(map.iter().map(|(key, value)| (key.as_bytes(), value.as_bytes()))).into())
 }
 
-/// A list of texts, or a set of texts in order.
+/// A list of texts, or a set of texts that are already sorted.
 pub(super) fn text_list(texts: impl Iterator<Item = String>) -> Option<Bytes> {
     let texts: Vec<String> = texts.collect();
     Some(encode_list(texts.iter().map(String::as_bytes)).into())

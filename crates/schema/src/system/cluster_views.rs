@@ -1,5 +1,5 @@
-//! Tables of `system_views` about other nodes, logins and repairs: the columns are Cassandra's; one node has few or no rows in
-//! them.
+//! Tables of `system_views` about other nodes, logins and repairs, with Cassandra's columns. On a single node they have few or no
+//! rows.
 
 use super::definition::{Definition, table};
 

@@ -29,7 +29,7 @@ pub(super) const fn table(name: &'static str, comment: &'static str, columns: &'
     }
 }
 
-/// A keyspace with these tables; `adjust` sets non-default options.
+/// A keyspace with those of these tables that the release has. `adjust` sets options that are not the default.
 pub(super) fn keyspace(
     release: Release,
     name: &str,

@@ -169,7 +169,7 @@ pub(super) fn compact(builder: &mut TableBuilder, options: &[(&str, &str)]) {
     }
 }
 
-/// Adds a dropped column that old versions wrote: its cells are skipped, whatever their timestamps.
+/// Adds a dropped column that old versions wrote, so that its cells are skipped, whatever their timestamps.
 fn forget(builder: &mut TableBuilder, name: &str) {
     let dropped = DroppedColumn {
         name: name.to_owned(),

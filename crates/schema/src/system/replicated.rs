@@ -21,7 +21,7 @@ const AUTH: [Definition; 8] = [
         "permissions granted to db roles",
         "role text pk; resource text ck; permissions set<text>",
     ),
-    // The spelling is Cassandra's.
+    // Compat: Cassandra spells the name this way.
     table(
         "resource_role_permissons_index",
         "index of db roles with permissions granted on a resource",

@@ -1,11 +1,11 @@
-//! The tables and columns that the server's keyspaces got since 4.0. In the directory of an older release they are left out,
+//! The tables and columns that the server's keyspaces got since 4.0. They are left out in the directory of an older release,
 //! since Cassandra does not start if a file has an unknown column.
 //!
-//! When you add a table or column that is stored, add the release since which Cassandra has it.
+//! When you add a table or column that is stored, add here the first release of Cassandra that has it.
 
 use crate::Release::{self, V4_0, V4_1, V5_0};
 
-/// Keyspace, table, since.
+/// Keyspace, table, first release.
 const TABLES: &[(&str, &str, Release)] = &[
     ("system", "paxos_repair_history", V4_1),
     ("system", "sstable_activity_v2", V4_1),
@@ -17,7 +17,7 @@ const TABLES: &[(&str, &str, Release)] = &[
     ("system_schema", "column_masks", V5_0),
 ];
 
-/// Keyspace, table, column, since.
+/// Keyspace, table, column, first release.
 const COLUMNS: &[(&str, &str, &str, Release)] = &[
     ("system", "compaction_history", "compaction_properties", V5_0),
     ("system", "paxos", "in_progress_read_ballot", V4_1),
@@ -29,7 +29,7 @@ const COLUMNS: &[(&str, &str, &str, Release)] = &[
     ("system_schema", "views", "memtable", V4_1),
 ];
 
-/// Column types of 4.0 that 4.1 changed.
+/// Types that columns had in 4.0, where 4.1 changed them.
 const TYPES_OF_4_0: &[(&str, &str, &str, &str)] = &[
     ("system", "compaction_history", "id", "uuid"),
     ("system", "peer_events", "hints_dropped", "map<uuid, int>"),

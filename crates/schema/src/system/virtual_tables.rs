@@ -1,4 +1,4 @@
-//! `system_views` and `system_virtual_schema`: tables whose rows are computed by each read.
+//! `system_views` and `system_virtual_schema`: tables whose rows are computed at each read.
 
 use super::cluster_views::CLUSTER_VIEWS;
 use super::definition::{Definition, keyspace, table, virtual_kind};
@@ -110,7 +110,7 @@ const VIEWS: [Definition; 28] = [
          progress bigint; sstables int; target_directory text; total bigint; total_compressed bigint; \
          unit text",
     ),
-    // Not in Cassandra.
+    // Cassandra does not have this table.
     table(
         "statements",
         "what statements cost, by what they have in common",

@@ -1,4 +1,4 @@
-//! The predicates that a restriction has for indexes.
+//! From a restriction to the predicates that indexes are searched for.
 
 use ilion_index::{Limit, Predicate as Asked};
 use ilion_schema::Column;

@@ -3,16 +3,16 @@
 
 use std::cmp::Reverse;
 
-/// A lead with fewer rows is not intersected with another one.
+/// If the best lead has at most this many rows, it is not intersected with others.
 const ROWS_READ_ANYWAY: u64 = 8;
-/// How many entries of an index cost as much as one row of the table.
+/// Number of index entries that cost as much as one row of the table.
 const ENTRIES_OF_ROW: u64 = 32;
 
 /// The properties of a lead that the choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     pub rows: u64,
-    /// True if it can be intersected with others.
+    /// True if the lead can be intersected with others.
     pub is_attached: bool,
 }
 

@@ -15,7 +15,7 @@ use crate::aggregate::{Addends, Running};
 pub(in crate::select) struct PlainArguments(Vec<Option<PlainColumn>>);
 
 impl PlainArguments {
-    /// `None` if the table has no plain rows, or these do not have the columns.
+    /// `None` if the table has no plain rows, or plain rows lack one of the columns.
     pub fn of(columns: &[Option<&Column>], table: &TableSchema) -> Option<Self> {
         if !has_plain_rows(table) {
             return None;
@@ -27,7 +27,7 @@ impl PlainArguments {
         columns.iter().map(argument).collect::<Option<_>>().map(Self)
     }
 
-    /// The values to add from rows with the same layout; `None` if the key of each must be decoded.
+    /// The values to add from rows with the same layout; `None` if the partition key of each row must be decoded.
     fn parts<'p>(
         &self,
         rows: &AlikeRows<'p>,
@@ -49,7 +49,7 @@ pub(in crate::select) struct PlainAggregates<'g, 'p> {
     arguments: &'g PlainArguments,
     /// Invariant: as many as there are arguments.
     runnings: Runnings<'g, 'p>,
-    /// The error that ended it.
+    /// The error that ended the additions.
     refused: Option<Error>,
 }
 

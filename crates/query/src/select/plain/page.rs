@@ -14,7 +14,7 @@ use super::{PlainColumn, PlainTaker, PlainValue, Within, has_plain_rows};
 pub(in crate::select) struct PlainSelection(Vec<PlainColumn>);
 
 impl PlainSelection {
-    /// `None` if the table has no plain rows, or these do not have the columns.
+    /// `None` if the table has no plain rows, or plain rows lack one of the columns.
     pub fn of(columns: &[Column], table: &TableSchema) -> Option<Self> {
         if !has_plain_rows(table) {
             return None;
@@ -23,7 +23,7 @@ impl PlainSelection {
         columns.collect::<Option<_>>().map(Self)
     }
 
-    /// The values in rows with the same layout; `None` if the key of each must be decoded.
+    /// The values in rows with the same layout; `None` if the partition key of each row must be decoded.
     fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[PlainValue<'p>; 8]>> {
         self.0.iter().map(|column| column.part(rows, within)).collect()
     }
@@ -54,7 +54,7 @@ pub(in crate::select) struct PageEnd {
     pub rows_max: u32,
     /// Largest number of rows per partition.
     pub per_partition: Option<u32>,
-    /// Number of bytes at which it ends.
+    /// Number of bytes at which the page ends.
     pub bytes_max: usize,
 }
 
@@ -68,7 +68,7 @@ pub(in crate::select) struct PlainPage<'p> {
 }
 
 impl<'p> PlainPage<'p> {
-    /// Appends to the rows that the page already has.
+    /// A page that appends to the rows in `out`.
     pub fn new(selection: &'p PlainSelection, out: &'p mut RowsOut, end: PageEnd) -> Self {
         Self {
             selection,

@@ -12,7 +12,7 @@ use crate::select::plain::{PlainTaker, Within};
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::select) struct Taken {
     pub rows: u32,
-    /// Those of the partition that is then the current one.
+    /// The number of them in the last partition, which is then the current one.
     pub of_partition: u32,
 }
 
@@ -34,7 +34,7 @@ impl<T: PlainTaker> PlainVisitor for Visit<'_, T> {
 }
 
 impl Scan<'_> {
-    /// Passes the next rows to the taker, in place, as long as they are plain and it takes them. Requires: if the table has no
+    /// Passes the next rows to the taker, in place, as long as they are plain and the taker accepts them. Requires: if the table has no
     /// clustering, the row of the current partition was already returned.
     pub fn take_plain(&mut self, taker: &mut impl PlainTaker) -> Result<Taken, Error> {
         let is_possible = self.groups.is_none() && self.cursor.is_some() && self.filter.is_empty();

@@ -1,4 +1,4 @@
-//! [`Argument`]: an argument of a call, as the statement has it. `typing` says how well it fits.
+//! [`Argument`]: an argument of a call as written in the statement. `typing` decides how well it fits.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use ilion_types::CqlType;
 /// An argument in the statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Argument<'a> {
-    /// A term without columns: its type may be open.
+    /// A term without columns. Its type may depend on the receiver.
     Term(&'a ast::Term),
     /// Another expression (a column, the result of a selector) with its type and text.
     Typed(&'a CqlType, &'a str),

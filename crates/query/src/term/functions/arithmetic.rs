@@ -57,7 +57,7 @@ enum Unresolved {
     Ambiguous,
 }
 
-/// The operator of a function.
+/// The operator that a function computes; `None` if it is not a function of an operator.
 pub(super) fn symbol_of(function: &str) -> Option<char> {
     OPERATORS
         .iter()
@@ -153,7 +153,7 @@ fn fits(argument: &Argument<'_>, context: &PlanContext<'_>) -> Fits {
     }
 }
 
-/// How well a result fits each type, if its type depends on the receiver.
+/// How well a result fits each type, if the type of the result depends on the receiver.
 fn fits_of_result(result_for: impl Fn(&CqlType) -> Option<CqlType>) -> Fits {
     TYPES.each_ref().map(|receiver| match result_for(receiver) {
         Some(result) => test_type_assignment(receiver, &result),
@@ -170,10 +170,10 @@ fn operand_spec(ty: CqlType) -> ColumnSpec {
     }
 }
 
-/// The types of the operands: those that both have exactly, or the only ones that both can be read as. If several are possible,
-/// the receiver's.
+/// The types of the operands: those that both operands have exactly, or the only ones that both can be read as. If several pairs
+/// are possible, the receiver's type decides.
 ///
-/// An operation on literals has every type exactly, so the first pair would choose the smallest integers.
+/// An operation on literals has every type exactly. If the receiver did not decide, the first pair, the smallest integers, would win.
 fn resolve(
     operator: ArithmeticOperator,
     [left, right]: &[Fits; 2],

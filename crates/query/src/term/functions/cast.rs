@@ -33,14 +33,14 @@ const SOURCES: [CqlType; 20] = [
     CqlType::Duration,
 ];
 
-/// The casts from other types to `to`, as messages list them; empty if there is none.
+/// The casts from other types to `to`, as messages list them; empty if no cast has that result.
 pub(super) fn signatures(to: &CqlType) -> Vec<String> {
     let others = SOURCES.iter().filter(|from| *from != to);
     let made = others.filter_map(|from| make(from, to));
     made.map(|function| function.to_string()).collect()
 }
 
-/// The conversion function, if there is one.
+/// The conversion function; `None` if the cast is not possible.
 pub(super) fn make(from: &CqlType, to: &CqlType) -> Option<ScalarFunction> {
     let name = format!("cast_as_{to}");
     let source = from.clone();
@@ -92,7 +92,7 @@ fn print(ty: &CqlType, value: &[u8]) -> Result<Option<Bytes>, Error> {
         return Ok(None);
     }
     let text = match ty {
-        // The literal is in ISO form, quoted.
+        // The literal is in ISO form, within quotes, which are removed.
         CqlType::Timestamp => ty.print_literal(value)?.trim_matches('\'').to_owned(),
         _ => ty.print_plain(value)?,
     };

@@ -195,7 +195,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 /// The components of a serialized vector.
 ///
 /// # Errors
-/// It is not a vector of that dimension.
+/// The bytes are not a vector of that dimension.
 pub(crate) fn floats(vector: &[u8], dimension: u32) -> Result<Vec<f32>, Error> {
     vector_elements(vector, &CqlType::Float, dimension)
         .map(|part| {

@@ -9,7 +9,7 @@ use crate::Error;
 
 const NANOS_PER_MILLI: i64 = 1_000_000;
 const NANOS_PER_DAY: i64 = MILLIS_PER_DAY * NANOS_PER_MILLI;
-/// The days of the longest month: the number of intervals is never overestimated.
+/// The days of the longest month. With it, the estimated number of intervals is never too large.
 const DAYS_OF_MONTH_MAX: i64 = 31;
 
 /// The functions of this name.
@@ -109,7 +109,7 @@ fn floor_of(time: i64, duration: Duration, start: i64) -> Result<i64, Error> {
         .saturating_mul(DAYS_OF_MONTH_MAX * MILLIS_PER_DAY)
         .saturating_add(rest);
     let mut count = elapsed / longest;
-    // `i64::MAX` stands for all later times.
+    // `i64::MAX` stands for all times that do not fit into an `i64`.
     while after(count + 1) <= time && after(count + 1) < i64::MAX {
         // The estimate is short by less than a tenth, so the loop converges fast.
         count += ((time - after(count)) / longest).max(1);

@@ -30,7 +30,7 @@ pub(super) fn make_to_json(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error>
     Ok(ScalarFunction::new(lookup.name, [argument], CqlType::Text, body))
 }
 
-/// Compat: a function does not get empty values of types for which they mean nothing.
+/// True if an empty value of this type is null to a function. Compat: for these types an empty value has no meaning.
 fn is_null_if_empty(ty: &CqlType) -> bool {
     matches!(
         ty,

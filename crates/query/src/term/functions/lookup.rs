@@ -9,7 +9,7 @@ use crate::context::PlanContext;
 /// A call whose function is to be resolved.
 pub(super) struct Lookup<'a> {
     pub name: &'a str,
-    /// The keyspace in the statement.
+    /// The keyspace of the function's name in the statement.
     pub keyspace: Option<&'a str>,
     pub arguments: &'a [Argument<'a>],
     pub receiver: Option<&'a CqlType>,
@@ -18,7 +18,7 @@ pub(super) struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    /// The argument types of a function that takes any; each must be known.
+    /// The argument types of a function that takes any types. Fails if one of them is not known.
     pub fn known_types(&self) -> Result<Vec<CqlType>, Error> {
         let known = |argument: &Argument<'_>| {
             argument.known_type(self.context).ok_or_else(|| {

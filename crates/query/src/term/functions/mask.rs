@@ -63,7 +63,7 @@ fn check_count(lookup: &Lookup<'_>, counts: std::ops::RangeInclusive<usize>) -> 
     )))
 }
 
-/// The error for a masked value whose type is not known. Requires: there is an argument.
+/// The error for a masked value whose type is not known. Requires: the call has an argument.
 fn untyped(lookup: &Lookup<'_>) -> Error {
     Error::Invalid(format!(
         "Cannot infer type of argument {} in call to function system.{}: use type casts to disambiguate",

@@ -40,7 +40,7 @@ fn abs(number: &Number) -> Number {
     }
 }
 
-/// Compat: floats as `Math.round`, which rounds halves up and saturates; decimals half away from zero.
+/// Compat: a float is rounded as by `Math.round`: halves go up, and the result saturates. A decimal's halves go away from zero.
 fn round(number: &Number) -> Result<Number, Error> {
     #[expect(clippy::cast_possible_truncation, reason = "Math.round saturates")]
     Ok(match number {

@@ -57,7 +57,7 @@ pub(crate) use typing::{known_type, test_assignment};
 pub(crate) use user::{USER_FUNCTIONS_DISABLED, function_calls, script_of};
 
 /// The function of this name that takes these arguments; `None` if no scalar function has the name (an aggregate may).
-/// `receiver` is the type that takes the result, `table` the statement's table, where known.
+/// `receiver` is the type that takes the result and `table` the statement's table; both `None` if not known.
 ///
 /// # Errors
 /// No function of the name takes the arguments, or the call is ambiguous.
@@ -78,7 +78,7 @@ pub(crate) fn scalar_function(
 }
 
 /// The function that masks a column of type `masked`, which is the type of its first argument; `None` if no scalar function
-/// has the name. Who sets a mask or reads a masked column needs no permission on its function.
+/// has the name. A role that sets a mask or reads a masked column needs no permission on the function.
 ///
 /// # Errors
 /// As [`scalar_function`].
@@ -92,7 +92,7 @@ pub(crate) fn masking_function(
     find_scalar(name, arguments, Some(masked), Some(table), context)
 }
 
-/// The function of a mask in the schema; `None` if it does not exist.
+/// The function of a mask in the schema; `None` if the function does not exist.
 pub(crate) fn stored_masking_function(
     mask: &ColumnMask,
     masked: &CqlType,
@@ -146,7 +146,7 @@ fn find_scalar(
 /// The user-defined function with exactly this signature, for aggregates.
 ///
 /// # Errors
-/// It does not exist.
+/// The function does not exist.
 pub(crate) fn exact_user_function(
     keyspace: &Keyspace,
     name: &str,
@@ -190,7 +190,7 @@ impl Lookup<'_> {
         self.pick(candidates).map(Some)
     }
 
-    /// The native function that is generated for the types of its arguments.
+    /// The native function that is made for the types of the arguments.
     fn made(&self) -> Result<Option<ScalarFunction>, Error> {
         Ok(match self.name {
             "token" => Some(token::make(self)?),
@@ -201,7 +201,7 @@ impl Lookup<'_> {
         })
     }
 
-    /// The functions of this name in a keyspace.
+    /// The user-defined functions of this name in a keyspace.
     fn of_user(&self, keyspace: &Keyspace) -> Vec<ScalarFunction> {
         let named = keyspace
             .functions
@@ -212,7 +212,7 @@ impl Lookup<'_> {
             .collect()
     }
 
-    /// Its name in messages about several candidates.
+    /// The function's name in messages about several candidates.
     fn printed_name(&self, candidates: &[ScalarFunction]) -> String {
         let is_native = candidates.iter().any(|candidate| candidate.keyspace == "system");
         match self.keyspace.or(is_native.then_some("system")) {
@@ -241,7 +241,7 @@ pub(crate) fn cast_function(
 /// The function that converts an argument to a type.
 ///
 /// # Errors
-/// There is no such conversion.
+/// The conversion does not exist.
 pub(crate) fn cast_to(
     argument: &Argument<'_>,
     to: &CqlType,
@@ -255,7 +255,7 @@ pub(crate) fn cast_to(
     )
 }
 
-/// `unknown` returns the error if there is no cast to the type.
+/// The function of a cast. `unknown` returns the error if no cast to the type exists.
 fn cast(
     argument: &Argument<'_>,
     to: &CqlType,
@@ -308,7 +308,7 @@ pub(crate) fn negation_function(
     arithmetic::make_negation(argument, receiver, context).map(Arc::new)
 }
 
-/// The function of an operation on terms; `None` if the term is not one.
+/// The function of an operation on terms; `None` if the term is not an operation.
 ///
 /// # Errors
 /// As [`arithmetic_function`] and [`negation_function`].

@@ -8,7 +8,7 @@ use num_bigint::{BigInt, Sign};
 
 use crate::Error;
 
-/// `Double.toString` writes exponents from here on.
+/// From this number on, `Double.toString` writes an exponent.
 const SHORT_DOUBLE_END: u64 = 10_000_000;
 
 /// A number in the widest type of its kind.
@@ -104,7 +104,7 @@ impl Number {
         }
     }
 
-    /// As 64 bits.
+    /// The number as 64 bits.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a float that is too large saturates"
@@ -148,8 +148,8 @@ impl Number {
         }
     }
 
-    /// The operand in an operation with a decimal. Compat: an integer is converted through the text of a double, so that `2` is
-    /// `2.0`; a large one keeps its exact value here.
+    /// The number as an operand of an operation with a decimal. Compat: Cassandra converts an integer through the text of a double, so
+    /// that `2` becomes `2.0`. Unlike in Cassandra, a large integer keeps its exact value.
     pub(super) fn to_decimal_operand(&self) -> Result<Decimal, Error> {
         match self {
             Self::Integer(value) if value.unsigned_abs() < SHORT_DOUBLE_END => Ok(Decimal {
@@ -188,7 +188,7 @@ impl Number {
     }
 }
 
-/// Prints like `Double.toString` and the like.
+/// Prints a number as `toString` of its Java type does.
 impl std::fmt::Display for Number {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -74,7 +74,7 @@ impl ScalarFunction {
         &self.result
     }
 
-    /// Calls it; `None` is null.
+    /// Calls the function; `None` is null.
     ///
     /// # Errors
     /// The function failed for these values.
@@ -89,7 +89,7 @@ impl ScalarFunction {
     /// The spec of argument `index`.
     ///
     /// # Errors
-    /// There are fewer arguments, which is a bug.
+    /// The function has fewer arguments, which is a bug.
     pub(crate) fn argument_spec(
         &self,
         index: usize,

@@ -11,7 +11,7 @@ use crate::{ColumnSpec, Error};
 const RESOLUTIONS_MAX: u32 = 2_000;
 
 impl Lookup<'_> {
-    /// The one function among `candidates` that takes the arguments.
+    /// The only function among `candidates` that takes the arguments.
     pub(super) fn pick(&self, mut candidates: Vec<ScalarFunction>) -> Result<ScalarFunction, Error> {
         if candidates.len() == 1 {
             let only = candidates.remove(0);

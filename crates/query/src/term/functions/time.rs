@@ -65,7 +65,7 @@ fn bound(name: &str, out: &mut Vec<ScalarFunction>, of_millis: fn(i64) -> Uuid) 
     ));
 }
 
-/// Adds a conversion from each type with a time, except the result's own.
+/// Adds a conversion to `result` from each type that contains a time, except from `result` itself.
 fn conversions(name: &str, result: CqlType, out: &mut Vec<ScalarFunction>, of_millis: fn(i64) -> Bytes) {
     for from in [CqlType::TimeUuid, CqlType::Timestamp, CqlType::Date] {
         if from == result {
@@ -77,7 +77,7 @@ fn conversions(name: &str, result: CqlType, out: &mut Vec<ScalarFunction>, of_mi
     }
 }
 
-/// A value of a type with a time, in milliseconds since 1970; `None` for an empty value.
+/// The time in a value, in milliseconds since 1970; `None` for an empty value.
 pub(super) fn millis_of(ty: &CqlType, value: &[u8]) -> Result<Option<i64>, Error> {
     use ilion_types::Value;
     Ok(match Value::decode(ty, value)? {
@@ -88,14 +88,14 @@ pub(super) fn millis_of(ty: &CqlType, value: &[u8]) -> Result<Option<i64>, Error
     })
 }
 
-/// The date of a millisecond.
+/// The serialized date of a time in milliseconds since 1970.
 pub(super) fn date_of_millis(millis: i64) -> Bytes {
     let day = millis.div_euclid(MILLIS_PER_DAY) + EPOCH_DAY;
     let day = u32::try_from(day.clamp(0, i64::from(u32::MAX))).unwrap_or_default();
     Bytes::copy_from_slice(&day.to_be_bytes())
 }
 
-/// Eight bytes, as a timestamp or bigint.
+/// The eight bytes of a timestamp or bigint.
 pub(super) fn millis_bytes(millis: i64) -> Bytes {
     Bytes::copy_from_slice(&millis.to_be_bytes())
 }
@@ -104,7 +104,7 @@ fn uuid_bytes(uuid: Uuid) -> Bytes {
     Bytes::copy_from_slice(uuid.as_bytes())
 }
 
-/// The same time of day some months later; the last day of the month if the month is too short.
+/// The same time of day some months later. If that month lacks the day, the last day of the month.
 pub(super) fn add_months(millis: i64, months: i64) -> i64 {
     if months == 0 {
         return millis;

@@ -19,7 +19,7 @@ impl Argument<'_> {
         }
     }
 
-    /// Its type, if it has one without a receiver.
+    /// The type of the argument without a receiver, if it has one.
     pub(crate) fn known_type(&self, context: &PlanContext<'_>) -> Option<CqlType> {
         match self {
             Self::Term(term) => known_type(term, context),
@@ -74,7 +74,7 @@ pub(crate) fn known_type(term: &ast::Term, context: &PlanContext<'_>) -> Option<
     }
 }
 
-/// The result type of a call or operation; `None` if there is no such function.
+/// The result type of a call or operation; `None` if no function takes the arguments.
 fn result_type(
     term: &ast::Term,
     receiver: Option<&ColumnSpec>,

@@ -1,7 +1,7 @@
 //! User-defined functions as scalar functions.
 //!
 //! Compat: `UDFunction` of Cassandra 5.0. A function that cannot run (a data directory of Cassandra may have functions in Java)
-//! is still resolved by name and signature; a call of it fails with the reason.
+//! is still resolved by name and signature, but a call of it fails with the reason.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ struct UserFunction {
     name: String,
     argument_types: Vec<CqlType>,
     is_called_on_null: bool,
-    /// The error is the reason why it cannot run.
+    /// The compiled body, or the reason why the function cannot run.
     script: Result<Script, String>,
 }
 
@@ -82,7 +82,8 @@ impl UserFunction {
         })
     }
 
-    /// Compat: `UDFunction.isCallableWrtNullable`: an empty value is null for types without empty values.
+    /// True if an argument is null. Compat: `UDFunction.isCallableWrtNullable`: an empty value counts as null if its type has no empty
+    /// values.
     fn has_null(&self, arguments: Arguments<'_>) -> bool {
         self.argument_types
             .iter()
@@ -104,7 +105,7 @@ impl UserFunction {
 pub(crate) const USER_FUNCTIONS_DISABLED: &str = "User-defined functions are disabled in cassandra.yaml - set \
     user_defined_functions_enabled=true to enable";
 
-/// The compiled body of a function; else why it cannot run.
+/// The compiled body of a function, or the reason why it cannot run.
 pub(crate) fn script_of(
     keyspace: &str,
     function: &FunctionSchema,
@@ -138,10 +139,10 @@ fn limits(options: &QueryOptions) -> Limits {
     }
 }
 
-/// The long calls of a statement may together take as long as this many calls at their limit.
+/// All long calls of a statement together may take as long as this many calls that reach their limit.
 const LONG_CALLS_MAX: u32 = 8;
 
-/// The calls of one statement, with the limits of all of them. If results are `given`, no function is called.
+/// The calls of one statement, with a time limit for all of them. If results are `given`, no function is called.
 pub(crate) fn function_calls(options: &QueryOptions, given: Option<Arc<FunctionResults>>) -> FunctionCalls {
     let time = options.user_function_time_max.saturating_mul(LONG_CALLS_MAX);
     FunctionCalls::new(CallBudget::new(time), given)

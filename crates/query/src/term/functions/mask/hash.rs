@@ -1,6 +1,6 @@
 //! `mask_hash`: the digest of a value.
 //!
-//! Compat: `HashMaskingFunction` of Cassandra 5.0, which takes the algorithms of Java by their names. Not here: MD2, and the
+//! Compat: `HashMaskingFunction` of Cassandra 5.0, which takes the algorithms of Java by their names. Ilion lacks MD2 and the
 //! family of SHA-3.
 
 use bytes::Bytes;
