@@ -1,16 +1,17 @@
 //! Decides when to look for plain rows where there are few.
 
-/// Decides when to look for plain rows. After some looks in a row that found none, each further one doubles the number of rows
-/// until the next look.
+/// Decides when to look for plain rows. After some successive looks without a plain row, each further one doubles the
+/// number of rows until the next look.
 #[derive(Debug, Default)]
 pub struct PlainLuck {
-    /// Looks in a row that found none.
+    /// Number of successive looks that found no plain row.
     misses: u32,
-    /// Rows until the next look.
+    /// Number of rows until the next look.
     wait: u32,
 }
 
-/// Number of misses before looks become rarer: partitions that cross the end of a chunk are read row by row, and say little of the rest.
+/// Number of misses before looks become rarer. Partitions that cross the end of a chunk are read row by row, so a few misses say little
+/// about the other partitions.
 const MISSES_FREE: u32 = 8;
 /// Maximum number of doublings.
 const DOUBLINGS_MAX: u32 = 6;
