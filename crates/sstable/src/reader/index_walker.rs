@@ -178,8 +178,8 @@ impl<'b> Entry<'b> {
     }
 }
 
-/// Searches for `key` among the whole entries in `bytes`, up to and including the first with a promoted index. Returns the size of the entries before
-/// the match, and the match.
+/// Searches for `key` among the whole entries in `bytes`, up to and including the first with a promoted index. Returns the size of the
+/// entries before the match, and the match.
 #[inline]
 fn find_at_hand(bytes: &[u8], key: &[u8]) -> (usize, Option<Numbers>) {
     let mut passed = 0;
