@@ -50,7 +50,7 @@ pub(crate) fn only_byte(value: u64) -> Option<u8> {
     (value < 0x80).then_some(low)
 }
 
-/// Appends a value of two bytes or more. In a function of its own, so that short values stay cheap.
+/// Appends a value of two bytes or more. This is its own function, so that short values stay cheap.
 fn write_long(out: &mut Vec<u8>, value: u64) {
     let (encoded, len) = encode_unsigned(value);
     // Appends all nine bytes, then truncates: a copy of a fixed length is faster than a copy of `len` bytes.
@@ -59,7 +59,7 @@ fn write_long(out: &mut Vec<u8>, value: u64) {
     out.truncate(end);
 }
 
-/// The shortest form of `value`: an array, and how many of its bytes are used.
+/// The shortest form of `value`, at the start of an array, and the number of its bytes.
 #[inline]
 pub(crate) fn encode_unsigned(value: u64) -> ([u8; 9], usize) {
     let len = unsigned_vint_len(value);

@@ -74,7 +74,7 @@ pub fn deepest(candidates: &[Candidate]) -> usize {
     sections(&all).iter().map(BTreeSet::len).max().unwrap_or(0)
 }
 
-/// Runs of sections around those with at least `threshold` SSTables, with the neighbours that `inclusion` asks for.
+/// Runs of consecutive sections: each due section (with at least `threshold` SSTables), and the neighbours that `inclusion` adds.
 pub(crate) fn runs(sections: &[Section], threshold: usize, inclusion: Inclusion) -> Vec<&[Section]> {
     let mut runs = Vec::new();
     let mut taken = 0;

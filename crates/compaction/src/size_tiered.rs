@@ -16,9 +16,9 @@ pub(crate) struct SizeTiered {
     pub min_threshold: usize,
     /// Most files merged at once.
     pub max_threshold: usize,
-    /// A file is in a bucket if it is larger than average times this ...
+    /// The files of a bucket are larger than their average size times this ...
     pub bucket_low: f64,
-    /// ... and smaller than average times this.
+    /// ... and smaller than the average times this.
     pub bucket_high: f64,
     /// All files below this size share one bucket.
     pub min_sstable_bytes: u64,

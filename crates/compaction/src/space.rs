@@ -7,7 +7,7 @@ use ilion_types::Token;
 
 /// Below this number of partitions, chance decides how far apart the first and the last token are.
 const PARTITIONS_FEW: u64 = 100;
-/// Share of the ring that is assumed for each partition of such a file.
+/// Share of the ring that is assumed for each partition if there are few.
 const SPAN_OF_PARTITION: f64 = 1.0 / 65536.0;
 /// Smallest span, as a share of the ring.
 const SPAN_MIN: f64 = 1.0 / (1_u64 << 48) as f64;

@@ -27,9 +27,9 @@ enum Kind {
 /// How the result of a major compaction is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MajorOutput {
-    /// As the strategy cuts it.
+    /// As the strategy normally does.
     AsUsual,
-    /// Into halves where the strategy would write one SSTable (`--split-output`).
+    /// Into halves, where the strategy would write one SSTable (`--split-output`).
     Split,
 }
 

@@ -183,7 +183,7 @@ impl Unified {
         pick(&level.files, &numbers)
     }
 
-    /// The largest number of files up to the limit that makes one file of a higher level.
+    /// The largest number of files, at most `limit`, that makes one file of a higher level.
     fn step(&self, level: usize, limit: usize) -> usize {
         let mut level = level;
         let mut step = self.fanout(level);

@@ -10,7 +10,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 /// at once, whose processors then wait for the chunk's reference counter.
 const CHUNK_BYTES_MAX: usize = 16 << 10;
 const CHUNK_BYTES_MIN: usize = 256;
-/// Longer rows have memory of their own: they would leave much of a chunk unused.
+/// Longer rows get separate memory: they would leave much of a chunk unused.
 const ROW_BYTES_MAX: usize = 1 << 10;
 
 /// See the module.

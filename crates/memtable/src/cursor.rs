@@ -301,7 +301,7 @@ impl RangeCursor {
             KeyBound::Start | KeyBound::End => Side::Unbounded,
             KeyBound::Before(key) => Side::Included(key.into()),
             KeyBound::After(key) => Side::Excluded(key.into()),
-            // The empty key is the first of its token; a bound behind a token skips its keys one by one.
+            // A search for the token's first key: the empty key. For a bound behind the token, its keys are then skipped one by one.
             KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => {
                 Side::Included(PlacedKey::of(token, &[]))
             }

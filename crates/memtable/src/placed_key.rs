@@ -128,7 +128,7 @@ impl PlacedKey {
         })
     }
 
-    /// Orders it against another key.
+    /// Orders this key relative to another key.
     #[inline]
     pub(crate) fn compare(&self, other: &DecoratedKey) -> Ordering {
         self.compare_token(&other.token)

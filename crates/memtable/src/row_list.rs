@@ -236,7 +236,7 @@ impl RowList {
         }
     }
 
-    /// Calls `change` for every row, and drops those for which it returns false.
+    /// Calls `change` for every row, and drops the rows for which `change` returns false.
     pub(crate) fn retain(&mut self, mut change: impl FnMut(&mut StoredRow) -> bool) {
         match self {
             Self::Empty => {}

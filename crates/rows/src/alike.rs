@@ -240,7 +240,7 @@ impl<'b> AlikeRows<'b> {
             is_before(&values)
         };
         let rows: SmallVec<[&[u8]; 64]> = self.iter().collect();
-        // Usually all rows are before: then one call is enough.
+        // Usually `is_before` is true for all rows: then one call, for the last row, is enough.
         match rows.last() {
             Some(last) if !is_at(last) => rows.partition_point(|row| is_at(row)),
             _ => rows.len(),

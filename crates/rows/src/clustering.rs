@@ -146,7 +146,7 @@ impl Bound {
         Self { kind, values }
     }
 
-    /// The same position, facing the other way.
+    /// The same position, with the kind inverted (see [`BoundKind::invert`]).
     #[must_use]
     pub fn invert(&self) -> Self {
         Self::new(self.kind.invert(), self.values.clone())

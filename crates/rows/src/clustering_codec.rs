@@ -39,7 +39,7 @@ pub fn encode_values(values: &Values, out: &mut Writer) {
 /// Reads a number of values, at most `columns`, and the values. `whole` is the buffer that `input` reads.
 ///
 /// # Errors
-/// The bytes are no values, or there are more than `columns`.
+/// The bytes do not encode values, or there are more than `columns`.
 pub fn decode_values(whole: &Bytes, columns: usize, input: &mut Reader<'_>) -> Result<Values, Error> {
     let count = input.uvint_len()?;
     if count > columns {

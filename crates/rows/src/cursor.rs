@@ -56,7 +56,7 @@ pub trait Cursor: Send {
 
 /// Writes methods of a [`Cursor`].
 ///
-/// `forward field: method ...` forwards them to the cursor in that field. `without: method ...` writes methods that return
+/// `forward field: method ...` forwards these methods to the cursor in that field. `without: method ...` writes methods that return
 /// `None` or 0, for sources without lower bounds or plain rows.
 #[macro_export]
 macro_rules! cursor_methods {
@@ -213,7 +213,7 @@ pub enum ReadError {
         /// How many of the replicas are reachable.
         alive: u32,
     },
-    /// A replica could not read. Its own log says why. Only in clusters.
+    /// A replica could not read. The replica's log says why. Only in clusters.
     #[error("node {node} could not read: {message}")]
     Replica {
         /// The replica.

@@ -12,7 +12,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The direction of a read.
+    /// `Reversed` if the flag is true.
     pub fn of(reversed: bool) -> Self {
         if reversed { Self::Reversed } else { Self::Forward }
     }

@@ -197,7 +197,7 @@ impl<C: Cursor> MergeCursor<C> {
     /// Merges the heads of all other sources with the same key into `head`.
     fn join_heads(&mut self, head: &mut PartitionHead) -> Result<(), ReadError> {
         let mut statics: SmallVec<[Row; 4]> = head.static_row.take().into_iter().collect();
-        // A source whose lower bound equals this key may have it too: `read_head` finds out.
+        // A source whose lower bound equals this key may have the partition, too: `read_head` reads its head.
         while self.read_head()? {
             let next = self
                 .partitions

@@ -17,7 +17,7 @@ const MISSES_FREE: u32 = 8;
 const DOUBLINGS_MAX: u32 = 6;
 
 impl PlainLuck {
-    /// True if it is time to look.
+    /// True if the caller should look for plain rows now. Each call counts as one row.
     pub fn is_due(&mut self) -> bool {
         let is_due = self.wait == 0;
         self.wait = self.wait.saturating_sub(1);

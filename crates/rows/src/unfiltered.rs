@@ -29,7 +29,7 @@ impl Unfiltered {
         }
     }
 
-    /// The newest timestamp of its data and deletions; [`crate::NO_TIMESTAMP`] if there is none.
+    /// The newest timestamp of the data and deletions; [`crate::NO_TIMESTAMP`] if there are none.
     pub fn newest_micros(&self) -> i64 {
         match self {
             Self::Row(row) => row.newest_micros(),

@@ -1,7 +1,7 @@
 //! Decimals: `scale: i32`, then the unscaled value as a varint. The value is `unscaled * 10^-scale`.
 //!
 //! The scale is part of the bytes (1.0 and 1.00 differ), but not of the order (they compare equal). A scale can be huge, so
-//! nothing here computes `10^scale` unless the result is no longer than the operands.
+//! no code here computes `10^scale` unless the result is no longer than the operands.
 
 use std::cmp::Ordering;
 use std::fmt;

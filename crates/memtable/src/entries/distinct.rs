@@ -1,6 +1,6 @@
 //! An estimate of the number of different values (HyperLogLog).
 
-/// Number of registers. The relative error is about 1.04 divided by the square root of it: 6 % for one shard, less over several.
+/// Number of registers n. The relative error is about 1.04 / sqrt(n): 6 % for one shard, less over several.
 const REGISTERS: usize = 256;
 /// 0.7213 / (1 + 1.079 / REGISTERS), the correction of the mean for this many registers.
 const CORRECTION: f64 = 0.7183;

@@ -1,4 +1,4 @@
-//! Memory of windows, reused when no slice of it is left: new memory costs a page fault and a cleared page every 4 KiB.
+//! Memory of windows, reused once a window has no slices left: new memory costs a page fault and a cleared page every 4 KiB.
 
 use std::sync::Arc;
 

@@ -86,7 +86,7 @@ impl Glance {
     }
 
     /// The first byte of the next partition; 0 if no chunk was taken. The access loads that memory into the processor's cache. If a caller
-    /// does this for several glances in a row, the processor waits for all of them at once.
+    /// does this for several glances before it uses them, the processor waits for all of them at once.
     #[inline]
     pub fn first_byte(&self) -> u8 {
         self.chunk.get(self.offset).copied().unwrap_or(0)

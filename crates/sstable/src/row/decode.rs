@@ -223,7 +223,7 @@ impl RowFormat {
     }
 }
 
-/// Decodes a body of which some chunks are skipped.
+/// Decodes a body; chunks that have only values that are not selected are skipped.
 #[inline(never)]
 fn walk_through(
     decoder: &mut BodyDecoder<'_>,

@@ -318,7 +318,7 @@ impl RowEncoder {
     }
 }
 
-/// Appends the size of what follows, and the distance to the previous unfiltered.
+/// Appends the number of bytes that follow the size field in the unfiltered, and the distance to the previous unfiltered.
 #[inline]
 fn append_sizes(previous_size: u64, body_len: u64, out: &mut impl Append) {
     out.uvint(unsigned_vint_len(previous_size) as u64 + body_len);

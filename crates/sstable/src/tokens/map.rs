@@ -322,7 +322,7 @@ impl TokenMap {
         Ok(self.pages.bytes(at, len)?)
     }
 
-    /// The last block whose first partition may be below the token; the first block if there is none.
+    /// The last block whose first partition may be below the token; the first block if no block has one.
     #[inline]
     fn last_block_below(&self, place: Place<'_>) -> Result<u64> {
         let below = match place {
