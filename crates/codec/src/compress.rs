@@ -18,7 +18,7 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 use zstd::bulk;
 use zstd::zstd_safe::{self, CParameter};
 
-/// Why compression or decompression failed.
+/// Errors of compression, decompression and [`Compressor::from_class`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompressError {
     /// The bytes are damaged, or another algorithm wrote them. Retrying does not help.
@@ -43,7 +43,7 @@ pub enum CompressError {
         /// Simple class name.
         algorithm: &'static str,
     },
-    /// Ilion does not have this class.
+    /// Ilion has no compressor of this class name.
     #[error("unknown compression class {0}")]
     UnknownClass(String),
     /// An option is invalid for the class.
@@ -78,10 +78,10 @@ pub enum Compressor {
 const ZSTD_LEVEL_DEFAULT: i32 = 3;
 
 impl Compressor {
-    /// The algorithm of a class name (simple or qualified). `option` looks up an option's value.
+    /// Returns the algorithm of a class name (simple or qualified). `option` looks up the value of a compression option.
     ///
     /// # Errors
-    /// An unknown class, or a level out of range.
+    /// The class is unknown, or the level is out of range.
     pub fn from_class<'a>(
         class: &str,
         option: impl Fn(&str) -> Option<&'a str>,
@@ -115,7 +115,7 @@ impl Compressor {
     /// Appends the stored form of `input` to `out`.
     ///
     /// # Errors
-    /// Only if the library fails (out of memory); `out` is then unchanged.
+    /// The compression library failed (out of memory); `out` is then unchanged.
     pub fn compress(&self, input: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
         let start = out.len();
         let result = match self {
@@ -182,7 +182,7 @@ enum Refusal {
     TooLong,
 }
 
-/// Fills all of `out`.
+/// Decompresses a raw LZ4 block that must fill all of `out`.
 fn fill_from_lz4_block(input: &[u8], out: &mut [u8]) -> Result<(), &'static str> {
     if out.is_empty() {
         // Writers emit one zero token; older writers emit no bytes.

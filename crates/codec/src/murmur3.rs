@@ -52,7 +52,7 @@ pub(crate) fn sign_extended(tail: &[u8]) -> u64 {
     raw ^ ((signs_below & ONES) * 0xFF)
 }
 
-/// At most eight bytes as a little-endian number, from two reads that overlap in the middle.
+/// Returns at most eight bytes as a little-endian number. Two reads that overlap in the middle replace a loop.
 #[inline]
 fn little_endian(bytes: &[u8]) -> u64 {
     let len = bytes.len();

@@ -11,7 +11,7 @@ use crate::vint;
 pub struct Error {
     /// Offset of the reader in the slice.
     pub offset: usize,
-    /// What the format has at this offset.
+    /// What the format requires at this offset.
     pub expected: &'static str,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         f64: f64, from_be_bytes, "f64";
     }
 
-    /// A byte that is 0 or 1.
+    /// A byte that must be 0 or 1.
     pub fn bool(&mut self) -> Result<bool, Error> {
         match self.u8()? {
             0 => Ok(false),
@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
         Ok(vint::zigzag_decode(self.uvint()?))
     }
 
-    /// An unsigned vint that is a length of bytes that follow: at most the remaining bytes.
+    /// An unsigned vint that is the length of the bytes after it; an error if fewer bytes remain.
     #[inline]
     pub fn uvint_len(&mut self) -> Result<usize, Error> {
         let at = self.offset;

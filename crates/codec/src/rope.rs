@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-/// Parts of at least this length are not copied: several segments of the native protocol.
+/// Byte strings of at least this length are shared. It is the size of several segments of the native protocol.
 pub const SHARED_MIN: usize = 256 << 10;
 
 /// A sequence of bytes.
@@ -22,7 +22,7 @@ pub struct Rope {
 
 #[derive(Clone, Debug)]
 struct SharedPart {
-    /// Number of bytes of `own` before this part.
+    /// Number of bytes of `own` that precede this part.
     after: usize,
     bytes: Bytes,
 }
@@ -46,7 +46,7 @@ impl Rope {
         self.shared_len
     }
 
-    /// The end of the rope, for appending. Requires: the caller does not change what is already there, except bytes behind the
+    /// The buffer of the copied bytes, for appending. Requires: the caller does not change existing bytes, except those behind the
     /// last large part.
     #[inline]
     pub fn end(&mut self) -> &mut Vec<u8> {
@@ -145,7 +145,7 @@ pub enum Piece<'r> {
 }
 
 impl<'r> Piece<'r> {
-    /// Its bytes.
+    /// The bytes of the part.
     pub fn bytes(self) -> &'r [u8] {
         match self {
             Self::Own(bytes) => bytes,
@@ -153,7 +153,7 @@ impl<'r> Piece<'r> {
         }
     }
 
-    /// Appends a range of its bytes to a rope. A range of a large part is not copied, however short.
+    /// Appends a range of the part to a rope. A range of a large part is shared even if it is short.
     pub fn append_to(self, range: Range<usize>, out: &mut Rope) {
         match self {
             Self::Own(bytes) => out.own.extend_from_slice(&bytes[range]),

@@ -1,7 +1,7 @@
 //! A buffer with memory allocated in advance: an append is one comparison and a copy.
 //!
-//! For buffers with millions of appends per second. A [`crate::Writer`] may call its vector's growth in each append, and has no
-//! memory before its first. Big-endian, like `Writer`.
+//! For buffers with millions of appends per second. A [`crate::Writer`] is slower: its vector allocates no memory before the first
+//! append, and each append may have to grow it. Numbers are big-endian, as in `Writer`.
 //!
 //! Invariant: all memory behind `len` is initialised; its content has no meaning.
 
@@ -11,7 +11,7 @@ use crate::vint::{encode_unsigned, only_byte, zigzag_encode};
 /// Minimum size of the first allocation.
 const LEN_MIN: usize = 256;
 
-/// Bytes that the last number may write beyond its end.
+/// Bytes that the last vint of a [`Slab::fill`] may write beyond its end.
 const SPARE_BYTES: usize = 9;
 
 /// Appends big-endian numbers and bytes.
@@ -101,7 +101,7 @@ impl Append for Writer {
     }
 }
 
-/// Bytes that are collected.
+/// A growing buffer; see the module.
 #[derive(Clone, Debug, Default)]
 pub struct Slab {
     bytes: Box<[u8]>,
@@ -147,7 +147,7 @@ impl Slab {
         self.len = self.len.min(len);
     }
 
-    /// Reserves up to nine bytes, to be written later.
+    /// Appends `len` zeros (at most nine), which the caller overwrites later.
     #[inline]
     pub fn room(&mut self, len: usize) {
         self.overlapping([0; 9], len.min(9));
@@ -167,7 +167,7 @@ impl Slab {
         filled
     }
 
-    /// The free memory, to be filled without growing; then call [`Slab::keep`].
+    /// The free memory, for writes that never grow the buffer. Afterwards call [`Slab::keep`].
     #[inline]
     pub fn spare(&mut self) -> Room<'_> {
         Room {
@@ -175,7 +175,7 @@ impl Slab {
         }
     }
 
-    /// Appends what was written to [`Slab::spare`]; `left` is the number of bytes that were not used.
+    /// Makes the bytes that were written to [`Slab::spare`] part of the content; `left` is the number of free bytes that remain.
     #[inline]
     pub fn keep(&mut self, left: usize) {
         debug_assert!(
@@ -210,7 +210,7 @@ impl Slab {
         len
     }
 
-    /// Appends the first `len` bytes of an array. Copies the whole array if there is space.
+    /// Appends the first `len` bytes of an array. Copies the whole array if there is space: a copy of a fixed length is faster.
     #[inline]
     fn overlapping<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
         let room = self.bytes.get_mut(self.len..);
@@ -239,7 +239,7 @@ impl Slab {
     }
 }
 
-/// Writes to reserved space. Small enough to stay in registers, as long as it is not passed to a call.
+/// Writes to reserved space. The value stays in registers, as long as it is not passed to a call.
 #[derive(Debug)]
 pub struct Filling<'s> {
     room: &'s mut [u8],
@@ -265,7 +265,7 @@ impl<'s> Filling<'s> {
     }
 }
 
-/// Panics if the reserved space is too small.
+/// Each method panics if the reserved space is too small.
 impl Append for Filling<'_> {
     #[inline]
     fn array<const N: usize>(&mut self, bytes: [u8; N]) {
@@ -319,8 +319,8 @@ impl Append for Slab {
     }
 }
 
-/// Writes to free space that may be too small: then a method returns `None`. Methods take and return it by value, so that it
-/// stays in registers.
+/// Writes to free space that may be too small: then a method returns `None`. Methods take and return the `Room` by value, so that
+/// it stays in registers.
 #[derive(Debug)]
 pub struct Room<'s> {
     room: &'s mut [u8],
@@ -339,7 +339,7 @@ impl<'s> Room<'s> {
         self.gap(len).map(|(_, room)| room)
     }
 
-    /// Skips `len` bytes for a vint; also returns these.
+    /// Skips `len` bytes, and returns them as a gap for a vint.
     #[inline]
     pub fn gap(self, len: usize) -> Option<(Gap<'s>, Self)> {
         let (gap, room) = self.room.split_at_mut_checked(len)?;
@@ -389,8 +389,8 @@ impl<'s> Room<'s> {
 pub struct Gap<'s>(&'s mut [u8]);
 
 impl Gap<'_> {
-    /// Writes an unsigned vint of one or two bytes. False, and nothing is written, if it has another length or does not fill
-    /// the space: then call [`Slab::uvint_at`].
+    /// Writes an unsigned vint of one or two bytes. Returns false, and writes nothing, if the vint does not fill the space exactly:
+    /// then call [`Slab::uvint_at`].
     #[inline]
     pub fn uvint(self, value: u64) -> bool {
         let [.., high, low] = value.to_be_bytes();
@@ -409,7 +409,7 @@ impl Gap<'_> {
     }
 }
 
-/// Copies bytes to space of the same length. Short ones in two moves that overlap: that is faster than a call.
+/// Copies bytes to space of the same length. Short strings are copied by two moves that overlap: that is faster than a call.
 #[inline]
 fn copy(bytes: &[u8], room: &mut [u8]) {
     match bytes.len() {

@@ -12,7 +12,7 @@ pub fn unsigned_vint_len(value: u64) -> usize {
     (9 * magnitude_bits + 63) >> 6
 }
 
-/// Reads a vint at the start of `bytes`: its value and length; `None` if there are too few bytes.
+/// Reads a vint at the start of `bytes`. Returns its value and length; `None` if there are too few bytes.
 #[inline]
 pub(crate) fn read_unsigned(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;
@@ -22,8 +22,8 @@ pub(crate) fn read_unsigned(bytes: &[u8]) -> Option<(u64, usize)> {
     let extra = first.leading_ones() as usize;
     let high = u64::from(first) & (0x7F >> extra);
     if let Some([_, tail @ ..]) = bytes.first_chunk::<9>() {
-        // The usual case, not at the end of the input: no loop over the tail. In two shifts, since a shift by 64 is not
-        // defined.
+        // The usual case, not at the end of the input: no loop over the tail. Two shifts, since `extra` may be 0, and a shift by
+        // 64 is not defined.
         let low = u64::from_be_bytes(*tail) >> (64 - 8 * extra);
         return Some(((high << (8 * extra - 8) << 8) | low, extra + 1));
     }
@@ -43,23 +43,23 @@ pub(crate) fn write_unsigned(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// The encoding of a value that fits one byte.
+/// The encoding of a value that fits one byte; else `None`.
 #[inline]
 pub(crate) fn only_byte(value: u64) -> Option<u8> {
     let [.., low] = value.to_be_bytes();
     (value < 0x80).then_some(low)
 }
 
-/// Appends a value of two bytes or more. In a function of its own, so that short values stay cheap.
+/// Appends a value of two bytes or more. This is its own function, so that short values stay cheap.
 fn write_long(out: &mut Vec<u8>, value: u64) {
     let (encoded, len) = encode_unsigned(value);
-    // Appends all nine bytes, then cuts the unused ones: a copy of a fixed length is faster for so few.
+    // Appends all nine bytes, then truncates: a copy of a fixed length is faster than a copy of `len` bytes.
     let end = out.len() + len;
     out.extend_from_slice(&encoded);
     out.truncate(end);
 }
 
-/// The shortest form of `value`: an array, and how many of its bytes are used.
+/// The shortest form of `value`, at the start of an array, and the number of its bytes.
 #[inline]
 pub(crate) fn encode_unsigned(value: u64) -> ([u8; 9], usize) {
     let len = unsigned_vint_len(value);

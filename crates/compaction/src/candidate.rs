@@ -6,40 +6,40 @@ use ilion_rows::DecoratedKey;
 
 use crate::space;
 
-/// Levels of leveled compaction, level 0 included.
+/// Number of levels of leveled compaction, level 0 included.
 pub(crate) const LEVELS: usize = 9;
 
 /// An SSTable as a strategy sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// Path of its Data.db: its identity.
+    /// Path of its Data.db, which identifies the SSTable.
     pub id: PathBuf,
     /// Bytes on disk.
     pub size_bytes: u64,
-    /// About how many partitions it has.
+    /// Approximate number of partitions.
     pub partitions: u64,
     /// Its first partition.
     pub first: DecoratedKey,
     /// Its last partition.
     pub last: DecoratedKey,
-    /// Level of leveled compaction that it was written for.
+    /// Level of leveled compaction that the SSTable was written for.
     pub level: u32,
     /// Timestamp of its oldest write, in the unit of the clients' timestamps.
     pub min_timestamp: i64,
     /// Timestamp of its newest write.
     pub max_timestamp: i64,
-    /// The second at which all of it is dead; `u32::MAX` if part of it lives for ever.
+    /// The second at which all data of the SSTable is dead; `u32::MAX` if part of it lives for ever.
     pub max_local_deletion_secs: u32,
     /// Share of its cells that are tombstones old enough to be purged, 0 to 1.
     pub droppable_ratio: f64,
-    /// When it was written, seconds since 1970.
+    /// Time at which the SSTable was written, in seconds since 1970.
     pub created_secs: i64,
-    /// It is an input of a running compaction.
+    /// True if the SSTable is an input of a running compaction.
     pub is_compacting: bool,
 }
 
 impl Candidate {
-    /// True if some key may be in both.
+    /// True if both SSTables may have the same key.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.first <= other.last && other.first <= self.last
     }
@@ -54,13 +54,13 @@ impl Candidate {
         self.size_bytes as f64 / self.span()
     }
 
-    /// True if everything in it is a tombstone past gc grace.
+    /// True if all data of the SSTable is dead and past gc grace.
     pub(crate) fn is_expired(&self, gc_before_secs: u32) -> bool {
         self.max_local_deletion_secs < gc_before_secs
     }
 }
 
-/// A table at one moment.
+/// What a strategy knows about a table at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Situation {
     /// All SSTables of the table.
@@ -71,9 +71,9 @@ pub struct Situation {
     pub now_secs: i64,
     /// Tombstones from before this second are past gc grace.
     pub gc_before_secs: u32,
-    /// Average size of a flush of this table; 0 if there was none.
+    /// Average size of a flush of this table; 0 before the first flush.
     pub flush_bytes: u64,
-    /// A random number that picks among equals.
+    /// A random number that chooses among equal candidates.
     pub random: u64,
 }
 
@@ -89,11 +89,11 @@ impl Situation {
 /// What a strategy remembers from one choice to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// When it last looked for expired SSTables.
+    /// When the strategy last looked for expired SSTables, in seconds since 1970.
     pub(crate) expired_check_secs: Option<i64>,
-    /// The newest time window that it has seen.
+    /// Start of the newest time window that the strategy has seen.
     pub(crate) newest_window_secs: i64,
-    /// For each level, the choices since it was last the output level.
+    /// For each level, the number of choices since the level was last the output.
     pub(crate) starved: [u32; LEVELS],
     /// The flush size by which density levels are divided.
     pub(crate) flush_bytes: u64,
@@ -104,14 +104,14 @@ pub struct Memory {
 pub enum Output {
     /// One SSTable.
     Whole,
-    /// A new one whenever this size is reached.
+    /// A new SSTable whenever this size is reached.
     UpTo {
         /// Bytes on disk.
         bytes: u64,
     },
-    /// One for each of this many equal parts of the ring.
+    /// One SSTable for each of this many equal parts of the ring.
     Shards(u32),
-    /// The first has half of the expected size, the next half of the rest, and so on.
+    /// The first SSTable gets half of the expected size, the next one half of the rest, and so on.
     Halves,
 }
 
@@ -120,7 +120,7 @@ pub enum Output {
 pub struct Choice {
     /// SSTables that are merged.
     pub inputs: Vec<PathBuf>,
-    /// SSTables that are dropped unread: all in them is expired, and it hides nothing elsewhere.
+    /// SSTables that are dropped unread: all their data is expired, and hides no data elsewhere.
     pub expired: Vec<PathBuf>,
     /// How the result is cut.
     pub output: Output,
@@ -129,7 +129,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Merges these into one.
+    /// Merges the inputs into one SSTable.
     pub(crate) fn merge<'a>(inputs: impl IntoIterator<Item = &'a Candidate>) -> Self {
         Self {
             inputs: ids(inputs),

@@ -11,7 +11,7 @@ pub type Options = BTreeMap<String, String>;
 pub struct Common {
     /// Whether compactions start in the background (`enabled`).
     pub is_enabled: bool,
-    /// Share of droppable tombstones from which a file is compacted alone.
+    /// An SSTable with at least this share of droppable tombstones may be compacted alone.
     pub tombstone_threshold: f64,
     /// Minimum age of an SSTable that is compacted alone.
     pub tombstone_compaction_interval_secs: i64,
@@ -45,7 +45,7 @@ pub(crate) fn is_true(options: &Options, name: &str, default: bool) -> bool {
         .map_or(default, |text| text.eq_ignore_ascii_case("true"))
 }
 
-/// `100MiB` or `1.5 GB` in bytes. Compat: `FBUtilities.parseHumanReadableBytes`.
+/// Parses sizes as `100MiB` or `1.5 GB` to bytes. Compat: `FBUtilities.parseHumanReadableBytes`.
 pub(crate) fn size(options: &Options, name: &str, default: u64) -> u64 {
     let text = options.get(name).map(String::as_str);
     text.and_then(size_of).unwrap_or(default)
@@ -70,7 +70,7 @@ fn size_of(text: &str) -> Option<u64> {
     Some((number * f64::powi(base, exponent)) as u64)
 }
 
-/// A fraction, or a percentage. Compat: `FBUtilities.parsePercent`.
+/// Parses a fraction or a percentage. Compat: `FBUtilities.parsePercent`.
 pub(crate) fn percent(options: &Options, name: &str, default: f64) -> f64 {
     let Some(text) = options.get(name) else {
         return default;

@@ -2,8 +2,8 @@
 
 use crate::{Candidate, Common, Situation, space};
 
-/// SSTables in which everything is a tombstone past gc grace, and is older than all data of other sources that they overlap. Compat:
-/// `CompactionController.getFullyExpiredSSTables`.
+/// SSTables whose data is all tombstones past gc grace, and older than all data of the memtables and of other SSTables that they overlap.
+/// Compat: `CompactionController.getFullyExpiredSSTables`.
 pub(crate) fn fully_expired(situation: &Situation) -> Vec<&Candidate> {
     let gc_before = situation.gc_before_secs;
     let (expired, others): (Vec<_>, Vec<_>) = situation
@@ -22,8 +22,8 @@ pub(crate) fn fully_expired(situation: &Situation) -> Vec<&Candidate> {
 }
 
 /// True if a compaction of this SSTable alone would purge enough tombstones. Compat:
-/// `AbstractCompactionStrategy.worthDroppingTombstones`; the share of its partitions that are in no other SSTable is
-/// estimated by the share of the ring, not by samples of the index.
+/// `AbstractCompactionStrategy.worthDroppingTombstones`. Unlike there, the part of the ring that only this SSTable covers estimates the
+/// share of partitions that no other SSTable has; Cassandra samples the index.
 pub(crate) fn is_worth_purging(candidate: &Candidate, situation: &Situation, common: &Common) -> bool {
     let age_secs = situation.now_secs.saturating_sub(candidate.created_secs);
     if candidate.is_compacting || age_secs < common.tombstone_compaction_interval_secs {

@@ -1,9 +1,9 @@
-//! LeveledCompactionStrategy: levels of files of one size that do not overlap, each ten times the one before.
+//! LeveledCompactionStrategy: levels of files of equal size that do not overlap; each level is ten times the one before.
 //!
 //! Flushes arrive in level 0, where files overlap. Compat: `LeveledManifest` and `LeveledCompactionStrategy` of Cassandra 5.0,
 //! with the same order of preference: the highest level that is too large, but size-tiered compactions of level 0 first if
-//! more than 32 files wait there; then level 0 into level 1. A file that overlaps another one of its level counts as one of
-//! level 0. A level continues behind the newest file of the level above, where its last compaction ended.
+//! more than 32 files wait there; then level 0 into level 1. A file that overlaps another file of its level counts as a file of
+//! level 0. The next compaction of a level starts behind the newest file of the level above, where its last compaction ended.
 //! Not here: `single_sstable_uplevel`; a file that moves up alone is written again.
 
 use crate::candidate::LEVELS;
@@ -16,7 +16,7 @@ use crate::{Candidate, Choice, Memory, Output, Situation};
 const LEVEL_0_MAX: usize = 32;
 /// After this many compactions without one into the highest level, one of its files joins a compaction of lower levels.
 const STARVED_AFTER: u32 = 25;
-/// A level is due if its size is this multiple of its target.
+/// A level is due if its size is more than this multiple of its target.
 const SCORE_MAX: f64 = 1.001;
 
 /// Options of the strategy.
@@ -96,7 +96,7 @@ impl Leveled {
     ) -> Option<Choice> {
         let manifest = Manifest::of(&situation.candidates);
         self.choose_level(&manifest, memory).or_else(|| {
-            // Compat: the highest level first, and in it the file with most tombstones.
+            // Compat: the highest level first, and in it the file with the largest share of tombstones.
             let worth = |files: &Vec<&'_ Candidate>| {
                 let worth = files
                     .iter()
@@ -109,7 +109,7 @@ impl Leveled {
         })
     }
 
-    /// A file alone, which stays in its level.
+    /// Compacts a file alone, to purge tombstones; it stays in its level.
     fn purging(&self, file: &Candidate) -> Choice {
         Choice {
             level: file.level,
@@ -168,7 +168,8 @@ impl Leveled {
         self.size_tiered.due_bucket(&idle).map(Choice::merge)
     }
 
-    /// The file of the level after the one that was compacted last, and the files that it overlaps in the level above.
+    /// The first file, behind the key where the last compaction ended, whose inputs are idle; then the files that it overlaps in the
+    /// next level.
     fn inputs_of<'a>(manifest: &Manifest<'a>, level: usize) -> Option<Vec<&'a Candidate>> {
         let files = manifest.level(level);
         let above = manifest.level(level + 1);
@@ -187,7 +188,8 @@ impl Leveled {
             .find(|inputs| !is_any_busy(inputs))
     }
 
-    /// The oldest files of level 0 with those that they overlap there, and those in level 1 if the result is large enough for it.
+    /// The oldest files of level 0, with the files that they overlap in level 0, and those in level 1 if the result is large enough for
+    /// level 1. Also returns the output level.
     fn inputs_of_level_0<'a>(&self, manifest: &Manifest<'a>) -> Option<(Vec<&'a Candidate>, usize)> {
         let busy: Vec<_> = manifest
             .level(0)
@@ -247,7 +249,7 @@ impl Leveled {
         }
     }
 
-    /// A major compaction writes to the lowest level that is large enough.
+    /// A major compaction writes to the lowest level whose target size holds the result.
     pub(crate) fn major(&self, inputs: &[&Candidate]) -> (Output, u32) {
         let bytes = total(inputs) as f64;
         let fits = |level: &usize| bytes <= self.level_bytes(*level);
@@ -277,7 +279,7 @@ impl Leveled {
     }
 }
 
-/// A file of the highest level within the range of this compaction, if that level was not compacted for long. Compat:
+/// A file of the highest level within the range of this compaction, if that level was not compacted for a long time. Compat:
 /// `getOverlappingStarvedSSTables`.
 fn starved<'a>(
     manifest: &Manifest<'a>,

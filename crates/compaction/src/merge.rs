@@ -15,7 +15,7 @@ pub struct Outcome {
 
 /// Receives the output of a merge.
 pub trait Sink {
-    /// Its errors.
+    /// Errors of the sink; the merge also converts read errors to this type.
     type Error: From<ReadError>;
     /// Begins a partition.
     fn begin_partition(&mut self, head: &PartitionHead) -> Result<(), Self::Error>;
@@ -27,19 +27,19 @@ pub trait Sink {
     }
     /// Ends the partition.
     fn end_partition(&mut self) -> Result<(), Self::Error>;
-    /// True if it takes plain partitions; else the merge does not look for them. Called once for each merge.
+    /// True if the sink takes plain partitions; else the merge does not look for them. Called once for each merge.
     fn takes_plain(&self) -> bool {
         false
     }
-    /// Writes a whole partition from its encoded row. Returns false if it must be passed by the other methods.
+    /// Writes a whole partition from its encoded row. Returns false if the merge must pass it by the other methods.
     fn plain_partition(&mut self, _row: &PlainRow<'_>) -> Result<bool, Self::Error> {
         Ok(false)
     }
-    /// True if it takes plain rows; else the merge does not look for them. Called once for each merge.
+    /// True if the sink takes plain rows; else the merge does not look for them. Called once for each merge.
     fn takes_plain_rows(&self) -> bool {
         false
     }
-    /// Writes an encoded row of the partition. Returns false if it must be passed by [`Self::unfiltered`].
+    /// Writes an encoded row of the partition. Returns false if the merge must pass it by [`Self::unfiltered`].
     fn plain_row(&mut self, _row: &PlainRow<'_>) -> Result<bool, Self::Error> {
         Ok(false)
     }
@@ -131,7 +131,7 @@ fn pass_plain_rows<C: Cursor, S: Sink>(
 /// Writes all that `source` returns into `sink`. Empty partitions are left out.
 ///
 /// # Errors
-/// Those of source and sink.
+/// The source cannot be read, or the sink fails.
 pub fn merge_into<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<Outcome, S::Error> {
     let mut outcome = Outcome::default();
     let takes_plain = sink.takes_plain();

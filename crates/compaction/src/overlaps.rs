@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 
 use crate::Candidate;
 
-/// Which neighbouring sections are compacted with one that is due (`overlap_inclusion_method`).
+/// Which neighbours of a due section are compacted with it (`overlap_inclusion_method`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inclusion {
-    /// None.
+    /// No neighbour.
     None,
-    /// Those that have an SSTable in common with it.
+    /// Neighbours that share an SSTable with the due section.
     Single,
-    /// Those, and those that have one in common with them, and so on.
+    /// Also neighbours that share an SSTable with those, and so on.
     Transitive,
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn sections(candidates: &[&Candidate]) -> Vec<Section> {
     by_first.sort_by(|a, b| candidates[*a].first.cmp(&candidates[*b].first));
     let rank_of_last = ranks(candidates);
     let mut sections = Vec::new();
-    // Ordered by the rank of the last key, so that the SSTable that ends first is first.
+    // Ordered by the rank of the last key: the first element is the SSTable that ends first.
     let mut active: BTreeSet<(usize, usize)> = BTreeSet::new();
     for index in by_first {
         let ends_before = |active: &BTreeSet<(usize, usize)>| {
@@ -74,7 +74,7 @@ pub fn deepest(candidates: &[Candidate]) -> usize {
     sections(&all).iter().map(BTreeSet::len).max().unwrap_or(0)
 }
 
-/// Runs of sections around those with at least `threshold` SSTables, with the neighbours that `inclusion` asks for.
+/// Runs of consecutive sections: each due section (with at least `threshold` SSTables), and the neighbours that `inclusion` adds.
 pub(crate) fn runs(sections: &[Section], threshold: usize, inclusion: Inclusion) -> Vec<&[Section]> {
     let mut runs = Vec::new();
     let mut taken = 0;

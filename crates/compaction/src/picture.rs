@@ -4,9 +4,9 @@
 //! a [..####....] 10M L1 t=5..9 dead=0.5 gone=100 age=3600 n=50 busy
 //! ```
 //!
-//! Between the brackets is the ring, `#` where the file has partitions. Then its size (K, M, G), its level, the times of
+//! The brackets enclose the ring, with `#` where the file has partitions. Then follow its size (K, M, G), its level, the times of
 //! its oldest and newest write in seconds, the share of its cells that are droppable tombstones, the second at which all of
-//! it is dead, its age in seconds, its partitions (many), and whether a compaction has it.
+//! its data is dead, its age in seconds, its number of partitions (default: many), and `busy` if a running compaction has it as input.
 
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ impl Picture {
         }
     }
 
-    /// As if it were done: bytes add up, pieces take their part of the ring.
+    /// Changes the picture as if the compaction had run: sizes are added up, and each output file covers its part of the ring.
     pub fn apply(&mut self, choice: &Choice) {
         let is_gone =
             |file: &Candidate| choice.inputs.contains(&file.id) || choice.expired.contains(&file.id);

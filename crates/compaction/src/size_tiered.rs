@@ -1,9 +1,9 @@
-//! SizeTieredCompactionStrategy: merge files of like size when there are enough of them.
+//! SizeTieredCompactionStrategy: merge files of similar size when there are enough of them.
 //!
 //! Compat: rules and defaults of `org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy`. A bucket has files near its
 //! average size (`bucket_low` to `bucket_high`), or all files below `min_sstable_size`. Of the
-//! buckets with at least `min_threshold` files the one with the smallest files is merged first, at most
-//! `max_threshold` of its files at once. Cassandra prefers the bucket that is read most; here reads of files are not counted.
+//! buckets with at least `min_threshold` files, the one with the smallest files is merged first, at most
+//! `max_threshold` of its files at once. Cassandra prefers the bucket that is read most; Ilion does not count reads of files.
 
 use crate::common::{Common, Options, number};
 use crate::expired::is_worth_purging;
@@ -16,11 +16,11 @@ pub(crate) struct SizeTiered {
     pub min_threshold: usize,
     /// Most files merged at once.
     pub max_threshold: usize,
-    /// A file is in a bucket if it is larger than average times this ...
+    /// The files of a bucket are larger than their average size times this ...
     pub bucket_low: f64,
-    /// ... and smaller than average times this.
+    /// ... and smaller than the average times this.
     pub bucket_high: f64,
-    /// Files below this count as files of like size.
+    /// All files below this size share one bucket.
     pub min_sstable_bytes: u64,
 }
 
@@ -58,7 +58,7 @@ impl SizeTiered {
         if let Some(bucket) = self.due_bucket(&idle) {
             return Some(Choice::merge(bucket));
         }
-        // Compat: the largest of those that are worth it.
+        // Compat: the largest of the files that are worth a compaction of their own.
         let worth = idle
             .into_iter()
             .filter(|candidate| is_worth_purging(candidate, situation, common));
@@ -67,7 +67,7 @@ impl SizeTiered {
             .map(|candidate| Choice::merge([candidate]))
     }
 
-    /// Of the buckets with enough files, the one with the smallest.
+    /// Of the buckets with enough files, the one whose average size is smallest.
     pub(crate) fn due_bucket<'a>(&self, idle: &[&'a Candidate]) -> Option<Vec<&'a Candidate>> {
         let smallest = self
             .due_buckets(idle)

@@ -5,11 +5,11 @@
 use ilion_rows::DecoratedKey;
 use ilion_types::Token;
 
-/// With fewer partitions the span of a file is an accident.
+/// Below this number of partitions, chance decides how far apart the first and the last token are.
 const PARTITIONS_FEW: u64 = 100;
-/// Share of the ring that is assumed for each partition of such a file.
+/// Share of the ring that is assumed for each partition if there are few.
 const SPAN_OF_PARTITION: f64 = 1.0 / 65536.0;
-/// Smallest span.
+/// Smallest span, as a share of the ring.
 const SPAN_MIN: f64 = 1.0 / (1_u64 << 48) as f64;
 
 /// The token's place on a ring of 2^64 places; `None` if tokens are not spread evenly.
@@ -29,7 +29,7 @@ pub(crate) fn is_even(token: &Token) -> bool {
     place(token).is_some()
 }
 
-/// The token's shard, of `shards` equal ones, from 0.
+/// The token's shard, counted from 0, if the ring is divided into `shards` equal parts.
 pub fn shard_of(token: &Token, shards: u32) -> u32 {
     let Some(place) = place(token) else {
         return 0;
@@ -46,7 +46,7 @@ pub(crate) fn share(first: &DecoratedKey, last: &DecoratedKey) -> f64 {
     }
 }
 
-/// The same for an SSTable with this many partitions: a few may be close together by chance.
+/// [`share`], but estimated from the number of partitions if these are few: they may be close together by chance.
 pub(crate) fn span(first: &DecoratedKey, last: &DecoratedKey, partitions: u64) -> f64 {
     let share = share(first, last).min(1.0);
     if partitions >= PARTITIONS_FEW && share >= SPAN_MIN {

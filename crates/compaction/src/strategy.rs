@@ -11,7 +11,7 @@ use crate::{Candidate, Choice, Memory, Output, Situation, candidate};
 /// How a table is compacted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Strategy {
-    /// Options that all have.
+    /// Options that all strategies have.
     pub common: Common,
     kind: Kind,
 }
@@ -27,9 +27,9 @@ enum Kind {
 /// How the result of a major compaction is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MajorOutput {
-    /// As the strategy cuts it.
+    /// As the strategy normally does.
     AsUsual,
-    /// Into halves where the strategy would write one SSTable (`--split-output`).
+    /// Into halves, where the strategy would write one SSTable (`--split-output`).
     Split,
 }
 
@@ -49,12 +49,12 @@ impl Strategy {
         }
     }
 
-    /// Whether it has a least and a largest number of SSTables to merge (`min_threshold`, `max_threshold`).
+    /// Whether the strategy limits how many SSTables it merges at once (`min_threshold`, `max_threshold`).
     pub fn has_thresholds(&self) -> bool {
         matches!(self.kind, Kind::SizeTiered(_) | Kind::TimeWindow(_))
     }
 
-    /// Picks the next compaction. Pure, but for `memory`.
+    /// Chooses the next compaction. Pure, except that it updates `memory`.
     pub fn choose(&self, situation: &Situation, memory: &mut Memory) -> Option<Choice> {
         match &self.kind {
             Kind::SizeTiered(options) => options.choose(situation, &self.common),
@@ -64,7 +64,7 @@ impl Strategy {
         }
     }
 
-    /// About how many compactions are due.
+    /// Approximate number of compactions that are due.
     pub fn pending(&self, situation: &Situation, memory: &Memory) -> usize {
         match &self.kind {
             Kind::SizeTiered(options) => options.pending(situation),
@@ -74,7 +74,7 @@ impl Strategy {
         }
     }
 
-    /// SSTables that a read may have to touch only because compactions are behind.
+    /// Number of SSTables that a read may have to touch only because compactions are behind.
     pub fn debt(&self, situation: &Situation, memory: &Memory) -> usize {
         match &self.kind {
             Kind::SizeTiered(options) => options.debt(situation),
@@ -84,15 +84,15 @@ impl Strategy {
         }
     }
 
-    /// A compaction of all SSTables, in parts that have no key in common.
+    /// A compaction of all SSTables, in parts that share no key.
     pub fn major(&self, situation: &Situation, output: MajorOutput) -> Vec<Choice> {
         let all: Vec<&Candidate> = situation.candidates.iter().collect();
         if all.is_empty() {
             return Vec::new();
         }
         match &self.kind {
-            // Compat: UCS splits a major compaction where nothing overlaps, and its results by density. Unlike there, what is
-            // too small for two shards becomes one.
+            // Compat: UCS splits a major compaction where no files overlap, and its results by density. Unlike in Cassandra, data
+            // that is too small for two shards becomes one file.
             Kind::Unified(options) if options.output_of(&all) != Output::Whole => separate_groups(&all)
                 .iter()
                 .map(|group| self.user_defined(&pick(&all, group)))
@@ -129,7 +129,7 @@ impl Strategy {
         if size(&inputs) <= free_bytes {
             return Some(choice.clone());
         }
-        // Compat: a leveled compaction can go without SSTables of level 0 only.
+        // Compat: a leveled compaction may leave out only SSTables of level 0.
         let may_shrink = |input: &Candidate| !matches!(self.kind, Kind::Leveled(_)) || input.level == 0;
         inputs.sort_by_key(|input| (may_shrink(input), input.size_bytes));
         while size(&inputs) > free_bytes {
@@ -138,7 +138,7 @@ impl Strategy {
                 return None;
             }
             if !is_enough {
-                // SSTables that are dropped unread free space.
+                // No merge, but the expired SSTables are still dropped, which frees space.
                 inputs.clear();
             }
         }

@@ -1,7 +1,7 @@
-//! TimeWindowCompactionStrategy: one file for each stretch of time.
+//! TimeWindowCompactionStrategy: one file for each window of time.
 //!
-//! A file belongs to the window of its newest write. The newest window is compacted by size; every older one into one
-//! file, newest first. Compat: `org.apache.cassandra.db.compaction.TimeWindowCompactionStrategy`. Not here:
+//! A file belongs to the window of its newest write. The newest window is compacted by size; the files of each older window are
+//! merged into one file, newest window first. Compat: `org.apache.cassandra.db.compaction.TimeWindowCompactionStrategy`. Not here:
 //! `unsafe_aggressive_sstable_expiration`, which Cassandra refuses unless a property of the JVM allows it.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub(crate) struct TimeWindow {
     /// Units of write timestamps in a second.
     timestamps_per_sec: i64,
     expired_check_secs: i64,
-    /// Compat: files are compacted alone only if one of the options about it is given.
+    /// Compat: files are compacted alone only if the table sets one of the options about it.
     purges_alone: bool,
 }
 
@@ -99,7 +99,7 @@ impl TimeWindow {
         None
     }
 
-    /// Compat: of the files worth it the smallest.
+    /// Compat: the smallest of the files that are worth a compaction of their own.
     fn worth_purging<'a>(
         &self,
         idle: &[&'a Candidate],
@@ -150,7 +150,7 @@ impl TimeWindow {
 }
 
 impl Memory {
-    /// Expired files, if a check is due; and the other idle ones.
+    /// Returns the expired files, if a check is due, and the other idle files.
     pub(crate) fn look_for_expired<'a>(
         &mut self,
         situation: &'a Situation,

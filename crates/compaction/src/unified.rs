@@ -1,10 +1,10 @@
 //! UnifiedCompactionStrategy: tiered, leveled or between, by density, in shards.
 //!
 //! A file's density is its size divided by the share of the ring that it spans. Files are put into levels by density; the
-//! limits of a level differ by the fanout. In a level, sections of the ring where at least `threshold` files overlap are due. A
-//! positive scaling parameter W gives tiered levels (fanout and threshold 2 + W), a negative one leveled ones (fanout 2 - W,
-//! threshold 2). The result is split at the borders of shards of the ring; denser results into more shards. Compat:
-//! `UnifiedCompactionStrategy`, `Controller` and `ShardManager` of Cassandra 5.0. Beyond it, files with enough tombstones are
+//! upper limit of a level is its lower limit times the fanout. In a level, sections of the ring where at least `threshold` files
+//! overlap are due. A positive scaling parameter W gives tiered levels (fanout and threshold 2 + W), a negative W gives leveled
+//! ones (fanout 2 - W, threshold 2). The result is split at the borders of shards of the ring; the denser it is, the more shards.
+//! Compat: `UnifiedCompactionStrategy`, `Controller` and `ShardManager` of Cassandra 5.0. Beyond it, files with enough tombstones are
 //! compacted alone, as in the other strategies.
 
 use crate::common::{Common, Options, number, percent, size};
@@ -13,15 +13,15 @@ use crate::overlaps::{Inclusion, Section, pick, runs, sections};
 use crate::time_window::EXPIRED_CHECK_SECS;
 use crate::{Candidate, Choice, Memory, Output, Situation, space};
 
-/// The most doublings of the number of shards.
+/// The number of shards is doubled at most this many times.
 const SHARD_SHIFT_MAX: i32 = 20;
-/// More levels than any data fills.
+/// Limit for the number of levels; real data has fewer.
 const LEVELS_MAX: usize = 32;
 
 /// Options of the strategy.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Unified {
-    /// W of each level; the last one holds for all higher levels.
+    /// W of each level; the last one applies to all higher levels.
     scaling: Vec<i32>,
     target_bytes: u64,
     base_shards: u32,
@@ -33,7 +33,7 @@ pub(crate) struct Unified {
     inclusion: Inclusion,
 }
 
-/// Files of like density.
+/// Files of similar density.
 struct Level<'a> {
     number: usize,
     files: Vec<&'a Candidate>,
@@ -115,7 +115,7 @@ impl Unified {
         })
     }
 
-    /// Remembers the flush size if it has changed by half.
+    /// Updates the remembered flush size if it has changed by half.
     fn note_flushes(&self, situation: &Situation, memory: &mut Memory) {
         let observed = situation.flush_bytes;
         let known = memory.flush_bytes;
@@ -125,7 +125,7 @@ impl Unified {
         }
     }
 
-    /// The level where most files may have the same key comes first; of equal ones the lower.
+    /// The inputs of the next compaction. The level where most files may have the same key comes first; of equal levels the lower.
     fn due<'a>(&self, idle: &[&'a Candidate], random: u64, memory: &Memory) -> Option<Vec<&'a Candidate>> {
         let mut deepest = 0;
         let mut due = None;
@@ -167,7 +167,7 @@ impl Unified {
             .collect()
     }
 
-    /// All files of the bucket. If it has too many: the oldest, as many as would have made a file of a higher level.
+    /// All files of the bucket. If these are too many: the oldest, as many as would have made a file of a higher level.
     fn inputs_of<'a>(&self, level: &Level<'a>, bucket: &Bucket<'_>) -> Vec<&'a Candidate> {
         let fanout = self.fanout(level.number);
         let max_inputs = self.max_inputs.max(fanout);
@@ -183,7 +183,7 @@ impl Unified {
         pick(&level.files, &numbers)
     }
 
-    /// The largest number of files up to the limit that makes one file of a higher level.
+    /// The largest number of files, at most `limit`, that makes one file of a higher level.
     fn step(&self, level: usize, limit: usize) -> usize {
         let mut level = level;
         let mut step = self.fanout(level);
@@ -307,7 +307,7 @@ fn depth_of(sections: &[Section]) -> usize {
     sections.iter().map(Section::len).max().unwrap_or(0)
 }
 
-/// The oldest files, as long as no section has more of them than the limit.
+/// The oldest files, as many as fit while no section has more than `limit` of them.
 fn oldest(level: &Level<'_>, sections: &[Section], limit: usize) -> Section {
     let mut by_age: Vec<usize> = sections.iter().flatten().copied().collect();
     by_age.sort_by_key(|number| (level.files[*number].max_timestamp, *number));
@@ -338,7 +338,7 @@ fn worth_purging<'a>(
     Some(vec![*largest])
 }
 
-/// `T4`, `L8`, `N` or the number W itself.
+/// Parses a scaling parameter: `T4`, `L8`, `N` or the number W itself.
 fn scaling_of(text: &str) -> Option<i32> {
     let fanout = |digits: &str| digits.parse::<i32>().ok().filter(|fanout| *fanout >= 2);
     if text == "N" {

@@ -17,7 +17,7 @@ pub trait Watch: Send {
     /// Reports the bytes that were read since the last report. May pause the caller.
     ///
     /// # Errors
-    /// The read must end.
+    /// The watch stops the read; the reader must end.
     fn look(&mut self, bytes: u64) -> Result<(), ReadError>;
 }
 
@@ -48,10 +48,10 @@ impl<W: Watch> Stretches<W> {
         }
     }
 
-    /// Counts rows and partitions.
+    /// Counts rows and partitions, and reports them at the end of a stretch.
     ///
     /// # Errors
-    /// The read must end.
+    /// The watch stops the read.
     #[inline]
     pub fn count(&mut self, items: u64) -> Result<(), ReadError> {
         self.items += items;
@@ -92,7 +92,7 @@ struct Stretch<'v> {
 }
 
 impl Stretch<'_> {
-    /// Counts items that were taken; ends the run at the end of the stretch.
+    /// Counts the items that the visitor took; ends the run at the end of the stretch.
     #[inline]
     fn after(&mut self, taken: u64, flow: Flow) -> Flow {
         if flow != Flow::Next {

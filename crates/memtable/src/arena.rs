@@ -1,16 +1,16 @@
 //! [`Arena`]: memory for short rows of one shard, side by side in chunks.
 //!
-//! A chunk is freed with the last row in it. So millions of rows are freed in some ten thousand steps, and a row takes the bytes that it
-//! has. What is replaced or deleted keeps its place in the chunk until then: a memtable still counts these bytes. So only the first
-//! version of a row lies here.
+//! A chunk is freed when the last row in it is freed. So millions of rows are freed in some ten thousand steps, and a row takes only
+//! its own bytes. The bytes of a row that is replaced or deleted stay in the chunk until
+//! then, and the memtable still counts them. Therefore only the first version of a row is put here.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// Chunks begin small, since most tables are, and double up to this size. Larger ones would be shared by more readers at once, whose
-/// processors then wait for the chunk's counter.
+/// The first chunk is small, since most tables are; later ones double up to this size. Larger chunks would be shared by more readers
+/// at once, whose processors then wait for the chunk's reference counter.
 const CHUNK_BYTES_MAX: usize = 16 << 10;
 const CHUNK_BYTES_MIN: usize = 256;
-/// Longer rows have memory of their own: they would leave much of a chunk unused.
+/// Longer rows get separate memory: they would leave much of a chunk unused.
 const ROW_BYTES_MAX: usize = 1 << 10;
 
 /// See the module.
@@ -22,7 +22,7 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// Copies the bytes of a row, its first one given apart; `None` if the row is too long.
+    /// Copies a row, whose first byte is given apart, into a chunk; `None` if the row is too long.
     #[inline]
     pub(crate) fn copy(&mut self, first: u8, row: &[u8]) -> Option<Bytes> {
         let length = 1 + row.len();

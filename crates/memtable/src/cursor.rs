@@ -17,15 +17,15 @@ use crate::partition::Partition;
 use crate::placed_key::PlacedKey;
 use crate::row_list::Span;
 
-/// Snapshots of partitions that are taken under one lock, once a scan has read more than a few.
+/// Number of partitions whose snapshots are taken under one lock, once a scan has read more than a few.
 const BATCH_PARTITIONS: usize = 64;
-/// The same at its beginning: the next partition lies in the same node of the tree, where a second search takes as long as the first.
+/// This number at the beginning of a scan: the second partition is usually in the same node of the tree, so it costs little.
 const FIRST_PARTITIONS: usize = 2;
 
 /// One partition being read.
 struct OpenPartition {
     partition: Partition,
-    /// Slices that were begun, in the order of reading.
+    /// Number of slices begun so far, in the order of reading.
     slices: usize,
     /// The remaining rows of the slice.
     span: Span,
@@ -64,7 +64,7 @@ impl OpenPartition {
         }
     }
 
-    /// False after the last slice.
+    /// Begins the next slice. Returns false after the last one.
     fn begin_slice(&mut self, filter: &ClusteringFilter, comparator: &ClusteringComparator) -> bool {
         let Some(slice) = slice_at(filter, self.slices) else {
             return false;
@@ -201,7 +201,7 @@ impl Cursor for MemtableCursor {
 struct RowsCursor {
     comparator: ClusteringComparator,
     filter: Arc<ClusteringFilter>,
-    /// `None` once the partition was returned.
+    /// Key of the partition; `None` once it was returned.
     key: Option<DecoratedKey>,
     reading: OpenPartition,
 }
@@ -255,7 +255,7 @@ struct RangeCursor {
     memtable: Arc<Memtable>,
     range: KeyRange,
     filter: Arc<ClusteringFilter>,
-    /// Partitions of the table may be plain, and all rows are wanted.
+    /// True if partitions of the table may be plain, and all rows are wanted.
     may_be_plain: bool,
     /// The shard of the next snapshots; `None` at the end of the range.
     shard: Option<usize>,
@@ -301,14 +301,14 @@ impl RangeCursor {
             KeyBound::Start | KeyBound::End => Side::Unbounded,
             KeyBound::Before(key) => Side::Included(key.into()),
             KeyBound::After(key) => Side::Excluded(key.into()),
-            // The empty key is the first of its token; a bound behind a token skips its keys one by one.
+            // A search for the token's first key: the empty key. For a bound behind the token, its keys are then skipped one by one.
             KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => {
                 Side::Included(PlacedKey::of(token, &[]))
             }
         }
     }
 
-    /// Takes snapshots of the next partitions; none at the end of the range.
+    /// Takes snapshots of the next partitions. `taken` stays empty at the end of the range.
     fn take(&mut self) {
         while let Some(index) = self.shard
             && self.taken.is_empty()
@@ -411,7 +411,7 @@ impl Cursor for RangeCursor {
     ilion_rows::cursor_methods!(without: plain_rows);
 }
 
-/// Shows a row to a visitor, if it is plain.
+/// Shows a row to a visitor, if it is plain; else returns `None`.
 #[inline]
 fn show(key: &PlacedKey, row: &Packed, visitor: &mut dyn PlainVisitor) -> Option<Flow> {
     let mut cells = Cells::new();

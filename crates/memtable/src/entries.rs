@@ -1,7 +1,7 @@
 //! The entries of a hidden table of an index: many small rows that have only their key and a liveness or a deletion.
 //!
-//! They are records in [`ilion_runs`], in shards by their values, and become rows when they are read. A reader takes a snapshot
-//! of the runs of a shard, so it sees each partition as it was at one moment.
+//! Entries are stored as records in [`ilion_runs`], in shards by their values, and become rows when they are read. A reader takes a
+//! snapshot of the runs of a shard, so it sees each partition as it was at one moment.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -57,7 +57,7 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    /// `None` if the table is not a hidden one.
+    /// Makes empty shards; `None` if the table is not a hidden table of an index.
     pub(crate) fn of(table: &Arc<TableSchema>, shards: usize) -> Option<Self> {
         let key_order = table.key_order?;
         Some(Self {
@@ -81,7 +81,7 @@ impl Entries {
         entries.iter().map(|entry| self.put(entry, &place, scratch)).sum()
     }
 
-    /// `scratch` begins with the encoded place.
+    /// Adds one entry; returns by how many bytes memory grew. `scratch` begins with the encoded place.
     #[inline]
     fn put(&self, entry: &Entry<'_>, place: &EncodedPlace, scratch: &mut Vec<u8>) -> isize {
         scratch.truncate(place.parts_len);
@@ -112,7 +112,7 @@ impl Entries {
         self.shards[self.shard_of(hash)].push(&self.order, coming, note, |room| record.write(room))
     }
 
-    /// Adds the rows of a mutation. Requires: they are entries.
+    /// Adds the rows of a mutation; returns by how many bytes memory grew. Requires: all rows are entries.
     pub(crate) fn apply_mutation(&self, mutation: &Mutation) -> isize {
         let update = &mutation.update;
         let has_rows_only =
@@ -146,7 +146,7 @@ impl Entries {
         usize::try_from(scaled).unwrap_or(0)
     }
 
-    /// The shards that may have partitions of a range.
+    /// The shards that may have partitions of the range.
     fn chosen(&self, range: &KeyRange) -> &[SharedRuns<Notes>] {
         let only = range
             .start
@@ -190,7 +190,7 @@ impl Entries {
         all
     }
 
-    /// Number of entries; one that was written again may be counted again.
+    /// Number of entries in the range. An entry that was written twice may be counted twice.
     pub(crate) fn count(&self, range: &KeyRange) -> usize {
         self.walk(range).len()
     }
@@ -217,7 +217,7 @@ impl Stretch for InRange<'_> {
     }
 }
 
-/// A hash that spreads values over shards. `head` holds the first bytes, which are all bytes of most values.
+/// A hash that spreads values over shards. `head` is the first eight bytes: most values are not longer.
 #[inline]
 fn scattered(head: u64, bytes: &[u8]) -> u64 {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;

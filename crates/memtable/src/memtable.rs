@@ -19,7 +19,7 @@ use crate::placed_key::PlacedKey;
 use crate::statistics::{LogPosition, Statistics};
 use crate::tree::Tree;
 
-/// About what the tree takes for a partition beside its key and itself: its place, and room in its leaf that is free.
+/// Approximate bytes that the tree takes for a partition, beside its key and its value: the place, and free room in the leaf.
 const BESIDE_ENTRY_BYTES: usize = 24;
 
 pub(crate) struct Shard {
@@ -34,13 +34,13 @@ pub struct Memtable {
     comparator: ClusteringComparator,
     /// By ascending token ranges. A lock is held for one write, or while snapshots are taken.
     shards: Box<[RwLock<Shard>]>,
-    /// Used instead of shards if the table is the hidden one of an index.
+    /// Used instead of shards if the table is the hidden table of an index; else `None`.
     entries: Option<Arc<Entries>>,
     size_bytes: AtomicIsize,
 }
 
 impl Memtable {
-    /// An empty memtable of `shards` shards, at least one.
+    /// An empty memtable with `shards` shards (0 counts as 1).
     pub fn new(table: Arc<TableSchema>, shards: usize) -> Self {
         let shard = || {
             RwLock::new(Shard {
@@ -65,7 +65,7 @@ impl Memtable {
         &self.table
     }
 
-    /// The order of its rows.
+    /// The clustering order of the table.
     pub fn comparator(&self) -> &ClusteringComparator {
         &self.comparator
     }
@@ -79,7 +79,7 @@ impl Memtable {
     /// As [`Self::apply`], for entries of one place in a hidden table; `scratch` is a buffer to reuse.
     ///
     /// # Panics
-    /// The table is not a hidden one.
+    /// The table is not the hidden table of an index.
     #[inline]
     pub fn apply_entries(
         &self,
@@ -102,9 +102,9 @@ impl Memtable {
         self.apply_with(mutation, Some(position), None)
     }
 
-    /// As [`Self::apply`], and calls `see` for each row that it changed, under the lock of the shard. The old row has at least its
-    /// `observed` columns. Rows that a range deletion covers are not shown. The values may be slices of a client's request: `see`
-    /// must copy what it keeps.
+    /// As [`Self::apply`], and calls `see` for each row that the mutation changed, under the lock of the shard. The old row has at
+    /// least its `observed` columns. Rows that a range deletion covers are not shown. The values may be slices of a client's request:
+    /// `see` must copy the bytes that it keeps.
     pub fn apply_observed(
         &self,
         mutation: &Mutation,
@@ -159,7 +159,7 @@ impl Memtable {
         grown
     }
 
-    /// True if a read can find nothing here; false if that is not known. Takes no lock.
+    /// True if a read would find no data here; false if that is not known. Takes no lock.
     #[inline]
     pub fn has_nothing_to_read(&self) -> bool {
         self.entries.is_none() && self.size_bytes.load(Ordering::Relaxed) == 0
@@ -169,7 +169,7 @@ impl Memtable {
         self.entries.as_ref()
     }
 
-    /// The shard of a token; ascends with the token.
+    /// The index of a token's shard. Higher tokens have the same or a higher index.
     #[inline]
     pub(crate) fn shard_of(&self, token: &Token) -> usize {
         let place = token.code();
@@ -186,7 +186,7 @@ impl Memtable {
         self.entries.clone().map(EntriesInOrder::new)
     }
 
-    /// Memory taken.
+    /// Memory taken, in bytes.
     pub fn size_bytes(&self) -> usize {
         usize::try_from(self.size_bytes.load(Ordering::Relaxed)).unwrap_or(0)
     }
@@ -204,17 +204,17 @@ impl Memtable {
         all
     }
 
-    /// Number of partitions; an estimate if the table is a hidden one.
+    /// Number of partitions; an estimate if the table is the hidden table of an index.
     pub fn partition_count(&self) -> usize {
         self.statistics().partitions
     }
 
-    /// About how many entries lie in a range of a hidden table; `None` for other tables.
+    /// Approximate number of entries in a range of a hidden table; `None` for other tables.
     pub fn entry_count(&self, range: &KeyRange) -> Option<usize> {
         self.entries.as_ref().map(|entries| entries.count(range))
     }
 
-    /// True if nothing was applied.
+    /// True if the memtable has no partitions and no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.as_ref().is_none_or(|entries| entries.is_empty())
             && self.shards.iter().all(|shard| shard.read().partitions.is_empty())

@@ -3,18 +3,18 @@
 use ilion_rows::{Before, Row, RowChange};
 use ilion_schema::ColumnId;
 
-/// The columns of a row that an observer needs of the row before a change.
+/// The columns that an observer needs from a row as it was before a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Observed {
     /// The whole row, or only whether the row is empty.
     #[default]
     Rows,
-    /// Its key and these columns. The old row may have no others.
+    /// The key of the row and these columns. The old row may lack all others.
     Columns(Box<[ColumnId]>),
 }
 
 impl Observed {
-    /// What several observers need; each needs one column, or (`None`) whole rows.
+    /// The union of what several observers need; each needs one column, or (`None`) whole rows.
     pub fn of(each: impl Iterator<Item = Option<ColumnId>>) -> Self {
         let columns: Option<Vec<ColumnId>> = each.collect();
         columns.map_or(Self::Rows, |mut columns| {
@@ -32,7 +32,7 @@ impl Observed {
         }
     }
 
-    /// The part of a row that is needed.
+    /// The needed part of a row.
     pub(crate) fn part_of(&self, row: &Row) -> Row {
         let columns = row.columns.iter().filter(|entry| self.has(entry.column));
         Row {

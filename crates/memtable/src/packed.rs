@@ -8,7 +8,7 @@
 //! ends    := ttl_secs:u32  local_secs:u32
 //! ```
 //!
-//! Little-endian; never in a file. A cell without times has those of the row.
+//! Little-endian; never written to a file. A cell without times of its own has those of the row.
 //!
 //! Invariant: the row is not empty, and has no row deletion.
 
@@ -31,11 +31,11 @@ const LENGTH_BYTES: usize = 2;
 const COLUMN_BYTES: usize = 5;
 const NULL: u16 = u16::MAX;
 
-/// Flag of the row: it has a liveness.
+/// Flag of the row: the row has a liveness.
 const IS_LIVE: u8 = 1;
-/// Flag of the row: no cell has times of its own, and it has a liveness.
+/// Flag of the row: it has a liveness, and no cell has times of its own.
 const IS_UNIFORM: u8 = 2;
-/// Flag of the row: it lies in an arena. It says nothing about the contents.
+/// Flag of the row: the bytes are in an arena. The contents do not depend on this flag.
 const IS_IN_ARENA: u8 = 8;
 /// Flag of a cell: it has a timestamp of its own.
 const HAS_TIMESTAMP: u8 = 1;
@@ -50,7 +50,7 @@ pub(crate) type Cells<'p> = SmallVec<[(ColumnId, &'p [u8]); 8]>;
 pub(crate) struct Packed(Bytes);
 
 impl Packed {
-    /// `None` if the row is not to be packed.
+    /// Packs a row; `None` if the row cannot be packed or is too large.
     pub(crate) fn of(row: &Row) -> Option<Self> {
         let length = length_of(row)?;
         let mut out = Vec::with_capacity(length);
@@ -59,7 +59,7 @@ impl Packed {
         Some(Self(out.into()))
     }
 
-    /// The same in an arena; unchanged if it is too long for one.
+    /// Moves the row into an arena; returns it unchanged if it is too long for an arena.
     pub(crate) fn moved_to(self, arena: &mut Arena) -> Self {
         let Some((flags, rest)) = self.0.split_first() else {
             return self;
@@ -75,7 +75,7 @@ impl Packed {
         self.0.first().is_some_and(|flags| flags & IS_IN_ARENA != 0)
     }
 
-    /// Bytes of memory beside this structure.
+    /// Number of bytes of the packed row, without this structure.
     pub(crate) fn size_bytes(&self) -> usize {
         self.0.len()
     }
@@ -94,7 +94,7 @@ impl Packed {
         }
     }
 
-    /// Its cells in these columns.
+    /// The cells of the row in these columns.
     #[inline]
     pub(crate) fn cells<'p>(&'p self, columns: &[ColumnId]) -> impl Iterator<Item = (ColumnId, CellRef<'p>)> {
         let mut reading = PackedReader::of(&self.0);
@@ -123,7 +123,7 @@ impl Packed {
         }
     }
 
-    /// Appends its cells, and returns their timestamp; `None` if they have several timestamps, or the row expires or has a clustering.
+    /// Appends the row's cells, and returns their timestamp; `None` if timestamps differ, or the row expires or has a clustering.
     #[inline]
     pub(crate) fn plain_cells<'p>(&'p self, cells: &mut Cells<'p>) -> Option<i64> {
         let mut reading = PackedReader::of(&self.0);
@@ -139,14 +139,14 @@ impl Packed {
         Some(liveness.timestamp_micros)
     }
 
-    /// The values of its clustering.
+    /// The values of the clustering.
     #[inline]
     pub(crate) fn clustering(&self) -> impl Iterator<Item = Option<&[u8]>> {
         let mut reading = PackedReader::of(&self.0);
         (0..reading.header[1]).map(move |_| reading.value())
     }
 
-    /// True if a deletion covers nothing of it. May return false for rows whose cells have times of their own.
+    /// True if the deletion covers no part of the row. May return false for rows whose cells have times of their own.
     pub(crate) fn is_newer_than(&self, deletion: DeletionTime) -> bool {
         let mut reading = PackedReader::of(&self.0);
         if reading.header[0] & IS_UNIFORM == 0 {
@@ -156,8 +156,8 @@ impl Packed {
         reading.liveness().timestamp_micros > deletion.marked_at_micros
     }
 
-    /// True if a merge with `known`, a row of the same clustering without counters, gives just this row: it is newer, and has the
-    /// same columns. May return false for rows whose cells have times of their own.
+    /// True if a merge with `known`, a row of the same clustering without counters, returns exactly this row: this row is newer, and
+    /// has the same columns. May return false for rows whose cells have times of their own.
     pub(crate) fn replaces(&self, known: &Self) -> bool {
         let (mut new, mut old) = (PackedReader::of(&self.0), PackedReader::of(&known.0));
         if new.header != old.header || new.header[0] & IS_UNIFORM == 0 {
@@ -170,7 +170,7 @@ impl Packed {
     }
 }
 
-/// `None` if the row is not to be packed.
+/// Length of the packed row in bytes; `None` if the row cannot be packed or is too large.
 fn length_of(row: &Row) -> Option<usize> {
     let values = row.clustering.values();
     if !row.deletion.is_live()
@@ -264,7 +264,8 @@ fn append_ends(ttl_secs: u32, local_secs: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(&local_secs.to_le_bytes());
 }
 
-/// A packed row being read, from its start. Missing bytes read as zeros; they cannot be missing, since rows are packed here.
+/// Reads a packed row from its start. Only this module makes packed rows, so bytes are never missing; if they were, they would be
+/// read as zeros.
 struct PackedReader<'p> {
     header: [u8; HEADER_BYTES],
     rest: &'p [u8],
@@ -298,7 +299,7 @@ impl<'p> PackedReader<'p> {
         taken
     }
 
-    /// The next bytes, as a slice of `parts`, which has the same end as `rest`.
+    /// The next bytes, as a slice of `parts`, which ends where `rest` ends.
     #[inline]
     fn part(&mut self, len: u16, parts: &mut Bytes) -> Bytes {
         parts.advance(parts.len().saturating_sub(self.rest.len()));
@@ -391,7 +392,7 @@ impl<'p> PackedReader<'p> {
         (ColumnId(u16::from_le_bytes([id_low, id_high])), cell)
     }
 
-    /// The id of the next column. Requires: it has no times of its own.
+    /// The id of the next column. Requires: the cell has no times of its own.
     #[inline]
     fn column_id(&mut self) -> [u8; 2] {
         let [id_low, id_high, _, len_low, len_high] = self.take();

@@ -15,9 +15,9 @@ use crate::packed::Packed;
 use crate::row_list::{RowList, Span};
 use crate::stored_row::StoredRow;
 
-/// A partition. What few partitions have is in `Rare`, so that a partition of a single row stays small.
+/// A partition. Parts that few partitions have are in `Rare`, so that a partition of a single row stays small.
 ///
-/// A clone is a snapshot for a reader: it shares everything, and writers copy what is shared before they change it.
+/// A clone is a snapshot for a reader: it shares all memory, and writers copy shared memory before they change it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Partition {
     rows: RowList,
@@ -76,7 +76,7 @@ impl Partition {
         self.rare.as_ref()?.ranges.as_ref()
     }
 
-    /// The row, if the partition has just one row and nothing else, and the row is packed.
+    /// The row, if the partition consists of one packed row and has no deletion and no static row; else `None`.
     #[inline]
     pub(crate) fn only_packed(&self) -> Option<&Packed> {
         match self.rows.only()? {
@@ -103,7 +103,7 @@ impl Partition {
             grown += self.merge_static(row, table, &mut observer);
         }
         for (row, original) in copies.rows.into_iter().zip(&update.rows) {
-            // Its only column may have been dropped meanwhile.
+            // The row's only column may have been dropped meanwhile.
             if original.is_empty() {
                 continue;
             }
@@ -122,7 +122,7 @@ impl Partition {
         Arc::make_mut(self.rare.get_or_insert_default())
     }
 
-    /// Deletes the partition, and drops at once what the deletion covers.
+    /// Deletes the partition, and at once drops the data that the deletion covers.
     fn delete(&mut self, deletion: DeletionTime, observer: Watcher<'_, '_>) -> isize {
         let mut grown = 0;
         let rare = self.rare(&mut grown);
@@ -164,7 +164,7 @@ impl Partition {
         grown
     }
 
-    /// Merges a row; `original` is the row that it was copied from.
+    /// Merges a row, which is a copy of `original`.
     fn merge_row(
         &mut self,
         mut row: StoredRow,
@@ -216,7 +216,7 @@ impl Partition {
         self.rows.span(slice, comparator)
     }
 
-    /// The next row of the span: a copy without what the partition's deleted ranges cover.
+    /// Removes the next row from the span; returns a copy without the cells that the partition's deleted ranges cover.
     pub(crate) fn take(
         &self,
         span: &mut Span,
@@ -237,7 +237,7 @@ impl Partition {
     }
 }
 
-/// Removes what a deletion covers. Returns false if nothing of the row is left.
+/// Removes the parts of a row that a deletion covers. Returns false if the row is empty afterwards.
 fn shadow_row(row: &mut Row, deletion: DeletionTime, grown: &mut isize, observer: Watcher<'_, '_>) -> bool {
     let before = part_of(row, observer);
     *grown += row.shadow(deletion);
@@ -256,7 +256,7 @@ fn merge_into(known: &mut Row, row: Row, table: &TableSchema, observer: Watcher<
     grown
 }
 
-/// As [`shadow_row`].
+/// As [`shadow_row`], for a stored row.
 fn shadow_stored(
     row: &mut StoredRow,
     deletion: DeletionTime,

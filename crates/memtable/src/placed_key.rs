@@ -1,5 +1,5 @@
-//! A partition key in a memtable. It begins with its place on the ring, so that a search mostly compares numbers that lie in the
-//! nodes of the tree. A short key needs no memory of its own.
+//! A partition key in a memtable. It begins with its place on the ring, so that a search mostly compares numbers that are stored in
+//! the nodes of the tree. A short key needs no memory of its own.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,9 +9,9 @@ use bytes::Bytes;
 use ilion_rows::{DecoratedKey, KeyBound};
 use ilion_types::Token;
 
-/// Longer keys have memory of their own.
+/// Longest key, in bytes, that is stored inline.
 const SHORT_MAX: usize = 22;
-/// The two counters of an `Arc`.
+/// Bytes of the two counters of an `Arc`.
 const SHARED_BYTES: usize = 16;
 
 /// A partition key, ordered as [`DecoratedKey`].
@@ -24,20 +24,20 @@ pub(crate) struct PlacedKey {
 
 #[derive(Clone)]
 enum Key {
-    /// With a Murmur3 token; the first `length` bytes.
+    /// A short key with a Murmur3 token: the first `length` bytes.
     Short {
         length: u8,
         bytes: [u8; SHORT_MAX],
     },
-    /// With a Murmur3 token.
+    /// A long key with a Murmur3 token.
     Long(Arc<[u8]>),
-    /// The same two with a token that is the key itself (`ByteOrderedPartitioner`).
+    /// As `Short`; `LongOrdered` is as `Long`. Their token is the key itself (`ByteOrderedPartitioner`).
     ShortOrdered {
         length: u8,
         bytes: [u8; SHORT_MAX],
     },
     LongOrdered(Arc<[u8]>),
-    /// With another token, which cannot be computed from its code.
+    /// A key with any other token, which cannot be computed from its code.
     WithToken(Arc<DecoratedKey>),
 }
 
@@ -70,13 +70,13 @@ impl PlacedKey {
         }
     }
 
-    /// The code of its token. Keys are ordered by it first.
+    /// The code of the token. Keys are ordered by it first.
     #[inline]
     pub(crate) fn place(&self) -> u64 {
         self.place
     }
 
-    /// Its serialized bytes.
+    /// The serialized partition key.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         match &self.key {
@@ -109,7 +109,7 @@ impl PlacedKey {
         }
     }
 
-    /// Memory that it takes.
+    /// Memory of the key in bytes.
     pub(crate) fn size_bytes(&self) -> usize {
         let beside = match &self.key {
             Key::Short { .. } | Key::ShortOrdered { .. } => 0,
@@ -128,7 +128,7 @@ impl PlacedKey {
         })
     }
 
-    /// Orders it against another key.
+    /// Orders this key relative to another key.
     #[inline]
     pub(crate) fn compare(&self, other: &DecoratedKey) -> Ordering {
         self.compare_token(&other.token)
@@ -159,7 +159,7 @@ impl Ord for PlacedKey {
             .cmp(&other.place)
             .then_with(|| match (&self.key, &other.key) {
                 (Key::WithToken(key), Key::WithToken(other)) => key.cmp(other),
-                // A bound: a token without a key.
+                // `other` is made from a bound: a token without a key.
                 (_, Key::WithToken(other)) => self.compare(other),
                 (Key::WithToken(key), _) => other.compare(key).reverse(),
                 _ => self.bytes().cmp(other.bytes()),

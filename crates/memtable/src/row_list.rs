@@ -12,7 +12,7 @@ use ilion_rows::{Bound, ClusteringComparator, Direction, Slice, Values};
 
 use crate::stored_row::StoredRow;
 
-/// Most rows of a chunk. Measured: 32 to 128 differ little; smaller chunks move fewer rows when rows arrive in descending order.
+/// Most rows of a chunk. Measured: 32 to 128 differ little. Smaller chunks move fewer rows when rows arrive in descending order.
 const CHUNK_ROWS: usize = 64;
 
 type Chunk = Arc<Vec<StoredRow>>;
@@ -23,9 +23,9 @@ pub(crate) enum RowList {
     /// No rows.
     #[default]
     Empty,
-    /// Just one.
+    /// One row, stored inline.
     One(StoredRow),
-    /// Several.
+    /// Several rows, in chunks.
     Many(Arc<Vec<Chunk>>),
 }
 
@@ -73,7 +73,7 @@ impl RowList {
         }
     }
 
-    /// The row, if there is just one.
+    /// The row, if the list has exactly one.
     #[inline]
     pub(crate) fn only(&self) -> Option<&StoredRow> {
         match self {
@@ -126,7 +126,7 @@ impl RowList {
         self.lower(|row| row.is_before(bound, comparator))
     }
 
-    /// The row of this clustering, or the place where it belongs.
+    /// Finds the row of this clustering: `Ok` with its place, or `Err` with the place where it belongs.
     pub(crate) fn find(
         &self,
         clustering: &Values,
@@ -139,7 +139,7 @@ impl RowList {
         }
     }
 
-    /// The place after `place`, which has a row.
+    /// The place after `place`. Requires: there is a row at `place`.
     pub(crate) fn after(&self, place: RowPosition) -> RowPosition {
         if place.row + 1 < self.chunk(place.chunk).len() {
             RowPosition {
@@ -154,7 +154,7 @@ impl RowList {
         }
     }
 
-    /// The place before `place`, which is not the first.
+    /// The place before `place`. Requires: `place` is not the first.
     fn before(&self, place: RowPosition) -> RowPosition {
         if place.row > 0 {
             return RowPosition {
@@ -218,7 +218,7 @@ impl RowList {
         }
     }
 
-    /// Removes the next row from the span and returns it; in reversed direction the last one.
+    /// Removes the next row from the span and returns it; for a reversed read, the next row is the last one of the span.
     pub(crate) fn take(&self, span: &mut Span, direction: Direction) -> Option<&StoredRow> {
         if span.from >= span.to {
             return None;
@@ -236,7 +236,7 @@ impl RowList {
         }
     }
 
-    /// Calls `change` for every row, and drops those for which it returns false.
+    /// Calls `change` for every row, and drops the rows for which `change` returns false.
     pub(crate) fn retain(&mut self, mut change: impl FnMut(&mut StoredRow) -> bool) {
         match self {
             Self::Empty => {}
@@ -260,7 +260,7 @@ impl RowList {
 }
 
 fn insert_into(chunks: &mut Vec<Chunk>, place: RowPosition, row: StoredRow) {
-    // A row between two chunks goes to the end of the first.
+    // A row that belongs between two chunks is put at the end of the first.
     let (index, at) = if place.row == 0 && place.chunk > 0 {
         (place.chunk - 1, chunks[place.chunk - 1].len())
     } else {
@@ -271,7 +271,7 @@ fn insert_into(chunks: &mut Vec<Chunk>, place: RowPosition, row: StoredRow) {
         Arc::make_mut(&mut chunks[index]).insert(at, row);
         return;
     }
-    // Ascending and descending writers fill chunks, others leave them half full.
+    // Writes in ascending or descending order leave chunks full, other writes leave them half full.
     let at_the_end = at == len && index + 1 == chunks.len();
     let at_the_start = at == 0 && index == 0;
     if at_the_end || at_the_start {

@@ -1,30 +1,30 @@
 //! [`Statistics`]: counts over the mutations of a memtable.
 
-/// A place in the commit log: segment, and offset in it.
+/// A position in the commit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LogPosition {
     /// Segment number.
     pub segment: u64,
-    /// Byte in the segment.
+    /// Offset in the segment, in bytes.
     pub offset: u64,
 }
 
-/// Counts over what a memtable holds.
+/// Counts over the mutations that were applied to a memtable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statistics {
-    /// Memory taken.
+    /// Memory taken, in bytes.
     pub size_bytes: usize,
-    /// Partitions.
+    /// Number of partitions.
     pub partitions: usize,
-    /// Mutations applied.
+    /// Number of mutations applied.
     pub operations: u64,
-    /// Lowest timestamp applied; `i64::MAX` if none.
+    /// Lowest timestamp applied; `i64::MAX` if no mutation was applied.
     pub min_timestamp_micros: i64,
-    /// Highest timestamp applied; `i64::MIN` if none.
+    /// Highest timestamp applied; `i64::MIN` if no mutation was applied.
     pub max_timestamp_micros: i64,
-    /// A static row was among the mutations applied.
+    /// True if a mutation had a static row.
     pub has_static_rows: bool,
-    /// First and last place in the commit log of the mutations applied.
+    /// First and last position in the commit log of the applied mutations; `None` if they are not logged.
     pub log: Option<(LogPosition, LogPosition)>,
 }
 

@@ -1,4 +1,4 @@
-//! A row in a memtable: packed if it is short, else built, as readers get it.
+//! A row in a memtable: packed if it is short, else a [`Row`] as readers get it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ pub(crate) enum StoredRow {
     Built(Arc<Row>),
 }
 
-/// About what an allocation takes beside its bytes.
+/// Approximate overhead of an allocation in bytes.
 const ALLOCATION_BYTES: usize = 16;
-/// What [`bytes::Bytes`] take beside the allocation once they are shared.
+/// Bytes that [`bytes::Bytes`] allocate in addition, once they are shared.
 const SHARED_BYTES: usize = 32;
 
 impl StoredRow {
@@ -33,7 +33,7 @@ impl StoredRow {
         }
     }
 
-    /// The same without a copy, unless the row is short.
+    /// As [`Self::copy_of`], but copies only a short row.
     fn of(row: Row) -> Self {
         match Packed::of(&row) {
             Some(packed) => Self::Packed(packed),
@@ -41,7 +41,7 @@ impl StoredRow {
         }
     }
 
-    /// The same in an arena, if it is short.
+    /// Moves the row into an arena, if it is packed and short enough; else returns it unchanged.
     pub(crate) fn moved_to(self, arena: &mut Arena) -> Self {
         match self {
             Self::Packed(packed) => Self::Packed(packed.moved_to(arena)),
@@ -49,7 +49,7 @@ impl StoredRow {
         }
     }
 
-    /// Memory that it takes.
+    /// Memory of the row in bytes, including its bytes in an arena.
     pub(crate) fn size_bytes(&self) -> usize {
         let in_arena = match self {
             Self::Packed(packed) if packed.is_in_arena() => packed.size_bytes(),
@@ -58,7 +58,7 @@ impl StoredRow {
         self.own_bytes() + in_arena
     }
 
-    /// Memory that is freed with it. What it has in an arena is not.
+    /// Bytes of memory that are freed with the row. Bytes in an arena are not counted: the arena's chunk frees them later.
     pub(crate) fn own_bytes(&self) -> usize {
         let own = match self {
             Self::Packed(packed) if packed.is_in_arena() => 0,
@@ -90,7 +90,7 @@ impl StoredRow {
         }
     }
 
-    /// True if it stands before `bound`.
+    /// True if the row is before `bound`.
     #[inline]
     pub(crate) fn is_before(&self, bound: &Bound, comparator: &ClusteringComparator) -> bool {
         match self.compare(&bound.values, comparator) {
@@ -100,7 +100,7 @@ impl StoredRow {
         }
     }
 
-    /// Merges another row of the same clustering. Returns by how many bytes it grew.
+    /// Merges another row of the same clustering. Returns by how many bytes the stored row grew.
     pub(crate) fn merge(&mut self, other: Self, table: &TableSchema) -> isize {
         if let Self::Built(known) = self {
             return Arc::make_mut(known).merge(other.into_row(), table);
@@ -119,7 +119,7 @@ impl StoredRow {
         self.own_bytes().cast_signed() - before.cast_signed()
     }
 
-    /// As [`Self::merge`], and shows the change; `shown` has the contents of `other`.
+    /// As [`Self::merge`], and shows the change to an observer; `shown` has the contents of `other`.
     pub(crate) fn merge_shown(
         &mut self,
         other: Self,
@@ -156,7 +156,7 @@ impl StoredRow {
         }
     }
 
-    /// Removes what a partition deletion covers. Returns false if nothing is left.
+    /// Removes the parts of the row that a partition deletion covers. Returns false if the row is empty afterwards.
     pub(crate) fn shadow(&mut self, deletion: DeletionTime) -> bool {
         if deletion.is_live() {
             return true;

@@ -2,8 +2,8 @@
 //!
 //! A search in a large memtable mostly waits for memory. A `BTreeMap` has whole keys and values in its nodes, so that each of them is
 //! several cache lines to read, and its nodes are small, so that there are many levels. Here the places of a node's keys ([`PlacedKey`])
-//! lie side by side: a node is searched in two or three cache lines, and the upper levels are small enough for the caches. Whole keys are
-//! compared where places are equal.
+//! are stored side by side: a search in a node reads two or three cache lines, and the upper levels are small enough for the caches. Whole
+//! keys are compared only if their places are equal.
 //!
 //! ```text
 //! tree    := middle *                by their least keys
@@ -11,8 +11,8 @@
 //! leaf    := place * slot * entry *  places and slots by key, at most 32; entries in the order of their arrival
 //! ```
 //!
-//! An insert moves places and slots, and no entry. Invariant: leaves and middles are not empty; keys ascend within and across leaves.
-//! Keys below the least one belong to the first leaf, so its least key, as its parent has it, may be too high.
+//! An insert moves places and slots, but no entries. Invariant: leaves and middles are not empty; keys ascend within and across leaves.
+//! A key below all others goes to the first leaf, so the least key that a parent has for its first child may be too high.
 
 use std::ops::Bound;
 
@@ -26,7 +26,7 @@ pub(crate) struct Tree<V> {
     middles: Children<Children<Box<Leaf<V>>>>,
 }
 
-/// Nodes side by side, with the least key of each.
+/// Child nodes in key order, with the least key of each.
 struct Children<C> {
     places: Vec<u64>,
     keys: Vec<PlacedKey>,
@@ -35,12 +35,12 @@ struct Children<C> {
 
 struct Leaf<V> {
     places: [u64; LEAF_ENTRIES],
-    /// Where the entry of each place is.
+    /// For each place, the index of its entry in `entries`.
     slots: [u8; LEAF_ENTRIES],
     entries: Vec<(PlacedKey, V)>,
 }
 
-/// The place of an entry.
+/// The position of an entry in the tree; `entry` counts in key order.
 #[derive(Clone, Copy)]
 struct At {
     middle: usize,
@@ -57,7 +57,7 @@ impl<C> Children<C> {
         }
     }
 
-    /// The node that has the key, if any has. Requires: there are nodes.
+    /// Index of the only child node that may have the key. Requires: there are child nodes.
     #[inline]
     fn find(&self, key: &PlacedKey) -> usize {
         let place = key.place();
@@ -103,7 +103,7 @@ impl<V> Leaf<V> {
         (at < self.len()).then(|| &self.entries[usize::from(self.slots[at])])
     }
 
-    /// The key, or where it belongs.
+    /// Finds a key: `Ok` with its index in key order, or `Err` with the index where it belongs.
     #[inline]
     fn find(&self, key: &PlacedKey) -> Result<usize, usize> {
         let (place, places) = (key.place(), &self.places[..self.len()]);
@@ -117,7 +117,7 @@ impl<V> Leaf<V> {
         found.map(|at| start + at).map_err(|at| start + at)
     }
 
-    /// Requires: there is room, and the key belongs there.
+    /// Inserts an entry. Requires: the leaf is not full, and the key belongs at `at`.
     #[expect(clippy::cast_possible_truncation, reason = "a leaf has few entries")]
     fn insert(&mut self, at: usize, key: PlacedKey, value: V) {
         let len = self.len();
@@ -128,7 +128,7 @@ impl<V> Leaf<V> {
         self.entries.push((key, value));
     }
 
-    /// Moves the entries from a place on to a new leaf.
+    /// Moves the entries from `at` to the end to a new leaf.
     fn split_off(&mut self, at: usize) -> Self {
         let slots = self.slots;
         let len = self.len();
@@ -160,7 +160,7 @@ impl<V> Tree<V> {
         self.middles.nodes.is_empty()
     }
 
-    /// Where the key is, or where it belongs. Requires: the tree is not empty.
+    /// Finds a key: `Ok` with its position, or `Err` with the position where it belongs. Requires: the tree is not empty.
     #[inline]
     fn find(&self, key: &PlacedKey) -> Result<At, At> {
         let middle = self.middles.find(key);
@@ -181,7 +181,7 @@ impl<V> Tree<V> {
         Some(value)
     }
 
-    /// The value of a key; a new one if there is none, and then true.
+    /// The value of a key. If the key is missing, inserts the result of `new`, and also returns true.
     pub(crate) fn get_or_insert(&mut self, key: PlacedKey, new: impl FnOnce() -> V) -> (&mut V, bool) {
         if self.is_empty() {
             let mut leaves = Children::new();
@@ -197,7 +197,7 @@ impl<V> Tree<V> {
         (&mut leaf.entries[slot].1, is_new)
     }
 
-    /// Inserts a key at the place where it belongs, and returns where it is then.
+    /// Inserts a key at the position where it belongs. Returns its final position, which differs if the leaf was split.
     fn insert(&mut self, mut at: At, key: PlacedKey, value: V) -> At {
         let middle = &mut self.middles.nodes[at.middle];
         let leaf = &mut middle.nodes[at.leaf];
@@ -205,7 +205,7 @@ impl<V> Tree<V> {
             leaf.insert(at.entry, key, value);
             return at;
         }
-        // Whoever writes in order fills leaves, others leave them half full.
+        // Writes in ascending order leave leaves full, other writes leave them half full.
         let is_last = at.entry == LEAF_ENTRIES;
         let split_at = match is_last {
             true => LEAF_ENTRIES,

@@ -25,7 +25,7 @@ pub enum Error {
         file: PathBuf,
         /// Offset in the body.
         offset: u64,
-        /// What the format has at this offset.
+        /// What the format requires at this offset.
         expected: &'static str,
     },
     /// The operating system returned an error.
@@ -36,9 +36,9 @@ pub enum Error {
 /// The result of an operation on pages.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Size of a page.
+/// Size of a page in bytes.
 pub const PAGE_LEN: usize = ilion_env::PAGE_BYTES;
-/// Size of the CRC of a page.
+/// Size of the CRC of a page in bytes.
 pub const CRC_LEN: usize = 4;
 /// Number of bytes that are collected before they are written.
 pub const APPEND_BYTES: usize = 64 * PAGE_LEN;
@@ -51,7 +51,7 @@ pub fn paged_length(body_length: u64) -> Option<u64> {
     crcs.checked_add(body_length)
 }
 
-/// The number at `at`; bytes beyond the end count as zeros.
+/// The little-endian number of 64 bits at `at`; bytes beyond the end count as zeros.
 #[inline]
 pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     if let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -93,7 +93,7 @@ impl Pages {
         Self::within(file, body_length, PageBudget::of_process())
     }
 
-    /// The same with another budget than that of the process.
+    /// As [`Self::of`], with another memory budget than that of the process.
     pub fn within(file: Arc<dyn ReadFile>, body_length: u64, budget: &'static PageBudget) -> Option<Self> {
         paged_length(body_length).filter(|end| *end <= file.size_bytes())?;
         let body_length = usize::try_from(body_length).ok()?;
@@ -140,10 +140,10 @@ impl Pages {
         }
     }
 
-    /// The little-endian number of the body at offset `at`.
+    /// The little-endian number of 64 bits at offset `at` of the body.
     ///
     /// # Errors
-    /// Those of [`Self::bytes`].
+    /// As [`Self::bytes`].
     #[inline]
     pub fn u64_at(&self, at: u64) -> Result<u64> {
         Ok(u64_at(&self.bytes(at, 8)?, 0))
@@ -209,7 +209,7 @@ impl Pages {
         Ok(self.crcs[number].get_or_init(|| group.into()))
     }
 
-    /// A file that became shorter is reported as damage.
+    /// Reads bytes of the file; a file that became shorter is reported as damaged.
     fn read_exact(&self, start: usize, into: &mut [u8]) -> Result<()> {
         let read = self.file.read_exact_at(start as u64, into);
         read.map_err(|error| match error.is_unexpected_end() {
@@ -229,7 +229,7 @@ impl Pages {
     }
 }
 
-/// Writes such a file. Until [`PagesWriter::finish`], the file is not valid.
+/// Writes a file of pages. Until [`PagesWriter::finish`], the file is not valid.
 pub struct PagesWriter {
     file: Box<dyn WriteFile>,
     /// Bytes of the body that are not written yet.
@@ -259,7 +259,7 @@ impl PagesWriter {
         &mut self.buffer
     }
 
-    /// Appends zeros up to a multiple of 8, so that a number of 64 bits that follows lies in one page.
+    /// Appends zeros up to a multiple of 8, so that no page border cuts a number of 64 bits that follows.
     pub fn align(&mut self) {
         self.buffer.resize(self.buffer.len().next_multiple_of(8), 0);
     }

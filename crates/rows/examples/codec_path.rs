@@ -96,7 +96,7 @@ fn main() {
         }
         "merge" => {
             let comparator = ClusteringComparator::of(&table);
-            // Three sources: every row in two of them.
+            // Three sources; each row is in two of them.
             let source = |skipped: u64| -> Box<dyn Cursor> {
                 let rows = (0..count).filter(|c| c % 3 != skipped);
                 let rows = rows.map(|c| row(&table, c, 10 + skipped.cast_signed())).collect();

@@ -16,8 +16,8 @@ use crate::{DecoratedKey, Flow, PlainRow};
 #[derive(Clone, Debug, Default)]
 pub struct RowLayout {
     /// Bytes from the start of a row to the start of the next one. If rows differ in length: the largest length. Then only the
-    /// value of the last column varies in length; ranges that reach the end of the row (that value, `stored`) may name a larger
-    /// end and are cut to the row.
+    /// value of the last column varies in length. Ranges that reach the end of the row (the range of that value, and `stored`) may
+    /// have an end behind the row; [`Self::part`] cuts them.
     pub len: usize,
     /// The partition key, if each row is a partition of its own.
     pub key: Option<Range<usize>>,
@@ -27,7 +27,7 @@ pub struct RowLayout {
     pub timestamp: LaidTimestamp,
     /// The values of the columns, by id.
     pub cells: SmallVec<[(ColumnId, Range<usize>); 8]>,
-    /// The cells as SSTables store those that were written together with their row.
+    /// The cells in the form in which SSTables store cells that were written together with their row.
     pub stored: Range<usize>,
 }
 
@@ -80,8 +80,8 @@ pub struct AlikeRows<'b> {
 }
 
 impl<'b> AlikeRows<'b> {
-    /// `count` rows in `bytes`. `partition` is the key of their partition; with `None` each row is a partition and has its key
-    /// in its layout.
+    /// `count` rows in `bytes`. `partition` is the key of their partition. With `None`, each row is a partition, and the layout has
+    /// the range of its key.
     pub fn new(
         bytes: &'b [u8],
         count: usize,
@@ -97,7 +97,7 @@ impl<'b> AlikeRows<'b> {
         }
     }
 
-    /// The same rows, with a length each: `bounds` has the start of each row in the bytes, and the end of the last.
+    /// The same rows, but with individual lengths: `bounds` has the start of each row in the bytes, and the end of the last.
     ///
     /// # Panics
     /// If `bounds` does not have exactly one element more than there are rows.
@@ -187,7 +187,7 @@ impl<'b> AlikeRows<'b> {
         }
     }
 
-    /// Passes row after row to `take` until it stops. Returns how many it took, and its last answer.
+    /// Passes one row after the other to `take` until it stops. Returns the number of rows taken, and the last result of `take`.
     #[inline]
     pub fn each(&self, mut take: impl FnMut(&PlainRow<'_>) -> Flow) -> (usize, Flow) {
         let RowLayout {
@@ -240,7 +240,7 @@ impl<'b> AlikeRows<'b> {
             is_before(&values)
         };
         let rows: SmallVec<[&[u8]; 64]> = self.iter().collect();
-        // Most often it is true for all rows.
+        // Usually `is_before` is true for all rows: then one call, for the last row, is enough.
         match rows.last() {
             Some(last) if !is_at(last) => rows.partition_point(|row| is_at(row)),
             _ => rows.len(),

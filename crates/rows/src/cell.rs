@@ -1,7 +1,7 @@
 //! Cells, deletion times and livenesses: the smallest units that reconciling compares.
 //!
-//! Times: timestamps are microseconds given by the client (any `i64` but `i64::MIN`); local times are seconds since
-//! 1970 as `u32`, [`NO_DELETION_TIME`] meaning none.
+//! Times: timestamps are microseconds given by the client (any `i64` but `i64::MIN`). Local times are seconds since
+//! 1970 as `u32`; [`NO_DELETION_TIME`] means that there is no local time.
 
 use bytes::Bytes;
 
@@ -17,9 +17,9 @@ pub const NO_TTL: u32 = 0;
 pub struct Cell {
     /// Microseconds; the higher timestamp wins.
     pub timestamp_micros: i64,
-    /// The TTL that it was written with; [`NO_TTL`] if it does not expire.
+    /// The TTL that the cell was written with; [`NO_TTL`] if the cell does not expire.
     pub ttl_secs: u32,
-    /// Of a tombstone: when it was deleted. Of an expiring cell: when it expires. Otherwise [`NO_DELETION_TIME`].
+    /// For a tombstone: when it was written. For an expiring cell: when it expires. Otherwise [`NO_DELETION_TIME`].
     pub local_deletion_secs: u32,
     /// The serialized value; empty for a tombstone.
     pub value: Bytes,
@@ -69,7 +69,7 @@ impl Cell {
         self.ttl_secs != NO_TTL
     }
 
-    /// True if a read at `now_secs` returns it.
+    /// True if a read at `now_secs` returns the cell.
     #[inline]
     pub fn is_live(&self, now_secs: u32) -> bool {
         self.local_deletion_secs == NO_DELETION_TIME
@@ -154,7 +154,7 @@ pub struct DeletionTime {
 }
 
 impl DeletionTime {
-    /// Nothing is deleted.
+    /// No deletion.
     pub const LIVE: Self = Self {
         marked_at_micros: NO_TIMESTAMP,
         local_secs: NO_DELETION_TIME,
@@ -168,19 +168,19 @@ impl DeletionTime {
         }
     }
 
-    /// True if nothing is deleted.
+    /// True if this is no deletion.
     #[inline]
     pub fn is_live(&self) -> bool {
         self.marked_at_micros == NO_TIMESTAMP
     }
 
-    /// True if data written at `timestamp_micros` is deleted by this.
+    /// True if this deletion deletes data written at `timestamp_micros`.
     #[inline]
     pub fn deletes(&self, timestamp_micros: i64) -> bool {
         !self.is_live() && timestamp_micros <= self.marked_at_micros
     }
 
-    /// True if this wins over `other`: newer, or equally new and made later.
+    /// True if this deletion wins over `other`: it is newer, or equally new and made later.
     #[inline]
     pub fn supersedes(&self, other: &Self) -> bool {
         self.marked_at_micros > other.marked_at_micros
@@ -189,7 +189,7 @@ impl DeletionTime {
                 && !self.is_live())
     }
 
-    /// The one that wins.
+    /// The deletion that wins.
     #[inline]
     #[must_use]
     pub fn max(self, other: Self) -> Self {
@@ -201,23 +201,23 @@ impl DeletionTime {
 /// (`org.apache.cassandra.db.LivenessInfo`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Liveness {
-    /// Microseconds; [`NO_TIMESTAMP`] if there is none.
+    /// Microseconds; [`NO_TIMESTAMP`] if there is no liveness.
     pub timestamp_micros: i64,
-    /// Seconds; [`NO_TTL`] if it does not expire.
+    /// Seconds; [`NO_TTL`] if the liveness does not expire.
     pub ttl_secs: u32,
-    /// When it expires; [`NO_DELETION_TIME`] if it does not expire.
+    /// When the liveness expires; [`NO_DELETION_TIME`] if never.
     pub expires_secs: u32,
 }
 
 impl Liveness {
-    /// Missing: no INSERT wrote the row.
+    /// No liveness: no INSERT wrote the row.
     pub const NONE: Self = Self {
         timestamp_micros: NO_TIMESTAMP,
         ttl_secs: NO_TTL,
         expires_secs: NO_DELETION_TIME,
     };
 
-    /// Written by an INSERT without a TTL.
+    /// The liveness of an INSERT without a TTL.
     pub fn live(timestamp_micros: i64) -> Self {
         Self {
             timestamp_micros,
@@ -226,7 +226,7 @@ impl Liveness {
         }
     }
 
-    /// Written by an INSERT with a TTL.
+    /// The liveness of an INSERT with a TTL.
     pub fn expiring(timestamp_micros: i64, ttl_secs: u32, expires_secs: u32) -> Self {
         Self {
             timestamp_micros,
@@ -235,13 +235,13 @@ impl Liveness {
         }
     }
 
-    /// True if it is missing.
+    /// True if there is no liveness.
     #[inline]
     pub fn is_none(&self) -> bool {
         self.timestamp_micros == NO_TIMESTAMP
     }
 
-    /// True if it makes the row visible to a read at `now_secs`.
+    /// True if the liveness makes the row visible to a read at `now_secs`.
     #[inline]
     pub fn is_live(&self, now_secs: u32) -> bool {
         !self.is_none() && (self.ttl_secs == NO_TTL || (now_secs < self.expires_secs && !self.is_dead_key()))

@@ -2,7 +2,7 @@
 //!
 //! Order (`org.apache.cassandra.db.ClusteringComparator`): values are compared one by one. Null comes first; other values
 //! compare by the column's type, in reverse for DESC columns. If one prefix is shorter and all its values are equal, the kind
-//! of the shorter decides: a "before" kind sorts before everything with that prefix, an "after" kind after it.
+//! of the shorter prefix decides: a "before" kind sorts before everything with that prefix, an "after" kind after it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ilion_schema::{ClusteringOrder, TableSchema};
 use ilion_types::{CqlType, Partitioner};
 use smallvec::SmallVec;
 
-/// Values of leading clustering columns; null only in old compact tables.
+/// Values of leading clustering columns; a value is null only in old compact tables.
 pub type Values = SmallVec<[Option<Bytes>; 1]>;
 
 /// The full clustering of a row; empty for tables without clustering columns and for static rows.
@@ -35,13 +35,13 @@ impl Clustering {
         Self(values.into_iter().map(Some).collect())
     }
 
-    /// Its values.
+    /// The values, in clustering order.
     #[inline]
     pub fn values(&self) -> &Values {
         &self.0
     }
 
-    /// True if it has no values.
+    /// True if there are no values.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -51,17 +51,17 @@ impl Clustering {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum BoundKind {
-    /// `)`: excludes the prefix.
+    /// `)`: an end that excludes the prefix.
     ExclEnd = 0,
-    /// `[`.
+    /// `[`: a start that includes the prefix.
     InclStart = 1,
-    /// `)[`.
+    /// `)[`: ends one range before the prefix and starts the next with it.
     ExclEndInclStart = 2,
-    /// `](`.
+    /// `](`: ends one range with the prefix and starts the next behind it.
     InclEndExclStart = 5,
-    /// `]`.
+    /// `]`: an end that includes the prefix.
     InclEnd = 6,
-    /// `(`.
+    /// `(`: a start that excludes the prefix.
     ExclStart = 7,
 }
 
@@ -79,18 +79,18 @@ impl BoundKind {
         })
     }
 
-    /// True if it sorts before rows that have its prefix.
+    /// True if a bound of this kind sorts before rows that have its prefix.
     #[inline]
     pub fn is_before(self) -> bool {
         (self as u8) < 3
     }
 
-    /// True for a pure start.
+    /// True for a start that is not a boundary.
     pub fn is_start(self) -> bool {
         matches!(self, Self::InclStart | Self::ExclStart)
     }
 
-    /// True for a pure end.
+    /// True for an end that is not a boundary.
     pub fn is_end(self) -> bool {
         matches!(self, Self::InclEnd | Self::ExclEnd)
     }
@@ -146,7 +146,7 @@ impl Bound {
         Self { kind, values }
     }
 
-    /// The same position, facing the other way.
+    /// The same position, with the kind inverted (see [`BoundKind::invert`]).
     #[must_use]
     pub fn invert(&self) -> Self {
         Self::new(self.kind.invert(), self.values.clone())
@@ -200,7 +200,7 @@ pub struct ClusteringComparator {
 struct ColumnOrder {
     ty: CqlType,
     order: ClusteringOrder,
-    /// If the values are partition keys: the partitioner by whose tokens they compare.
+    /// If the values are partition keys: the partitioner. They compare by its tokens.
     partitioner: Option<Partitioner>,
 }
 
@@ -286,7 +286,7 @@ impl ClusteringComparator {
         self.compare_leading(a.iter().map(Option::as_deref), b.iter().map(Option::as_deref))
     }
 
-    /// Compares the values that two rows or bounds both have; equal if one is a prefix of the other.
+    /// Compares only the leading values that both rows or bounds have; returns `Equal` if one is a prefix of the other.
     #[inline]
     pub fn compare_leading<'a, 'b>(
         &self,
@@ -311,7 +311,7 @@ impl ClusteringComparator {
         self.compare_common(&a.0, &b.0)
     }
 
-    /// Orders a bound and a row; never equal.
+    /// Orders a bound and a row. Never returns `Equal`.
     pub fn compare_bound_to_row(&self, bound: &Bound, row: &Clustering) -> Ordering {
         let common = self.compare_common(&bound.values, &row.0);
         if common != Ordering::Equal {
@@ -324,7 +324,7 @@ impl ClusteringComparator {
         }
     }
 
-    /// Like `compare_bound_to_row`, for a row given by its values only; never equal.
+    /// As [`Self::compare_bound_to_row`], for a row given by its values. Never returns `Equal`.
     pub fn compare_bound_to_values(&self, bound: &Bound, values: &[Option<&[u8]>]) -> Ordering {
         let bound_values = bound.values.iter().map(Option::as_deref);
         match self.compare_leading(values.iter().copied(), bound_values) {
@@ -334,7 +334,7 @@ impl ClusteringComparator {
         }
     }
 
-    /// The bound that comes first; `None` if both are `None`.
+    /// The bound that comes first; `None` counts as behind all bounds.
     pub fn lesser<'b>(&self, a: Option<&'b Bound>, b: Option<&'b Bound>) -> Option<&'b Bound> {
         match (a, b) {
             (Some(bound), Some(other)) if self.compare_bounds(other, bound).is_lt() => Some(other),
@@ -342,7 +342,7 @@ impl ClusteringComparator {
         }
     }
 
-    /// Orders two bounds. Equal means the same position, even if the kinds differ in what is open there.
+    /// Orders two bounds. `Equal` means the same position; the kinds may still differ in which ranges they open or close there.
     pub fn compare_bounds(&self, a: &Bound, b: &Bound) -> Ordering {
         let common = self.compare_common(&a.values, &b.values);
         if common != Ordering::Equal {
@@ -362,7 +362,7 @@ impl ClusteringComparator {
         }
     }
 
-    /// True if values of the first column are partition keys, in the order of their Murmur3 tokens.
+    /// True if values of the first column are partition keys, ordered by their Murmur3 tokens.
     pub(crate) fn begins_with_murmur3_keys(&self) -> bool {
         self.columns.first().is_some_and(|first| {
             first.partitioner == Some(Partitioner::Murmur3) && first.order == ClusteringOrder::Asc

@@ -6,7 +6,7 @@
 //! values := count: uvint, value*count
 //! bound  := kind: u8 (`BoundKind`), values
 //! ```
-//! Decoded values are slices of the bytes that `input` reads, which they keep alive.
+//! Decoded values are slices of the decoded buffer, and keep it alive.
 
 use bytes::Bytes;
 use ilion_codec::{Error, Reader, Writer};
@@ -19,7 +19,7 @@ pub fn encode_bound(bound: &Bound, out: &mut Writer) {
     encode_values(&bound.values, out);
 }
 
-/// Reads a bound of at most `columns` values. `whole` are the bytes that `input` reads.
+/// Reads a bound of at most `columns` values. `whole` is the buffer that `input` reads.
 ///
 /// # Errors
 /// The bytes are not a bound.
@@ -36,10 +36,10 @@ pub fn encode_values(values: &Values, out: &mut Writer) {
     values.iter().for_each(|value| encode_value(value, out));
 }
 
-/// Reads values and their number, which is at most `columns`. `whole` are the bytes that `input` reads.
+/// Reads a number of values, at most `columns`, and the values. `whole` is the buffer that `input` reads.
 ///
 /// # Errors
-/// The bytes are not such values.
+/// The bytes do not encode values, or there are more than `columns`.
 pub fn decode_values(whole: &Bytes, columns: usize, input: &mut Reader<'_>) -> Result<Values, Error> {
     let count = input.uvint_len()?;
     if count > columns {
@@ -71,10 +71,10 @@ pub(crate) fn decode_counted(whole: &Bytes, count: usize, input: &mut Reader<'_>
         .collect()
 }
 
-/// Reads bytes and their size, without a copy. `whole` are the bytes that `input` reads.
+/// Reads a size and that many bytes, without a copy. `whole` is the buffer that `input` reads.
 ///
 /// # Errors
-/// There are fewer bytes.
+/// There are fewer bytes than the size says.
 #[inline]
 pub fn decode_bytes(whole: &Bytes, input: &mut Reader<'_>) -> Result<Bytes, Error> {
     let size = input.uvint_len()?;

@@ -1,4 +1,4 @@
-//! Counter contexts: what the cells of counter columns hold.
+//! Counter contexts: the values of cells of counter columns.
 //!
 //! ```text
 //! context := n: i16, n * i16 (which shards are global or local), shard*
@@ -43,7 +43,7 @@ pub struct Shard {
     pub clock: i64,
     /// The count.
     pub count: i64,
-    /// How it merges with another shard of the same id.
+    /// How the shard merges with another shard of the same id.
     pub kind: ShardKind,
 }
 
@@ -130,7 +130,7 @@ pub fn update(delta: i64) -> Bytes {
     }])
 }
 
-/// The increment, if `context` is an update.
+/// The increment, if `context` is an update; else `None`.
 pub fn update_delta(context: &[u8]) -> Option<i64> {
     let shards = parse(context)?;
     match shards.as_slice() {
@@ -148,7 +148,7 @@ pub fn total(context: &[u8]) -> i64 {
     })
 }
 
-/// Clock and count of the global shard of `id`.
+/// Clock and count of the global shard of `id`; `None` if there is no such shard.
 pub fn global_of(context: &[u8], id: &CounterId) -> Option<(i64, i64)> {
     parse(context)?
         .iter()

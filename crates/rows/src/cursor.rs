@@ -11,32 +11,32 @@ pub struct PartitionHead {
     pub key: DecoratedKey,
     /// Partition deletion.
     pub deletion: DeletionTime,
-    /// Static row, if the source has one and it was read.
+    /// Static row; `None` if the source has none, or the read did not ask for it.
     pub static_row: Option<Row>,
 }
 
 /// Returns partitions in (token, key) order. Partitions always ascend; unfiltereds follow clustering order, or its reverse in a
 /// reversed read.
 ///
-/// No method has a default, so that a wrapper cannot forget to forward a fast path: it would still be correct, but slow.
-/// [`cursor_methods!`](crate::cursor_methods) writes forwarding methods, and those of sources without a fast path.
+/// No method has a default: otherwise a wrapper could forget to forward a fast path, and would be correct but slow.
+/// [`cursor_methods!`](crate::cursor_methods) writes forwarding methods, and the methods of sources without a fast path.
 pub trait Cursor: Send {
-    /// The next partition; skips the rest of the current one. A partition may have no unfiltereds.
+    /// The next partition; `None` at the end. Skips the rest of the current partition. A partition may have no unfiltereds.
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError>;
 
-    /// The next row or marker of the current partition.
+    /// The next row or marker of the current partition; `None` at its end.
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError>;
 
     /// A lower bound of the next partition's key that costs no I/O; `None` if unknown. A merge first calls this, and does not
     /// read the partition while the bound is beyond the range that is needed.
     fn lower_bound(&self) -> Option<DecoratedKey>;
 
-    /// The key of the next partition, if that costs no I/O and the current partition is used up. A source may keep it for the
-    /// call of `next_partition`.
+    /// The key of the next partition, if it costs no I/O to find and the current partition was read to its end; else `None`. A
+    /// source may keep the partition for the next call of `next_partition`.
     fn peek(&mut self) -> Option<DecoratedKey>;
 
     /// Skips the rest of the current partition. Then shows the visitor the partitions that follow while they are plain, wanted
-    /// and before `before`. Afterwards the cursor stands behind the last one taken. `None` if the visitor took none: call
+    /// and before `before`. Afterwards the cursor is behind the last partition taken. `None` if the visitor took no partition: call
     /// [`Cursor::next_partition`]. A source may stop at any partition.
     fn plain_partitions(
         &mut self,
@@ -45,7 +45,7 @@ pub trait Cursor: Send {
     ) -> Result<Option<PlainRun>, ReadError>;
 
     /// Shows the visitor the rows that follow in the current partition, with key `key`, while they are plain, wanted and before
-    /// `before`. Returns how many it took. `next_unfiltered` goes on behind these. A source may stop at any row.
+    /// `before`. Returns the number of rows taken. `next_unfiltered` continues behind them. A source may stop at any row.
     fn plain_rows(
         &mut self,
         key: &DecoratedKey,
@@ -56,7 +56,7 @@ pub trait Cursor: Send {
 
 /// Writes methods of a [`Cursor`].
 ///
-/// `forward field: method ...` forwards them to the cursor in that field. `without: method ...` writes methods that return
+/// `forward field: method ...` forwards these methods to the cursor in that field. `without: method ...` writes methods that return
 /// `None` or 0, for sources without lower bounds or plain rows.
 #[macro_export]
 macro_rules! cursor_methods {
@@ -181,9 +181,9 @@ pub enum ReadError {
     Corrupt {
         /// The damaged file.
         file: PathBuf,
-        /// Offset in the file; of a compressed file, in its uncompressed data.
+        /// Offset in the file; for a compressed file, in its uncompressed data.
         offset: u64,
-        /// What the format has at this offset.
+        /// What the format requires at this offset.
         expected: String,
     },
     /// The operating system returned an error.
@@ -205,20 +205,20 @@ pub enum ReadError {
     /// The read took longer than its timeout or was cancelled.
     #[error("the read was aborted: {0}")]
     Aborted(&'static str),
-    /// Too few replicas can be asked. Retrying may help. Only in clusters.
+    /// Too few replicas are reachable. Retrying may help. Only in clusters.
     #[error("cannot reach enough replicas: {required} are required, {alive} can be asked")]
     Unavailable {
         /// How many replicas must answer.
         required: u32,
-        /// How many of them can be asked.
+        /// How many of the replicas are reachable.
         alive: u32,
     },
-    /// A replica could not read. Its own log says why. Only in clusters.
+    /// A replica could not read. The replica's log says why. Only in clusters.
     #[error("node {node} could not read: {message}")]
     Replica {
         /// The replica.
         node: u32,
-        /// What it answered.
+        /// The error message in its answer.
         message: String,
     },
 }

@@ -1,6 +1,6 @@
-//! Copies of rows that own their bytes. All short values share one allocation, so that a small value kept for long does not
-//! keep the network frame or log record alive that it came in. Long values have an allocation each, so that the rest of a row
-//! does not keep a blob alive after the blob was replaced.
+//! Copies of rows that own their bytes. All short values share one allocation, separate from the network frame or log record that
+//! they came in: a small value that is kept for long must not keep these alive. Each long value has its own allocation, so that the
+//! rest of a row does not keep a blob alive after the blob was replaced.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ impl Detacher {
             return Bytes::new();
         }
         if original.len() >= LONG_BYTES {
-            // By the invariant, a long value is always left.
+            // By the invariant, `long` is never empty here.
             return self.long.pop_front().unwrap_or_else(|| original.clone());
         }
         self.short.split_to(original.len())

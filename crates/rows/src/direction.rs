@@ -1,4 +1,4 @@
-//! [`Direction`]: in which order a read meets the rows of a partition.
+//! [`Direction`]: in which order a read returns the rows of a partition.
 
 use std::cmp::Ordering;
 
@@ -12,12 +12,12 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The direction of a read.
+    /// `Reversed` if the flag is true.
     pub fn of(reversed: bool) -> Self {
         if reversed { Self::Reversed } else { Self::Forward }
     }
 
-    /// `stored` as met in this direction.
+    /// The order in which a read of this direction returns two rows with the stored order `stored`.
     #[inline]
     #[must_use]
     pub fn order(self, stored: Ordering) -> Ordering {

@@ -62,7 +62,7 @@ impl<'e> Entry<'e> {
             deletion: self.deletion,
             ..Row::empty(Clustering::new(values.collect()))
         };
-        // A hidden table has its own partitioner, whatever the node's.
+        // A hidden table has its own partitioner; that of the node does not matter.
         let partitioner = hidden.partitioner(Partitioner::default());
         Mutation {
             table: hidden.clone(),

@@ -1,7 +1,7 @@
 //! Applies slices and direction to a source that returns every row.
 //!
-//! Memtables and SSTables skip by themselves; this is for other sources. A range deletion that is open where a slice starts is
-//! opened there, and closed where the slice ends. Reversed reads hold one partition in memory.
+//! Memtables and SSTables skip rows themselves; this cursor is for other sources. A range deletion that is open where a slice starts
+//! is opened there, and closed where the slice ends. Reversed reads keep one partition in memory.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ pub struct FilterCursor<C> {
     comparator: ClusteringComparator,
     /// Index of the current slice.
     slice: usize,
-    /// True once an unfiltered at or behind the start of the slice was met.
+    /// True once the source returned an unfiltered at or behind the start of the slice.
     is_inside: bool,
     /// The deletion that is open in the source.
     open: DeletionTime,
@@ -30,7 +30,7 @@ pub struct FilterCursor<C> {
 }
 
 impl<C: Cursor> FilterCursor<C> {
-    /// Filters `source`, which reads every row, forwards.
+    /// Filters `source`. Requires: the source returns every row, in forward direction.
     pub fn new(source: C, filter: Arc<ClusteringFilter>, comparator: ClusteringComparator) -> Self {
         Self {
             source,
@@ -59,7 +59,7 @@ impl<C: Cursor> FilterCursor<C> {
         }
     }
 
-    /// Adds to `waiting` what the slices select of `unfiltered`, and of the range that is open before it.
+    /// Adds to `waiting` the parts of `unfiltered`, and of the range that is open before it, that the slices select.
     fn take(&mut self, unfiltered: Unfiltered) {
         let filter = self.filter.clone();
         while let Some(slice) = filter.slices.get(self.slice) {
@@ -88,7 +88,7 @@ impl<C: Cursor> FilterCursor<C> {
         }
     }
 
-    /// Compares `unfiltered` with `bound`.
+    /// The order of `unfiltered` relative to `bound`.
     fn place(&self, unfiltered: &Unfiltered, bound: &Bound) -> Ordering {
         match unfiltered {
             Unfiltered::Row(row) => self

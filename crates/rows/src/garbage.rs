@@ -1,7 +1,7 @@
-//! [`GarbageSkip`]: leaves out of a source what newer data of other sources has deleted.
+//! [`GarbageSkip`]: removes data from a source that newer data of other sources has deleted.
 //!
-//! Compat: `CompactionIterator.GarbageSkipper` of Cassandra (`nodetool garbagecollect`). Nothing that a read returns changes: a
-//! deletion stays where it is as long as another source has something that it covers.
+//! Compat: `CompactionIterator.GarbageSkipper` of Cassandra (`nodetool garbagecollect`). Reads return the same as before: a
+//! deletion stays as long as another source has data that it covers.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::{
 /// What counts as deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granularity {
-    /// What a deletion of a partition, a range or a row covers.
+    /// Data that a deletion of a partition, a range or a row covers.
     Row,
     /// Also cells that were deleted or overwritten.
     Cell,
@@ -25,7 +25,7 @@ pub enum Granularity {
 /// Opens the same partition of the other sources; `None` if none of them has it.
 pub type Shadows = Box<dyn FnMut(&DecoratedKey) -> Result<Option<Box<dyn Cursor>>, ReadError> + Send>;
 
-/// A source without what newer data of others has deleted. Reads forwards. Partitions may end up empty.
+/// A source without the data that newer data of other sources has deleted. Reads forwards. Partitions may end up empty.
 pub struct GarbageSkip<C> {
     source: C,
     shadows: Shadows,
@@ -41,9 +41,9 @@ struct Shadow {
     /// The deletion of the partition.
     partition: DeletionTime,
     static_row: Option<Row>,
-    /// The first row or marker that is not passed.
+    /// The next row or marker of the other sources, not yet compared.
     next: Option<Unfiltered>,
-    /// The deleted range that is open before it.
+    /// The deletion of the range that is open before `next`.
     open: DeletionTime,
 }
 
@@ -62,7 +62,7 @@ impl Shadow {
         }))
     }
 
-    /// Moves to the row's place; returns the row of the other sources there.
+    /// Moves to the row's place; returns the row of the other sources there, if they have one.
     fn move_to(
         &mut self,
         row: &Unfiltered,
@@ -106,7 +106,7 @@ impl<C: Cursor> GarbageSkip<C> {
         }
     }
 
-    /// Removes of a row what is deleted by this deletion or by a row of the other sources. False if nothing is left.
+    /// Removes the parts of the row that `deletion` or the row of the other sources deletes. Returns false if the row is empty then.
     fn clean(&self, row: &mut Row, deletion: DeletionTime, other: Option<&Row>) -> bool {
         row.shadow(other.map_or(deletion, |other| deletion.max(other.deletion)));
         if let Some(other) = other
@@ -119,7 +119,7 @@ impl<C: Cursor> GarbageSkip<C> {
     }
 }
 
-/// Removes the cells that those of the other row supersede.
+/// Removes the cells that cells of the other row supersede.
 fn drop_overwritten(row: &mut Row, other: &Row, table: &TableSchema) {
     if other.liveness.supersedes(&row.liveness) {
         row.liveness = Liveness::NONE;
@@ -138,7 +138,7 @@ fn drop_overwritten(row: &mut Row, other: &Row, table: &TableSchema) {
         });
 }
 
-/// False if nothing is left.
+/// Removes the elements that elements of the other column supersede. Returns false if the column is empty then.
 fn drop_overwritten_elements(
     complex: &mut ComplexColumn,
     newer: &ComplexColumn,
@@ -184,7 +184,7 @@ impl<C: Cursor> Cursor for GarbageSkip<C> {
             let other = shadow.move_to(&unfiltered, &self.comparator)?;
             let deletion = shadow.partition.max(shadow.open);
             let is_left = match &mut unfiltered {
-                // Deleted ranges stay: they are purged when they are old.
+                // Markers stay: a compaction purges deleted ranges when they are old.
                 Unfiltered::Marker(_) => true,
                 Unfiltered::Row(row) => self.clean(row, deletion, other.as_ref()),
             };

@@ -2,8 +2,8 @@
 //!
 //! Partitions of the sources wait in a queue by key. A source that has a lower bound waits there by its bound, and its
 //! partition is read only when no other source is before the bound. Inside a partition, the unfiltereds of the sources that
-//! have it wait in a second queue. Rows of one clustering are reconciled and shadowed by the open deletion. A marker is
-//! returned only where the newest open deletion changes, so the result is in normal form however the sources overlap.
+//! have the partition wait in a second queue. Rows of one clustering are reconciled and shadowed by the open deletion. A marker is
+//! returned only where the newest open deletion changes, so the result is in normal form even if the sources overlap.
 //!
 //! Not here: dropping dead data (`purge`).
 
@@ -22,9 +22,9 @@ use crate::{
 
 /// The state of a source between partitions.
 enum SourceState {
-    /// Its next partition is not read; the key is a lower bound of it, if known.
+    /// The next partition is not read yet. The key is a lower bound of the partition, if known.
     Unread(Option<DecoratedKey>),
-    /// The head of its next partition was read.
+    /// The head of the next partition was read.
     AtHead(PartitionHead),
 }
 
@@ -36,7 +36,7 @@ impl SourceState {
         }
     }
 
-    /// The order of the queue: first no bound, then lower keys, then a bound before a partition.
+    /// The order of the queue: first sources without a bound, then lower keys; of equal keys, a bound before a partition.
     fn compare(&self, other: &Self) -> Ordering {
         let is_at_head = |state: &Self| matches!(state, Self::AtHead(_));
         self.key()
@@ -56,7 +56,7 @@ struct Source<C> {
     open: DeletionTime,
 }
 
-/// Source numbers in reverse order: the next one is last.
+/// Indexes of sources in reverse order: the next one is last.
 #[derive(Default)]
 struct Queue(Vec<usize>);
 
@@ -89,7 +89,7 @@ pub struct MergeCursor<C = Box<dyn Cursor>> {
     used: SmallVec<[usize; 8]>,
     /// Deletion of the current partition.
     deletion: DeletionTime,
-    /// The newest deletion open over the sources, if it is newer than the partition's.
+    /// The newest range deletion that is open in any source, if it is newer than the partition's.
     open: DeletionTime,
 }
 
@@ -100,7 +100,7 @@ impl<C: Cursor> MergeCursor<C> {
         Self::ordered(sources, table, comparator, direction)
     }
 
-    /// The same, for callers that already have the table's comparator.
+    /// As [`Self::new`], for callers that already have the table's comparator.
     pub fn ordered(
         sources: Vec<C>,
         table: Arc<TableSchema>,
@@ -151,7 +151,7 @@ impl<C: Cursor> MergeCursor<C> {
             .insert(index, |waiting| sources[waiting].state.compare(state));
     }
 
-    /// `bound_of` returns the lower bound of a source's next partition.
+    /// Leaves the current partition. `bound_of` returns the lower bound of a source's next partition.
     fn leave_partition(&mut self, bound_of: impl Fn(&mut C) -> Option<DecoratedKey>) {
         for index in std::mem::take(&mut self.active) {
             let source = &mut self.sources[index];
@@ -165,7 +165,7 @@ impl<C: Cursor> MergeCursor<C> {
         self.open = DeletionTime::LIVE;
     }
 
-    /// Reads heads until the first source in the queue has one. False at the end.
+    /// Reads heads until the first source in the queue has one. Returns false at the end of all sources.
     fn read_head(&mut self) -> Result<bool, ReadError> {
         while let Some(index) = self.partitions.top() {
             if matches!(self.sources[index].state, SourceState::AtHead(_)) {
@@ -194,10 +194,10 @@ impl<C: Cursor> MergeCursor<C> {
         }
     }
 
-    /// Adds the heads of all other sources with the same key.
+    /// Merges the heads of all other sources with the same key into `head`.
     fn join_heads(&mut self, head: &mut PartitionHead) -> Result<(), ReadError> {
         let mut statics: SmallVec<[Row; 4]> = head.static_row.take().into_iter().collect();
-        // A source whose lower bound equals this key may have it too: `read_head` finds out.
+        // A source whose lower bound equals this key may have the partition, too: `read_head` reads its head.
         while self.read_head()? {
             let next = self
                 .partitions
@@ -258,7 +258,7 @@ impl<C: Cursor> MergeCursor<C> {
         Some((index, unfiltered))
     }
 
-    /// The next row, if it has this clustering; `rank` is the rank of the clustering.
+    /// Takes the next row of the queue, if it has this clustering; `rank` is the rank of the clustering.
     fn take_row(&mut self, clustering: &Clustering, rank: u64) -> Option<Row> {
         let index = self.unfiltereds.top()?;
         let source = &self.sources[index];
@@ -319,7 +319,7 @@ impl<C: Cursor> MergeCursor<C> {
         (before != open).then(|| Marker::at(&marker.bound, side(before), side(open), self.direction))
     }
 
-    /// The current partition has only one source: no comparison is needed.
+    /// The next unfiltered of a partition that only one source has: no comparison is needed.
     fn next_of_one(&mut self, index: usize) -> Result<Option<Unfiltered>, ReadError> {
         loop {
             let Some(unfiltered) = self.sources[index].cursor.next_unfiltered()? else {
@@ -388,8 +388,8 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
         self.sources[index].state.key().cloned()
     }
 
-    /// Plain partitions of one source after the other, each up to the next source's key. A partition of several sources is
-    /// merged, so not plain.
+    /// Shows the plain partitions of one source after the other, each up to the next source's key. A partition of several sources
+    /// must be merged, so it is not plain.
     fn plain_partitions(
         &mut self,
         before: Option<&DecoratedKey>,
@@ -398,7 +398,7 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
         self.plain_runs(before, visitor)
     }
 
-    /// Plain rows of one source, up to the next unfiltered of another.
+    /// Shows the plain rows of one source, up to the next unfiltered of another.
     fn plain_rows(
         &mut self,
         key: &DecoratedKey,

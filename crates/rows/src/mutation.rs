@@ -9,7 +9,7 @@ use crate::{Bound, DecoratedKey, DeletionTime, Row};
 /// A change to one partition.
 #[derive(Clone, Debug)]
 pub struct Mutation {
-    /// The table as of the binding of the statement.
+    /// The schema of the table when the statement was bound.
     pub table: Arc<TableSchema>,
     /// The partition.
     pub key: DecoratedKey,
@@ -20,7 +20,6 @@ pub struct Mutation {
 /// What changes inside a partition.
 /// Invariant: `rows` ascend by clustering, each clustering once. No row has data that its own deletion covers ([`Row::merge`]
 /// maintains this). The start of each range is before its end.
-/// keeps it so); each range's start is before its end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartitionUpdate {
     /// Partition deletion.

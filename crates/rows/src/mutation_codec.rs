@@ -25,9 +25,9 @@
 //! ```
 //! vints as in `ilion_codec`; the rest is big-endian.
 //!
-//! Columns travel by name, since ids are valid only inside one process. Each mutation lists the names that it uses once. A
-//! reader skips columns that the table no longer has, that have another kind now, or whose cells are older than a drop of that
-//! name. It skips whole mutations of missing tables: that is why the size comes first.
+//! Columns are stored by name, since ids are valid only inside one process. Each mutation lists the names that it uses once. A
+//! reader skips columns that the table no longer has or that have another kind now, and cells that are older than a drop of their
+//! column name. It also skips whole mutations of missing tables: that is why the size comes first.
 //!
 //! Invariant: the token is not stored; the reader computes it from key and partitioner. When bytes change, raise `VERSION`.
 

@@ -18,10 +18,10 @@
 //! * Paths: `m[key]`, `s[element]` (no value), `u.field`, `l[time UUID]`, where `l[#3]` is the UUID of 3 ticks.
 //! * A counter is a list of shards, `n=01:clock:count`, separated by commas. `L` or `R` in front means local or remote. The
 //!   id has 32 digits, or two if all its bytes are the same. `n=+5` is an increment.
-//! * Values are CQL constants. `0x...` can stand for the bytes of any type; values of frozen collections, tuples and the like
-//!   are always written so.
-//! * Ranges: `[` and `]` include, `(` and `)` exclude, `*` is unbounded. A range of a cursor is printed where its first end is
-//!   read.
+//! * Values are CQL constants. `0x...` can replace a value of any type, by its bytes; values of frozen collections, tuples and
+//!   similar types are always written in this form.
+//! * Ranges: `[` and `]` include, `(` and `)` exclude, `*` is unbounded. A range of a cursor is printed at its first end in the
+//!   order of reading.
 //! * Parsing a printed text returns the same data, apart from the order of reading. `#` starts a comment.
 
 mod parse;

@@ -16,8 +16,8 @@ pub fn compare_paths(ty: &CqlType, a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// The type of the value at a path of a column of type `ty`: the element of a list, `None` for a set, the value of a map, the
-/// field of a user type. For a type that is not complex: the type itself.
+/// The type of the value at a path of a column of type `ty`: for a list its element type, for a map its value type, for a user type
+/// the type of the field, `None` for a set. A type that is not complex is returned itself.
 pub fn value_type<'t>(ty: &'t CqlType, path: &[u8]) -> Option<&'t CqlType> {
     match ty {
         CqlType::List { element, .. } => Some(element),

@@ -39,15 +39,15 @@ pub struct PlainRow<'b> {
     pub clustering: &'b [Option<&'b [u8]>],
     /// The timestamp of the row and all its cells; `None` if their timestamps differ, or no INSERT wrote the row.
     pub timestamp_micros: Option<i64>,
-    /// The column values by id; may include columns that were not selected.
+    /// The column values in the order of ids; may include columns that were not selected.
     pub cells: &'b [(ColumnId, &'b [u8])],
-    /// These cells as SSTables store cells that were written together with their row, one after the other; `None` if the source
-    /// has them in another form.
+    /// The cells in the form in which SSTables store cells that were written together with their row, one after the other; `None`
+    /// if the source stores them in another form.
     pub stored: Option<&'b [u8]>,
 }
 
 impl<'b> PlainRow<'b> {
-    /// The token of its key; computed if it is not known yet.
+    /// The token of the key; computes it if it is not known yet.
     #[inline]
     pub fn token_by(&self, partitioner: Partitioner) -> Cow<'b, Token> {
         match self.token {

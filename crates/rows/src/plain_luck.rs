@@ -1,22 +1,23 @@
 //! Decides when to look for plain rows where there are few.
 
-/// Decides when to look for plain rows. After some looks in a row that found none, each further one doubles the number of rows
-/// until the next look.
+/// Decides when to look for plain rows. After some successive looks without a plain row, each further one doubles the
+/// number of rows until the next look.
 #[derive(Debug, Default)]
 pub struct PlainLuck {
-    /// Looks in a row that found none.
+    /// Number of successive looks that found no plain row.
     misses: u32,
-    /// Rows until the next look.
+    /// Number of rows until the next look.
     wait: u32,
 }
 
-/// Number of misses before looks become rarer: partitions that cross the end of a chunk are read row by row, and say little of the rest.
+/// Number of misses before looks become rarer. Partitions that cross the end of a chunk are read row by row, so a few misses say little
+/// about the other partitions.
 const MISSES_FREE: u32 = 8;
 /// Maximum number of doublings.
 const DOUBLINGS_MAX: u32 = 6;
 
 impl PlainLuck {
-    /// True if it is time to look.
+    /// True if the caller should look for plain rows now. Each call counts as one row.
     pub fn is_due(&mut self) -> bool {
         let is_due = self.wait == 0;
         self.wait = self.wait.saturating_sub(1);

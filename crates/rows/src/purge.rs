@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Row {
-    /// True if a read at `now_secs` returns the row: its liveness is live, or one of its cells.
+    /// True if a read at `now_secs` returns the row: its liveness or one of its cells is live.
     pub fn is_live(&self, now_secs: u32) -> bool {
         self.liveness.is_live(now_secs)
             || self.columns.iter().any(|entry| match &entry.data {
@@ -24,7 +24,8 @@ impl Row {
             })
     }
 
-    /// Keeps what a read at `now_secs` returns, of columns that the table still has. False if the row ends up empty.
+    /// Keeps the data that a read at `now_secs` returns, and only in columns that the table still has. Returns false if the row is
+    /// empty then.
     pub fn keep_live(&mut self, now_secs: u32, table: &TableSchema) -> bool {
         self.deletion = DeletionTime::LIVE;
         if !self.liveness.is_live(now_secs) {
@@ -49,7 +50,7 @@ impl Row {
         !self.is_empty()
     }
 
-    /// True if some part of it has expired or is a tombstone past gc grace.
+    /// True if some part of the row has expired or is a tombstone past gc grace.
     fn has_dead(&self, law: &PurgeLaw) -> bool {
         let is_old = |deletion: DeletionTime| !deletion.is_live() && deletion.local_secs < law.gc_before_secs;
         let is_dead = |cell: &Cell| !cell.is_live(law.now_secs);
@@ -63,7 +64,7 @@ impl Row {
             })
     }
 
-    /// Drops what `law` allows to drop. False if the row ends up empty.
+    /// Drops the data that `law` allows to drop. Returns false if the row is empty then.
     pub fn purge(&mut self, law: &PurgeLaw) -> bool {
         if law.purges(self.deletion) {
             self.deletion = DeletionTime::LIVE;
@@ -89,9 +90,9 @@ impl Row {
 /// Which tombstones may be dropped for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PurgeLaw {
-    /// Cells that expired by then count as tombstones.
+    /// The current time, in seconds since 1970. Cells that have expired count as tombstones.
     pub now_secs: u32,
-    /// Tombstones made before this are past gc grace.
+    /// Tombstones made before this second are past gc grace.
     pub gc_before_secs: u32,
     /// Tombstones with a lower timestamp shadow no data outside of the sources that are merged.
     pub purgeable_below_micros: i64,
@@ -109,7 +110,7 @@ impl PurgeLaw {
         !deletion.is_live() && self.covers(deletion.marked_at_micros, deletion.local_secs)
     }
 
-    /// Turns an expired cell into a tombstone. False if the cell may be dropped.
+    /// Turns an expired cell into a tombstone. Returns false if the cell may be dropped.
     fn keep_cell(&self, cell: &mut Cell) -> bool {
         if cell.is_live(self.now_secs) {
             return true;
@@ -130,9 +131,9 @@ impl PurgeLaw {
 /// Numbers of tombstones at which a query gets a warning or fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TombstoneLimits {
-    /// Warn above this many.
+    /// Above this number of tombstones, the client gets a warning.
     pub warn: u64,
-    /// Fail above this many.
+    /// Above this number of tombstones, the read fails.
     pub fail: u64,
 }
 
@@ -144,10 +145,10 @@ impl TombstoneLimits {
     };
 }
 
-/// What a read has counted.
+/// Counts of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts {
-    /// Rows returned, without static ones.
+    /// Rows returned, without static rows.
     pub live_rows: u64,
     /// Tombstones met that are not past gc grace.
     pub tombstones: u64,
@@ -156,18 +157,18 @@ pub struct ReadCounts {
 /// The time of a read, and its limits.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadLaw {
-    /// The time of the read.
+    /// The time of the read, in seconds since 1970.
     pub now_secs: u32,
-    /// Tombstones made before this are past gc grace and are not counted.
+    /// Tombstones made before this second are past gc grace and are not counted.
     pub gc_before_secs: u32,
-    /// When to stop.
+    /// At how many tombstones the read warns or fails.
     pub limits: TombstoneLimits,
-    /// Called with the number of rows and partitions met; an error ends the read.
+    /// Called from time to time with the number of rows and partitions read since the last call; an error ends the read.
     pub spend: fn(u32) -> Result<(), ReadError>,
 }
 
 impl ReadLaw {
-    /// Reads what lives at this time, without limits.
+    /// Returns the data that is live at this time, without limits.
     pub fn without_limits(now_secs: u32) -> Self {
         Self {
             now_secs,
@@ -177,7 +178,7 @@ impl ReadLaw {
         }
     }
 
-    /// For reads without a time limit.
+    /// The `spend` of reads without a time limit: never fails.
     pub fn patient(_: u32) -> Result<(), ReadError> {
         Ok(())
     }
@@ -244,7 +245,7 @@ impl<C: Cursor> ReadPurge<C> {
         Ok(())
     }
 
-    /// Keeps the live part of a row and counts its tombstones. False if the row is not live.
+    /// Keeps the live part of a row and counts its tombstones. Returns false if the row is not live.
     fn keep_live(&mut self, row: &mut Row) -> Result<bool, ReadError> {
         let ReadLaw {
             now_secs,
@@ -273,7 +274,7 @@ impl<C: Cursor> ReadPurge<C> {
             }
         }
         let is_left = row.keep_live(now_secs, &self.table);
-        // A deleted row whose cells count no tombstones counts once.
+        // A deleted row without tombstones among its cells counts as one tombstone.
         if !is_left && tombstones == 0 && is_deleted {
             tombstones = 1;
         }
@@ -354,8 +355,8 @@ impl<C: Cursor> Cursor for ReadPurge<C> {
     crate::cursor_methods!(without: peek);
 }
 
-/// Returns for a partition the timestamp below which tombstones may be dropped: the lowest that any source outside of the
-/// compaction may have for it.
+/// Returns for a partition the timestamp below which tombstones may be dropped: the lowest timestamp that any source outside of
+/// the compaction may have for it.
 pub type PurgeableBelow = Box<dyn FnMut(&DecoratedKey) -> i64 + Send>;
 
 /// Drops tombstones that are past gc grace and shadow no data elsewhere, and turns expired cells into tombstones. Partitions
@@ -368,7 +369,7 @@ pub struct CompactionPurge<C> {
     /// The current partition, until `purgeable_below` is called for it. Most partitions have no tombstone, so need no call.
     pending_key: Option<DecoratedKey>,
     gc_before_secs: u32,
-    /// Partitions whose tombstones need not be past gc grace.
+    /// Partitions whose tombstones are purged without waiting for gc grace.
     without_grace: Arc<BTreeSet<DecoratedKey>>,
 }
 
@@ -390,7 +391,7 @@ impl<C: Cursor> CompactionPurge<C> {
         }
     }
 
-    /// Purges tombstones of these partitions whatever their age.
+    /// Purges the tombstones of these partitions at any age.
     #[must_use]
     pub fn without_grace_of(self, keys: Arc<BTreeSet<DecoratedKey>>) -> Self {
         Self {
@@ -412,7 +413,7 @@ impl<C: Cursor> CompactionPurge<C> {
         self.has_strict_liveness && row.liveness.is_none() && row.deletion.is_live()
     }
 
-    /// Computes the purgeable timestamp of the current partition, unless that was done.
+    /// Computes the purgeable timestamp of the current partition, unless it is known already.
     #[cold]
     fn find_purgeable(&mut self) {
         if let Some(key) = self.pending_key.take() {

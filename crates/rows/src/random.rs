@@ -16,7 +16,7 @@ use crate::{
 
 pub use large::enlarge;
 
-/// All times of random data are near this second.
+/// All times of random data are near this second (since 1970).
 pub const NOW_SECS: u32 = 1_700_000_000;
 
 /// A sequence of numbers that depends only on its seed (SplitMix64).
@@ -101,7 +101,7 @@ fn column_types() -> [CqlType; 9] {
     ]
 }
 
-/// A table of any shape: up to three clustering columns in either direction, sometimes static columns, collections, or
+/// A table of random shape: up to three clustering columns in either direction, sometimes static columns, collections, or
 /// counters.
 pub fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
     let mut table = TableBuilder::new(
@@ -126,7 +126,7 @@ pub fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
             table = table.static_column(format!("s{index}"), ty(dice));
         }
     }
-    // Names against the order of ids, and more columns than one word of bits holds.
+    // Names do not ascend with the ids; sometimes there are more columns than one 64-bit word has bits.
     let regulars = if dice.one_in(8) { 70 } else { 1 + dice.below(5) };
     for index in (0..regulars).rev() {
         table = table.regular(format!("r{index:02}"), ty(dice));
@@ -294,7 +294,7 @@ fn random_value(ty: &CqlType, dice: &mut Dice) -> Bytes {
     }
 }
 
-/// A few timestamps, so that ties happen; rarely an extreme one.
+/// One of a few timestamps, so that ties happen; rarely an extreme one.
 fn random_micros(dice: &mut Dice) -> i64 {
     match dice.below(200) {
         0 => i64::MAX,
@@ -321,7 +321,7 @@ fn random_liveness(dice: &mut Dice) -> Liveness {
     }
 }
 
-/// A range with bounds at any prefixes and of any kinds; `None` if the bounds come out in the wrong order.
+/// A range with bounds at random prefixes and of random kinds; `None` if the start is not before the end.
 pub fn random_range(table: &TableSchema, dice: &mut Dice) -> Option<RangeTombstone> {
     let comparator = ClusteringComparator::of(table);
     let start = random_bound(table, &[BoundKind::InclStart, BoundKind::ExclStart], dice);
@@ -334,7 +334,7 @@ pub fn random_range(table: &TableSchema, dice: &mut Dice) -> Option<RangeTombsto
         .then_some(range)
 }
 
-/// A bound of one of `kinds` at any prefix.
+/// A bound of one of `kinds` at a random prefix.
 pub fn random_bound(table: &TableSchema, kinds: &[BoundKind], dice: &mut Dice) -> Bound {
     let count = dice.below(table.clustering().len() + 1);
     let values: Values = table

@@ -24,13 +24,13 @@ pub enum KeyBound {
 }
 
 impl KeyBound {
-    /// Orders the bound against a partition; never equal.
+    /// Orders the bound against a partition. Never returns `Equal`.
     #[inline]
     pub fn compare(&self, key: &DecoratedKey) -> Ordering {
         self.compare_by(|token| token.cmp(&key.token), |bound| bound.cmp(key))
     }
 
-    /// Like [`Self::compare`], for a partition given by its comparisons: the closures compare a token or key with it.
+    /// As [`Self::compare`], but the caller compares: the closures return the order of a token or a key relative to the partition.
     #[inline]
     pub fn compare_by(
         &self,
@@ -61,9 +61,9 @@ impl KeyBound {
 /// A range of partitions; empty if the start is not below the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
-    /// Its lower end.
+    /// The lower end.
     pub start: KeyBound,
-    /// Its upper end.
+    /// The upper end.
     pub end: KeyBound,
 }
 
@@ -84,13 +84,13 @@ impl KeyRange {
         }
     }
 
-    /// True if the partition lies in it.
+    /// True if the partition is in the range.
     #[inline]
     pub fn contains(&self, key: &DecoratedKey) -> bool {
         self.start.compare(key) == Ordering::Less && self.end.compare(key) == Ordering::Greater
     }
 
-    /// True if no partition from `first` to `last` can lie in it.
+    /// True if no partition from `first` to `last` can be in the range.
     pub fn misses(&self, first: &DecoratedKey, last: &DecoratedKey) -> bool {
         self.end.compare(first) == Ordering::Less || self.start.compare(last) == Ordering::Greater
     }

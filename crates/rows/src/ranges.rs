@@ -1,7 +1,7 @@
 //! Deleted ranges of one partition in normal form, and their markers.
 //!
-//! Invariant of [`RangeList`]: ranges ascend, are not empty and do not overlap. Adjacent ranges that touch have different
-//! deletions.
+//! Invariant of [`RangeList`]: ranges ascend, are not empty and do not overlap. If one range ends where the next starts, their
+//! deletions differ.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::{
 pub struct RangeList(Vec<RangeTombstone>);
 
 impl RangeList {
-    /// No ranges.
+    /// An empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The normal form of ranges in any order.
+    /// The normal form of these ranges, which may be in any order and overlap.
     pub fn of(ranges: impl IntoIterator<Item = RangeTombstone>, comparator: &ClusteringComparator) -> Self {
         let mut list = Self::new();
         for range in ranges {
@@ -71,7 +71,7 @@ impl RangeList {
         after.cast_signed() - before.cast_signed()
     }
 
-    /// The deletion that covers `clustering`.
+    /// The deletion that covers `clustering`; [`DeletionTime::LIVE`] if none does.
     #[inline]
     pub fn covering(&self, clustering: &Clustering, comparator: &ClusteringComparator) -> DeletionTime {
         let index = self
@@ -92,7 +92,7 @@ impl RangeList {
         }
     }
 
-    /// Memory that it takes.
+    /// Memory of the list in bytes.
     pub fn size_bytes(&self) -> usize {
         size_of_ranges(&self.0)
     }
@@ -130,7 +130,7 @@ impl<'c> Pieces<'c> {
         }
     }
 
-    /// Requires: all of `known` overlap `range`.
+    /// Appends `known` and `range`; where they overlap, the newer deletion wins. Requires: all of `known` overlap `range`.
     fn overlay(&mut self, known: &[RangeTombstone], range: RangeTombstone) {
         let mut position = range.start;
         for known in known {
@@ -155,8 +155,8 @@ impl<'c> Pieces<'c> {
 }
 
 impl Marker {
-    /// A marker at the position of `bound`. In the order of reading, `end` is open before it and `start` after it. Chooses the
-    /// kind that fits. Requires: at least one of them is set.
+    /// A marker at the position of `bound`, of the kind that fits. In the order of reading, the deletion `end` is open before it
+    /// and `start` after it. Requires: at least one of them is not `None`.
     pub fn at(
         bound: &Bound,
         end: Option<DeletionTime>,

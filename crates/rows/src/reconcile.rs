@@ -21,7 +21,7 @@ use crate::{
 pub const EXPIRED_LIVENESS_TTL: u32 = i32::MAX.unsigned_abs();
 
 impl Cell {
-    /// True if this wins over `other`, a cell of the same (non-counter) column and path; false on a full tie.
+    /// True if this cell wins over `other`, a cell of the same (non-counter) column and path; false on a full tie.
     #[inline]
     pub fn supersedes(&self, other: &Self) -> bool {
         match self.timestamp_micros.cmp(&other.timestamp_micros) {
@@ -52,7 +52,7 @@ impl Cell {
         }
     }
 
-    /// Keeps the winner of itself and `other`, a cell of the same (non-counter) column and path.
+    /// Keeps the winner of this cell and `other`, a cell of the same (non-counter) column and path.
     #[inline]
     pub fn reconcile(&mut self, other: Self) {
         if other.supersedes(self) {
@@ -60,7 +60,7 @@ impl Cell {
         }
     }
 
-    /// Adds `other`, a cell of the same counter. A tombstone wins whatever its timestamp (CASSANDRA-7346).
+    /// Adds `other`, a cell of the same counter. A tombstone wins regardless of timestamps (CASSANDRA-7346).
     pub fn reconcile_counter(&mut self, other: Self) {
         if self.is_tombstone() || other.is_tombstone() {
             let other_wins = match (self.is_tombstone(), other.is_tombstone()) {
@@ -72,7 +72,7 @@ impl Cell {
             }
             return;
         }
-        // A value is empty if its column was not fetched; that must not look like a count.
+        // A value is empty if its column was not fetched; it must not be taken for a count of zero.
         if self.value.is_empty() || other.value.is_empty() {
             let other_wins = match (self.value.is_empty(), other.value.is_empty()) {
                 (true, true) => other.timestamp_micros > self.timestamp_micros,
@@ -89,7 +89,7 @@ impl Cell {
 }
 
 impl Liveness {
-    /// True if this wins over `other`; false on a full tie.
+    /// True if this liveness wins over `other`; false on a full tie.
     #[inline]
     pub fn supersedes(&self, other: &Self) -> bool {
         if self.timestamp_micros != other.timestamp_micros {
@@ -109,7 +109,7 @@ impl Liveness {
         }
     }
 
-    /// The one that wins.
+    /// The liveness that wins.
     #[inline]
     #[must_use]
     pub fn max(self, other: Self) -> Self {
@@ -124,8 +124,8 @@ impl Liveness {
 }
 
 impl Row {
-    /// Merges `other`, a row of the same clustering: the newer of each part wins, deletions shadow what they cover. Returns the
-    /// growth of this row in bytes ([`Row::size_bytes`]).
+    /// Merges `other`, a row of the same clustering: the newer of each part wins, and deletions remove the data that they cover.
+    /// Returns the growth of this row in bytes ([`Row::size_bytes`]).
     pub fn merge(&mut self, other: Self, table: &TableSchema) -> isize {
         let deletion = self.deletion.max(other.deletion);
         let mut grown = 0;
@@ -146,8 +146,8 @@ impl Row {
         grown + merge_columns(&mut self.columns, columns, table)
     }
 
-    /// Removes everything that `deletion` (of the partition or a range) covers, and the row's own deletion unless that is
-    /// newer. Returns the growth of this row in bytes: zero or less. The row may end up empty.
+    /// Removes the data that `deletion` (of the partition or a range) covers, and the row's own deletion unless it is newer.
+    /// Returns the growth of this row in bytes: zero or less. The row may end up empty.
     #[inline]
     pub fn shadow(&mut self, deletion: DeletionTime) -> isize {
         if deletion.is_live() {
@@ -167,8 +167,8 @@ impl Row {
     }
 }
 
-/// Merges rows of one clustering. The deletion `active` (of the partition and open ranges) shadows them all. `None` if the
-/// result is empty. A single row is not copied.
+/// Merges rows of one clustering, and removes the data that the deletion `active` (of the partition and open ranges) covers. `None`
+/// if the result is empty. A single row is not copied.
 pub fn merge_rows(
     rows: impl IntoIterator<Item = Row>,
     active: DeletionTime,
@@ -186,7 +186,7 @@ pub fn merge_rows(
     (!merged.is_empty()).then_some(merged)
 }
 
-/// Counts add up, so shadowed cells must be removed first: they cannot be separated from the sum later.
+/// Merges rows of a counter table. Counts add up, so shadowed cells must be removed first: they cannot be separated from the sum later.
 fn merge_counter_rows(
     mut rows: SmallVec<[Row; 4]>,
     active: DeletionTime,
@@ -222,7 +222,7 @@ fn drop_shadowed_columns(columns: &mut Vec<ColumnData>, deletion: DeletionTime) 
 }
 
 impl ComplexColumn {
-    /// Drops what `deletion` covers; false if the column ends up empty.
+    /// Drops the data that `deletion` covers. Returns false if the column is empty then.
     pub(crate) fn shadow(&mut self, deletion: DeletionTime) -> bool {
         if !self.deletion.supersedes(&deletion) {
             self.deletion = DeletionTime::LIVE;
@@ -260,7 +260,7 @@ fn path_cell_size(path: &Bytes, cell: &Cell) -> isize {
     crate::size::path_cell_bytes(path, cell).cast_signed()
 }
 
-/// If one side has more than this many times the cells of the other, the few are inserted one by one.
+/// If one side has more than this many times the cells of the other, the cells of the smaller side are inserted one by one.
 const SPARSE_FACTOR: usize = 8;
 
 fn merge_path_cells(into: &mut Vec<(Bytes, Cell)>, from: Vec<(Bytes, Cell)>, ty: Option<&CqlType>) -> isize {

@@ -1,7 +1,7 @@
 //! Rows and their columns.
 //!
-//! Invariant: `columns` ascends by [`ColumnId`], one entry a column; the cells of a complex column ascend by path in the
-//! order of the column's type (list: time of the UUID; set, map: element or key order; user type: field index).
+//! Invariant: `columns` ascends by [`ColumnId`], with one entry for each column; the cells of a complex column ascend by path in
+//! the order of the column's type (list: time of the UUID; set, map: element or key order; user type: field index).
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ pub struct Row {
     pub columns: Vec<ColumnData>,
 }
 
-/// What one column of a row holds.
+/// The data of one column of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnData {
     /// Which column.
@@ -44,7 +44,7 @@ pub enum Data {
 /// An unfrozen collection or user type: its deletion, and its cells by path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComplexColumn {
-    /// Deletion of the whole column's older cells.
+    /// Deletion of all older cells of the column.
     pub deletion: DeletionTime,
     /// Path and cell, ascending by path. List: 16-byte time UUID; set: element; map: key; user type: u16 field index.
     pub cells: Vec<(Bytes, Cell)>,
@@ -53,7 +53,7 @@ pub struct ComplexColumn {
 /// A change of one row of a memtable by one write.
 #[derive(Clone, Copy, Debug)]
 pub struct RowChange<'r> {
-    /// The old row in this memtable; `None` if the memtable did not have it (an older source may).
+    /// The old row in this memtable; `None` if the memtable did not have it (older memtables or SSTables may).
     pub before: Option<Before<'r>>,
     /// The new row; empty if a partition deletion removed it.
     pub after: &'r Row,
@@ -62,14 +62,14 @@ pub struct RowChange<'r> {
 /// A row of a memtable before a write.
 #[derive(Clone, Copy, Debug)]
 pub enum Before<'r> {
-    /// The row, possibly with its watched columns only.
+    /// The row, possibly with its observed columns only.
     Row(&'r Row),
-    /// The watched cells of a row that has only simple columns.
+    /// The observed cells of a row that has only simple columns.
     Cells(&'r [(ColumnId, CellRef<'r>)]),
 }
 
 impl<'r> RowChange<'r> {
-    /// The old cell of a simple column.
+    /// The old cell of a simple column; `None` if it did not exist.
     #[inline]
     pub fn cell_before(&self, column: ColumnId) -> Option<CellRef<'r>> {
         match self.before? {
@@ -81,7 +81,7 @@ impl<'r> RowChange<'r> {
         }
     }
 
-    /// The old row, possibly with its watched columns only.
+    /// The old row, possibly with its observed columns only; `None` if the memtable did not have it.
     pub fn row_before(&self) -> Option<Cow<'r, Row>> {
         match self.before? {
             Before::Row(row) => Some(Cow::Borrowed(row)),
@@ -140,14 +140,14 @@ impl Row {
         }
     }
 
-    /// The newest timestamp of its liveness, cells and deletions; [`crate::NO_TIMESTAMP`] if it is empty.
+    /// The newest timestamp of the row's liveness, cells and deletions; [`crate::NO_TIMESTAMP`] if the row is empty.
     pub fn newest_micros(&self) -> i64 {
         let of_columns = self.columns.iter().map(|entry| entry.data.newest_micros()).max();
         let of_row = self.liveness.timestamp_micros.max(self.deletion.marked_at_micros);
         of_columns.map_or(of_row, |newest| newest.max(of_row))
     }
 
-    /// True if it has no liveness, no deletion and no columns.
+    /// True if the row has no liveness, no deletion and no columns.
     pub fn is_empty(&self) -> bool {
         self.liveness.is_none() && self.deletion.is_live() && self.columns.is_empty()
     }

@@ -1,11 +1,11 @@
-//! Memory that data takes: the size of its structures and the length of its bytes. A shared allocation counts for each owner.
+//! Memory of data: the size of its structures and the length of its bytes. A shared allocation counts for each owner.
 
 use bytes::Bytes;
 
 use crate::{Cell, Clustering, ColumnData, Data, DecoratedKey, RangeTombstone, Row};
 
 impl Clustering {
-    /// Bytes of its values, and of their list if that is on the heap.
+    /// Bytes of the values, and of their list if that is on the heap.
     #[inline]
     pub fn size_bytes(&self) -> usize {
         let spilled = if self.values().spilled() {
@@ -18,7 +18,7 @@ impl Clustering {
 }
 
 impl DecoratedKey {
-    /// Memory that it takes, in bytes.
+    /// Memory in bytes.
     #[inline]
     pub fn size_bytes(&self) -> usize {
         size_of::<Self>() + self.key.len()
@@ -30,7 +30,7 @@ pub(crate) fn path_cell_bytes(path: &Bytes, cell: &Cell) -> usize {
 }
 
 impl ColumnData {
-    /// Memory that it takes, in bytes.
+    /// Memory in bytes.
     #[inline]
     pub fn size_bytes(&self) -> usize {
         let content = match &self.data {
@@ -48,7 +48,7 @@ impl ColumnData {
 }
 
 impl Row {
-    /// Memory that it takes, in bytes.
+    /// Memory in bytes.
     pub fn size_bytes(&self) -> usize {
         let columns = self.columns.iter().map(ColumnData::size_bytes).sum::<usize>();
         size_of::<Self>() + self.clustering.size_bytes() + columns
@@ -56,7 +56,7 @@ impl Row {
 }
 
 impl RangeTombstone {
-    /// Memory that it takes, in bytes.
+    /// Memory in bytes.
     pub fn size_bytes(&self) -> usize {
         let values = self.start.values.iter().chain(&self.end.values);
         size_of::<Self>() + values.flatten().map(Bytes::len).sum::<usize>()

@@ -18,7 +18,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Every clustering.
+    /// The slice of all clusterings.
     pub fn all() -> Self {
         Self {
             start: Bound::bottom(),
@@ -34,13 +34,13 @@ impl Slice {
         }
     }
 
-    /// True if `clustering` lies in it.
+    /// True if `clustering` is in the slice.
     pub fn contains(&self, comparator: &ClusteringComparator, clustering: &Clustering) -> bool {
         comparator.compare_bound_to_row(&self.start, clustering) == Ordering::Less
             && comparator.compare_bound_to_row(&self.end, clustering) == Ordering::Greater
     }
 
-    /// True if at most one row can lie in it: both ends include the same full clustering.
+    /// True if at most one row can be in the slice: both ends include the same full clustering.
     pub fn is_one_row(&self, comparator: &ClusteringComparator) -> bool {
         let (start, end) = (&self.start, &self.end);
         start.values.len() == comparator.len()
@@ -48,19 +48,20 @@ impl Slice {
             && start.values == end.values
     }
 
-    /// True if no clustering can lie in both.
+    /// True if no clustering can be in both slices.
     pub fn misses(&self, other: &Self, comparator: &ClusteringComparator) -> bool {
         comparator.compare_bounds(&self.end, &other.start).is_le()
             || comparator.compare_bounds(&other.end, &self.start).is_le()
     }
 
-    /// True if no clustering can lie in it.
+    /// True if no clustering can be in the slice.
     pub fn is_empty(&self, comparator: &ClusteringComparator) -> bool {
         comparator.compare_bounds(&self.start, &self.end) != Ordering::Less
     }
 }
 
-/// What is left of slices behind a position, in the direction of a read. The position is that of the bound, whatever it faces.
+/// The parts of slices behind a position, in the direction of a read. Only the position of the bound counts, not whether it is a start
+/// or an end.
 pub fn slices_after(
     slices: &[Slice],
     position: &Bound,
@@ -85,20 +86,20 @@ pub fn slices_after(
     slices
 }
 
-/// What a read selects of each partition. Slices are in stored order, whatever the direction of the read.
+/// What a read selects in each partition. Slices are in stored order, in reversed reads too.
 ///
 /// Invariant: slices ascend and do not overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusteringFilter {
     /// Selected ranges; empty selects only the static row.
     pub slices: Vec<Slice>,
-    /// Return rows from the last to the first.
+    /// True if rows are returned from the last to the first.
     pub reversed: bool,
-    /// Static and regular columns that are selected; `None` selects all. Whether a row is live is correct even so, but data of
-    /// other columns may be outdated or missing. If single rows are selected and no static column, the static row may be
-    /// outdated or missing, too.
+    /// Static and regular columns that are selected; `None` selects all. Data of other columns may be outdated or missing, but
+    /// whether a row is live is always correct. If the slices select single rows and no static column is selected, the static row
+    /// may be outdated or missing, too.
     pub columns: Option<Arc<[ColumnId]>>,
-    /// Columns of which only some elements are selected. A column here without paths is read for its timestamps and TTLs only.
+    /// Selected columns of which only some elements are wanted. A column here without paths is read for its timestamps and TTLs only.
     pub elements: Option<Arc<[WantedElements]>>,
 }
 
@@ -112,7 +113,7 @@ pub struct WantedElements {
 }
 
 impl ClusteringFilter {
-    /// Every row, forwards.
+    /// Selects every row, forwards.
     pub fn all() -> Self {
         Self {
             slices: vec![Slice::all()],

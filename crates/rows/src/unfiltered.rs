@@ -16,7 +16,7 @@ pub enum Unfiltered {
 }
 
 impl Unfiltered {
-    /// The same in a read of the other direction: sides of markers are swapped.
+    /// This row or marker as a read in the other direction returns it: the sides of a marker are swapped.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -29,7 +29,7 @@ impl Unfiltered {
         }
     }
 
-    /// The newest timestamp of its data and deletions; [`crate::NO_TIMESTAMP`] if there is none.
+    /// The newest timestamp of the data and deletions; [`crate::NO_TIMESTAMP`] if there are none.
     pub fn newest_micros(&self) -> i64 {
         match self {
             Self::Row(row) => row.newest_micros(),
@@ -60,7 +60,7 @@ pub struct Marker {
 
 impl ClusteringComparator {
     /// A number that is cheap to compare: a lower rank means a lower position. If clusterings are partition keys of another
-    /// table, it is derived from their token, which is dearer to compute than any comparison. Zero for all other tables.
+    /// table, the rank is derived from the token of the key, which costs more to compute than a comparison. Zero for all other tables.
     pub fn rank(&self, unfiltered: &Unfiltered) -> u64 {
         if !self.begins_with_murmur3_keys() {
             return 0;

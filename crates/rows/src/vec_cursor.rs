@@ -8,14 +8,14 @@ use crate::{
 /// A whole partition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partition {
-    /// Its key, deletion and static row.
+    /// Key, partition deletion and static row.
     pub head: PartitionHead,
     /// Rows and markers in the order of reading.
     pub unfiltereds: Vec<Unfiltered>,
 }
 
 impl Partition {
-    /// The partition that results from an update of an empty partition. Deletions do not remove rows of the same update.
+    /// The partition that results from applying an update to an empty partition. Deletions do not remove rows of the same update.
     pub fn of(key: DecoratedKey, update: PartitionUpdate, comparator: &ClusteringComparator) -> Self {
         let head = PartitionHead {
             key,
@@ -45,10 +45,10 @@ impl Partition {
         Self { head, unfiltereds }
     }
 
-    /// Reads the next partition of `cursor` to its end.
+    /// Reads the next partition of `cursor` to its end; `None` if there are no more partitions.
     ///
     /// # Errors
-    /// Those of the cursor.
+    /// The cursor fails.
     pub fn read_next(cursor: &mut dyn Cursor) -> Result<Option<Self>, ReadError> {
         let Some(head) = cursor.next_partition()? else {
             return Ok(None);

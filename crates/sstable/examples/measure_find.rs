@@ -1,6 +1,6 @@
 //! Measures opening an SSTable and finding partitions in it: `measure_find PARTITIONS [LOOKUPS [ROUNDS [FINDING]]]`.
 //!
-//! Uses each way of finding partitions, with keys of the index summary ("near") and keys half an interval away ("far"). The
+//! Measures each way of finding partitions, with keys of the index summary ("near") and keys half an interval away ("far"). The
 //! files are in a temporary directory, in the page cache.
 
 #![expect(clippy::unwrap_used, reason = "a measurement stops at the first surprise")]

@@ -160,7 +160,7 @@ fn partitions(table: &Arc<TableSchema>, dice: &mut Dice, version: Version) -> Ve
     partitions.into_values().collect()
 }
 
-/// Adds many rows and ranges, some with clusterings that random data does not have.
+/// Adds many rows and ranges. Some of their clusterings never occur in other random data.
 fn widen(
     update: &mut PartitionUpdate,
     table: &Arc<TableSchema>,

@@ -43,7 +43,7 @@ impl KeyHash {
     }
 }
 
-/// Bits a key and hashes a key.
+/// Bits per key, and the number of hashes per key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BloomSizing {
     /// Bits for each key.
@@ -59,8 +59,8 @@ const HASH_COUNT_MAX: u32 = 15;
 const EXCESS_BITS: u64 = 20;
 
 impl BloomSizing {
-    /// The fewest bits that reach the chance with their best number of hashes, then the fewest hashes that still do
-    /// (`BloomCalculations.computeBloomSpec`). A chance below the minimum gets the sizing of the minimum.
+    /// The fewest bits per key that reach the false-positive chance, with their best number of hashes; then the fewest hashes that
+    /// still reach it (`BloomCalculations.computeBloomSpec`). A chance below the minimum gets the sizing of the minimum.
     pub(crate) fn for_chance(fp_chance: f64) -> Self {
         let mut sizing = Self {
             bits_per_key: BITS_PER_KEY_MIN,
@@ -108,12 +108,12 @@ fn best_hash_count(bits_per_key: u32) -> u32 {
 #[derive(Clone, PartialEq, Eq)]
 pub struct BloomFilter {
     hash_count: u32,
-    /// Word i holds bits 64 i to 64 i + 63, least significant first.
+    /// Word i has bits 64 i to 64 i + 63, least significant first.
     words: Box<[u64]>,
     bits: Divisor,
 }
 
-/// More hashes only cost time, so a file with more is damaged.
+/// More hashes only cost time: no writer uses them, so a file with more is damaged.
 const HASH_COUNT_READ_MAX: u32 = 64;
 
 impl BloomFilter {
@@ -156,7 +156,7 @@ impl BloomFilter {
         })
     }
 
-    /// Memory that it takes, in bytes.
+    /// Memory of the filter in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.words.len() * 8
     }
@@ -171,7 +171,7 @@ impl BloomFilter {
         Self::of_words(self.hash_count, vec![0; self.words.len()].into())
     }
 
-    /// The approximate offset in the file of the first bit that `other`, a filter of the same size, does not have.
+    /// The approximate file offset of the first bit that is set here, but not in `other`, a filter of the same size.
     pub(crate) fn first_surplus(&self, other: &Self) -> Option<u64> {
         let mut words = self.words.iter().zip(&other.words);
         let word = words.position(|(mine, other)| mine & !other != 0)?;
@@ -197,7 +197,7 @@ impl BloomFilter {
     /// Decodes the component.
     ///
     /// # Errors
-    /// Malformed bytes. The filter can be rebuilt from the index.
+    /// The bytes are not a filter. The filter can be rebuilt from the index.
     pub fn decode(bytes: &[u8], version: Version) -> Result<Self, Malformed> {
         let mut input = Reader::new(bytes);
         let refused = input.error("1 to 64 hashes");
@@ -221,7 +221,7 @@ impl BloomFilter {
     }
 }
 
-/// Calls `visit` with each bit of a key until it returns false; true if it never did.
+/// Calls `visit` with each bit of a key until `visit` returns false. Returns true if it never did.
 #[inline]
 fn for_each_bit(key: KeyHash, hash_count: u32, bits: Divisor, mut visit: impl FnMut(usize) -> bool) -> bool {
     let mut base = key.h2;
@@ -236,7 +236,7 @@ fn for_each_bit(key: KeyHash, hash_count: u32, bits: Divisor, mut visit: impl Fn
     true
 }
 
-/// A divisor that needs only a multiplication: a division takes several times as long.
+/// A divisor whose remainders need only multiplications: a division takes several times as long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Divisor {
     value: u64,

@@ -24,11 +24,11 @@ use crate::{Component, Descriptor, Error, Result, StatsMetadata};
 const MAGIC: &[u8; 8] = b"ILCHECKS";
 const VERSION: u8 = 1;
 const TAIL_LEN: usize = 27;
-/// Size of the block of a CRC; also the unit of reads of an index.
+/// Number of bytes that one CRC covers; also the unit of reads of an index.
 pub(crate) const BLOCK_BYTES: u32 = 16 << 10;
 const READ_BYTES: usize = 256 << 10;
 
-/// The components that it covers: those without checksums that are compared at each read, and that are never rewritten. Compat:
+/// The components that Checksums.db covers: those without checksums that each read compares, and that no program rewrites. Compat:
 /// Cassandra replaces Statistics.db (which has checksums) and TOC.txt of existing SSTables.
 const COVERED: [Component; 8] = [
     Component::Index,
@@ -41,7 +41,7 @@ const COVERED: [Component; 8] = [
     Component::Summary,
 ];
 
-/// The CRCs of one component.
+/// Length and CRCs of one component.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     /// Size of the component.
@@ -53,7 +53,7 @@ pub(crate) struct Sums {
 #[derive(Debug, Default)]
 pub(crate) struct Summing {
     sums: Sums,
-    /// CRC of the bytes of a block that is not full yet.
+    /// CRC of the bytes of the last block, which is not full yet.
     open_crc: u32,
     open_len: usize,
 }
@@ -94,7 +94,7 @@ impl Sums {
         summing.finish()
     }
 
-    /// The same, as a chunk reader needs it.
+    /// These CRCs in the form that a chunk reader needs.
     pub(crate) fn to_crc_file(&self) -> CrcFile {
         CrcFile {
             chunk_length: BLOCK_BYTES,
@@ -102,13 +102,13 @@ impl Sums {
         }
     }
 
-    /// Compares these with the bytes of a component that was read whole.
+    /// Compares these CRCs with the bytes of a component that was read whole.
     pub(crate) fn check(&self, bytes: &[u8], path: &Path) -> Result<()> {
         self.check_length(bytes.len() as u64, path)?;
         self.compare_crcs(bytes.chunks(BLOCK_BYTES as usize).map(crc32), path)
     }
 
-    /// Compares these, the expected CRCs, with those that were found.
+    /// Compares these CRCs, which are expected, with the CRCs `found`.
     pub(crate) fn compare(&self, found: &Self, path: &Path) -> Result<()> {
         self.check_length(found.length, path)?;
         self.compare_crcs(found.crcs.iter().copied(), path)
@@ -158,10 +158,10 @@ impl Owner {
 }
 
 impl Checksums {
-    /// Reads and sums the components that exist.
+    /// Reads the existing components and computes their CRCs. `None` if `go_on` returned false.
     ///
     /// # Errors
-    /// A component cannot be read. Returns `None` if `go_on` returns false.
+    /// A component cannot be read.
     pub(crate) fn of_files(
         env: &dyn Env,
         descriptor: &Descriptor,
@@ -199,7 +199,7 @@ impl Checksums {
         }
     }
 
-    /// The CRCs of a component; `None` if there was no such component.
+    /// The CRCs of a component; `None` if the SSTable was written without this component.
     pub(crate) fn of(&self, component: &Component) -> Option<&Sums> {
         let mut all = self.components.iter();
         all.find_map(|(known, sums)| (known == component).then_some(sums))
@@ -210,7 +210,7 @@ impl Checksums {
         &self.components
     }
 
-    /// Memory that they take, in bytes.
+    /// Memory of the CRCs in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let crcs = self.components.iter().map(|(_, sums)| sums.crcs.len() * 4);
         crcs.sum()
@@ -293,7 +293,7 @@ impl Checksums {
 }
 
 /// Writes Checksums.db for an SSTable of another program, or to replace damaged checksums. The current content of the
-/// components counts as correct. False if it was stopped.
+/// components counts as correct. Returns false if `go_on` stopped it.
 pub(crate) fn make_checksums(
     env: &dyn Env,
     descriptor: &Descriptor,

@@ -7,8 +7,8 @@
 //! uncompressed := the bytes themselves      checked by CRC.db where there is one
 //! ```
 //!
-//! [`ChunkReader`] reads uncompressed bytes at a position, through a shared [`ChunkCache`]. [`DataStream`] reads from a
-//! position on, chunk by chunk through the cache, or with read-ahead past it. [`ChunkWriter`] writes Data.db with its chunk map
+//! [`ChunkReader`] reads uncompressed bytes at a position, through a shared [`ChunkCache`]. [`DataStream`] reads forwards from a
+//! position, either chunk by chunk through the cache, or with read-ahead past it. [`ChunkWriter`] writes Data.db with its chunk map
 //! and digest. Bytes are checked against a CRC before they are returned, except those of uncompressed files without one
 //! (`Layout::Unchecked` in `reader`).
 

@@ -16,7 +16,7 @@ impl StatsMetadata {
         intervals.map(|(start, end)| (place(start), place(end))).collect()
     }
 
-    /// Sets what [`Self::covered_intervals`] returns.
+    /// Sets the intervals that [`Self::covered_intervals`] returns.
     pub fn cover<'a>(&mut self, intervals: impl IntoIterator<Item = &'a CommitLogInterval>) {
         let position = |(segment, offset): (u64, u32)| CommitLogPosition {
             segment: segment.cast_signed(),

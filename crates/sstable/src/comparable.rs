@@ -8,7 +8,7 @@ use ilion_types::{
     CqlType, TERMINATOR_AFTER, TERMINATOR_BEFORE, TERMINATOR_ROW, Token, encode_comparable_key,
 };
 
-/// Length of the rest of an empty key's encoding behind the token: separator and terminator.
+/// Length of an empty key's encoding without the token: separator and terminator.
 const EMPTY_KEY_LEN: usize = 3;
 
 /// The encoding of a key in Partitions.db.
@@ -22,7 +22,7 @@ pub(crate) fn comparable_key(token: &Token, key: &[u8]) -> Vec<u8> {
 pub(crate) fn comparable_bound(bound: &KeyBound) -> Vec<u8> {
     match bound {
         KeyBound::Start => Vec::new(),
-        // Above every separator.
+        // Higher than every separator.
         KeyBound::End => vec![u8::MAX],
         KeyBound::BeforeToken(token) => comparable_token(token, TERMINATOR_BEFORE),
         KeyBound::AfterToken(token) => comparable_token(token, TERMINATOR_AFTER),
@@ -46,7 +46,7 @@ pub(crate) struct ComparableClusterings {
 }
 
 impl ComparableClusterings {
-    /// `None` if a column has an unknown custom type: its encoding is unknown, too.
+    /// The encoder of a table; `None` if a column has an unknown custom type, whose encoding is unknown, too.
     pub(crate) fn of(table: &TableSchema) -> Option<Self> {
         let columns = table
             .clustering()

@@ -33,7 +33,7 @@ pub enum Component {
     Cells,
     /// Ilion's checksums of the components that have none.
     Checksums,
-    /// Any other file with the SSTable's name, such as `SAI+...`: kept and removed with it, never read.
+    /// Any other file with the SSTable's name, such as `SAI+...`. It is kept and removed with the SSTable, but never read.
     Other(String),
 }
 
@@ -63,7 +63,7 @@ impl Component {
         )
     }
 
-    /// Its name: the last part of the file's name.
+    /// The name of the component: the last part of the file's name.
     pub fn name(&self) -> &str {
         if let Self::Other(name) = self {
             return name;
@@ -83,7 +83,7 @@ impl Component {
     pub fn is_side(&self) -> bool {
         match self {
             Self::Tokens | Self::Cells | Self::Checksums => true,
-            // Of attached indexes.
+            // Components of attached indexes.
             Self::Other(name) => name.starts_with("Index+"),
             _ => false,
         }

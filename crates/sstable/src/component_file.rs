@@ -1,10 +1,10 @@
-//! Reads and writes whole components: small ones that are decoded and encoded in memory.
+//! Reads and writes whole components that are small enough to be decoded and encoded in memory.
 
 use ilion_env::Env;
 
 use crate::{Component, Descriptor, Result};
 
-/// A limit above any component that is read whole (a filter or chunk map of many terabytes of data).
+/// Longer components are refused. No component that is read whole is that long, not even the chunk map of many terabytes of data.
 const COMPONENT_LEN_MAX: u64 = 16 << 30;
 
 /// The bytes of a component; `None` if it does not exist.

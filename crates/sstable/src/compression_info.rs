@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! file := class:utf  option_count:i32  (key:utf value:utf)*
-//!         chunk_length:i32  [max_compressed_length:i32]  data_length:i64        (the latter since na)
+//!         chunk_length:i32  [max_compressed_length:i32]  data_length:i64        (max_compressed_length since na)
 //!         chunk_count:i32  offset:i64 *
 //! ```
 //!
-//! Offsets are those of the stored chunks in Data.db. There may be one more chunk than the data needs, an empty one, so the
+//! Offsets are those of the stored chunks in Data.db. There may be one chunk more than the data needs, an empty one, so the
 //! number of chunks is never computed from the length. Not here: the bytes of a stored chunk (`chunks`).
 
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::{Component, Descriptor, Error, Result, Version};
 /// Longer chunks are refused: Cassandra's tables use 4 KiB to 1 MiB, and a chunk is decompressed whole.
 pub(crate) const CHUNK_LENGTH_MAX: u32 = ilion_schema::CHUNK_LENGTH_KIB_MAX << 10;
 
-/// Bytes that are read for the compressor and its options, which are at the start; nearly always enough.
+/// Bytes that are read for the compressor and its options, which are at the start of the file; nearly always enough.
 const HEAD_BYTES: usize = 1 << 10;
 
 /// The content of CompressionInfo.db.
@@ -132,10 +132,11 @@ impl CompressionInfo {
     }
 }
 
-/// True if the SSTable has the component. Reads only the start of the file: its length grows with the data.
+/// Checks that the compressor of an SSTable is known. Returns false if the SSTable has no CompressionInfo.db. Reads only the start of
+/// the file: its length grows with the data.
 ///
 /// # Errors
-/// Refused if its compressor is unknown; corrupt if it names none.
+/// Refused: the compressor is unknown. Corrupt: the file names none.
 pub(crate) fn check_compressor(env: &dyn Env, descriptor: &Descriptor) -> Result<bool> {
     let path = descriptor.path(&Component::CompressionInfo);
     let file = match env.open_read(&path) {
@@ -185,7 +186,7 @@ fn positive(input: &mut Reader<'_>, expected: &'static str) -> std::result::Resu
     value.filter(|value| *value > 0).ok_or(refused)
 }
 
-/// Saturates: a file with 2^31 chunks of at least 4 KiB would have 8 TiB, which the writer refuses first.
+/// Converts a count; saturates: a file with 2^31 chunks of at least 4 KiB would have 8 TiB, which the writer refuses first.
 fn count_i32(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }

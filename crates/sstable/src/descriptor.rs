@@ -42,7 +42,7 @@ impl SSTableId {
         (number.to_string() == text && i32::try_from(number).is_ok()).then_some(Self::Sequence(number))
     }
 
-    /// The form of the key cache and of Cassandra's tables: the 4 bytes of a number, or the 16 bytes of a UUID.
+    /// The bytes of the id, as in the key cache and in Cassandra's tables: the 4 bytes of a number, or the 16 bytes of a UUID.
     pub fn to_bytes(self) -> Vec<u8> {
         match self {
             Self::Sequence(number) => number.to_be_bytes().to_vec(),

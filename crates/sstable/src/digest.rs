@@ -26,7 +26,7 @@ pub fn encode(digest: u32) -> Vec<u8> {
     digest.to_string().into_bytes()
 }
 
-/// Reads a whole file; returns the CRC-32 and the number of its bytes.
+/// Reads a whole file; returns its CRC-32 and its length in bytes.
 pub(crate) fn crc_of(file: &dyn ReadFile, on_progress: &mut dyn FnMut(u64)) -> Result<(u32, u64)> {
     let mut buffer = vec![0; READ_BYTES];
     let (mut crc, mut offset) = (0, 0);
@@ -41,7 +41,7 @@ pub(crate) fn crc_of(file: &dyn ReadFile, on_progress: &mut dyn FnMut(u64)) -> R
     }
 }
 
-/// Reads all of Data.db and compares it with the digest; false if there is no digest.
+/// Reads all of Data.db and compares it with the digest. Returns false if there is no digest.
 ///
 /// # Errors
 /// Corrupt if they differ.

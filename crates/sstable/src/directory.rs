@@ -25,7 +25,7 @@ impl ListedSSTable {
         all.find_map(|(found, size)| (found == component).then_some(*size))
     }
 
-    /// Size of its known components; Cassandra's secondary indexes do not count.
+    /// Size in bytes of the known components; components of Cassandra's secondary indexes do not count.
     pub fn size_bytes(&self) -> u64 {
         let known = self.components.iter();
         known
@@ -40,11 +40,11 @@ impl ListedSSTable {
 pub struct TableFiles {
     /// The SSTables, oldest id first, without those that an unfinished transaction removes.
     pub sstables: Vec<ListedSSTable>,
-    /// SSTables that a crash left incomplete, or replaced but not yet removed: see [`crate::finish_transactions`].
+    /// SSTables that a crash left incomplete, or that were replaced but not yet removed: see [`crate::finish_transactions`].
     pub unfinished: Vec<Descriptor>,
     /// True if a crash left transaction logs.
     pub has_transactions: bool,
-    /// Names of the directories in it.
+    /// Names of the subdirectories.
     pub directories: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl TableFiles {
     }
 }
 
-/// The SSTables of a directory, oldest id first. Includes what a crash left, if it has a Data.db or TOC.txt.
+/// The SSTables of a directory, oldest id first. Includes SSTables that a crash left incomplete, if they have a Data.db or TOC.txt.
 ///
 /// # Errors
 /// The directory cannot be listed, or an SSTable has an unsupported version.
@@ -90,7 +90,7 @@ pub fn list_directory(env: &dyn Env, directory: &Path) -> Result<Vec<ListedSSTab
     whole_sets(&directory.into(), &env.list(directory)?)
 }
 
-/// Sets with a Data.db or TOC.txt, oldest id first. A set with a TOC.txt was complete once: without Data.db, it is damaged.
+/// Sets of files with a Data.db or TOC.txt, oldest id first. A set with a TOC.txt was complete once: without Data.db, it is damaged.
 fn whole_sets(directory: &Arc<Path>, entries: &[DirEntry]) -> Result<Vec<ListedSSTable>> {
     let mut sets: BTreeMap<Descriptor, Vec<(Component, u64)>> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.is_dir) {

@@ -1,7 +1,7 @@
 //! Partitions as JSON, as Cassandra's `sstabledump` prints them.
 //!
-//! [`Dump`] prints what a cursor returns, with positions. Its text may be taken at any time, so it need not grow with the
-//! partition.
+//! [`Dump`] prints partitions, rows and markers, with positions. The caller may take the printed text at any time, so that it does
+//! not grow with the partition.
 
 mod cells;
 mod debug;
@@ -30,21 +30,21 @@ pub struct DumpOptions {
     pub layout: Layout,
     /// How times are printed.
     pub times: TimeStyle,
-    /// The second at which expiration is judged; with `None`, dumps do not print what has expired.
+    /// The second at which expiration is judged; with `None`, the dump does not print whether data has expired.
     pub now_secs: Option<i64>,
 }
 
-/// The output of `sstabledump -l -t`, without what depends on the clock.
+/// The output of `sstabledump -l -t`, without fields that depend on the clock.
 const TIMELESS_LINES: DumpOptions = DumpOptions {
     layout: Layout::Lines,
     times: TimeStyle::Raw,
     now_secs: None,
 };
 
-/// Appends the next partition and a newline, without positions and expirations; false at the end.
+/// Appends the next partition and a newline, without positions and expirations. Returns false at the end.
 ///
 /// # Errors
-/// Those of the cursor.
+/// The cursor fails.
 pub fn dump_partition(
     cursor: &mut dyn Cursor,
     table: &Arc<TableSchema>,
@@ -195,7 +195,7 @@ impl Dump {
         self.json.compact_objects = false;
     }
 
-    /// Prints the values of a clustering; missing values are stars.
+    /// Prints the values of a clustering; missing values are printed as stars.
     fn clustering(&mut self, values: &Values) {
         if values.is_empty() {
             return;

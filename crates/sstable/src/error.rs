@@ -1,4 +1,4 @@
-//! Errors of SSTables: damage, I/O errors, and what Ilion refuses.
+//! Errors of SSTables: damage, I/O errors, and unsupported features.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,9 +20,9 @@ pub enum Error {
     Corrupt {
         /// The damaged file.
         file: PathBuf,
-        /// Offset in the file; of a compressed file, in its uncompressed data.
+        /// Offset in the file; for a compressed file, in its uncompressed data.
         offset: u64,
-        /// What the format has at this offset.
+        /// What the format requires at this offset.
         expected: String,
     },
     /// The operating system returned an error.

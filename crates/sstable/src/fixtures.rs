@@ -1,4 +1,4 @@
-//! SSTables that Cassandra 5.0.9 wrote, beside the project. Tests that use them are skipped without these files.
+//! SSTables that Cassandra 5.0.9 wrote, stored beside the project. Tests that use them are skipped if the files are missing.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use ilion_env::{Env, RealEnv};
 
 use crate::{ListedSSTable, list_directory};
 
-/// Each case with its format, such as `tombstones-nb`, and each SSTable of it.
+/// The SSTables of all cases, each with the name of its case and format, such as `tombstones-nb`.
 pub(crate) fn tables() -> Vec<(String, ListedSSTable)> {
     let env = real_env();
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/cassandra-5.0");

@@ -26,7 +26,7 @@ pub struct EstimatedHistogram {
 const SIZE_OFFSETS: usize = 155;
 /// Number of offsets for numbers of cells: up to some billions.
 const CELL_OFFSETS: usize = 118;
-/// More buckets than any version writes.
+/// Files with more buckets are refused; no version writes as many.
 const BUCKETS_READ_MAX: usize = 4096;
 
 impl EstimatedHistogram {
@@ -54,7 +54,7 @@ impl EstimatedHistogram {
         }
     }
 
-    /// Adds the counts of another histogram. A bucket without a counterpart is added by its greatest value.
+    /// Adds the counts of another histogram. The values of a bucket that does not exist here are added as its greatest value.
     pub fn merge(&mut self, other: &Self) {
         for (index, count) in other.counts.iter().enumerate() {
             let value = other.offsets.get(index).copied().unwrap_or(i64::MAX);
@@ -69,7 +69,7 @@ impl EstimatedHistogram {
         counts.fold(0, u64::saturating_add)
     }
 
-    /// Mean of the values, where each counts as the greatest value of its bucket; 0 if there are none.
+    /// Mean of the values, where each counts as the greatest value of its bucket; 0 if no values were counted.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub fn mean(&self) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
@@ -88,7 +88,7 @@ impl EstimatedHistogram {
             .filter(|(_, count)| *count != 0)
     }
 
-    /// The value that the given share (0 to 1) of the values does not exceed; `None` if the overflow bucket was used.
+    /// The value that the given share (0 to 1) of the values does not exceed; `None` if that value is in the overflow bucket.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -139,15 +139,15 @@ impl EstimatedHistogram {
     }
 }
 
-/// Builds an [`EstimatedHistogram`]. Consecutive values of one bucket are counted together, since the partitions of a table are
-/// similar.
+/// Builds an [`EstimatedHistogram`]. Consecutive values of one bucket are counted together, since partitions of a table are often of
+/// similar size.
 #[derive(Debug)]
 pub(crate) struct EstimatedHistogramBuilder {
     run: Run,
     histogram: EstimatedHistogram,
 }
 
-/// The bucket of the last value with its bounds, and the number of values in a row.
+/// The bucket of the last value with its bounds, and the number of consecutive values in it.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     bucket: usize,
@@ -217,9 +217,9 @@ pub struct TombstoneHistogram {
 const BINS_MAX: usize = 100;
 /// Seconds are rounded up to whole minutes.
 const BIN_SECS: u64 = 60;
-/// More bins than Cassandra writes in a file.
+/// Files with more bins are refused; Cassandra writes fewer.
 const BINS_READ_MAX: usize = 1 << 16;
-/// The last second before the values for "no deletion" and "invalid".
+/// The last valid second; the two values above mean "no deletion" and "invalid".
 const SECONDS_MAX: u64 = u32::MAX as u64 - 2;
 
 impl TombstoneHistogram {
@@ -327,7 +327,7 @@ fn round_up(second: u64) -> u64 {
 /// Builds a [`TombstoneHistogram`]. Counts of equal minutes are added first, so that bins are rarely merged.
 #[derive(Debug, Default)]
 pub(crate) struct TombstoneHistogramBuilder {
-    /// The last minute, and its number in a row: tombstones mostly come in runs.
+    /// The last minute, and the number of consecutive tombstones in it: tombstones mostly come in runs.
     run: (u64, u64),
     spool: BTreeMap<u64, u64>,
     histogram: TombstoneHistogram,

@@ -1,6 +1,6 @@
 //! Positions of partitions that were recently found through an index, shared by all SSTables; limited in bytes.
 //!
-//! Used for SSTables without a token map. An entry belongs to one open SSTable. Entries of a closed one are never found again,
+//! Used for SSTables without a token map. An entry belongs to one open SSTable. Entries of a closed SSTable are never found again,
 //! and are evicted when space is needed.
 
 use std::collections::HashMap;
@@ -48,9 +48,9 @@ impl Equivalent<CacheKey> for CacheKeyRef<'_> {
     }
 }
 
-/// Memory of an entry beside its key.
+/// Approximate bytes of an entry in addition to its key.
 const ENTRY_OVERHEAD_BYTES: u64 = (size_of::<CacheKey>() + size_of::<Location>()) as u64 + 32;
-/// For the initial size of the cache's tables: keys of 16 bytes.
+/// Estimated size of an entry, with a key of 16 bytes, for the initial size of the cache.
 const ENTRY_BYTES_ESTIMATED: u64 = ENTRY_OVERHEAD_BYTES + 16;
 
 #[derive(Clone, Debug)]
@@ -123,7 +123,7 @@ impl KeyCache {
         self.misses.load(Relaxed)
     }
 
-    /// Changes the capacity; evicts what no longer fits.
+    /// Changes the capacity, in bytes; evicts entries that no longer fit.
     pub fn resize(&self, capacity_bytes: u64) {
         self.places.set_capacity(capacity_bytes);
     }
@@ -148,7 +148,7 @@ impl KeyCache {
         cached.take(limit).collect()
     }
 
-    /// Returns the number of a newly opened SSTable. Numbers are never reused.
+    /// Returns a new number for an SSTable that was opened. Numbers are never reused.
     pub(crate) fn admit(&self, table: TableId, descriptor: &Descriptor) -> u64 {
         let file = self.next_file.fetch_add(1, Relaxed);
         self.files.lock().insert(file, (table, descriptor.clone()));

@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 
 use crate::Result;
 
-/// Opened at most once; after a failure, the next use tries again.
+/// A value that is opened at most once; after a failure, the next use tries again.
 pub(crate) struct Lazy<T> {
     value: OnceLock<T>,
-    /// Held during the opening, so that only one thread does it.
+    /// Held while the value is opened, so that only one thread opens it.
     opening: Mutex<()>,
 }
 

@@ -12,7 +12,7 @@
 //! | `chunks` | Data.db as a sequence of uncompressed bytes: cache, streams, writer |
 //! | `bloom` | Filter.db |
 //! | `cells` | Cells.db, the cell map |
-//! | `checksums` | Checksums.db: CRCs of components that have none |
+//! | `checksums` | Checksums.db: CRCs of components without checksums of their own |
 //! | `sstable` | [`SSTable`]: one SSTable open for reads |
 //! | `reader` | its partition index, row indexes, and cursors over its partitions |
 //! | `open`, `open_options`, `lazy` | its parts, opened on first use |
@@ -28,7 +28,7 @@
 //! | `statistics` | Statistics.db: validation, cardinality, statistics, serialization header |
 //! | `histogram` | the histograms of Statistics.db |
 //! | `metadata_collector` | collects the content of Statistics.db while rows are written |
-//! | `verify` | checks an SSTable against itself |
+//! | `verify` | checks that the components of an SSTable agree with each other |
 //! | `writer` | writes an SSTable with all its components, in either format |
 //!
 //! When you add a component, name it in `component`, list it in the tests of `descriptor`, and write it before TOC.txt.

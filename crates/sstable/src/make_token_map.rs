@@ -14,7 +14,7 @@ use crate::{Component, DataStream, Error, Result, Scan};
 /// Number of partitions between two calls of `go_on`.
 const PARTITIONS_PER_LOOK: u64 = 4096;
 
-/// Writes a temporary file, and renames it when it is complete. False if it was stopped, or if no map is possible.
+/// Writes a temporary file, and renames it when it is complete. Returns false if `go_on` stopped it, or if no map is possible.
 pub(crate) fn make_token_map(parts: &OpenedParts, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
     let (env, descriptor) = (&*parts.env, &parts.descriptor);
     let temporary = descriptor.temporary_path(&Component::Tokens);
@@ -63,7 +63,7 @@ fn write(parts: &OpenedParts, mut writer: TokenMapWriter, go_on: &mut dyn FnMut(
 struct IndexPass<'p> {
     parts: &'p OpenedParts,
     cursor: IndexCursor,
-    /// Reads keys from Data.db that the index does not have.
+    /// Reads keys from Data.db that are not in the index.
     data: DataStream,
 }
 
@@ -113,7 +113,7 @@ impl<'p> IndexPass<'p> {
                 self.data.take(len)?
             }
         };
-        // A slice would keep a whole window in memory.
+        // A copy, since a slice would keep a whole window in memory.
         let key = bytes::Bytes::copy_from_slice(&key);
         let key = DecoratedKey::new(self.parts.options.partitioner, key);
         Ok(Some((key, location.position, entry_at)))

@@ -19,7 +19,7 @@ struct MinMax<T> {
 impl<T: Copy + Ord> MinMax<T> {
     #[inline]
     fn add(&mut self, value: T) {
-        // Usually neither changes, and then neither is written.
+        // Most values change neither bound; then no memory is written.
         if value < self.min {
             self.min = value;
         }
@@ -28,7 +28,7 @@ impl<T: Copy + Ord> MinMax<T> {
         }
     }
 
-    /// Both values; `none` if no value was added.
+    /// The lowest and the highest value; `none` if no value was added.
     fn seen_or(self, none: Self) -> Self {
         if self.min > self.max { none } else { self }
     }
@@ -82,7 +82,7 @@ impl MetadataCollector {
         }
     }
 
-    /// Adds a row's liveness. Requires: it is not missing.
+    /// Adds a row's liveness. Requires: the row has one.
     #[inline]
     pub(crate) fn liveness(&mut self, liveness: &Liveness) {
         self.timestamps.add(liveness.timestamp_micros);
@@ -115,7 +115,7 @@ impl MetadataCollector {
         self.cells_of_partition += cells;
     }
 
-    /// Adds the value of a counter's cell, beside [`MetadataCollector::cell`].
+    /// Adds the value of a counter cell. [`MetadataCollector::cell`] must be called for the cell, too.
     pub(crate) fn counter(&mut self, value: &[u8]) {
         if !self.has_legacy_counter_shards && !value.is_empty() {
             let mut shards = counter::shards(value).into_iter().flatten();
@@ -123,7 +123,7 @@ impl MetadataCollector {
         }
     }
 
-    /// Adds a deletion, except that of a partition.
+    /// Adds a deletion that is not the deletion of a partition.
     #[inline]
     pub(crate) fn deletion(&mut self, deletion: &DeletionTime) {
         if !deletion.is_live() {
@@ -237,7 +237,7 @@ impl MetadataCollector {
     }
 }
 
-/// From after everything to before everything: Cassandra writes this if there are neither rows nor markers.
+/// A slice from behind all clusterings to before all clusterings: Cassandra writes it if there are neither rows nor markers.
 fn no_clusterings() -> Slice {
     Slice {
         start: Bound::new(BoundKind::ExclStart, Default::default()),

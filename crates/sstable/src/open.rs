@@ -34,19 +34,19 @@ pub(crate) struct OpenedParts {
     /// Size of Data.db on disk when it was opened.
     stored_length: u64,
     pub(crate) ends: Ends,
-    /// Opened with the SSTable, built later, or `None` after damage.
+    /// The token map: opened with the SSTable or built later; `None` if it is missing or damaged.
     pub(crate) tokens: ArcSwapOption<TokenMap>,
-    /// Its number in the key cache, if there is a key cache.
+    /// The key cache and the SSTable's number in it; `None` if there is no key cache.
     pub(crate) cached_as: Option<(Arc<KeyCache>, u64)>,
     /// Lookups in the index since the last check whether a token map is worth building.
     pub(crate) index_lookups: AtomicU64,
     /// True if no token map can be built.
     pub(crate) goes_without_token_map: AtomicBool,
-    /// `None` inside if there are no checksums, or they are damaged.
+    /// Opens to `None` if there are no checksums, or they are damaged.
     checksums: Lazy<Option<Checksums>>,
     /// True if checksums are missing or damaged.
     pub(crate) lacks_checksums: AtomicBool,
-    /// `None` inside if there is no cell map, or it is damaged.
+    /// Opens to `None` if there is no cell map, or it is damaged.
     cells: Lazy<ArcSwapOption<CellMap>>,
     data: Lazy<Arc<ChunkReader>>,
     index: Lazy<PartitionIndex>,
@@ -63,7 +63,7 @@ pub(crate) struct Ends {
 }
 
 impl OpenedParts {
-    /// `found` has the sizes of its files, if the directory was just listed.
+    /// Opens an SSTable. `found` has the sizes of its files, if the directory was just listed.
     pub(crate) fn open(
         env: &Arc<dyn Env>,
         descriptor: &Descriptor,
@@ -158,7 +158,7 @@ impl OpenedParts {
         })
     }
 
-    /// The checksums; `None` if there are no usable ones.
+    /// The checksums; `None` if they are missing or damaged.
     fn checksums(&self) -> Result<Option<&Checksums>> {
         let checksums = self.checksums.get_or_open(|| {
             open_checksums(&*self.env, &self.descriptor, self.owner(), &self.lacks_checksums)
@@ -176,7 +176,7 @@ impl OpenedParts {
         self.index.opened()
     }
 
-    /// Replaces the summary by one with `level` of 128 samples, built from Summary.db if the current one has fewer.
+    /// Replaces the summary by one at sampling level `level` of 128; reads Summary.db again if the current summary has fewer samples.
     pub(crate) fn resample_summary(&self, level: u8) -> Result<()> {
         let Some(PartitionIndex::Sorted { summary, index }) = self.index.opened() else {
             return Ok(());
@@ -198,7 +198,7 @@ impl OpenedParts {
         Ok(())
     }
 
-    /// The Bloom filter; `None` if there is none.
+    /// The Bloom filter; `None` if the SSTable has no usable one.
     #[inline]
     pub(crate) fn filter(&self) -> Result<Option<&BloomFilter>> {
         let filter = self
@@ -207,7 +207,7 @@ impl OpenedParts {
         Ok(filter.as_ref())
     }
 
-    /// The cell map; `None` if there is no usable one.
+    /// The cell map; `None` if it is missing or damaged.
     pub(crate) fn cell_map(&self) -> Result<Option<Arc<CellMap>>> {
         let cells = self
             .cells
@@ -215,7 +215,7 @@ impl OpenedParts {
         Ok(cells.load_full())
     }
 
-    /// A damaged cell map is ignored: large rows are read without it.
+    /// Opens the cell map. A damaged one is ignored: large rows are read without it.
     fn open_cell_map(&self) -> Result<Option<CellMap>> {
         let data = self.data()?;
         let fingerprint = fingerprint_of(&self.stats);
@@ -312,7 +312,7 @@ impl std::fmt::Debug for OpenedParts {
     }
 }
 
-/// A damaged token map is ignored; it is built again.
+/// Opens the token map. A damaged one is ignored, and built again later.
 fn open_token_map(
     env: &dyn Env,
     descriptor: &Descriptor,
@@ -340,7 +340,7 @@ fn open_data(
     ChunkReader::open_checked(env, descriptor, cache, checksums).map(Arc::new)
 }
 
-/// Damaged checksums are ignored; they are computed again.
+/// Opens the checksums. Damaged ones are ignored, and computed again later.
 fn open_checksums(
     env: &dyn Env,
     descriptor: &Descriptor,
@@ -362,7 +362,7 @@ fn open_checksums(
     Ok(opened)
 }
 
-/// An SSTable without an essential component is damaged.
+/// Fails if an essential component is missing: the SSTable is damaged then.
 fn check_components(descriptor: &Descriptor, has: impl Fn(&Component) -> bool) -> Result<()> {
     let needed: &[Component] = match descriptor.format {
         Format::Big => &[Component::Data, Component::Statistics, Component::Index],
@@ -388,8 +388,8 @@ fn listed_components(env: &dyn Env, descriptor: &Descriptor) -> Result<BTreeSet<
     Ok(listed.map(|bytes| toc::parse(&bytes)).unwrap_or_default())
 }
 
-/// Without its chunk map, compressed data would be decoded as rows. An unknown compressor is refused now, not at the first
-/// read. Without CRC.db, the data could not be checked.
+/// Checks that CompressionInfo.db and CRC.db exist if TOC.txt names them. Without its chunk map, compressed data would be decoded as
+/// rows; without CRC.db, uncompressed data could not be checked. An unknown compressor is refused now, not at the first read.
 fn check_chunk_map(env: &dyn Env, descriptor: &Descriptor, has: impl Fn(&Component) -> bool) -> Result<()> {
     if check_compressor(env, descriptor)? {
         return Ok(());
@@ -405,7 +405,7 @@ fn check_chunk_map(env: &dyn Env, descriptor: &Descriptor, has: impl Fn(&Compone
     }
 }
 
-/// Size of its known components; Cassandra's secondary indexes do not count.
+/// Size in bytes of the known components; components of Cassandra's secondary indexes do not count.
 fn size_of(env: &dyn Env, descriptor: &Descriptor) -> u64 {
     let sizes = Component::known().map(|component| env.file_size(&descriptor.path(&component)).unwrap_or(0));
     sizes.sum()
@@ -490,7 +490,7 @@ fn open_summary(
     built.ok_or_else(|| Error::corrupt(index.path(), 0, "at least one partition"))
 }
 
-/// False if a component that reads can do without does not match the checksums.
+/// Compares a component that reads can do without with the checksums. Returns false if it does not match.
 fn is_as_it_was(
     bytes: &[u8],
     descriptor: &Descriptor,
@@ -501,7 +501,7 @@ fn is_as_it_was(
     sums.is_none_or(|sums| sums.check(bytes, &descriptor.path(component)).is_ok())
 }
 
-/// A damaged filter is ignored: reads are slower, but correct.
+/// Opens the Bloom filter. A damaged one is ignored: reads are slower, but correct.
 fn open_filter(
     env: &dyn Env,
     descriptor: &Descriptor,

@@ -44,7 +44,7 @@ pub enum Finding {
     /// By the token map; without one, like [`Finding::Summary`].
     #[default]
     TokenMap,
-    /// Like Cassandra: Bloom filter, key cache, summary, index.
+    /// As Cassandra does: by Bloom filter, key cache, summary and index.
     Summary,
     /// Like [`Finding::Summary`], but the whole index is read when the SSTable is opened, as before Cassandra 1.2.
     WholeIndex,

@@ -4,7 +4,7 @@
 //! key cache come first, then the [`PartitionIndex`]: in the BIG format, [`summary::Summary`] returns the part of Index.db in
 //! which [`index_walker::IndexWalker`] finds the position; in the BTI format, [`partition_trie::PartitionTrie`] finds it. Wide
 //! partitions have a row index: a [`block_index::BlockIndex`] or a [`row_trie::RowTrie`]. [`partition_reader::PartitionReader`]
-//! reads what a filter selects of the partition at a position.
+//! reads the rows of a partition that a filter selects.
 
 mod backward;
 mod block_index;

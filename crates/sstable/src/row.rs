@@ -7,7 +7,7 @@
 //! | [`decode`] | decodes rows, also with the cell map, and only the selected columns |
 //! | [`seen`] | plain rows that are read in place, and patterns of rows with the same layout |
 //! | [`source`] | the inputs of decoders; their errors name file and offset |
-//! | `rest` | a slice of bytes that decoders consume, kept in registers |
+//! | `rest` | the rest of a byte slice that a decoder consumes; kept in registers |
 
 pub(crate) mod decode;
 pub(crate) mod encode;

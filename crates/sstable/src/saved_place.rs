@@ -6,9 +6,9 @@
 //!        | position:uvint 2:u8 entry_at:uvint header_length:uvint deletion count:uvint size:uvint
 //! ```
 //!
-//! `position` is that in Data.db, `entry_at` that in Index.db behind the key, `size` that of the blocks and their offsets.
+//! `position` is in Data.db; `entry_at` is in Index.db, behind the key; `size` is the size of the blocks and their offsets.
 //! Deletion and blocks are as in the promoted index of the SSTable's version. Ilion writes the first and the last form. A
-//! loaded location counts once the key was found there in Data.db, and the entry in Index.db.
+//! loaded location is valid only after the key was found there, in Data.db and in the entry of Index.db.
 
 use ilion_codec::{Reader, Writer, unsigned_vint_len};
 use ilion_rows::DecoratedKey;
@@ -40,28 +40,28 @@ pub enum SavedPlace {
     },
     /// The partition has a promoted index, whose offset is not saved.
     Indexed {
-        /// In Data.db.
+        /// Position in Data.db.
         position: u64,
     },
     /// The partition has a promoted index, in the entry at `entry_at`.
     Entry {
-        /// In Data.db.
+        /// Position in Data.db.
         position: u64,
         /// Offset in Index.db, behind the key.
         entry_at: u64,
     },
 }
 
-/// What determines the form of a promoted index.
+/// The facts that determine the form of a promoted index.
 #[derive(Clone, Debug)]
 pub struct IndexForm {
     version: Version,
-    /// Value lengths of the clustering columns (`None`: stored with their length); `None` if the columns are unknown.
+    /// Fixed length of each clustering column's values (`None`: stored with their length); `None` if the columns are unknown.
     fixed_lens: Option<Vec<Option<usize>>>,
 }
 
 impl IndexForm {
-    /// For SSTables of this version with these clustering columns.
+    /// The form for SSTables of this version with these clustering columns.
     pub fn of<'t>(version: Version, clustering: impl IntoIterator<Item = &'t CqlType>) -> Self {
         let fixed_lens = clustering.into_iter().map(CqlType::fixed_len).collect();
         Self {
@@ -70,7 +70,7 @@ impl IndexForm {
         }
     }
 
-    /// For SSTables of this version with unknown clustering columns: blocks cannot be skipped.
+    /// The form for SSTables of this version with unknown clustering columns: blocks cannot be skipped.
     pub fn of_unknown(version: Version) -> Self {
         Self {
             version,
@@ -117,7 +117,7 @@ impl IndexForm {
 }
 
 impl SavedPlace {
-    /// `None` if the bytes are damaged, or their end cannot be found.
+    /// Decodes a location; `None` if the bytes are damaged, or their end cannot be found.
     pub fn decode(input: &mut Reader<'_>, form: &IndexForm) -> Option<Self> {
         let position = input.uvint().ok()?;
         match input.u8().ok()? {
@@ -143,7 +143,7 @@ impl SavedPlace {
 }
 
 impl SSTable {
-    /// Writes the location of a partition of this SSTable; false if Cassandra has no form for it.
+    /// Writes the location of a partition of this SSTable. Returns false if Cassandra has no form for it.
     ///
     /// # Errors
     /// Index.db is damaged or cannot be read.
@@ -202,11 +202,11 @@ impl SSTable {
         Ok(true)
     }
 
-    /// Adds a saved location to the key cache, without I/O if the location is complete. False if the key cache is not used for
-    /// this SSTable, or the partition is not here.
+    /// Adds a saved location to the key cache, without I/O if the location is complete. Returns false if the key cache is not used for
+    /// this SSTable, or the SSTable does not have the partition.
     ///
     /// # Errors
-    /// Those of [`SSTable::load_key`].
+    /// As [`SSTable::load_key`].
     pub fn load_place(&self, key: &DecoratedKey, saved: SavedPlace) -> Result<bool> {
         let (position, entry_at) = match saved {
             SavedPlace::Indexed { .. } => return self.load_key(key),
@@ -234,7 +234,7 @@ impl SSTable {
         Ok(true)
     }
 
-    /// Checks a loaded location, and remembers the result; a wrong one is removed from the cache.
+    /// Checks a loaded location, and remembers the result. A wrong location is removed from the cache.
     #[cold]
     pub(crate) fn check_loaded(
         &self,

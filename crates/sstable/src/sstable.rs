@@ -1,7 +1,7 @@
 //! One SSTable, open for reads by many threads.
 //!
-//! A token map has the positions of its partitions, and the starts of ranges; its pages are loaded on demand. Without one, the
-//! Bloom filter and the summary (BIG only) are in memory, and the partition index is read as needed.
+//! A token map has the positions of the SSTable's partitions, and the starts of ranges; its pages are loaded on demand. Without one,
+//! the Bloom filter and the summary (BIG only) are in memory, and the partition index is read as needed.
 
 mod presence;
 mod sample;
@@ -36,7 +36,7 @@ pub use presence::{Presence, Whereabouts};
 /// An SSTable, open for reads.
 pub struct SSTable {
     parts: Arc<OpenedParts>,
-    /// The row format for the last table used. Held only to swap it.
+    /// The row format for the table that was used last. Held only to swap it.
     format: RwLock<Option<Arc<RowFormat>>>,
 }
 
@@ -52,10 +52,10 @@ impl SSTable {
         Ok(Self::of(parts))
     }
 
-    /// The same as [`SSTable::open`], after the directory was just listed.
+    /// As [`SSTable::open`], but takes the sizes of the files from a directory that was just listed.
     ///
     /// # Errors
-    /// Those of [`SSTable::open`].
+    /// As [`SSTable::open`].
     pub fn open_found(env: &Arc<dyn Env>, found: &ListedSSTable, options: &OpenOptions) -> Result<Self> {
         let parts = OpenedParts::open(env, &found.descriptor, Some(found), options)?;
         Ok(Self::of(parts))
@@ -73,7 +73,7 @@ impl SSTable {
         &self.parts.descriptor
     }
 
-    /// Size of all its components when it was opened.
+    /// Size in bytes of all components, as of when the SSTable was opened.
     pub fn size_bytes(&self) -> u64 {
         self.parts.size_bytes
     }
@@ -83,7 +83,7 @@ impl SSTable {
         self.parts.ends.data_length
     }
 
-    /// Its number of partitions; exact if it was opened with a token map.
+    /// Number of partitions; exact if the SSTable was opened with a token map.
     pub fn estimated_keys(&self) -> u64 {
         self.parts.ends.partitions
     }
@@ -103,7 +103,7 @@ impl SSTable {
         &self.parts.stats
     }
 
-    /// A slice that has all its rows and markers, except static rows.
+    /// A slice that covers all rows and markers of the SSTable, except static rows.
     pub fn covered(&self) -> &Slice {
         &self.parts.covered
     }
@@ -118,7 +118,7 @@ impl SSTable {
         self.parts.memory_bytes()
     }
 
-    /// The partition with this key; `None` if it is not here. With a token map, this takes one read of Data.db.
+    /// The partition with this key; `None` if the SSTable does not have it. With a token map, this takes one read of Data.db.
     ///
     /// # Errors
     /// The index is damaged or cannot be read, or the file does not fit the table.
@@ -131,10 +131,11 @@ impl SSTable {
         self.partition_at(table, key, &Whereabouts::UNKNOWN, filter, Unwanted::Times)
     }
 
-    /// The same after [`SSTable::presence`]. `unwanted` selects what is returned of columns that the filter does not select.
+    /// As [`SSTable::partition`], for callers that know the result of [`SSTable::presence`]. `unwanted` selects which cells are returned
+    /// of columns that the filter does not select.
     ///
-    /// Those of [`SSTable::partition`].
-    /// As those of [`SSTable::partition`].
+    /// # Errors
+    /// As [`SSTable::partition`].
     pub fn partition_at(
         self: &Arc<Self>,
         table: &Arc<TableSchema>,
@@ -173,8 +174,8 @@ impl SSTable {
         RangeCursor::new(self.clone(), table.clone(), range, filter, scan)
     }
 
-    /// The partitions from an entry of a sorted view on, up to `end`; `source` is the number of this SSTable in the view. Reads as late as
-    /// [`SSTable::cursor`].
+    /// The partitions from an entry of a sorted view on, up to `end`; `source` is the number of this SSTable in the view. Like
+    /// [`SSTable::cursor`], reads no data before the first partition is requested.
     pub fn cursor_in(
         self: &Arc<Self>,
         view: &SortedView,
@@ -202,7 +203,7 @@ impl SSTable {
         )
     }
 
-    /// The order of the partitions of several SSTables, which are its sources as they are numbered here.
+    /// The sorted view of several SSTables: the order of their partitions. The index of an SSTable in `sstables` is its source number.
     ///
     /// # Errors
     /// A token map is damaged or cannot be read.
@@ -218,7 +219,7 @@ impl SSTable {
         }
     }
 
-    /// Scans its partitions without the index.
+    /// Scans the partitions of the SSTable without the index.
     ///
     /// # Errors
     /// Data.db cannot be opened again, or the file does not fit the table.
@@ -232,8 +233,8 @@ impl SSTable {
         ))
     }
 
-    /// The position in Data.db of the partition with this key, if it is here. Reads Data.db if the index does not have whole
-    /// keys.
+    /// The position in Data.db of the partition with this key; `None` if the SSTable does not have it. Reads Data.db if the index does
+    /// not have whole keys.
     ///
     /// # Errors
     /// The index or the data is damaged or cannot be read.
@@ -244,19 +245,19 @@ impl SSTable {
         Ok(location.map(|location| location.position))
     }
 
-    /// True if it should have a token map, has no usable one, and one can be built as far as is known.
+    /// True if the SSTable should have a token map, has no usable one, and it is not known that none can be built.
     pub fn wants_token_map(&self) -> bool {
         self.parts.options.finding == Finding::TokenMap
             && self.parts.tokens.load().is_none()
             && !self.parts.goes_without_token_map.load(Relaxed)
     }
 
-    /// Size of its token map; `None` if it has no usable one.
+    /// Size of the token map in bytes; `None` if there is no usable one.
     pub fn token_map_bytes(&self) -> Option<u64> {
         self.parts.tokens.load().as_ref().map(|map| map.file_length())
     }
 
-    /// Size of its cell map; `None` if it has no usable one.
+    /// Size of the cell map in bytes; `None` if there is no usable one.
     ///
     /// # Errors
     /// The cell map cannot be read.
@@ -283,12 +284,12 @@ impl SSTable {
         made
     }
 
-    /// True if its checksums are missing or damaged, as far as is known, and were not built since.
+    /// True if the checksums are known to be missing or damaged, and were not built since.
     pub fn wants_checksums(&self) -> bool {
         self.parts.lacks_checksums.load(Relaxed)
     }
 
-    /// Computes Checksums.db from its current components. It is used when the SSTable is opened the next time. Stops when
+    /// Computes Checksums.db from the current components. The file is used when the SSTable is opened the next time. Stops when
     /// `go_on` returns false; returns false then.
     ///
     /// # Errors
@@ -388,7 +389,7 @@ impl SSTable {
         Ok(None)
     }
 
-    /// Size of its index summary, and its use since the last call; `None` if there is no summary in memory.
+    /// Size of the index summary, and its use since the last call; `None` if there is no summary in memory.
     pub fn take_summary_share(&self) -> Option<SummaryShare> {
         let summary = self.parts.opened_index()?.summary()?.load();
         let bytes = summary.memory_bytes() as u64;
@@ -400,8 +401,8 @@ impl SSTable {
         })
     }
 
-    /// Keeps `level` of 128 samples of the index summary in memory. With fewer samples, lookups read more of the index. If
-    /// there are fewer now, the summary is read from Summary.db again.
+    /// Keeps `level` of every 128 samples of the index summary in memory. With fewer samples, lookups read more of the index. If
+    /// there are fewer samples now, the summary is read from Summary.db again.
     ///
     /// # Errors
     /// Summary.db and the index cannot be read; the summary stays unchanged.
@@ -428,7 +429,7 @@ impl SSTable {
         self.parts.cached_as.is_some() && self.parts.tokens.load().is_none()
     }
 
-    /// Adds a partition to the key cache, as after a lookup. False if it is not here, or the key cache is not used.
+    /// Adds a partition to the key cache, as after a lookup. Returns false if the SSTable does not have it, or does not use the cache.
     ///
     /// # Errors
     /// The index or the data is damaged or cannot be read.
@@ -447,8 +448,8 @@ impl SSTable {
         Ok(true)
     }
 
-    /// Iterates over the partitions above `bound`. With a token map, it may start with some that are not above. `begin` is the
-    /// place of the bound, if it is known.
+    /// Iterates over the partitions above `bound`. With a token map, the iteration may start with some that are not above it. `begin` is
+    /// where they begin, if that is known.
     pub(crate) fn index_above(
         &self,
         bound: &KeyBound,

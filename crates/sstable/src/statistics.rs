@@ -3,7 +3,7 @@
 //! ```text
 //! file      := count:i32 [crc]  (type:i32 offset:i32)* [crc]  (component [crc])*       ascending type
 //! type      := 0 validation | 1 compaction | 2 stats | 3 header
-//! crc       := u32, since na: CRC-32 of the count; continued over the types and offsets; of each component alone
+//! crc       := u32, since na: CRC-32 of the count; the same CRC continued over types and offsets; of each component alone
 //! ```
 
 mod cardinality;

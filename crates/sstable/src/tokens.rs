@@ -1,7 +1,7 @@
-//! Tokens.db, the token map: for each partition its token, cut to the bits that tell it apart, and its position in Data.db.
+//! Tokens.db, the token map: for each partition its token, cut to the bits that distinguish it, and its position in Data.db.
 //!
-//! It answers from memory whether and where the SSTable may have a partition, how many partitions are between two tokens, and which token comes
-//! next. Only the pages that an answer needs are loaded. `docs/format/tokens.md` describes the file:
+//! Lookups in memory return whether and where the SSTable may have a partition, how many partitions are between two tokens, and which
+//! token comes next. Only the pages that a lookup needs are loaded. `docs/format/tokens.md` describes the file:
 //!
 //! ```text
 //! file      := block *  zeros  directory  separators  page_crc:u32 *  tail         integers are little-endian
@@ -18,13 +18,13 @@
 //! | `order` | tokens as codes of eight bytes |
 //! | `elias_fano` | ascending numbers in little space |
 //! | `block` | 1024 partitions |
-//! | `tail` | what the file says of itself |
-//! | `map` | look-ups |
+//! | `tail` | the first and last key, and facts about the file |
+//! | `map` | lookups |
 //! | `sorted` | the order of the partitions of many SSTables, made from their maps |
 //! | `sorted_budget` | the memory that such views may take |
-//! | `writer` | partitions in, file out |
+//! | `writer` | writes the file, partition by partition |
 //!
-//! Invariant: a lookup never misses a partition; it may return a few others with equal codes.
+//! Invariant: a lookup never misses a partition; it may also return a few others with equal codes.
 
 mod block;
 mod elias_fano;
@@ -45,7 +45,7 @@ pub(crate) use writer::{TokenMapWriter, Whole};
 
 use ilion_pages::u64_at;
 
-/// Partitions of a block; the last one may have fewer.
+/// Number of partitions of a block; the last one may have fewer.
 const BLOCK_PARTITIONS: usize = 1024;
 
 #[inline]

@@ -1,7 +1,7 @@
 //! The set of files that a flush or compaction adds and removes, atomically.
 //!
-//! A log file in the table's directory, in Cassandra's format (`org.apache.cassandra.db.lifecycle.LogFile`), so that either
-//! program can finish what the other left:
+//! The set is recorded in a log file in the table's directory, in Cassandra's format (`org.apache.cassandra.db.lifecycle.LogFile`), so that
+//! each program can finish a transaction of the other:
 //!
 //! ```text
 //! name   := version '_txn_' ('flush' | 'compaction') '_' time-uuid '.log'       nb_txn_flush_....log
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Invariant: an ADD is durable before any file of that SSTable exists. A COMMIT is durable only after all files of the added
-//! SSTables are. At the start, a log with COMMIT removes the files that its REMOVE lines name; a log without removes those that
-//! its ADD lines name. A line with a wrong checksum ends the log: a crash cut it off.
+//! SSTables are. The next start finishes each log: with a COMMIT, it removes the files that REMOVE lines name; without one, it
+//! removes those that ADD lines name. A line with a wrong checksum ends the log: a crash cut it off.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::{Component, Descriptor, Error, Result, Version};
 pub enum TransactionKind {
     /// A flush of a memtable to an SSTable.
     Flush,
-    /// A compaction of SSTables to others.
+    /// A compaction of SSTables to new SSTables.
     Compaction,
 }
 
@@ -110,7 +110,7 @@ impl Line {
         (checksum.parse() == Ok(line.checksum())).then_some(line)
     }
 
-    /// The SSTable of the prefix, in the log's own directory: the data directory may have moved.
+    /// The SSTable that the prefix names, in the log's own directory, since the data directory may have moved.
     fn descriptor(&self, directory: &Arc<Path>) -> Option<Descriptor> {
         let base = Path::new(&self.prefix).file_name()?.to_str()?;
         let name = format!("{}-{}", base.strip_suffix('-').unwrap_or(base), Component::Data);
@@ -131,8 +131,8 @@ pub struct Transaction {
 pub struct FailedCommit {
     /// The cause.
     pub error: Error,
-    /// The transaction, if it is certain that it was not committed: then it can be aborted. `None` if the next start may find
-    /// it committed; then its files must stay.
+    /// The transaction, if it was certainly not committed: then it can be aborted. `None` if the next start may find it
+    /// committed; then its files must stay.
     pub transaction: Option<Box<Transaction>>,
 }
 
@@ -142,7 +142,7 @@ pub struct CommittedTransaction {
     directory: PathBuf,
     path: PathBuf,
     removes: bool,
-    /// True if an old file could not be removed: then the log stays, so that the next start removes it.
+    /// True if an old file could not be removed: then the log stays, and the next start removes the file.
     is_unfinished: AtomicBool,
 }
 
@@ -156,7 +156,7 @@ impl Transaction {
         let path = directory.join(name);
         let file = env.create(&path)?;
         env.sync_dir(directory).inspect_err(|_| {
-            // The log names no files yet, so it does no harm if it stays.
+            // If this fails, a log stays that names no files, and does no harm.
             let _ = env.remove_file(&path);
         })?;
         Ok(Self {
@@ -219,7 +219,7 @@ impl Transaction {
     pub fn commit(mut self) -> std::result::Result<CommittedTransaction, FailedCommit> {
         let end = self.file.position();
         if let Err(error) = self.write(LineType::Commit, None) {
-            // No part of the record may stay: if an abort removed files, a start must not read a commit.
+            // No part of the COMMIT may stay: if an abort then removes files, a start must not find a commit.
             let is_cut = self.file.truncate(end).and_then(|()| self.file.sync()).is_ok();
             return Err(FailedCommit {
                 error,
@@ -294,7 +294,7 @@ pub fn finish_transactions(env: &dyn Env, directory: &Path) -> Result<()> {
 /// Finishes the transaction of a log that a crash left, or whose abort failed.
 ///
 /// # Errors
-/// Those of [`finish_transactions`].
+/// As [`finish_transactions`].
 pub fn finish_transaction(env: &dyn Env, directory: &Path, log: &Path) -> Result<()> {
     let directory: Arc<Path> = directory.into();
     for descriptor in doomed(env, &directory, log)? {
@@ -315,10 +315,10 @@ fn logs(env: &dyn Env, directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found.map(|entry| directory.join(entry.name)).collect())
 }
 
-/// The log of a compaction of thousands of SSTables is far below this.
+/// Larger logs are refused. The log of a compaction of thousands of SSTables is far smaller.
 const LOG_BYTES_MAX: u64 = 16 << 20;
 
-/// The SSTables that are removed when the transaction of a log is finished.
+/// The SSTables whose files are removed when the transaction of a log is finished.
 pub(crate) fn doomed(env: &dyn Env, directory: &Arc<Path>, path: &Path) -> Result<Vec<Descriptor>> {
     let bytes = env.read_all(path, LOG_BYTES_MAX)?;
     let lines = parse_log(path, &bytes)?;

@@ -21,5 +21,5 @@ pub(crate) use node::{Node, Payload, distance_bits_of, node_len};
 pub(crate) use nodes::Nodes;
 pub(crate) use walk::{Ascending, Descending};
 
-/// Each node lies in one page of the file, with its payload.
+/// Page size in bytes. Each node, with its payload, is in one page of the file.
 pub(crate) const PAGE_BYTES: u64 = 4096;

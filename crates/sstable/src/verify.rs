@@ -1,12 +1,12 @@
-//! Checks an SSTable against itself: checksums, order, counts, and each component against the others.
+//! Checks that the parts of an SSTable agree: checksums, order, counts, and each component with the others.
 //!
 //! All components are compared with Data.db: the rows are read from start to end without the index, and the index is read
-//! beside them. Damage is collected, and the check continues as far as the rest is readable.
+//! along with them. Damage is collected, and the check continues as far as the rest is readable.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `verification`, `findings` | the result; the damage found |
-//! | `opened` | what is needed to read rows |
+//! | `opened` | the parts that are needed to read rows |
 //! | `components` | TOC.txt, Digest.crc32, Checksums.db, the chunks of Data.db |
 //! | `contents` | reads the rows and checks their order |
 //! | `index_check` | compares the partitions of index and data |

@@ -34,7 +34,7 @@ impl Format {
     }
 }
 
-/// The two letters of a file name before the id.
+/// A format version: the two letters of a file name before the id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version([u8; 2]);
 
@@ -69,10 +69,10 @@ impl Version {
         std::str::from_utf8(&self.0).unwrap_or("??")
     }
 
-    /// Fails with a reason for the operator if Ilion does not read files of this version.
+    /// Checks that Ilion can read files of this version.
     ///
     /// # Errors
-    /// Refused: the version is older than 3.0 or newer than 5.0.
+    /// Refused, with a reason for the operator: the version is older than 3.0 or newer than 5.0.
     pub fn check_readable(self) -> Result<()> {
         let known = matches!(&self.0, [b'm', b'a'..=b'e'] | [b'n', b'a' | b'b'] | b"oa" | b"da");
         if known {
@@ -83,14 +83,14 @@ impl Version {
         )))
     }
 
-    /// The changes of 5.0: `u32` deletion times, one byte for the deletion of a live partition, a covered slice instead of two
-    /// lists, first and last key in the statistics.
+    /// True if the version has the changes of 5.0: `u32` deletion times, one byte for the deletion of a live partition, a covered
+    /// slice instead of two lists, first and last key in the statistics.
     #[inline]
     pub fn is_oa_or_later(self) -> bool {
         self.0 == *b"da" || self.0[0] >= b'o'
     }
 
-    /// CRCs in Statistics.db, Bloom filter bits without swapped words, raw chunks, pending repair.
+    /// True if the version has CRCs in Statistics.db, Bloom filter bits without swapped words, raw chunks, and pending repairs.
     #[inline]
     pub(crate) fn is_na_or_later(self) -> bool {
         self.0 == *b"da" || self.0[0] >= b'n'
@@ -114,7 +114,7 @@ impl Version {
         self.is_na_or_later() || self.0[1] >= b'c'
     }
 
-    /// Lists of versions ma to mc do not cover range tombstones.
+    /// False for versions ma to mc, whose lists of clusterings do not cover range tombstones.
     pub(crate) fn has_trustworthy_clustering_lists(self) -> bool {
         self.is_na_or_later() || self.0[1] >= b'd'
     }

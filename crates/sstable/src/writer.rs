@@ -57,7 +57,7 @@ use ended_partition::EndedPartition;
 use partition_index::PartitionIndexWriter;
 use written::Written;
 
-/// Size of the buffer for encoded bytes: several chunks, so that few of them are copied.
+/// Size of the buffer for encoded bytes. It has room for several chunks: chunks that are whole in the buffer need not be copied.
 const BUFFER_BYTES: usize = 128 << 10;
 
 /// Writes an SSTable. If it is dropped before `finish`, the transaction removes its files.
@@ -82,7 +82,7 @@ pub struct SSTableWriter {
     span: ClusteringSpan,
 }
 
-/// The keys of the current and the previous partition, in two buffers that swap: counting references per key would take longer.
+/// The keys of the current and the previous partition, in two buffers that swap: counting references per key would be slower.
 #[derive(Debug)]
 struct Keys {
     before: KeyCopy,
@@ -107,7 +107,7 @@ impl Keys {
         }
     }
 
-    /// Copies the key of a partition that starts.
+    /// Copies the key of a new partition.
     #[inline]
     fn begin(&mut self, token: &Token, key: &[u8]) {
         let copy = &mut self.at_hand;
@@ -140,12 +140,12 @@ impl KeyCopy {
 #[derive(Debug)]
 struct OpenPartition {
     deletion: DeletionTime,
-    /// Position in Data.db.
+    /// Position of the partition in Data.db.
     start: u64,
     head_length: u64,
-    /// True if it has neither a deletion nor a static row.
+    /// True if the partition has neither a deletion nor a static row.
     is_blank: bool,
-    /// Start of the previous unfiltered, from the partition's start.
+    /// Start of the previous unfiltered, as an offset from the partition's start.
     previous_start: u64,
 }
 
@@ -210,8 +210,8 @@ impl SSTableWriter {
     /// Starts a partition, with its static row. Requires: keys ascend. A partition that ends up empty is not written.
     ///
     /// # Errors
-    /// Refused if the key does not ascend, or the partition cannot be stored; or a file cannot be written. After an error, here
-    /// and below, the writer is unusable: abandon it.
+    /// Refused if the key does not ascend, or the partition cannot be stored; or a file cannot be written. After an error of this
+    /// or any method below, the writer is unusable: abandon it.
     pub fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
         let DecoratedKey { token, key } = &head.key;
         self.check_key(token, key)?;
@@ -260,11 +260,11 @@ impl SSTableWriter {
         Ok(())
     }
 
-    /// Adds a whole plain partition, encoded as if it was added row by row. False if it must be added row by row: then it was
-    /// not added.
+    /// Adds a whole plain partition, encoded as if it had been added row by row. Returns false, and adds nothing, if the partition
+    /// must be added row by row.
     ///
     /// # Errors
-    /// Those of [`SSTableWriter::begin_partition`].
+    /// As [`SSTableWriter::begin_partition`].
     pub fn add_plain(&mut self, token: &Token, partition: &PlainRow<'_>) -> Result<bool> {
         let at_once = partition.timestamp_micros;
         let Some(timestamp_micros) = at_once.filter(|_| !self.encoder.has_statics()) else {
@@ -311,7 +311,7 @@ impl SSTableWriter {
     /// Ends the partition.
     ///
     /// # Errors
-    /// Those of [`SSTableWriter::begin_partition`].
+    /// As [`SSTableWriter::begin_partition`].
     pub fn finish_partition(&mut self) -> Result<()> {
         match &self.open {
             Some(open) if open.is_blank && self.span.is_empty() => {
@@ -322,7 +322,7 @@ impl SSTableWriter {
         }
     }
 
-    /// Ends the current partition, which is not empty.
+    /// Ends the current partition. Requires: it is not empty.
     #[inline(never)]
     fn end_partition(&mut self) -> Result<()> {
         let Some(open) = &self.open else {
@@ -360,8 +360,8 @@ impl SSTableWriter {
         self.flush_if_large()
     }
 
-    /// Removes the current partition, of which only the head was appended. The head is still in the buffer, since only rows
-    /// flush it.
+    /// Removes the current partition, of which only the head was appended. The head is still in the buffer: only rows cause a
+    /// write of the buffer.
     #[cold]
     fn forget_head(&mut self, start: u64) {
         let kept = usize::try_from(start - self.data.position()).unwrap_or(usize::MAX);
@@ -387,8 +387,8 @@ impl SSTableWriter {
     /// Writes and syncs all components, TOC.txt last, and syncs the directory.
     ///
     /// # Errors
-    /// Refused if there is no partition (then abandon the writer), or if one is not finished; or a file cannot be written: then
-    /// remove the files.
+    /// Refused if there is no partition (then abandon the writer), or if a partition is not finished. Or a file cannot be written:
+    /// then remove the files.
     pub fn finish(mut self) -> Result<()> {
         let Some(first) = self.first_key.take() else {
             return Err(self.refuse("it has no partition"));
@@ -432,7 +432,7 @@ impl SSTableWriter {
                 stored_length: data.stored_length,
                 fingerprint: fingerprint_of(&statistics.stats),
             };
-            // Compat: not in TOC.txt, which Cassandra's tools compare with their own list.
+            // Compat: Tokens.db is not in TOC.txt, which Cassandra's tools compare with their own list.
             tokens.finish(env, &whole)?;
         }
         let checksums = checksums.encode(Owner::of(data.stored_length, &statistics.stats));
@@ -443,7 +443,7 @@ impl SSTableWriter {
         Ok(env.sync_dir(&descriptor.directory)?)
     }
 
-    /// Removes the written files. The transaction removes those that cannot be removed here.
+    /// Removes the written files. The transaction later removes those that cannot be removed here.
     pub fn abandon(self) {
         let (env, descriptor) = (self.env.clone(), self.descriptor.clone());
         drop(self);
@@ -492,7 +492,7 @@ fn check_writable(descriptor: &Descriptor) -> Result<()> {
     }
 }
 
-/// Adds the clusterings of a partition to the statistics. False if a deleted range is open at one end.
+/// Adds the clusterings of a partition to the statistics. Returns false if a deleted range is open at one end.
 #[inline(never)]
 fn covers(stats: &mut MetadataCollector, reach: Reach) -> bool {
     match reach {

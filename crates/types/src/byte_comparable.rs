@@ -7,8 +7,8 @@
 //! sequence      := (40 value | 3E)* 38               (inside collections, tuples, user types, vectors)
 //! ```
 //!
-//! With the separator or terminator after it, no encoding is a prefix of another. In a DESC column the bytes of the value are
-//! complemented, but not the separator. Not here: decoding, which readers of tries do not need; cutting keys to their
+//! Together with the separator or terminator after it, no encoding is a prefix of another. In a DESC column the bytes of the value
+//! are complemented, but not the separator. Not here: decoding, which readers of tries do not need; cutting keys to their
 //! distinguishing prefixes.
 
 use ilion_codec::Writer;
@@ -24,14 +24,14 @@ const SEPARATOR_NULL: u8 = 0x3E;
 const SEPARATOR_EMPTY: u8 = 0x3F;
 const SEPARATOR_EMPTY_REVERSED: u8 = 0x41;
 const SEQUENCE_END: u8 = 0x38;
-/// The sign bit in the first byte of a number.
+/// The sign bit of a number, in its first byte.
 const SIGN: u8 = 0x80;
 
-/// Ends the clustering of a row.
+/// The byte that ends the clustering of a row.
 pub const TERMINATOR_ROW: u8 = SEQUENCE_END;
-/// Ends a bound that sorts before every row with its prefix.
+/// The byte that ends a bound that sorts before every row with its prefix.
 pub const TERMINATOR_BEFORE: u8 = 0x20;
-/// Ends a bound that sorts after every row with its prefix.
+/// The byte that ends a bound that sorts after every row with its prefix.
 pub const TERMINATOR_AFTER: u8 = 0x60;
 /// The whole clustering of a static row.
 pub const STATIC_CLUSTERING: u8 = 0x18;
@@ -203,7 +203,8 @@ impl FixedForm {
     }
 }
 
-/// Values of `N` bytes: integers with the sign bit flipped, floats so that negative ones sort in reverse.
+/// Appends a value of `N` bytes: integers with the sign bit flipped, floats so that negative ones sort in reverse. Returns false if the
+/// value is too short.
 fn fixed<const N: usize>(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) -> bool {
     let Some(bytes) = value.first_chunk::<N>() else {
         return false;
@@ -236,7 +237,7 @@ fn encode_uuid(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Bytes in which every run of zeros is followed by a byte that shows whether the input continues.
+/// Appends bytes; after each run of zeros, a byte shows whether the input continues.
 fn encode_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     out.reserve(bytes.len() + 2);
     if !bytes.contains(&0) {
@@ -256,12 +257,12 @@ fn encode_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(if in_zeros { 0xFE } else { 0 });
 }
 
-/// A signed integer in 1 to 9 bytes: the number of leading bits that equal the first one gives the length.
+/// Appends a signed integer in 1 to 9 bytes. The number of leading bits that equal the first one gives the length.
 fn encode_variable(value: i64, out: &mut Vec<u8>) {
     let start = out.len();
     let magnitude = (if value < 0 { !value } else { value }).cast_unsigned();
     let bits = 64 - magnitude.leading_zeros() as usize;
-    // 7n - 1 value bits fit n bytes; nine bytes hold 63.
+    // 7n - 1 value bits fit n bytes; nine bytes have room for 63.
     let len = (bits + 1).div_ceil(7).clamp(1, 9);
     if len == 9 {
         let marked = magnitude | (1 << 63);
@@ -280,7 +281,7 @@ fn encode_variable(value: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// An integer of any size: like [`encode_variable`] up to 48 bits, longer ones with their length in front.
+/// Appends an integer of any size: up to 48 bits like [`encode_variable`], longer ones with their length in front.
 fn encode_varint(value: &BigInt, out: &mut Vec<u8>) {
     const LIMIT: i64 = 1 << 48;
     if let Some(small) = value.to_i64().filter(|small| (-LIMIT..LIMIT).contains(small)) {
@@ -291,7 +292,7 @@ fn encode_varint(value: &BigInt, out: &mut Vec<u8>) {
     let sign_byte = if negative { 0xFF } else { 0 };
     let zeros = bytes.iter().take_while(|byte| **byte == sign_byte).count();
     let digits = &bytes[zeros..];
-    // A negative power of 256 is sign bits and zeros only: its zeros are kept, and there are at least seven.
+    // At least seven bytes, also of a negative power of 256: after its sign bytes, it has only zeros, which are kept.
     let mut len = Writer::new();
     len.uvint((digits.len() - 7) as u64);
     out.push(!sign_byte);
@@ -299,7 +300,7 @@ fn encode_varint(value: &BigInt, out: &mut Vec<u8>) {
     out.extend_from_slice(digits);
 }
 
-/// Sign and exponent, then base-100 digits, each plus 0x80, then 0.
+/// Appends sign and exponent, then base-100 digits, each plus 0x80, then 0.
 fn encode_decimal(decimal: &Decimal, out: &mut Vec<u8>) {
     let text = decimal.unscaled.magnitude().to_string();
     let digits = text.trim_end_matches('0');

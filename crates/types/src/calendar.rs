@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 
 use crate::Error;
 
-/// Nanoseconds of a day: a time of day is below.
+/// Nanoseconds of a day. A time of day is below this value.
 pub const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
 const NANOS_PER_SEC: i64 = 1_000_000_000;
@@ -130,7 +130,7 @@ fn timestamp(text: &str) -> Option<i64> {
         }
     };
     let offset_secs = zone_offset_secs(scanner.0)?;
-    // The sum may fit 64 bits even if the product does not.
+    // Computed with 128 bits: the sum may fit 64 bits even if the product does not.
     let of_day = nanos / 1_000_000 - i64::from(offset_secs) * 1000;
     i64::try_from(i128::from(day) * i128::from(MILLIS_PER_DAY) + i128::from(of_day)).ok()
 }
@@ -140,7 +140,7 @@ fn is_number(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Unambiguous abbreviations, in hours from UTC.
+/// Unambiguous abbreviations of time zones, in hours from UTC.
 const ZONES: [(&str, i32); 17] = [
     ("UTC", 0),
     ("GMT", 0),
@@ -161,7 +161,7 @@ const ZONES: [(&str, i32); 17] = [
     ("PDT", -7),
 ];
 
-/// The largest offset of a zone.
+/// The largest offset of a zone from UTC, in seconds.
 const ZONE_SECS_MAX: i32 = 18 * 3600;
 
 fn zone_offset_secs(text: &str) -> Option<i32> {
@@ -196,7 +196,7 @@ fn zone_offset_secs(text: &str) -> Option<i32> {
     secs.map(|secs| sign * secs)
 }
 
-/// Year, month from 1 to 12, and day from 1 to 31, even if the month is shorter.
+/// A year, a month from 1 to 12, and a day from 1 to 31, even if the month is shorter.
 struct Date {
     year: i64,
     month: i64,
@@ -207,11 +207,11 @@ impl Date {
     /// Days since 1970-01-01; `None` if the month does not have this day.
     fn exact(self) -> Option<i64> {
         let days = days_from_civil(self.year, self.month, self.day);
-        // A day that the month does not have is converted back to another date.
+        // If the month does not have the day, the number is converted back to another date.
         (civil_from_days(days) == (self.year, self.month, self.day)).then_some(days)
     }
 
-    /// Days since 1970-01-01; of the month's last day if the month does not have this day.
+    /// Days since 1970-01-01. If the month does not have this day: of the month's last day.
     fn nearest(self) -> i64 {
         let days = days_from_civil(self.year, self.month, self.day);
         match civil_from_days(days) {
@@ -221,7 +221,7 @@ impl Date {
     }
 }
 
-/// The rest of the text.
+/// The part of the text that is not parsed yet.
 struct Scanner<'a>(&'a str);
 
 impl Scanner<'_> {
@@ -243,7 +243,7 @@ impl Scanner<'_> {
         self.0.is_empty()
     }
 
-    /// `len_min` to `len_max` digits.
+    /// Parses `len_min` to `len_max` digits.
     fn digits(&mut self, len_min: usize, len_max: usize) -> Option<i64> {
         let len = self.0.bytes().take_while(u8::is_ascii_digit).count();
         if len < len_min || len > len_max {
@@ -282,7 +282,7 @@ impl Scanner<'_> {
         })
     }
 
-    /// Nanoseconds of a value of the type `time`.
+    /// Parses a value of the type `time`; returns nanoseconds.
     fn time(&mut self) -> Option<i64> {
         let hours = self.signed(23)?;
         self.expect(':')?;
@@ -293,7 +293,7 @@ impl Scanner<'_> {
         Some((hours * 3600 + minutes * 60 + seconds) * NANOS_PER_SEC + nanos)
     }
 
-    /// Nanoseconds of the day; up to 24:00, the midnight after it.
+    /// Parses the time of a timestamp, up to 24:00 (the midnight at the end of the day); returns nanoseconds.
     fn time_of_timestamp(&mut self) -> Option<i64> {
         let hours = self.number(24)?;
         self.expect(':')?;
@@ -309,7 +309,7 @@ impl Scanner<'_> {
         Some(nanos).filter(|nanos| *nanos <= NANOS_PER_DAY)
     }
 
-    /// A number with any number of digits.
+    /// Parses a number of at most 18 digits; `None` if it is above `max`.
     fn number(&mut self, max: i64) -> Option<i64> {
         self.digits(1, 18).filter(|value| *value <= max)
     }
@@ -320,7 +320,7 @@ impl Scanner<'_> {
         self.number(max)
     }
 
-    /// Up to nine digits, as billionths.
+    /// Parses up to nine digits behind a point; returns billionths.
     fn fraction(&mut self, len_min: usize) -> Option<i64> {
         let len = self.0.bytes().take_while(u8::is_ascii_digit).count();
         if len == 0 && len_min == 0 {

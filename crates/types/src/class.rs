@@ -6,8 +6,8 @@
 //! UserType(keyspace, hex(name), hex(field):class, ...)        VectorType(class , dimension)
 //! ```
 //!
-//! Printed forms have no spaces except around a vector's comma. `FrozenType` is around the outermost frozen collection or user
-//! type only. Not here: CQL type strings (`cql_name`).
+//! Printed forms have no spaces except around a vector's comma. Of nested frozen types, only the outermost collection or user type is
+//! inside `FrozenType`. Not here: CQL type strings (`cql_name`).
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::{CqlType, Error, Partitioner, UserType, hex};
 const DEPTH_MAX: usize = 2 * TYPE_DEPTH_MAX + 2;
 
 impl CqlType {
-    /// The class string of this type, ascending.
+    /// The class string of this type, without `ReversedType`.
     pub fn to_class(&self) -> String {
         let mut text = String::new();
         self.write_class(&mut text, Around::Nothing);
         text
     }
 
-    /// The class string of a clustering column: inside `ReversedType` if it descends.
+    /// The class string of a clustering column: inside `ReversedType` if `reversed` (DESC).
     pub fn to_clustering_class(&self, reversed: bool) -> String {
         let class = self.to_class();
         if reversed {
@@ -109,7 +109,7 @@ impl CqlType {
         }
     }
 
-    /// True for types that may be inside `FrozenType`.
+    /// True for types that may be inside `FrozenType`: unfrozen they have several cells.
     fn is_markable(&self) -> bool {
         self.is_collection() || matches!(self, Self::Udt { .. })
     }
@@ -119,7 +119,7 @@ impl CqlType {
     }
 }
 
-/// Whether a type is inside a frozen one, where `FrozenType` is omitted.
+/// Whether a type is inside a frozen type, where `FrozenType` is omitted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Around {
     Nothing,
@@ -150,7 +150,7 @@ const SCALARS: [(&str, CqlType); 21] = [
     ("IntegerType", CqlType::Varint),
 ];
 
-/// The class with the full names of both classes; unchanged if it has another form.
+/// The class of partition keys with the full names of both its classes; unchanged if it has another form.
 fn full_order(class: &str) -> String {
     let full = match class.starts_with(PACKAGE) {
         true => class.to_owned(),
@@ -336,7 +336,7 @@ impl<'a> Parser<'a> {
         while self.more()? {
             let field = self.hex_name()?;
             self.expect(':')?;
-            // Inside a user type everything is frozen, with or without `FrozenType`.
+            // Inside a user type all types are frozen, with or without `FrozenType`.
             fields.push((field, self.class(depth, Around::Frozen)?.0));
         }
         Ok(CqlType::Udt {
@@ -428,7 +428,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Consumes the separator after an argument: true for a comma, false for the closing parenthesis.
+    /// Consumes the separator after an argument. Returns true for a comma, false for the closing parenthesis.
     fn more(&mut self) -> Result<bool, Error> {
         self.skip_spaces();
         let found = match self.peek() {

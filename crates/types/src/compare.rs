@@ -2,7 +2,7 @@
 //!
 //! Invariant: a total order on any bytes, valid or not, without panics. An empty value sorts before all others. Short and
 //! malformed values are ordered by their bytes, or by the parts that can be decoded. Not here: clustering direction and null,
-//! which are the caller's.
+//! which the caller handles.
 
 use std::cmp::Ordering;
 
@@ -62,7 +62,7 @@ impl CqlType {
     }
 }
 
-/// Compares values of `N` bytes by `key`; anything shorter sorts first.
+/// Compares values of `N` bytes by `key`; shorter values sort first, by their bytes.
 #[inline(always)]
 fn fixed<const N: usize, K: Ord>(a: &[u8], b: &[u8], key: impl Fn([u8; N]) -> K) -> Ordering {
     match (a.first_chunk::<N>(), b.first_chunk::<N>()) {
@@ -77,7 +77,7 @@ fn boolean_key(bytes: &[u8]) -> Option<bool> {
     bytes.first().map(|byte| *byte != 0)
 }
 
-/// Java's `Float.compare`: -0.0 is below 0.0; all NaNs are equal and above infinity.
+/// A key in the order of Java's `Float.compare`: -0.0 is below 0.0; all NaNs are equal and above infinity.
 fn float_key(bytes: [u8; 4]) -> i32 {
     let value = f32::from_be_bytes(bytes);
     if value.is_nan() {
@@ -96,7 +96,7 @@ fn double_key(bytes: [u8; 8]) -> i64 {
     bits ^ ((bits >> 63) & i64::MAX)
 }
 
-/// The time, then the other bytes as signed bytes.
+/// A key in the order of timeuuids: the time, then the other bytes as signed bytes.
 #[inline(always)]
 fn time_uuid_key(bytes: [u8; 16]) -> (u64, u64) {
     let bits = u128::from_be_bytes(bytes);
@@ -105,7 +105,7 @@ fn time_uuid_key(bytes: [u8; 16]) -> (u64, u64) {
     (time_first(bits), lsb ^ 0x8080_8080_8080_8080)
 }
 
-/// The version; for version 1 the time; then the unsigned bytes.
+/// A key in the order of UUIDs: the version; for version 1 the time; then the unsigned bytes.
 fn uuid_key(bytes: [u8; 16]) -> (u8, u64, u128) {
     let bits = u128::from_be_bytes(bytes);
     let version = bytes[6] >> 4;
@@ -113,7 +113,7 @@ fn uuid_key(bytes: [u8; 16]) -> (u8, u64, u128) {
     (version, time, bits)
 }
 
-/// Element by element, with the two types in turn; a prefix sorts first.
+/// Compares element by element, with the two types in turn; a prefix sorts first.
 fn compare_parts<'a>(
     left: impl Iterator<Item = Result<&'a [u8], Error>>,
     right: impl Iterator<Item = Result<&'a [u8], Error>>,
@@ -135,7 +135,7 @@ fn compare_parts<'a>(
     Ordering::Equal
 }
 
-/// Component by component; null and missing trailing components sort before any value.
+/// Compares component by component; null and missing trailing components sort before any value.
 fn compare_components<'t>(types: impl Iterator<Item = &'t CqlType>, a: &[u8], b: &[u8]) -> Ordering {
     let mut left = tuple_components(a).map_while(Result::ok);
     let mut right = tuple_components(b).map_while(Result::ok);

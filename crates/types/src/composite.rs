@@ -10,7 +10,7 @@ use ilion_codec::Reader;
 
 use crate::Error;
 
-/// Longest partition key, and longest component of a composite one.
+/// Maximum length in bytes of a partition key, and of each component of a composite one.
 pub const KEY_LEN_MAX: usize = 65535;
 
 /// Appends the composite of `components`.

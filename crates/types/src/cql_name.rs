@@ -117,7 +117,7 @@ pub fn quote_name(name: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Words that are types, or reserved for types, in the place of a type name.
+/// Words that name types, or are reserved for types, where a type name is expected.
 const TYPE_WORDS: [&str; 12] = [
     "bitstring",
     "byte",
@@ -143,7 +143,7 @@ pub fn quote_type_name(name: &str) -> std::borrow::Cow<'_, str> {
     quote_name(name)
 }
 
-/// The CQL type string.
+/// Prints the CQL type string.
 impl fmt::Display for CqlType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let framed = matches!(self, Self::Tuple(_))
@@ -179,7 +179,7 @@ impl CqlType {
         SCALARS.iter().find(|(_, ty)| ty == self).map(|(name, _)| *name)
     }
 
-    /// The scalar type of a lower-case CQL name.
+    /// The scalar type of a lower-case CQL name; `None` for other names.
     pub fn scalar(name: &str) -> Option<CqlType> {
         SCALARS
             .iter()
@@ -253,7 +253,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A user type, possibly after `keyspace.`.
+    /// Parses the rest of the name of a user type, which may be `keyspace.name`; `name` is the first word.
     fn user_type_named(&mut self, name: String) -> Result<CqlType, Error> {
         let mut name = name;
         if self.accept('.') {
@@ -325,7 +325,7 @@ impl Parser<'_> {
         })
     }
 
-    /// An unquoted name or number, in lower case.
+    /// Parses an unquoted name or number; returns it in lower case.
     fn word(&mut self) -> Result<String, Error> {
         self.rest = self.rest.trim_start();
         let end = self
@@ -340,7 +340,7 @@ impl Parser<'_> {
         Ok(word.to_ascii_lowercase())
     }
 
-    /// A quoted text, in which a doubled quote is one quote.
+    /// Parses a quoted text, in which a doubled quote means one quote.
     fn quoted(&mut self, quote: char) -> Result<String, Error> {
         let mut name = String::new();
         let mut chars = self.rest.char_indices().skip(1).peekable();

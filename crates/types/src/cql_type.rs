@@ -1,8 +1,8 @@
 //! The tree of a CQL type.
 //!
-//! A collection or user type has a flag for frozen. Inside a frozen type everything is frozen; these inner types have `frozen:
-//! true` as well, so that equality is structural. Tuples and vectors are always frozen and need no flag. Clustering direction
-//! is not part of the type (see `schema`).
+//! A collection or user type has a flag for frozen. All types inside a frozen type are frozen; they have `frozen: true` as well, so
+//! that equality is structural. Tuples and vectors are always frozen and need no flag. Clustering direction is not part of the type
+//! (see `schema`).
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -95,7 +95,7 @@ pub enum CqlType {
         /// Number of elements, at least 1.
         dimension: u32,
     },
-    /// A class without a CQL name, with its full name. Ilion knows some (`custom`); values of the others are opaque bytes in
+    /// A class without a CQL name, by its full name. Ilion knows some of them (`custom`); values of the others are opaque bytes in
     /// unsigned order.
     Custom(Arc<str>),
 }
@@ -106,7 +106,7 @@ pub enum CqlType {
 pub struct UserType {
     /// Its keyspace.
     pub keyspace: String,
-    /// Its name, with its case.
+    /// The name, in its original case.
     pub name: String,
     /// Field names and types.
     pub fields: Vec<(String, CqlType)>,
@@ -147,7 +147,7 @@ impl CqlType {
         }
     }
 
-    /// The same type inside a frozen one: all types in it are frozen. Shares parts that are already frozen.
+    /// This type as it is inside a frozen type: all types in it are frozen. Shares parts that are already frozen.
     pub fn freeze(&self) -> CqlType {
         match self {
             Self::List { frozen: true, .. }
@@ -182,7 +182,7 @@ impl CqlType {
 }
 
 impl UserType {
-    /// The index and type of a field.
+    /// The index and type of a field; `None` if there is no field of this name.
     pub fn field(&self, name: &str) -> Option<(usize, &CqlType)> {
         let index = self.fields.iter().position(|(known, _)| known == name)?;
         Some((index, &self.fields[index].1))

@@ -26,7 +26,7 @@ use crate::cql_type::PACKAGE;
 use crate::{CqlType, Error, Partitioner, hex};
 
 impl CqlType {
-    /// The first class in it that Ilion does not know, so that the lengths and the order of its values are unknown.
+    /// The first class in this type that Ilion does not know; the lengths and the order of its values are unknown, too.
     pub fn unknown_class(&self) -> Option<&str> {
         match self {
             Self::Custom(class) => KnownClass::of(class).is_none().then_some(class),
@@ -51,7 +51,7 @@ pub(crate) enum KnownClass {
 }
 
 impl KnownClass {
-    /// `None` for a class that is unknown or contains an unknown one.
+    /// Parses a class; `None` if it is unknown or contains an unknown class.
     pub(crate) fn of(class: &str) -> Option<Self> {
         if let Some(partitioner) = Partitioner::of_keys(class) {
             return Some(Self::PartitionKeys(partitioner));
@@ -163,7 +163,8 @@ impl KnownClass {
         Ok(out)
     }
 
-    /// Parses the type of a component in a text, and returns the rest; the name of the type goes to `out`.
+    /// Determines the type of a component in a text, and returns the rest of the text. If the text names the type, appends the name to
+    /// `out`.
     fn parse_type<'t>(
         &self,
         index: usize,
@@ -266,7 +267,7 @@ impl KnownClass {
 /// A component of a composite.
 struct Component<'a> {
     ty: CqlType,
-    /// The name of its type in the value; `None` if the class has the type.
+    /// The name of the type, as in the value; `None` if the class determines the type.
     name: Option<String>,
     bytes: &'a [u8],
     end: i8,

@@ -1,7 +1,7 @@
 //! Decimals: `scale: i32`, then the unscaled value as a varint. The value is `unscaled * 10^-scale`.
 //!
 //! The scale is part of the bytes (1.0 and 1.00 differ), but not of the order (they compare equal). A scale can be huge, so
-//! nothing here computes `10^scale` unless the result is no longer than the operands.
+//! no code here computes `10^scale` unless the result is no longer than the operands.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -17,11 +17,11 @@ use crate::Error;
 pub struct Decimal {
     /// The digits.
     pub unscaled: BigInt,
-    /// Digits after the point; if negative, the number of zeros after the digits.
+    /// Number of digits after the point; if negative, the number of zeros after the digits.
     pub scale: i32,
 }
 
-/// Longest literal that is parsed, in digits. Compat: Cassandra has no limit; this one avoids quadratic time.
+/// Maximum number of digits of a literal. Compat: Cassandra has no limit; this one avoids quadratic time.
 const DIGITS_MAX: usize = 100_000;
 
 impl Decimal {
@@ -49,7 +49,7 @@ impl Decimal {
     }
 }
 
-/// `[sign] digits [. digits] [e exponent]`, as in `new BigDecimal(text)`.
+/// Parses `[sign] digits [. digits] [e exponent]`, as `new BigDecimal(text)` does.
 impl FromStr for Decimal {
     type Err = Error;
 
@@ -85,7 +85,7 @@ fn parse(text: &str) -> Option<Decimal> {
     })
 }
 
-/// As `BigDecimal.toString`: plain if the scale is not negative and there are few leading zeros, otherwise scientific.
+/// Prints as `BigDecimal.toString`: plain if the scale is not negative and there are few leading zeros, otherwise scientific.
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.unscaled.magnitude().to_string();
@@ -122,7 +122,7 @@ fn write_plain(f: &mut fmt::Formatter<'_>, digits: &str, scale: u64) -> fmt::Res
     }
 }
 
-/// Numeric order of serialized decimals; empty ones are first.
+/// Compares serialized decimals by number; empty ones are first.
 pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
     let (Some((scale_a, digits_a)), Some((scale_b, digits_b))) =
         (a.split_first_chunk::<4>(), b.split_first_chunk::<4>())
@@ -153,8 +153,8 @@ fn compare_values(a: &BigInt, scale_a: i32, b: &BigInt, scale_b: i32) -> Orderin
     }
 }
 
-/// Compares positive numbers. They get the same scale only if their orders of magnitude overlap; the factor then has no more
-/// digits than the longer one.
+/// Compares positive numbers. They are brought to the same scale only if their orders of magnitude overlap: then the factor has no
+/// more digits than the longer number.
 fn compare_magnitudes(a: &BigInt, scale_a: i32, b: &BigInt, scale_b: i32) -> Ordering {
     let (low_a, high_a) = order_of_magnitude(a, scale_a);
     let (low_b, high_b) = order_of_magnitude(b, scale_b);

@@ -49,7 +49,7 @@ impl Duration {
     }
 }
 
-/// As Cassandra prints it: `-1y2mo3d4h5m6s7ms8us9ns`; a zero duration prints nothing.
+/// Prints as Cassandra does: `-1y2mo3d4h5m6s7ms8us9ns`; a zero duration is an empty text.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.months < 0 || self.days < 0 || self.nanos < 0 {

@@ -1,12 +1,12 @@
-//! Parsing durations: `1y2mo3w4d5h6m7s8ms9us10ns`, `P1Y2M3DT4H5M6S`, `P3W`, `P0001-02-03T04:05:06`.
+//! Parses durations: `1y2mo3w4d5h6m7s8ms9us10ns`, `P1Y2M3DT4H5M6S`, `P3W`, `P0001-02-03T04:05:06`.
 //!
-//! A leading minus negates all parts. Units come from large to small, each at most once.
+//! A leading minus negates all parts. Units must be in order from large to small, each at most once.
 
 use std::str::FromStr;
 
 use crate::{Duration, Error};
 
-/// The part of a duration that a unit counts in.
+/// The part of a duration to which a unit is added.
 #[derive(Clone, Copy)]
 enum DurationPart {
     Months,
@@ -14,7 +14,7 @@ enum DurationPart {
     Nanos,
 }
 
-/// The units in order: names (lower case), part, amount.
+/// The units in order: names (lower case), the part, and the amount that one unit adds to the part.
 const UNITS: [(&[&str], DurationPart, i64); 10] = [
     (&["y"], DurationPart::Months, 12),
     (&["mo"], DurationPart::Months, 1),
@@ -75,9 +75,9 @@ impl FromStr for Duration {
 
 /// Why a text is not a duration.
 enum Odd {
-    /// It has none of the forms.
+    /// The text has none of the forms.
     Form,
-    /// It breaks the rule in the message.
+    /// The text breaks the rule in the message.
     Rule(String),
 }
 
@@ -86,7 +86,7 @@ struct Sum {
     months: i64,
     days: i64,
     nanos: i64,
-    /// Number of units so far in the order; the next one must come later.
+    /// Number of units in the order up to the last one added; the next one must come later.
     passed: usize,
 }
 
@@ -110,7 +110,7 @@ impl Sum {
         let sum = amount
             .checked_mul(size)
             .and_then(|more| more.checked_add(*target));
-        // Compat: the limit of nanoseconds is above the one in the message.
+        // Compat: the real limit of nanoseconds is higher than the one in the message.
         *target = sum.filter(|sum| *sum <= max).ok_or_else(|| {
             Odd::Rule(format!(
                 "The total number of {what} must be less or equal to {}",
@@ -152,7 +152,7 @@ fn units(mut text: &str) -> Result<Sum, Odd> {
     Ok(sum)
 }
 
-/// `1Y2M3DT4H5M6S` or `3W`, after the `P`.
+/// Parses `1Y2M3DT4H5M6S` or `3W`, after the `P`.
 fn iso8601(text: &str) -> Result<Sum, Odd> {
     let mut sum = Sum::default();
     if let Some(weeks) = text.strip_suffix('W') {
@@ -184,7 +184,7 @@ fn iso8601_part(mut text: &str, units: &[(char, usize)], sum: &mut Sum) -> Resul
     Ok(())
 }
 
-/// `0001-02-03T04:05:06`, after the `P`.
+/// Parses `0001-02-03T04:05:06`, after the `P`.
 fn alternative(text: &str) -> Result<Sum, Odd> {
     let mut sum = Sum::default();
     let (date, time) = text.split_once('T').ok_or(Odd::Form)?;

@@ -5,7 +5,7 @@
 //! tuple, udt := (bytes32 | -1: i32)*      vector := n * fixed bytes | n * (len: uvint, bytes)
 //! ```
 //!
-//! Iterators yield an error once and then end. Null (a negative length) is legal inside tuples only.
+//! After an error, an iterator returns `None`. Null (a negative length) is legal inside tuples only.
 
 use ilion_codec::{Reader, Writer};
 
@@ -18,7 +18,7 @@ pub struct Elements<'a> {
     left: usize,
 }
 
-/// The elements of a serialized list or set. An empty value has none.
+/// The elements of a serialized list or set. An empty value has no elements.
 ///
 /// # Errors
 /// The count is missing, negative, or more than the bytes can hold.
@@ -26,7 +26,7 @@ pub fn collection_elements(bytes: &[u8]) -> Result<Elements<'_>, Error> {
     elements(bytes, 1)
 }
 
-/// The entries of a serialized map. An empty value has none.
+/// The entries of a serialized map. An empty value has no entries.
 ///
 /// # Errors
 /// The count is missing, negative, or more than the bytes can hold.
@@ -52,7 +52,7 @@ impl<'a> Elements<'a> {
         self.left
     }
 
-    /// True if there are bytes behind the elements so far.
+    /// True if there are bytes behind the elements returned so far.
     pub(crate) fn has_trailing_bytes(&self) -> bool {
         !self.reader.is_empty()
     }
@@ -92,7 +92,7 @@ impl<'a> Iterator for MapEntries<'a> {
     }
 }
 
-/// Components of a serialized tuple or user type; `None` is null. Missing trailing components are not yielded.
+/// Components of a serialized tuple or user type; `None` is null. Missing trailing components are not returned.
 #[derive(Clone, Debug)]
 pub struct Components<'a> {
     reader: Reader<'a>,
@@ -142,7 +142,7 @@ pub fn vector_elements<'a>(bytes: &'a [u8], element: &CqlType, dimension: u32) -
 }
 
 impl VectorElements<'_> {
-    /// Number of bytes behind the elements so far.
+    /// Number of bytes behind the elements returned so far.
     pub(crate) fn trailing_len(&self) -> usize {
         self.reader.remaining()
     }
@@ -196,7 +196,7 @@ where
     out.into_vec()
 }
 
-/// Writes the count over the first four bytes. Each element has at least four bytes, so the buffer would be full before the
+/// Writes the count into the first four bytes. Each element has at least four bytes, so the buffer would be full before the
 /// count exceeds `i32`.
 fn set_count(out: &mut Writer, count: usize) {
     let count = i32::try_from(count).unwrap_or(i32::MAX);
@@ -215,7 +215,7 @@ where
     out.into_vec()
 }
 
-/// Serializes a vector of `element`s. Requires: as many elements as the type's dimension, each valid.
+/// Serializes a vector of `element`s. Requires: there are as many elements as the type's dimension, each valid.
 pub fn encode_vector<'a, I>(elements: I, element: &CqlType) -> Vec<u8>
 where
     I: IntoIterator<Item = &'a [u8]>,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// The messages mean the same as Cassandra's, so that they can go to the client.
+/// Errors of this crate. The messages mean the same as Cassandra's, so that they can be sent to the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The bytes are not a value of the type: an invalid request, or a corrupt file.

@@ -1,7 +1,7 @@
 //! Floating point numbers as Java prints and parses them.
 //!
-//! The shortest digits that parse to the same number, but at least two; plain from 10^-3 to 10^7, otherwise `1.5E10`. If two
-//! are equally short and near (502345.625 as a float), the even one.
+//! Prints the shortest digits that parse to the same number, but at least two; plain from 10^-3 to 10^7, otherwise as `1.5E10`. Of two
+//! candidates that are equally short and near (502345.625 as a float), the even one is printed.
 
 use std::fmt::{Display, LowerExp, Write as _};
 use std::str::FromStr;
@@ -57,7 +57,7 @@ fn print_scientific<F: LowerExp + FromStr + PartialEq>(value: &F, out: &mut Stri
     let _ = write!(out, "{}", digits.replace('e', "E"));
 }
 
-/// Parses a number like `Double.parseDouble`, as far as CQL can spell it.
+/// Parses a number like `Double.parseDouble`, but only the forms that CQL has.
 pub(crate) fn parse_double(text: &str) -> Option<f64> {
     match text {
         "NaN" | "-NaN" => Some(f64::NAN),
@@ -68,7 +68,7 @@ pub(crate) fn parse_double(text: &str) -> Option<f64> {
     }
 }
 
-/// Parses a number like `Float.parseFloat`, as far as CQL can spell it.
+/// Parses a number like `Float.parseFloat`, but only the forms that CQL has.
 pub(crate) fn parse_float(text: &str) -> Option<f32> {
     match text {
         "NaN" | "-NaN" => Some(f32::NAN),
@@ -79,7 +79,7 @@ pub(crate) fn parse_float(text: &str) -> Option<f32> {
     }
 }
 
-/// Rust also parses `inf`, `nan` and `infinity`; Java does not.
+/// False for `inf`, `nan` and `infinity`, which Rust parses and Java does not.
 fn is_java_number(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E'))

@@ -1,6 +1,6 @@
 //! Bytes as hexadecimal text.
 
-/// Lower-case digits, two per byte.
+/// Prints two lower-case digits per byte.
 pub fn print(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     print_into(bytes, &mut text);
@@ -17,7 +17,7 @@ pub(crate) fn print_into(bytes: &[u8], text: &mut String) {
     }
 }
 
-/// The bytes of an even number of digits in upper or lower case.
+/// Parses an even number of digits, upper or lower case; `None` for any other text.
 pub fn parse(text: &str) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
         return None;

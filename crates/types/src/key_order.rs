@@ -6,14 +6,14 @@ use crate::byte_comparable::FixedForm;
 use crate::composite::decode_composite;
 use crate::{CqlType, Token};
 
-/// How keys are ordered. Each order is created once and kept for the life of the process, so that it is `Copy`: there are as
-/// many as types of indexed columns.
+/// How keys are ordered. Each order is created once and kept for the life of the process, so that this type can be `Copy`. There are
+/// only as many orders as types of indexed columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyOrder(&'static OrderedBy);
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum OrderedBy {
-    /// By one value; in reverse if the flag is set.
+    /// By one value; in reverse if the flag is true.
     One(CqlType, bool),
     /// By one value, ascending, of a type with fixed length.
     Fixed(CqlType, FixedForm),
@@ -67,7 +67,7 @@ impl KeyOrder {
     }
 }
 
-/// Encodes the components like a tuple. Keys that are not composites come after all others, by their bytes.
+/// Encodes the components of a key like a tuple. Keys that are not composites come after all others, ordered by their bytes.
 fn encode_composite(types: &[CqlType], key: &[u8], out: &mut Vec<u8>) {
     let Ok(components) = decode_composite(key) else {
         out.push(u8::MAX);

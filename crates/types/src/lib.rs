@@ -14,14 +14,14 @@
 //! | `composite` | composite partition keys |
 //! | `byte_comparable` | values and keys as bytes in their order, for tries |
 //! | `partitioner`, `token` | partitioners and tokens |
-//! | `key_order` | partition keys by their values |
+//! | `key_order` | the order of partition keys by their values |
 //! | `value` | decoded values |
 //! | `print` | values as plain text and as CQL literals |
 //! | `literal`, `tuple_text` | CQL constants to values |
 //! | `json` | `SELECT JSON`, `INSERT JSON`, `toJson`, `fromJson` |
-//! | `varint`, `decimal`, `duration`, `calendar`, `float_text`, `time_uuid`, `hex` | scalars with rules of their own |
+//! | `varint`, `decimal`, `duration`, `calendar`, `float_text`, `time_uuid`, `hex` | scalars with their own rules |
 //!
-//! When you add a type: `cql_type`, the tables of `class` and `cql_name`, `compare`, `validate`, `value`, `print`,
+//! When you add a type, also change: `cql_type`, the tables of `class` and `cql_name`, `compare`, `validate`, `value`, `print`,
 //! `literal`, `json`.
 
 mod byte_comparable;

@@ -1,8 +1,8 @@
-//! How deep and how large a type may be. Statements, `system_schema` and the headers of files have the same limits: what one of
-//! them accepts, all can read.
+//! How deep and how large a type may be. Statements, `system_schema` and the headers of files have the same limits: each of them can
+//! read the types that the others accept.
 //!
-//! User types count with their content: a type that uses another four times contains four of it, and is written like that in
-//! every Statistics.db.
+//! User types count with their content: a type that uses another type four times counts it four times, and every Statistics.db
+//! contains it four times.
 
 use std::sync::Arc;
 
@@ -26,18 +26,19 @@ impl CqlType {
         self.class_len_within(TYPE_CLASS_LEN_MAX).map(drop)
     }
 
-    /// The approximate length of the class string.
+    /// The approximate length of the class string in bytes.
     ///
     /// # Errors
-    /// The type is nested deeper than [`TYPE_DEPTH_MAX`] or larger than `len_max`; a larger one is not walked to its end.
+    /// The type is nested deeper than [`TYPE_DEPTH_MAX`], or the class string is longer than `len_max`; then the walk through the type
+    /// ends early.
     pub fn class_len_within(&self, len_max: usize) -> Result<usize, Error> {
         let mut rest = len_max;
         self.measure(1, &mut rest, len_max, None)?;
         Ok(len_max - rest)
     }
 
-    /// Checks the size that this type would have with `new` in place of the user type of that name. The check comes before the
-    /// replacement, since many uses of a type make the result as many times larger.
+    /// Checks the size that this type would have if `new` replaced the user type of that name. The check comes before the
+    /// replacement, since a type that is used many times makes the result many times larger.
     ///
     /// # Errors
     /// The result is larger than [`TYPE_CLASS_LEN_MAX`].

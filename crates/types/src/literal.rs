@@ -1,6 +1,6 @@
 //! CQL constants to serialized bytes: the kinds of constants that a type accepts, and the value of their text.
 //!
-//! Not here: literals of collections, tuples and user types, which the caller builds from these; the message with the column's
+//! Not here: literals of collections, tuples and user types, which the caller builds from constants; the message with the column's
 //! name, which the caller builds from [`ConstantKind::name`] and the error.
 
 use std::net::IpAddr;
@@ -14,14 +14,14 @@ use crate::float_text::{parse_double, parse_float};
 use crate::value::encode_inet;
 use crate::{CqlType, Decimal, Duration, Error, encode_varint, hex, tuple_text};
 
-/// How a constant was spelled.
+/// How a constant was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConstantKind {
     /// `'...'`
     String,
     /// Digits only.
     Integer,
-    /// With a point or exponent; `NaN`, `Infinity`.
+    /// A number with a point or exponent; `NaN`, `Infinity`.
     Float,
     /// `true`, `false`
     Boolean,
@@ -34,7 +34,7 @@ pub enum ConstantKind {
 }
 
 impl ConstantKind {
-    /// The word in messages: `Invalid STRING constant (abc) for "v" of type int`.
+    /// The name of the kind in messages: `Invalid STRING constant (abc) for "v" of type int`.
     pub fn name(self) -> &'static str {
         match self {
             Self::String => "STRING",
@@ -48,7 +48,7 @@ impl ConstantKind {
     }
 }
 
-/// Longest integer literal, in digits: parsing takes quadratic time.
+/// Maximum number of digits of an integer literal: parsing takes quadratic time.
 const VARINT_DIGITS_MAX: usize = 100_000;
 
 impl CqlType {
@@ -139,7 +139,8 @@ impl CqlType {
         }
     }
 
-    /// The serialized value of a text of [`Self::print_plain`] (`AbstractType.fromString`), also of types that contain others.
+    /// The serialized value of a text as [`Self::print_plain`] returns it (`AbstractType.fromString`), also for types that contain
+    /// other types.
     ///
     /// # Errors
     /// The text is not a value of this type.
@@ -208,7 +209,7 @@ fn parse_blob(text: &str) -> Result<Vec<u8>, Error> {
     hex::parse(digits).ok_or_else(|| Error::literal(format!("cannot parse '{text}' as hex bytes")))
 }
 
-/// Addresses only, never names: no DNS server is asked. Compat: an IPv4-mapped IPv6 address becomes IPv4.
+/// Parses an address. Names are refused, so that no DNS server is asked. Compat: an IPv4-mapped IPv6 address becomes IPv4.
 fn parse_inet(text: &str) -> Result<Vec<u8>, Error> {
     let address: IpAddr = text.parse().map_err(|_| unable("inet address", text))?;
     let mut out = Vec::new();

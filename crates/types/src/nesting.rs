@@ -59,7 +59,7 @@ impl CqlType {
     }
 
     /// This type with all uses of a user type replaced by its new definition (same keyspace and name), also inside other user
-    /// types. If the use is frozen, so are the fields.
+    /// types. Where the use is frozen, the fields become frozen, too.
     pub fn with_udt(&self, new: &Arc<UserType>) -> CqlType {
         let inner = |ty: &Arc<CqlType>| Arc::new(ty.with_udt(new));
         match self {

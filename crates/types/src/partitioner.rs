@@ -1,4 +1,4 @@
-//! Partitioners: from a partition key to its token.
+//! Partitioners, which compute the token of a partition key.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ pub enum Partitioner {
     ByteOrdered,
     /// By the MD5 of the key.
     Random,
-    /// By the bytes of the key, for virtual tables. Compat: Cassandra's `LocalPartitioner` orders by the type of the key, which
-    /// is the same for text, blobs and addresses.
+    /// By the bytes of the key, for virtual tables. Compat: Cassandra's `LocalPartitioner` orders by the type of the key. For text,
+    /// blobs and addresses, both orders are the same.
     Local,
     /// By the values of the keys, for hidden tables of indexes.
     Ordered(KeyOrder),
@@ -27,7 +27,7 @@ pub enum Partitioner {
 
 const PACKAGE: &str = "org.apache.cassandra.dht.";
 
-/// The class of partition keys in the order of a partitioner: `PartitionerDefinedOrder(partitioner)`, or `(partitioner:class)`.
+/// Start of the class of partition keys in a partitioner's order: `PartitionerDefinedOrder(partitioner)`, or `(partitioner:class)`.
 pub(crate) const KEY_ORDER: &str = "PartitionerDefinedOrder(";
 
 impl Partitioner {
@@ -62,7 +62,7 @@ impl Partitioner {
         format!("{}{KEY_ORDER}{})", cql_type::PACKAGE, self.class_name())
     }
 
-    /// The partitioner whose order partition keys of this class have; `None` for other classes.
+    /// The partitioner in whose order keys of this class are; `None` for other classes.
     pub(crate) fn of_keys(class: &str) -> Option<Self> {
         let rest = class.strip_prefix(cql_type::PACKAGE)?.strip_prefix(KEY_ORDER)?;
         let end = rest.find([':', ')'])?;

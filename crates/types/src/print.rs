@@ -14,8 +14,8 @@ use crate::value::decode_inet;
 use crate::{CqlType, Decimal, Duration, Error, cql_name, decode_varint, hex};
 
 impl CqlType {
-    /// The value as plain text, without quotes and escapes; blobs, collections and vectors are hex without a prefix. Empty
-    /// values are an empty text.
+    /// The value as plain text, without quotes and escapes. Blobs, collections and vectors are printed as hex without a prefix, empty
+    /// values as an empty text.
     ///
     /// # Errors
     /// The bytes are not a value of this type.
@@ -164,7 +164,7 @@ impl CqlType {
         Ok(())
     }
 
-    /// `a:b`; null is `@`, and both characters are escaped by `\` (`TupleType.getString`).
+    /// Appends a tuple as `a:b`; null is `@`, and both characters are escaped by `\` (`TupleType.getString`).
     fn print_components_plain(&self, bytes: &[u8], out: &mut String) -> Result<(), Error> {
         for ((index, component), (_, ty)) in tuple_components(bytes).enumerate().zip(self.components()) {
             if index > 0 {
@@ -221,12 +221,12 @@ fn print_quoted(text: &str, out: &mut String) {
     out.push('\'');
 }
 
-/// Writes a decoded value. `validate` has already refused values that do not decode.
+/// Writes a decoded value. An error is not expected here: `validate` has already refused values that do not decode.
 fn write_parsed<T: std::fmt::Display>(out: &mut String, parsed: Result<T, Error>) -> std::fmt::Result {
     parsed.map_or(Ok(()), |value| write!(out, "{value}"))
 }
 
-/// Up to eight bytes as a number.
+/// Returns up to eight bytes as a number.
 fn bits(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |bits, byte| (bits << 8) | u64::from(*byte))
 }

@@ -1,6 +1,6 @@
-//! Version 1 UUIDs: their time, and the bounds of a time.
+//! Version 1 UUIDs: their time, and the lowest and highest UUID of a time.
 //!
-//! The unit of time is 100 nanoseconds since 1582-10-15. Not here: clock and node, which the environment has.
+//! Ticks are units of 100 nanoseconds since 1582-10-15. Not here: clock and node, which the environment has.
 
 use uuid::Uuid;
 
@@ -8,13 +8,13 @@ use uuid::Uuid;
 const EPOCH_TICKS: i64 = 0x01B2_1DD2_1381_4000;
 const TICKS_PER_MICRO: i64 = 10;
 const TICKS_PER_MILLI: i64 = 10_000;
-/// The clock sequences and nodes that sort first and last: their bytes are compared as signed. The variant bits are those of
+/// The lower halves of UUIDs that sort first and last: their bytes are compared as signed. The variant bits are those of
 /// Cassandra's `minTimeuuid` and `maxTimeuuid`.
 const CLOCK_AND_NODE_MIN: u64 = 0x8080_8080_8080_8080;
 const CLOCK_AND_NODE_MAX: u64 = 0x7F7F_7F7F_7F7F_7F7F;
 
-/// A version 1 UUID of `ticks` (100 ns since 1582-10-15, 60 bits) and its lower half: variant and clock sequence in the upper
-/// 16 bits, node in the lower 48.
+/// A version 1 UUID of `ticks` (100 ns since 1582-10-15, 60 bits). `clock_and_node` is its lower half: variant and clock sequence in
+/// the upper 16 bits, node in the lower 48.
 pub fn time_uuid_from_ticks(ticks: u64, clock_and_node: u64) -> Uuid {
     let low = ticks & 0xFFFF_FFFF;
     let mid = (ticks >> 32) & 0xFFFF;
@@ -22,7 +22,7 @@ pub fn time_uuid_from_ticks(ticks: u64, clock_and_node: u64) -> Uuid {
     Uuid::from_u64_pair((low << 32) | (mid << 16) | 0x1000 | high, clock_and_node)
 }
 
-/// Ticks since 1582-10-15 of a time in microseconds since 1970.
+/// Converts microseconds since 1970 to ticks since 1582-10-15.
 pub fn ticks_of_unix_micros(micros: i64) -> u64 {
     micros
         .saturating_mul(TICKS_PER_MICRO)

@@ -19,7 +19,7 @@ pub enum Token {
 /// A token of `RandomPartitioner`: -1 (the minimum) to 2^127.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RandomToken {
-    // The value plus one, in two halves: their unsigned order is the token's, and a `Token` does not need 16-byte alignment.
+    // Both halves of the value plus one: their unsigned order is the token's, and a `Token` does not need 16-byte alignment.
     high: u64,
     low: u64,
 }
@@ -78,8 +78,8 @@ impl Token {
         }
     }
 
-    /// Eight bytes that ascend with the token and are spread as evenly as tokens. The code of a Murmur3 token identifies it;
-    /// other tokens may share a code. Files contain codes, so they must not change.
+    /// A number that ascends with the token and is spread as evenly as tokens. The code of a Murmur3 token identifies it; other
+    /// tokens may share a code. Codes are stored in files, so they must not change.
     #[inline]
     pub fn code(&self) -> u64 {
         match self {
@@ -117,7 +117,7 @@ impl Token {
     }
 }
 
-/// As Cassandra prints it: decimal, or lower-case hex in byte order.
+/// Prints as Cassandra does: decimal, or lower-case hex in byte order.
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

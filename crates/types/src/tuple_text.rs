@@ -1,4 +1,4 @@
-//! Tuples as one text: `1:abc`. Compat: `TupleType.fromString`.
+//! Parses a tuple from one text: `1:abc`. Compat: `TupleType.fromString`.
 //!
 //! ```text
 //! tuple := part (":" part)*        part := "@" (null) | text, with "\\:" and "\\@" for ":" and "@"
@@ -6,7 +6,7 @@
 
 use crate::{CqlType, Error, encode_tuple};
 
-/// The serialized value. Missing parts are left out.
+/// Parses a tuple; returns the serialized value. If trailing parts are missing in the text, the value does not have them either.
 pub(crate) fn parse(text: &str, tuple: &CqlType, types: &[CqlType]) -> Result<Vec<u8>, Error> {
     let parts = split(text);
     if parts.len() > types.len() {

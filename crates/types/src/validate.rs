@@ -1,4 +1,4 @@
-//! Whether bytes are a value of a type (`AbstractType.validate`). The messages mean the same as Cassandra's.
+//! Checks whether bytes are a value of a type (`AbstractType.validate`). The messages mean the same as Cassandra's.
 
 use ilion_codec::Reader;
 
@@ -162,7 +162,7 @@ fn validate_components<'t>(
 ) -> Result<(), Error> {
     let mut components = tuple_components(bytes);
     for ty in types {
-        // Fewer components than the type has are valid, since ALTER TYPE adds fields.
+        // A value may have fewer components than the type, since ALTER TYPE adds fields.
         let Some(component) = components.next() else {
             return Ok(());
         };

@@ -1,7 +1,7 @@
 //! Decoded values.
 //!
-//! Hot paths use serialized bytes (`compare`, `validate`, `elements`); this is for functions, tests, tools and callers of the
-//! library. Invariant: decoding an encoded value gives the same value, except for the order of a set or map.
+//! Hot paths use serialized bytes (`compare`, `validate`, `elements`); decoded values are for functions, tests, tools and callers of
+//! the library. Invariant: decoding an encoded value returns the same value, except for the order of a set or map.
 
 use std::net::IpAddr;
 
@@ -64,13 +64,13 @@ pub enum Value {
     Map(Vec<(Value, Value)>),
     /// `tuple`; missing trailing components are null.
     Tuple(Vec<Value>),
-    /// A user type: its fields in declaration order; missing trailing ones are null.
+    /// A user type: its fields in declaration order; missing trailing fields are null.
     Udt(Vec<Value>),
     /// `vector`.
     Vector(Vec<Value>),
 }
 
-/// The bytes as an array. Requires: `validate` has checked the length.
+/// Converts the bytes to an array. Requires: `validate` has checked the length.
 fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Error> {
     bytes
         .try_into()

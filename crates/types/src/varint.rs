@@ -1,12 +1,12 @@
 //! Integers of any size: two's complement, big-endian, in as few bytes as possible.
 //!
-//! Longer forms are decoded, too, as in Cassandra.
+//! Compat: longer forms of a number are decoded, too.
 
 use std::cmp::Ordering;
 
 use num_bigint::BigInt;
 
-/// The number in `bytes`; zero if there are none.
+/// Decodes a number; no bytes mean zero.
 pub fn decode_varint(bytes: &[u8]) -> BigInt {
     BigInt::from_signed_bytes_be(bytes)
 }
@@ -34,7 +34,7 @@ fn minimal(bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Numeric order; empty values are first. No number is built.
+/// Compares by number, without building numbers; empty values are first.
 pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
     let (a, b) = (minimal(a), minimal(b));
     let (Some(first_a), Some(first_b)) = (a.first(), b.first()) else {

@@ -16,9 +16,9 @@ pub(crate) struct EntryCursor {
     entries: Arc<Entries>,
     filter: Arc<ClusteringFilter>,
     walk: Walk,
-    /// A record of the current partition; empty between partitions.
+    /// A record of the current partition, which names it; empty between partitions.
     partition: Vec<u8>,
-    /// Slices that were read to their end.
+    /// Number of slices that were read to their end.
     slices: usize,
     /// For reversed reads: the remaining rows of the current partition, the last one first.
     turned: Option<VecDeque<Row>>,

@@ -1,6 +1,6 @@
 //! An estimate of the number of different values (HyperLogLog).
 
-/// Registers. The error is about 1.04 divided by the square root of their number: 6 % for one shard, less over several.
+/// Number of registers n. The relative error is about 1.04 / sqrt(n): 6 % for one shard, less over several.
 const REGISTERS: usize = 256;
 /// 0.7213 / (1 + 1.079 / REGISTERS), the correction of the mean for this many registers.
 const CORRECTION: f64 = 0.7183;
@@ -18,7 +18,7 @@ impl Default for Distinct {
 impl Distinct {
     #[inline]
     pub(super) fn see(&mut self, hash: u64) {
-        // The high bits choose the shard.
+        // Mixed again, since the high bits have already chosen the shard.
         let mixed = (hash ^ (hash >> 32)).wrapping_mul(0xff51_afd7_ed55_8ccd);
         let mixed = mixed ^ (mixed >> 33);
         let register = &mut self.0[usize::from((mixed >> 56) as u8)];

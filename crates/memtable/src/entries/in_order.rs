@@ -12,7 +12,7 @@ use super::record::{entry_of, is_same_value, key_of};
 pub struct EntriesInOrder {
     entries: Arc<Entries>,
     ordered: Ordered,
-    /// A record of the current partition, and its head.
+    /// A record of the current partition, which names it, and the head of the record.
     partition: Vec<u8>,
     head: u64,
     /// Buffer for records that are merged.
@@ -30,7 +30,7 @@ impl EntriesInOrder {
         }
     }
 
-    /// The key of the next partition.
+    /// Moves to the next partition and returns its key; `None` at the end.
     pub fn next_partition(&mut self) -> Option<DecoratedKey> {
         while self.next_entry().is_some() {}
         let record = self.ordered.peek()?;
@@ -40,7 +40,7 @@ impl EntriesInOrder {
         Some(key_of(&self.partition))
     }
 
-    /// The next entry of the partition.
+    /// The next entry of the partition; `None` at its end.
     #[inline]
     pub fn next_entry(&mut self) -> Option<EntryRow<'_>> {
         let order = &self.entries.order;

@@ -5,8 +5,8 @@
 //! part   := (len + 1):u32  bytes                    of the clustering; null is 0
 //! state  := [timestamp:i64  ttl:u32  expires:u32]  [marked_at:i64  local:u32]  flags:u8    1: liveness, 2: deletion
 //! ```
-//! The head of a record is the first eight bytes of its token. Records are made here, so a short one is a bug; missing bytes read
-//! as zeros. Not here: when records are sorted (`ilion_runs`).
+//! The head of a record is the first eight bytes of its token. Only this module makes records, so a record that is too short is a bug;
+//! missing bytes are read as zeros. Not here: when records are sorted (`ilion_runs`).
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) struct EntryOrder {
     comparator: ClusteringComparator,
     /// The order of keys of the indexed table.
     partitioner: Partitioner,
-    /// Equal tokens mean equal bytes of values.
+    /// True if values with equal tokens have equal bytes.
     is_value_told: bool,
 }
 
@@ -86,7 +86,7 @@ fn parts_of(record: &[u8]) -> &[u8] {
     &record[parts_at(record)..record.len() - state_len(flags_of(record))]
 }
 
-/// The values of a clustering, one after another.
+/// Iterates over the values of a clustering.
 struct Parts<'r>(&'r [u8]);
 
 impl<'r> Iterator for Parts<'r> {
@@ -122,7 +122,7 @@ pub(super) fn is_same_value(a: &[u8], b: &[u8]) -> bool {
     token_of(a) == token_of(b) && value_of(a) == value_of(b)
 }
 
-/// True if the record's partition is before a bound.
+/// True if the record's partition comes before the bound.
 pub(super) fn is_before_bound(record: &[u8], bound: &KeyBound) -> bool {
     let compare_token = |token: &Token| bytes_of(token).cmp(token_of(record));
     let compare_key = |key: &DecoratedKey| {
@@ -132,7 +132,7 @@ pub(super) fn is_before_bound(record: &[u8], bound: &KeyBound) -> bool {
     bound.compare_by(compare_token, compare_key).is_gt()
 }
 
-/// The head of records at a bound.
+/// The head of the records of a bound's token; the smallest or largest head for the ends of the ring.
 pub(super) fn head_of_bound(bound: &KeyBound) -> u64 {
     match bound {
         KeyBound::Start => 0,
@@ -202,7 +202,7 @@ pub(super) struct EncodedPlace {
 }
 
 impl EncodedPlace {
-    /// Appends the parts.
+    /// Encodes a place; appends its parts to `out`.
     #[inline]
     pub(super) fn of(place: &EntryPlace<'_>, out: &mut Vec<u8>) -> Self {
         let start = out.len();
@@ -225,9 +225,9 @@ impl EncodedPlace {
 /// A record to be written.
 pub(super) struct NewRecord<'r> {
     pub(super) token: &'r [u8],
-    /// Of the place.
+    /// `EncodedPlace::code` of the record's place.
     pub(super) code: u64,
-    /// Of the place.
+    /// Encoded values of the clustering of the record's place.
     pub(super) parts: &'r [u8],
     pub(super) entry: &'r Entry<'r>,
 }
@@ -261,7 +261,7 @@ fn flags_of_state(liveness: &Liveness, deletion: &DeletionTime) -> u8 {
     flag(!liveness.is_none(), LIVENESS) | flag(!deletion.is_live(), DELETION)
 }
 
-/// Calls `append` as seldom as possible, since this runs for each entry.
+/// Encodes a state. Calls `append` as seldom as possible, since this runs for each entry.
 #[inline]
 fn encode_state(liveness: &Liveness, deletion: &DeletionTime, mut append: impl FnMut(&[u8])) {
     let flags = flags_of_state(liveness, deletion);
@@ -284,7 +284,7 @@ fn encode_state(liveness: &Liveness, deletion: &DeletionTime, mut append: impl F
     append(&[flags]);
 }
 
-/// True if equal values of the type have equal bytes.
+/// True if equal values of the type always have equal bytes.
 fn is_told(ty: &CqlType) -> bool {
     matches!(
         ty,
@@ -302,7 +302,7 @@ fn is_told(ty: &CqlType) -> bool {
 }
 
 impl EntryOrder {
-    /// `None` if the table is not a hidden one.
+    /// The order of a table's entries; `None` if the table is not a hidden table of an index.
     pub(super) fn of(table: &Arc<TableSchema>) -> Option<Self> {
         let keys = &table.clustering().next()?.ty;
         Some(Self {
@@ -328,7 +328,7 @@ impl EntryOrder {
         self.partitioner.token(key)
     }
 
-    /// Orders two values of a column of the clustering. Of the first one codes were equal.
+    /// Orders two values of a column of the clustering. Requires: for the first column (`index` 0), the codes were equal.
     fn compare_values(&self, index: usize, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
         match (index, a, b) {
             // Equal codes mean equal tokens.
@@ -337,7 +337,7 @@ impl EntryOrder {
         }
     }
 
-    /// Orders a bound of clusterings and a record; never equal.
+    /// Orders a bound of clusterings and a record. Never returns `Equal`.
     pub(super) fn compare_bound(&self, bound: &Bound, record: &[u8]) -> Ordering {
         let mut parts = Parts(parts_of(record));
         for (index, wanted) in bound.values.iter().enumerate() {
@@ -381,8 +381,8 @@ impl Order for EntryOrder {
         Ordering::Equal
     }
 
-    /// Orders records with the same head: by the length of the token if the head holds all of it, then by the first bits of the code.
-    /// Longer tokens come last.
+    /// Orders records with the same head: by the length of the token if the head contains all of it, then by the first bits of the
+    /// code. Longer tokens come last.
     #[inline]
     fn second(&self, record: &[u8]) -> u64 {
         match u32_at(record, 0) {

@@ -28,7 +28,7 @@ impl<C: Cursor> MergeCursor<C> {
         Ok(whole)
     }
 
-    /// The plain partitions of the first source in the queue, up to the first key that another source may have.
+    /// Shows the plain partitions of the first source in the queue, up to the first key that another source may have.
     fn plain_run(
         &mut self,
         before: Option<&DecoratedKey>,
@@ -56,7 +56,7 @@ impl<C: Cursor> MergeCursor<C> {
         Ok(run)
     }
 
-    /// The plain rows of the source that the last unfiltered came from, up to the first row that another source may have.
+    /// Shows the plain rows of the source that the last unfiltered came from, up to the first row that another source may have.
     /// Returns 0 if a deletion is open.
     pub(super) fn plain_rows_of_one(
         &mut self,

@@ -1,4 +1,4 @@
-//! Decodes one mutation. Values are slices of the record, which they keep alive ([`Row::detached`] copies them).
+//! Decodes one mutation. Values are slices of the record, and keep it alive ([`Row::detached`] copies them).
 
 use std::cmp::Ordering;
 
@@ -159,7 +159,7 @@ impl<'m> Decoder<'m> {
                 self.column(name, &mut row.columns, input)?;
             }
         }
-        // Column ids of this process may order columns in another way than those of the process that wrote.
+        // The process that wrote the record may have had other column ids, and so another order of columns.
         row.columns.sort_unstable_by_key(|entry| entry.column);
         if !row.columns.is_sorted_by(|a, b| a.column < b.column) {
             return Err(input.error("each column once before this"));

@@ -75,7 +75,7 @@ fn head_of(mutation: &Mutation) -> u8 {
         Token::Murmur3(_) => 0,
         Token::Bytes(_) => 1,
         Token::Random(_) => 2,
-        // Never logged; a reader would refuse it.
+        // Such mutations are never logged; a reader would refuse this value.
         Token::Comparable(_) => 3,
     };
     if mutation.update.deletion.is_some() {

@@ -11,7 +11,7 @@ use super::VERSION;
 use super::decode::Decoder;
 use crate::Mutation;
 
-/// One mutation of a record.
+/// A mutation of a record, or the note that it was skipped.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -20,7 +20,7 @@ use crate::Mutation;
 pub enum Decoded {
     /// A mutation, with the table's current columns; its update may be empty.
     Mutation(Mutation),
-    /// A mutation of a table that does not exist (any more); it was skipped.
+    /// A mutation of a table that does not exist (any more) was skipped.
     NoSuchTable(TableId),
 }
 
@@ -60,7 +60,7 @@ impl MutationReader {
     /// The next mutation; `None` at the end of the record.
     ///
     /// # Errors
-    /// The bytes are not a mutation; offsets count from the start of the record. After an error, the next call goes on with the
+    /// The bytes are not a mutation; offsets count from the start of the record. After an error, the next call continues with the
     /// next mutation if the size of the damaged one could be read, else it returns `None`.
     pub fn next_mutation(
         &mut self,

@@ -1,4 +1,4 @@
-//! Text to mutations.
+//! Parses text to mutations.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -299,7 +299,7 @@ fn path(ty: &CqlType, line: &mut Scanner<'_>) -> Result<Bytes, NotationError> {
     Ok(path)
 }
 
-/// Parses what follows `del@`.
+/// Parses the text behind `del@`.
 fn deletion(line: &mut Scanner<'_>) -> Result<DeletionTime, NotationError> {
     let micros = line.number("a timestamp")?;
     if micros == i64::MIN {
@@ -313,7 +313,7 @@ fn deletion(line: &mut Scanner<'_>) -> Result<DeletionTime, NotationError> {
     ))
 }
 
-/// Parses what follows `live@`.
+/// Parses the text behind `live@`.
 fn liveness(line: &mut Scanner<'_>) -> Result<Liveness, NotationError> {
     let micros = line.number("a timestamp")?;
     Ok(match ttl(micros, line)? {

@@ -1,4 +1,4 @@
-//! Partitions to text.
+//! Prints partitions as text.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::{
 /// Prints all partitions of a cursor.
 ///
 /// # Errors
-/// Those of the cursor.
+/// The cursor fails.
 pub fn print_cursor(cursor: &mut dyn Cursor, table: &TableSchema) -> Result<String, ReadError> {
     let mut text = String::new();
     while let Some(partition) = Partition::read_next(cursor)? {
@@ -184,7 +184,7 @@ impl<'t> Printer<'t> {
         }
     }
 
-    /// `ty` is `None` where a cell has no value (sets).
+    /// Prints a cell. `ty` is `None` where a cell has no value (sets).
     fn cell(&mut self, place: &str, ty: Option<&CqlType>, cell: &Cell) {
         let _ = write!(self.text, " {place}");
         if cell.is_tombstone() {
@@ -236,7 +236,7 @@ impl<'t> Printer<'t> {
         }
     }
 
-    /// Prints the range that this marker opens, if it opens one; `after` are the unfiltereds that follow.
+    /// Prints the range that this marker opens, if it opens a range; `after` are the unfiltereds that follow.
     fn marker(&mut self, marker: &Marker, after: &[Unfiltered]) {
         let Some(deletion) = marker.start else {
             return;

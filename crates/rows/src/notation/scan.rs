@@ -11,7 +11,7 @@ pub struct NotationError {
     pub line: usize,
     /// Column in bytes, from 1.
     pub column: usize,
-    /// What should be there.
+    /// What the notation requires here.
     pub expected: String,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Scanner<'a> {
         &rest[..end]
     }
 
-    /// Parses a quoted text; a doubled quote stands for one. The first quote is not consumed yet.
+    /// Parses a quoted text, in which a doubled quote means one quote. Requires: the first quote is not consumed yet.
     fn quoted(&mut self, quote: char) -> Result<String, NotationError> {
         let mut text = String::new();
         let mut chars = self.rest().char_indices().skip(1).peekable();

@@ -1,4 +1,4 @@
-//! Tables of tests, in one line.
+//! Tables for tests, written in one line.
 
 use std::sync::Arc;
 

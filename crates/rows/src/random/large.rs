@@ -1,4 +1,4 @@
-//! Values of any length, for rows that span several chunks of a file.
+//! Values of random length, for rows that span several chunks of a file.
 
 use ilion_schema::TableSchema;
 use ilion_types::CqlType;
@@ -9,7 +9,7 @@ use crate::{Cell, Data, Row, paths};
 /// Upper limits of lengths; one is picked for each value.
 const LENGTHS: [usize; 6] = [10, 300, 3000, 3000, 20_000, 100_000];
 
-/// Replaces some texts and blobs by values of any length.
+/// Replaces some texts and blobs by values of random length.
 pub fn enlarge(row: &mut Row, table: &TableSchema, dice: &mut Dice) {
     for entry in &mut row.columns {
         let Some(column) = table.column(entry.column) else {

@@ -16,7 +16,7 @@ pub(crate) struct CellLookup {
 }
 
 impl CellLookup {
-    /// `None` if the SSTable has no usable cell map.
+    /// Lookups in the cell map of an SSTable; `None` if the SSTable has no usable cell map.
     pub(crate) fn of(parts: &Arc<OpenedParts>) -> Result<Option<Self>> {
         let map = parts.cell_map()?;
         Ok(map.map(|map| Self {

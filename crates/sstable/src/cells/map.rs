@@ -88,7 +88,7 @@ impl CellMap {
         self.pages.file_length()
     }
 
-    /// Memory that it takes, in bytes.
+    /// Memory of the map in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.pages.memory_bytes()
     }
@@ -154,7 +154,7 @@ impl CellMap {
 }
 
 impl Tail {
-    /// True if its numbers fit a file whose tail starts at `tail_at`.
+    /// True if the numbers of the tail fit a file whose tail starts at `tail_at`.
     fn has_room(&self, tail_at: u64) -> bool {
         let directory_end = blocks_for(self.entry_count)
             .checked_mul(16)

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `length` is the size of the columns in Data.db. `times` is the start of a cell as in Data.db: flags and times. `cells` is
-//! the column as in Data.db, without the bytes of its values.
+//! the column as in Data.db, without its values.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ const ONE_SAME: u8 = 1 << KIND_BITS | 1;
 const READ: u64 = 2;
 const COMPLEX: u64 = 3;
 
-/// Describes some columns; ranges are those of the parts' bytes.
+/// Describes some columns. `times` and `cells` are ranges of the encoded parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Simple columns whose cells have the same times.
@@ -34,7 +34,7 @@ pub(crate) enum Part {
         times: Range<usize>,
         length: u64,
     },
-    /// Columns that must be read, selected or not.
+    /// Columns that must be read from Data.db, even if they are not selected.
     Read { columns: usize, length: u64 },
     /// A complex column.
     Complex { cells: Range<usize>, length: u64 },
@@ -66,7 +66,7 @@ pub(crate) struct Parts<'b> {
 }
 
 impl<'b> Parts<'b> {
-    /// The parts of a row with this many columns and bytes in Data.db.
+    /// Decodes `bytes`, the parts of a row with this number of columns and this size in Data.db.
     pub(crate) fn of(bytes: &'b [u8], columns: usize, length: u64) -> Self {
         Self {
             input: Reader::new(bytes),
@@ -83,7 +83,7 @@ impl<'b> Parts<'b> {
     }
 
     /// Skips parts with the same times as the part before, as far as they end within `columns_max` columns. Returns the number
-    /// of their columns, and their size in Data.db. Rows have many such parts of which no column is selected.
+    /// of their columns, and their size in Data.db. For the many parts of a row without a selected column.
     pub(crate) fn pass_same(&mut self, columns_max: usize) -> (usize, u64) {
         let all = self.input.rest();
         let mut rest = all;
@@ -113,7 +113,7 @@ impl<'b> Parts<'b> {
         (columns, length)
     }
 
-    /// Counts a part; `None` if it is more than the row has.
+    /// Subtracts a part from the columns and bytes left; `None` if the row has fewer.
     fn count(&mut self, columns: usize, length: u64) -> Option<()> {
         self.columns_left = self.columns_left.checked_sub(columns)?;
         self.length_left = self.length_left.checked_sub(length)?;
@@ -210,7 +210,7 @@ impl PartsWriter {
         self.out.uvint(length);
     }
 
-    /// Adds columns that must be read.
+    /// Adds columns that must always be read from Data.db.
     pub(crate) fn read(&mut self, columns: usize, length: u64) {
         self.tag(columns, READ);
         self.out.uvint(length);

@@ -39,7 +39,7 @@ impl Tail {
         out
     }
 
-    /// `None` if it is not the tail of a cell map of this version.
+    /// Decodes a tail; `None` if the bytes are not the tail of a cell map of this version.
     pub(super) fn decode(bytes: &[u8; TAIL_LEN]) -> Option<Self> {
         let (fixed, end) = bytes.split_at(FIXED_LEN);
         let is_whole = end.ends_with(MAGIC) && end[..4] == crc32(fixed).to_le_bytes();

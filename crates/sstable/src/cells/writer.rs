@@ -1,5 +1,5 @@
-//! Writes a cell map together with its SSTable. A block is written when it is complete, so memory grows only by sixteen bytes
-//! per block. Without entries, no file is created.
+//! Writes a cell map together with its SSTable. Each block is written when it is complete; only sixteen bytes per block stay in
+//! memory. Without entries, no file is created.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) struct CellMapWriter {
 }
 
 impl CellMapWriter {
-    /// Creates no file yet.
+    /// Prepares to write to `path`. The file is created by the first entry.
     pub(crate) fn new(env: Arc<dyn Env>, path: PathBuf) -> Self {
         Self {
             env,
@@ -55,8 +55,7 @@ impl CellMapWriter {
         }
     }
 
-    /// Adds an entry; positions ascend. `head` is the bytes at `position` in Data.db, `parts` those of the row that starts
-    /// there.
+    /// Adds an entry; positions ascend. `head` is the bytes at `position` in Data.db; `parts` describes the row that starts there.
     pub(crate) fn add(&mut self, position: u64, head: &[&[u8]], parts: &[u8]) -> Result<()> {
         if self.count.is_multiple_of(BLOCK_ENTRIES) {
             self.end_block()?;
@@ -92,7 +91,7 @@ impl CellMapWriter {
         Ok(pages.flush_if_large()?)
     }
 
-    /// Writes the rest, and syncs. False if there are no entries, and so no file.
+    /// Writes the rest, and syncs. Returns false if there are no entries, and so no file.
     pub(crate) fn finish(mut self, whole: Whole) -> Result<bool> {
         self.end_block()?;
         let Some(mut pages) = self.pages else {

@@ -1,16 +1,16 @@
-//! Memory of windows, reused when all slices of it are gone: new memory costs a page fault and a cleared page every 4 KiB.
+//! Memory of windows, reused once a window has no slices left: new memory costs a page fault and a cleared page every 4 KiB.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-/// The number that a scan needs at once: the window, the one before that has the partition's key, and a spare one.
+/// Number of windows that a scan needs at once: the current window, the one before, which has the partition's key, and a spare one.
 const KEPT_MAX: usize = 3;
 
-/// A larger window belongs to a row with large values: its memory is freed with the row.
+/// Larger windows are not reused: they belong to rows with large values, and are freed with the row.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
-/// The windows that a stream has returned slices of.
+/// The latest windows of a stream, of which slices may still exist.
 #[derive(Debug, Default)]
 pub(super) struct Buffers(Vec<Arc<Vec<u8>>>);
 
@@ -32,7 +32,7 @@ impl Buffers {
         buffer
     }
 
-    /// Makes the buffer's bytes sliceable; its memory is reused when the last slice is gone.
+    /// Turns the buffer into `Bytes` that can be sliced; its memory is reused when the last slice is dropped.
     pub(super) fn share(&mut self, buffer: Vec<u8>) -> Bytes {
         if buffer.capacity() > KEPT_BYTES_MAX {
             return Bytes::from(buffer);

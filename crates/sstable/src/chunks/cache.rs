@@ -16,7 +16,7 @@ struct ChunkKey {
     chunk: u64,
 }
 
-/// Memory of an entry beside its bytes.
+/// Approximate bytes of an entry in addition to its chunk.
 const ENTRY_OVERHEAD_BYTES: u64 = 96;
 
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl ChunkCache {
         self.misses.load(Relaxed)
     }
 
-    /// Changes the capacity; evicts what no longer fits.
+    /// Changes the capacity, in bytes; evicts chunks that no longer fit.
     pub fn resize(&self, capacity_bytes: u64) {
         self.chunks.set_capacity(capacity_bytes);
     }
@@ -104,7 +104,7 @@ impl ChunkCache {
         self.chunks.clear();
     }
 
-    /// Returns the number of a newly opened file. Numbers are never reused, so a replaced file cannot be mistaken.
+    /// Returns a new number for a file that was opened. Numbers are never reused, so chunks of a replaced file are never returned.
     pub(super) fn admit_file(&self) -> u64 {
         self.next_file.fetch_add(1, Relaxed)
     }
@@ -121,7 +121,7 @@ impl ChunkCache {
         found
     }
 
-    /// The same for a chunk that may not be needed: a miss is not counted.
+    /// As [`Self::lookup`], for a chunk that may not be needed: a miss is not counted.
     #[inline]
     pub(super) fn lookup_ahead(&self, file: u64, chunk: u64) -> Option<Bytes> {
         let found = self.chunks.get(&ChunkKey { file, chunk })?;

@@ -60,7 +60,8 @@ impl Compression {
         }))
     }
 
-    /// Whether a Data.db with this CompressionInfo.db (`None`: without one) was written with this compression (`None`: without any).
+    /// Whether a Data.db was written with this compression. `wanted` is `None` for no compression, `info` is `None` if the SSTable
+    /// has no CompressionInfo.db.
     ///
     /// # Errors
     /// Refused: the file names an unknown class.
@@ -80,7 +81,7 @@ impl Compression {
     }
 
     /// The compression of flushes, which compaction rewrites soon. Slow algorithms are replaced by LZ4 (Cassandra's
-    /// `flush_compression: fast`). Chunks are short: straight after a burst of writes a read has to take chunks from several
+    /// `flush_compression: fast`). Chunks are short, because soon after a burst of writes a read needs chunks from several
     /// flushed SSTables.
     #[must_use]
     pub(crate) fn for_flush(self) -> Self {
@@ -91,12 +92,12 @@ impl Compression {
         fast.with_chunks_of(FLUSH_CHUNK_LENGTH_MAX)
     }
 
-    /// The same in chunks of at most this length.
+    /// The same compression, in chunks of at most `length_max` bytes.
     fn with_chunks_of(self, length_max: u32) -> Self {
         let chunk_length = self.chunk_length.min(length_max);
         let compressed_length_max = match self.compressed_length_max {
             NEVER_RAW => NEVER_RAW,
-            // Rounding up as `compressed_length_max` does. At most the old value, so it fits.
+            // Rounds up, as `compressed_length_max` does. The result is at most the old value, so it fits.
             longest => (u64::from(longest) * u64::from(chunk_length))
                 .div_ceil(u64::from(self.chunk_length))
                 .try_into()

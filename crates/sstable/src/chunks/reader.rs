@@ -19,7 +19,7 @@ use crate::{Component, Descriptor, Error, Result};
 
 /// Chunk length of uncompressed files without checksums.
 const UNCHECKED_CHUNK_LENGTH: u32 = BLOCK_BYTES;
-/// Maximum length of a read; Cassandra refuses values above 256 MiB.
+/// Maximum length of a read in bytes; Cassandra refuses values above 256 MiB.
 const READ_LEN_MAX: usize = 1 << 30;
 const CRC_LEN: u64 = 4;
 
@@ -42,7 +42,7 @@ pub struct ChunkReader {
     chunk_length: u32,
     data_length: u64,
     cache: Option<Arc<ChunkCache>>,
-    /// Number of the file in the cache.
+    /// Number that identifies the file in the cache.
     cache_file: u64,
 }
 
@@ -55,7 +55,7 @@ impl ChunkReader {
         Self::open_checked(env, descriptor, cache, None)
     }
 
-    /// The same; compares the chunk map with the checksums.
+    /// As [`Self::open`]; also compares the chunk map with the checksums.
     pub(crate) fn open_checked(
         env: &dyn Env,
         descriptor: &Descriptor,
@@ -89,7 +89,7 @@ impl ChunkReader {
         Self::open_summed(env, path, cache, None)
     }
 
-    /// The same for a component whose checksums may be known: then each chunk is checked when it is read.
+    /// As [`Self::open_unchecked`], for a component whose checksums may be known: then each chunk is checked when it is read.
     pub(crate) fn open_summed(
         env: &dyn Env,
         path: &Path,
@@ -116,7 +116,7 @@ impl ChunkReader {
         })
     }
 
-    /// The same file with another handle, past the cache, for a scan from start to end.
+    /// Opens the file again, with another handle that bypasses the cache, for a scan from start to end.
     ///
     /// # Errors
     /// The file cannot be opened again.
@@ -154,7 +154,7 @@ impl ChunkReader {
         self.chunk_length
     }
 
-    /// The content of CompressionInfo.db; `None` if uncompressed.
+    /// The content of CompressionInfo.db; `None` if the file is not compressed.
     pub fn compression(&self) -> Option<&CompressionInfo> {
         match self.layout.as_ref() {
             Layout::Compressed { info, .. } => Some(info),
@@ -222,9 +222,9 @@ impl ChunkReader {
         Some((index * u64::from(self.chunk_length), chunk))
     }
 
-    /// The chunk that contains `position`, if it is cached; else a run of `count` chunks from there, read at once. For a walk
-    /// that has read several chunks already, and for large values. The chunks are added to the cache only while it has room
-    /// without evicting others.
+    /// The chunk that contains `position`, if it is cached; else a run of `count` chunks that starts with it, read at once. For
+    /// streams that have already read several chunks, and for large values. The chunks are added to the cache only while the cache
+    /// has room without evicting others.
     pub(super) fn run_at(&self, position: u64, count: u64) -> Result<(u64, Bytes)> {
         let index = position / u64::from(self.chunk_length);
         let cached = self.cache.as_ref();
@@ -241,7 +241,7 @@ impl ChunkReader {
         Ok((start, Bytes::from(run)))
     }
 
-    /// The number of chunks, from the one with `position` on, that have about `wanted_bytes` stored bytes; at least one.
+    /// Number of chunks, starting with the chunk that contains `position`, that have about `wanted_bytes` stored bytes; at least one.
     pub(super) fn chunks_of(&self, position: u64, wanted_bytes: u64) -> u64 {
         let first = position / u64::from(self.chunk_length);
         let Ok((run_start, _)) = self.stored_range(first) else {
@@ -251,7 +251,7 @@ impl ChunkReader {
         while first + count < self.chunk_count() {
             match self.stored_range(first + count) {
                 Ok((_, end)) if end.saturating_sub(run_start) <= wanted_bytes => count += 1,
-                // The error of a damaged chunk is reported when that chunk is read.
+                // Also if the chunk map is damaged: the error is reported when that chunk is read.
                 _ => break,
             }
         }
@@ -265,8 +265,8 @@ impl ChunkReader {
         end.saturating_sub(position / chunk_length).max(1)
     }
 
-    /// Appends `count` uncompressed chunks from the one with `position` on, read at once. Returns the position of the first
-    /// appended byte.
+    /// Appends `count` uncompressed chunks, starting with the chunk that contains `position`; reads them at once. Returns the
+    /// position of the first appended byte.
     pub(super) fn append_run(&self, position: u64, count: u64, out: &mut Vec<u8>) -> Result<u64> {
         self.check_range(position, 1)?;
         let first = position / u64::from(self.chunk_length);
@@ -276,7 +276,7 @@ impl ChunkReader {
         Ok(first * u64::from(self.chunk_length))
     }
 
-    /// Appends the chunks before the first damaged one. An error only if the first chunk is damaged.
+    /// Appends the chunks before the first damaged one. Fails only if the first chunk is damaged.
     #[cold]
     fn append_whole_ones(&self, first: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
         self.append_chunks(first, 1, out)?;
@@ -293,7 +293,7 @@ impl ChunkReader {
         matches!(self.layout.as_ref(), Layout::Compressed { .. })
     }
 
-    /// Reads `count` stored chunks from `first` on; only the first one if they cannot all be read.
+    /// Reads `count` stored chunks, starting with chunk `first`. If they cannot all be read, reads only the first.
     pub(super) fn read_run(&self, first: u64, count: u64, run: &mut StoredRun) -> Result<()> {
         match self.try_read_run(first, count, run) {
             Err(_) if count > 1 => self.try_read_run(first, 1, run),
@@ -377,7 +377,7 @@ impl ChunkReader {
             .get(at + 1)
             .copied()
             .unwrap_or(self.file.size_bytes());
-        // No algorithm makes a chunk longer by more than this.
+        // Upper limit: no algorithm makes a chunk longer by more than a quarter and 1 KiB.
         let longest = u64::from(info.chunk_length) + u64::from(info.chunk_length) / 4 + 1024;
         let length = end
             .checked_sub(start)
@@ -477,7 +477,7 @@ pub(super) struct StoredRun {
     bytes: Vec<u8>,
     /// Offset of the first chunk in the file.
     start: u64,
-    /// Numbers of the chunks.
+    /// Indexes of the chunks.
     chunks: Range<u64>,
 }
 
@@ -525,7 +525,7 @@ pub(super) fn offset_in(start: u64, position: u64) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// Reads a whole component. If there are checksums, it must exist and match exactly if they cover it.
+/// Reads a whole component; `None` if it does not exist. If the checksums cover the component, it must exist and match.
 fn read_checked(
     env: &dyn Env,
     descriptor: &Descriptor,

@@ -1,11 +1,11 @@
-//! Memory for the next chunk, from the chunk that the cache evicted for the last one. New memory must be zeroed, and costs two
+//! Memory for the next chunk: that of the chunk that the cache evicted for the last one. New memory must be zeroed, and costs two
 //! calls of the allocator per chunk.
 
 use std::cell::Cell;
 
 use bytes::{Bytes, BytesMut};
 
-/// Longer chunks are not kept, since each thread keeps one.
+/// The memory of longer chunks is not kept, since each thread keeps one.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
 thread_local! {
@@ -24,13 +24,13 @@ pub(super) fn take(length: usize) -> BytesMut {
     }
 }
 
-/// Whether a chunk is not much smaller than the memory: the cache counts its length, not its memory. Chunks of flushes are shorter
-/// than others.
+/// False if a chunk of this length would waste much of the memory: the cache counts only the length of a chunk. Chunks of flushed
+/// SSTables are shorter than others.
 fn fits(capacity: usize, length: usize) -> bool {
     (length..=length + length / 8).contains(&capacity)
 }
 
-/// Keeps the memory of a chunk. It is reused if there is no other reference by then.
+/// Keeps the memory of a chunk. The next chunk reuses it if there is no other reference by then.
 pub(super) fn keep(chunk: Bytes) {
     if chunk.len() <= KEPT_BYTES_MAX {
         SPARE.set(Some(chunk));

@@ -1,4 +1,4 @@
-//! Reads uncompressed data from a position on.
+//! Reads uncompressed data forwards from a position.
 //!
 //! The window is a run of uncompressed bytes in one piece of memory; taken values are slices of it. When a row crosses the end
 //! of the window, the rest of the window moves to the front of a new one.
@@ -23,24 +23,25 @@ const LARGE_READ_BYTES: u64 = 1 << 20;
 /// Longer values bypass the cache.
 const CACHED_VALUE_BYTES_MAX: u64 = 4 << 20;
 
-/// Maximum memory that is reserved before its bytes are read.
+/// Memory for a window of up to this size is reserved at once. For a larger window, that is tried; if it fails, the window grows while
+/// it is read.
 const FORESEEN_BYTES_MAX: usize = 64 << 20;
 
-/// A scan with fewer bytes left in its window appends the next chunk; the rest is copied then.
+/// If a scan has fewer bytes left in its window, it copies the rest and appends the next chunk.
 const REFILLED_BELOW: usize = 1 << 10;
 
 /// Values of at least this length are kept in scratch files, if their row is too large for memory.
 const APART_BYTES_MIN: usize = 4 << 10;
-/// Bytes of such values that are read at once.
+/// Bytes of a value in a scratch file that are read at once.
 const APART_READ_BYTES: usize = 128 << 10;
 
 /// Number of chunks that are read one by one through the cache, before several are read at once.
 const CHUNKS_BEFORE_RUNS: u32 = 3;
 
-/// Bytes of a window that cost as much of a deadline's units as a row.
+/// Number of bytes of a window that count as one unit against a deadline, like one row.
 const BYTES_PER_UNIT: usize = 32;
 
-/// Counts bytes that are read against the deadline of the request.
+/// Counts bytes that a read covers against the deadline of its request.
 ///
 /// # Errors
 /// The deadline has passed.
@@ -52,31 +53,31 @@ pub(crate) fn spend_bytes(bytes: usize) -> std::result::Result<(), patience::End
 #[derive(Debug)]
 pub struct DataStream {
     chunks: Arc<ChunkReader>,
-    /// Zero: chunk by chunk through the cache.
+    /// Stored bytes to read at once, past the cache. Zero: read chunk by chunk through the cache.
     read_ahead_bytes: u64,
     /// Uncompressed bytes from `window_start`.
     window: Bytes,
     window_start: u64,
     /// Offset of the position in the window. Invariant: at most the window's length.
     offset: usize,
-    /// True if the window was preloaded, see [`DataStream::preload`].
+    /// True if the window was preloaded, see [`DataStream::lay`].
     is_laid: bool,
-    /// The files for values of rows of more than this many bytes; `None` keeps all values in memory.
+    /// A row size in bytes, and the scratch files for values of larger rows; `None` keeps all values in memory.
     scratch: Option<(usize, Scratch)>,
     /// Reused memory for the windows of a scan.
     buffers: Buffers,
     /// Stored chunks that a scan has read ahead. Each is decompressed when the scan reaches it, so that it is still in the
     /// CPU's cache then.
     ahead: StoredRun,
-    /// End of the data that was read last.
+    /// End position of the data that was read last.
     read_upto: u64,
-    /// Number of consecutive reads that continued where the one before ended.
+    /// Number of consecutive reads that each started where the one before ended.
     in_a_row: u32,
 }
 
 impl DataStream {
-    /// Reads chunk by chunk, through the cache, for point reads and slices. After some consecutive chunks, more and more are
-    /// read at once.
+    /// Reads chunk by chunk, through the cache, for point reads and slices. If consecutive chunks are read, the number of chunks
+    /// read at once grows.
     pub fn cached(chunks: Arc<ChunkReader>, position: u64) -> Self {
         Self::new(chunks, position, 0)
     }
@@ -115,7 +116,7 @@ impl DataStream {
         self.scratch.as_ref().is_some_and(|(most, _)| row_bytes > *most)
     }
 
-    /// The file that it reads.
+    /// The file that the stream reads.
     pub fn chunks(&self) -> &Arc<ChunkReader> {
         &self.chunks
     }
@@ -140,8 +141,8 @@ impl DataStream {
         }
     }
 
-    /// Preloads bytes of the data at `position`, and moves there. When more bytes are needed, the preloaded ones are dropped
-    /// and the data is read from the current position, so that bytes of one chunk are not copied.
+    /// Makes `bytes`, the data at `position`, the window, and moves there. If more bytes are needed, the window is dropped and the
+    /// data is read from the current position, so that bytes of one chunk are not copied.
     pub(crate) fn lay(&mut self, position: u64, bytes: Bytes) {
         self.set_window(position, bytes);
         self.is_laid = true;
@@ -178,7 +179,7 @@ impl DataStream {
         self.extend(len)
     }
 
-    /// In a scan, reads the next chunk if few bytes are left, perhaps not a whole row. True if bytes were added. If the next
+    /// In a scan, reads the next chunk if few bytes are left, perhaps not a whole row. Returns true if bytes were added. If the next
     /// chunk is damaged, the error is reported when that chunk is needed.
     pub(crate) fn refill(&mut self) -> bool {
         let left = self.rest().len();
@@ -224,7 +225,7 @@ impl DataStream {
     /// Moves to an offset in the window (see [`DataStream::window`]).
     ///
     /// # Panics
-    /// If it is outside of the window.
+    /// If the offset is outside of the window.
     #[inline]
     pub(crate) fn go_to(&mut self, offset: usize) {
         assert!(offset <= self.window.len(), "the offset is inside the window");
@@ -243,7 +244,7 @@ impl DataStream {
         Ok(taken)
     }
 
-    /// The same, but not as a slice of the window: a copy, or, for long values, in a scratch file.
+    /// As [`Self::take`], but returns no slice of the window: a copy, or, for long values, bytes in a scratch file.
     ///
     /// # Errors
     /// Corrupt: the data ends before, or a chunk is damaged. Io: the scratch file cannot be written.
@@ -271,7 +272,7 @@ impl DataStream {
         Ok(Bytes::from_owner(keeping.finish()))
     }
 
-    /// Moves past `len` bytes without reading those outside of the window.
+    /// Moves past `len` bytes, without reading those that are outside of the window.
     ///
     /// # Errors
     /// Corrupt: the data ends before.
@@ -381,8 +382,8 @@ impl DataStream {
         Ok(())
     }
 
-    /// The chunk that contains `position` and its start. Returns a run of chunks if the walk has gone on for a while, or if the
-    /// `missing` bytes lie in several chunks.
+    /// The chunk that contains `position`, and the chunk's start. Returns a run of chunks instead if several consecutive chunks were
+    /// read before, or if the `missing` bytes are in several chunks.
     fn load(&mut self, position: u64, missing: usize) -> Result<(u64, Bytes)> {
         let chunk_length = u64::from(self.chunks.chunk_length());
         let is_next = position / chunk_length * chunk_length == self.read_upto;

@@ -22,14 +22,14 @@ pub struct DataFile {
     pub data_length: u64,
     /// Size of Data.db on disk.
     pub stored_length: u64,
-    /// Compressed size over uncompressed size, without CRCs; -1 if not compressed. For STATS.
+    /// Compressed size divided by uncompressed size, without CRCs; -1 if not compressed. Stored in the STATS part of Statistics.db.
     pub compression_ratio: f64,
     /// CRC-32 of Data.db.
     pub digest: u32,
 }
 
-/// Data.db is synced each time so many bytes are written: else the system writes hundreds of megabytes at once, and reads of the disk wait
-/// behind them. Compat: `trickle_fsync`, 10 MiB by default.
+/// Data.db is synced whenever this many bytes were written: otherwise the system writes hundreds of megabytes at once, and reads of the
+/// disk wait for them. Compat: `trickle_fsync`, 10 MiB by default.
 const SYNC_BYTES: u64 = 8 << 20;
 
 /// Writes Data.db. If dropped before [`ChunkWriter::finish`], it leaves files that the transaction removes.
@@ -170,7 +170,7 @@ impl ChunkWriter {
         self.finish_summed(&mut Checksums::default())
     }
 
-    /// The same; adds the checksums of components that have none of their own.
+    /// As [`Self::finish`]; also adds the CRCs of the components that have no checksums of their own.
     pub(crate) fn finish_summed(mut self, checksums: &mut Checksums) -> Result<DataFile> {
         if !self.pending.is_empty() {
             self.store_pending()?;
@@ -243,7 +243,7 @@ fn append_stored(compression: &Compression, chunk: &[u8], out: &mut Vec<u8>) -> 
     if out.len() - at >= stored_min {
         out.truncate(at);
         out.extend_from_slice(chunk);
-        // A short raw chunk must not look like a compressed one.
+        // Padded with zeros: a shorter chunk would count as compressed.
         if chunk.len() < stored_min {
             out.resize(at + stored_min, 0);
         }

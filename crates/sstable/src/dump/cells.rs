@@ -100,7 +100,7 @@ impl Dump {
             self.json
                 .string(&self.options.times.secs(cell.local_deletion_secs));
             self.json.end_object();
-            // Compat: the members that follow are on lines of their own.
+            // Compat: each of the members that follow is on its own line.
             self.json.compact_objects = false;
         } else {
             self.json.name("value");
@@ -119,7 +119,7 @@ impl Dump {
 
     fn cell_value(&mut self, ty: &CqlType, value: &[u8]) {
         match (ty, value.first_chunk::<8>()) {
-            // Compat: the first eight bytes of the context, not the count.
+            // Compat: prints the first eight bytes of the context, not the count.
             (CqlType::Counter, Some(first)) => self.json.number(i64::from_be_bytes(*first)),
             _ => self.value(ty, value),
         }
@@ -134,7 +134,7 @@ impl Dump {
     }
 }
 
-/// A field of a user type by name; elements and keys by value.
+/// The path as text: the name of a field, or the element, map key or time UUID of a list.
 pub(super) fn path_text(ty: &CqlType, path: &[u8]) -> String {
     match ty {
         CqlType::Udt { definition, .. } => {

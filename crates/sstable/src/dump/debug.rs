@@ -61,7 +61,7 @@ fn deletion(deletion: DeletionTime, out: &mut String) {
     let _ = write!(out, "deletedAt={marked_at_micros}, localDeletion={local_secs}");
 }
 
-/// The values as CQL literals.
+/// The clustering values of a row as CQL literals.
 fn clustering(table: &TableSchema, row: &Row) -> String {
     let values = row.clustering.values().iter().zip(table.clustering());
     let texts = values.map(|(value, column)| match value {

@@ -1,7 +1,7 @@
 //! JSON text in the layouts of `sstabledump`: one partition per line, or indented.
 //!
-//! Compat: indentation is that of Jackson's pretty printer with Cassandra's `CompactIndenter`. There is one switch for objects
-//! and one for arrays; callers set them where Cassandra does, even where that looks odd.
+//! Compat: the indentation is that of Jackson's pretty printer with Cassandra's `CompactIndenter`. Objects and arrays have a switch
+//! each; callers set them where Cassandra does, even where the result looks odd.
 
 use std::fmt::Write as _;
 

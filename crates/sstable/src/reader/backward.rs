@@ -1,7 +1,7 @@
 //! Reads slices of a partition from the last row to the first.
 //!
-//! The starts of rows can only be found forwards. So a walk through one block at a time finds the starts of its rows, and each row is
-//! decoded when it is returned, from the end of the block. A partition without a row index is one block.
+//! The starts of rows can only be found forwards. So one block at a time is walked through to find the starts of its rows. Then each row
+//! is decoded when it is returned, from the end of the block. A partition without a row index is one block.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -14,16 +14,16 @@ use crate::Result;
 use crate::error::Step;
 use crate::row::decode::Head;
 
-/// Number of bytes after which a walk compares a row with the slice. Passing over this many costs about as much as one comparison.
+/// Number of bytes after which a walk compares a row with the slice. Skipping this many bytes costs about as much as one comparison.
 const STRIDE: u64 = 4096;
 
-/// Room that the buffer has for the rows of a first block.
+/// Initial capacity of the buffer, in rows.
 const FIRST_ROWS: usize = 256;
 
 /// The state of a backward walk.
 #[derive(Debug)]
 pub(super) struct Backward {
-    /// Number of slices that are not started yet; these are the leading ones.
+    /// Number of leading slices that are not started yet.
     slices_left: usize,
     /// Blocks of the current slice that are not read yet.
     blocks: Blocks,
@@ -44,7 +44,7 @@ enum Due {
 /// A run of unfiltereds: a block, or the whole partition.
 struct Run {
     start: u64,
-    /// `None`: the end of the partition.
+    /// Position of the end; `None` means the end of the partition.
     end: Option<u64>,
     open_before: Option<DeletionTime>,
 }
@@ -120,7 +120,7 @@ impl Backward {
             .transpose()
     }
 
-    /// Fills the buffer with what the slice selects of a block.
+    /// Fills the buffer with the unfiltereds of a block that the slice selects.
     fn load(&mut self, rows: &mut Unfiltereds, slice: &Slice, run: &Run) -> Step<()> {
         let (from, upto) = self.walk(rows, slice, run)?;
         let upto = self.boundary(rows, upto, &slice.end, Ordering::is_lt)?;
@@ -146,10 +146,10 @@ impl Backward {
         Ok(())
     }
 
-    /// Puts the unfiltereds of a block into the buffer, up to the end of the slice or a little beyond. Returns the indexes among which
-    /// the selected ones begin and end.
+    /// Puts the unfiltereds of a block into the buffer, up to the end of the slice or a little beyond. Returns two ranges of indexes: in
+    /// the first, the selected unfiltereds begin; in the second, they end.
     ///
-    /// Rows are passed over by their sizes. One after each [`STRIDE`] is compared with the slice.
+    /// Rows are skipped by their sizes. One row after each [`STRIDE`] is compared with the slice.
     fn walk(
         &mut self,
         rows: &mut Unfiltereds,
@@ -183,7 +183,7 @@ impl Backward {
             }
             let is_inside = head.compare(&slice.start, comparator).is_gt();
             rows.skip(&head)?;
-            // The slice can have only this row, so nothing has to be read to find its end.
+            // The slice can have only this row, so the walk need not read on to find its end.
             let is_last = is_one_row && is_inside && matches!(head, Head::Row(_));
             if is_inside {
                 first_inside.get_or_insert(self.buffer.len());
@@ -207,8 +207,8 @@ impl Backward {
         ))
     }
 
-    /// The first index of `among` in the buffer whose unfiltered is not before `bound`, or the end of `among`. `is_before` takes the order of an
-    /// unfiltered and the bound.
+    /// The first index of `among` in the buffer whose unfiltered is not before `bound`, or the end of `among`. `is_before` gets the
+    /// order of an unfiltered relative to the bound.
     fn boundary(
         &self,
         rows: &mut Unfiltereds,
@@ -221,7 +221,7 @@ impl Backward {
             let comparator = &rows.format.comparator;
             let order = match &self.buffer[middle] {
                 Due::Marker(marker) => comparator.compare_bounds(&marker.bound, bound),
-                // All rows have the same order to a bound without values.
+                // A bound without values is before or behind all rows, so the row need not be read.
                 Due::RowAt(_) if bound.values.is_empty() && bound.kind.is_start() => Ordering::Greater,
                 Due::RowAt(_) if bound.values.is_empty() => Ordering::Less,
                 Due::RowAt(position) => rows.order_at(*position, bound)?,
@@ -238,7 +238,7 @@ impl Backward {
 /// The deletion that is open behind the last of these unfiltereds; `None` if there is no marker among them.
 fn open_behind(stops: &[Due]) -> Option<Option<DeletionTime>> {
     stops.iter().rev().find_map(|due| match due {
-        // Markers in the buffer are reversed: the deletion that starts at one is its end.
+        // Markers in the buffer are reversed: their `end` is the deletion that starts there in stored order.
         Due::Marker(marker) => Some(marker.end),
         Due::RowAt(_) => None,
     })

@@ -5,8 +5,8 @@
 //! block    := first:prefix  last:prefix  offset:uvint  width:svint  has_open:bool [deletion]
 //! ```
 //!
-//! `offset` counts from the start of the partition. `width` is reduced by 65536. The deletion is the one that is open after the
-//! block. Blocks are read one at a time, through the cache: a binary search in a large index reads little of it.
+//! `offset` counts from the start of the partition. `width` is reduced by 65536. The deletion of a block is the one that is open
+//! behind the block. Blocks are read one at a time, through the cache: a binary search in a large index reads little of it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{ChunkReader, DataStream, Error, Result};
 
 const WIDTH_BASE: i64 = 65_536;
 const OFFSET_LEN: u64 = 4;
-/// Two prefixes of up to 32 columns of 64 KiB; a longer block is damaged.
+/// Longer blocks are refused as damaged. A block has at most two prefixes of 32 columns of 64 KiB.
 const BLOCK_LEN_MAX: u64 = 16 << 20;
 
 /// One block of unfiltereds.
@@ -29,7 +29,7 @@ pub(crate) struct Block {
     /// Offset from the start of the partition.
     pub(crate) offset: u64,
     pub(crate) width: u64,
-    /// The deletion that is open after it.
+    /// The deletion that is open behind the block.
     pub(crate) open: Option<DeletionTime>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct BlockIndex {
     blocks_at: u64,
     offsets_at: u64,
     pub(crate) count: usize,
-    /// Size of the partition before its first unfiltered.
+    /// Number of bytes of the partition before its first unfiltered.
     pub(crate) header_length: u64,
     /// Deletion of the partition.
     pub(crate) deletion: DeletionTime,
@@ -149,7 +149,7 @@ impl BlockIndex {
         }
     }
 
-    /// Binary search. Requires: `holds` is false up to some block, and true from there on.
+    /// The first block for which `holds` is true (binary search). Requires: `holds` is false up to some block, and true from there on.
     fn first_where(&self, holds: impl Fn(&Block) -> bool) -> Result<usize> {
         let (mut low, mut high) = (0, self.count);
         while low < high {

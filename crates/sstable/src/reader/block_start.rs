@@ -11,5 +11,5 @@ pub(super) struct BlockStart {
     pub(super) open: Option<DeletionTime>,
 }
 
-/// A block, and the offset of its end from the start of the partition; `None` if it ends with the partition.
+/// A block, and the offset of its end from the start of the partition; `None` if the block ends with the partition.
 pub(super) type BlockSpan = (BlockStart, Option<u64>);

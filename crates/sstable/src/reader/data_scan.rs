@@ -1,5 +1,5 @@
-//! Reads the partitions of Data.db one after the other, without any index: for tools that print positions, or that read what is
-//! left of a damaged SSTable.
+//! Reads the partitions of Data.db one after the other, without any index: for tools that print positions, or that read the
+//! undamaged parts of a damaged SSTable.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct DataScan {
 }
 
 impl DataScan {
-    /// Scans chunk by chunk, so that chunks beside a damaged one can be read.
+    /// Scans chunk by chunk, so that chunks next to a damaged one can be read.
     ///
     /// # Errors
     /// Refused: the file does not fit the table.
@@ -57,7 +57,7 @@ impl DataScan {
         }
     }
 
-    /// The position in uncompressed Data.db, where the next item starts.
+    /// The position in uncompressed Data.db where the next partition, row or marker starts.
     pub fn position(&self) -> u64 {
         self.stream.position()
     }
@@ -127,7 +127,7 @@ impl DataScan {
     /// The next row or marker of the partition, including rows whose columns were all dropped.
     ///
     /// # Errors
-    /// Those of [`DataScan::next_partition`].
+    /// As [`DataScan::next_partition`].
     pub fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>> {
         if !self.is_within {
             return Ok(None);
@@ -147,7 +147,7 @@ impl DataScan {
         }
     }
 
-    /// After an error, no row can be read.
+    /// Reads the next head. After an error, no more rows of the partition can be read.
     fn next_head(&mut self) -> Step<Option<Head>> {
         let head = self.format.head(&mut self.stream);
         self.is_within = matches!(head, Ok(Some(_)));

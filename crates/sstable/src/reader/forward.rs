@@ -1,7 +1,7 @@
 //! Reads slices of a partition in stored order.
 //!
 //! At the start of a slice, the deletion that is open there is returned as a marker; at its end, the open deletion is closed.
-//! Blocks before a slice are not read: the index has the deletion that is open after them.
+//! Blocks before a slice are not read: the index has the deletion that is open behind them.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use crate::error::Step;
 use crate::row::decode::Head;
 
 impl Head {
-    /// Compares it with a bound.
+    /// Compares the position of the head with a bound.
     pub(super) fn compare(&self, bound: &Bound, comparator: &ClusteringComparator) -> Ordering {
         match self {
             Self::Row(row) => comparator.compare_bound_to_row(bound, &row.clustering).reverse(),
@@ -27,11 +27,11 @@ pub(super) struct Forward {
     /// Index of the current slice.
     slice: usize,
     is_inside: bool,
-    /// True if the slice is of one row, which was returned.
+    /// True if the slice can have only one row, and that row was returned.
     is_row_found: bool,
     /// The deletion that is open at the stream's position.
     open: Option<DeletionTime>,
-    /// Read, but not yet compared with the slice.
+    /// A head that was read, but not yet compared with the slice.
     pending: Option<Head>,
     is_at_end: bool,
 }
@@ -49,7 +49,7 @@ impl Forward {
             if !self.is_row_found
                 && let Some(head) = self.take_before(rows, &slice.end)?
             {
-                // The slice can have only this row, so nothing has to be read to find its end.
+                // The slice can have only this row, so the stream need not read on to find its end.
                 self.is_row_found = matches!(head, Head::Row(_)) && slice.is_one_row(&rows.format.comparator);
                 if let Some(unfiltered) = rows.finish(head)? {
                     return Ok(Some(unfiltered));
@@ -66,8 +66,8 @@ impl Forward {
         Ok(None)
     }
 
-    /// The slice that continues at the stream's position, if rows may be shown from there. `None` for slices of one row, for
-    /// which that does not pay.
+    /// The slice that continues at the stream's position, if its next rows may be shown to a visitor. `None` for slices of one row,
+    /// for which that would be slower.
     pub(super) fn slice_ahead<'s>(
         &self,
         slices: &'s [Slice],

@@ -1,8 +1,8 @@
 //! Shows a few plain partitions of one SSTable, with little state.
 //!
 //! A range read by a sorted view takes one or two rows from each of many SSTables. Opening a [`RangeCursor`] for these costs more than
-//! reading them. A glance has one chunk, and a place in it. It shows partitions that are plain, and stops at any other; the caller then
-//! goes on with a cursor.
+//! reading them. A glance has one chunk and an offset in it. It shows plain partitions, and stops at the first that is not plain; the
+//! caller then continues with a cursor.
 //!
 //! [`RangeCursor`]: crate::RangeCursor
 
@@ -22,24 +22,24 @@ use crate::{Result, SSTable, SortedView, Spot};
 /// A partition that crosses the end of its chunk is shown if it has at most about this many bytes.
 const CROSSING_BYTES_MAX: usize = 2 << 10;
 
-/// A place in Data.db, and the chunk that has it.
+/// A position in Data.db, and the chunk that contains it.
 #[derive(Debug)]
 pub struct Glance {
     format: Arc<RowFormat>,
-    /// Where the chunk starts in the uncompressed data.
+    /// Position of the chunk's start in the uncompressed data.
     chunk_start: u64,
     /// Empty before the first partition is shown.
     chunk: Bytes,
-    /// Of the next partition, in the chunk. Invariant: at most its length.
+    /// Offset of the next partition in the chunk. Invariant: at most the chunk's length.
     offset: usize,
-    /// The key of the last partition taken, in the chunk.
+    /// Range of the chunk with the key of the last partition taken.
     last_key: Range<usize>,
-    /// The same key, if the partition crossed the start of the chunk.
+    /// The key of the last partition taken, if that partition crossed the start of the chunk.
     crossing_key: Option<Bytes>,
 }
 
 impl Glance {
-    /// At the partitions from an entry of a sorted view on, of which the SSTable is source number `source`. Returns `None` if the filter
+    /// Starts at an entry of a sorted view, in which the SSTable is source number `source`. Returns `None` if the filter
     /// does not select all rows in stored order, or the table has no plain partitions here. Reads no data yet.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Glance {
         if filter.reversed || !filter.selects_all() {
             return Ok(None);
         }
-        // A cell map lets readers skip values.
+        // With a cell map, readers skip values; a glance cannot do that.
         if filter.columns.is_some() && sstable.parts().cell_map()?.is_some() {
             return Ok(None);
         }
@@ -85,8 +85,8 @@ impl Glance {
         }
     }
 
-    /// The first byte of the next partition; 0 if no chunk was taken. Reading it brings it into the processor's cache: for several glances
-    /// in a row, the processor waits for all of them at once.
+    /// The first byte of the next partition; 0 if no chunk was taken. The access loads that memory into the processor's cache. If a caller
+    /// does this for several glances before it uses them, the processor waits for all of them at once.
     #[inline]
     pub fn first_byte(&self) -> u8 {
         self.chunk.get(self.offset).copied().unwrap_or(0)
@@ -129,7 +129,7 @@ impl Glance {
         Ok((few.count, few.is_over))
     }
 
-    /// Shows the next partition if it crosses the end of the chunk, and goes on in the next chunk.
+    /// Shows the next partition if it crosses the end of the chunk, and continues in the next chunk.
     #[cold]
     fn show_crossing(
         &mut self,
@@ -143,7 +143,7 @@ impl Glance {
             self.chunk_start + self.chunk.len() as u64,
         );
         let is_small = !rest.is_empty() && rest.len() <= CROSSING_BYTES_MAX;
-        // The visitor must not be asked twice for a partition that it did not take.
+        // A partition that the visitor did not take must not be shown to it again.
         if !is_small || next_start >= data.data_length() || !self.format.is_cut_off(rest) {
             return Ok((0, false));
         }
@@ -169,7 +169,7 @@ impl Glance {
         DecoratedKey::new(sstable.partitioner(), key)
     }
 
-    /// Reads the chunk that has the position, if there is one.
+    /// Reads the chunk that contains the position, unless the position is at the end of the data.
     fn load(&mut self, sstable: &SSTable) -> Step<()> {
         let position = self.chunk_start + self.offset as u64;
         let data = sstable.parts().data()?;

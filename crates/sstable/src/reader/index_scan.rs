@@ -1,5 +1,5 @@
-//! Reads the entries of a partition index, for tools: works as far as the index is readable, whatever the state of the rest of
-//! the SSTable.
+//! Reads the entries of a partition index, for tools: works as far as the index is readable, even if other components of the SSTable
+//! are damaged.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{ChunkReader, Component, Descriptor, Format, Result, Scan, Serializat
 /// An entry of the index.
 #[derive(Clone, Debug)]
 pub struct IndexedPartition {
-    /// `None` if the index does not have whole keys.
+    /// The partition key; `None` if the index does not have whole keys.
     pub key: Option<Bytes>,
     /// Position of the partition in uncompressed Data.db.
     pub position: u64,

@@ -19,21 +19,21 @@ use crate::{ChunkReader, DataStream, Error, Result};
 const KEY_LENGTH_LEN: usize = 2;
 const VINT_LEN_MAX: usize = 9;
 
-/// Iterates over the entries.
+/// Iterates over the entries of Index.db.
 #[derive(Debug)]
 pub(crate) struct IndexWalker {
     stream: DataStream,
 }
 
 impl IndexWalker {
-    /// For a single lookup, through the cache.
+    /// A walker for a single lookup, through the cache.
     pub(crate) fn cached(index: &Arc<ChunkReader>, position: u64) -> Self {
         Self {
             stream: DataStream::cached(index.clone(), position),
         }
     }
 
-    /// For many entries, past the cache.
+    /// A walker over many entries, past the cache.
     pub(crate) fn sequential(index: &Arc<ChunkReader>, position: u64, read_ahead_bytes: u64) -> Self {
         Self {
             stream: DataStream::sequential(index.clone(), position, read_ahead_bytes),
@@ -98,7 +98,7 @@ impl IndexWalker {
         }
     }
 
-    /// The location of the next entry, if that has `key`.
+    /// The location of the next entry, if that entry has `key`.
     fn find_next(&mut self, key: &[u8]) -> Result<Option<Location>> {
         let Some(prefix) = self.stream.peek(KEY_LENGTH_LEN)?.first_chunk() else {
             return Err(self.corrupt("the length of a key"));
@@ -127,7 +127,7 @@ impl IndexWalker {
         })
     }
 
-    /// Moves before the first entry above `bound`. False at the end.
+    /// Moves to the first entry above `bound`. Returns false if there is none.
     pub(crate) fn seek_above(&mut self, bound: &KeyBound, partitioner: Partitioner) -> Result<bool> {
         loop {
             let start = self.stream.position();
@@ -178,7 +178,8 @@ impl<'b> Entry<'b> {
     }
 }
 
-/// Searches for `key` in whole entries without promoted index. Returns the size of the entries before it, and the entry.
+/// Searches for `key` among the whole entries in `bytes`, up to and including the first with a promoted index. Returns the size of the
+/// entries before the match, and the match.
 #[inline]
 fn find_at_hand(bytes: &[u8], key: &[u8]) -> (usize, Option<Numbers>) {
     let mut passed = 0;

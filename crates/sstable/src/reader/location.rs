@@ -9,7 +9,7 @@ pub(crate) struct Location {
     pub(crate) position: u64,
     /// True if the index has the whole key. If false, the partition at this position may have another key.
     pub(crate) is_certain: bool,
-    /// Its row index, if it has one.
+    /// The location of the partition's row index, if it has one.
     pub(crate) row_index: Option<RowIndexAt>,
     /// The offset of the partition's entry in the index, if the row index must be looked up there.
     pub(crate) entry_at: Option<u64>,
@@ -20,16 +20,16 @@ pub(crate) struct Location {
 pub(crate) enum RowIndexAt {
     /// A promoted index in Index.db.
     Promoted {
-        /// Its offset.
+        /// Offset in Index.db.
         position: u64,
-        /// Its size.
+        /// Size in bytes.
         size: u64,
     },
     /// A trie in Rows.db.
     Trie {
-        /// Offset of the root.
+        /// Offset of the root in Rows.db.
         root: u64,
-        /// Offset of the rest of its header: the number of blocks and the partition's deletion.
+        /// Offset of the rest of the header: the number of blocks and the partition's deletion.
         rest: u64,
     },
 }
@@ -37,7 +37,7 @@ pub(crate) enum RowIndexAt {
 /// An entry of a partition index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IndexEntry {
-    /// `None`: the key must be read from Data.db.
+    /// The partition key; `None` if it must be read from Data.db.
     pub(crate) key: Option<Bytes>,
     pub(crate) location: Location,
 }

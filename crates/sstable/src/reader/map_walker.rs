@@ -6,7 +6,7 @@ use super::location::{IndexEntry, Location};
 use crate::Result;
 use crate::tokens::{Mapped, TokenMap};
 
-/// The partitions from a number on, in order.
+/// Iterates over the partitions from an ordinal number in the map on.
 #[derive(Debug)]
 pub(crate) struct MapWalker {
     map: Arc<TokenMap>,

@@ -9,7 +9,7 @@ use super::partition_reader::PartitionReader;
 #[derive(Debug)]
 pub struct PartitionCursor {
     reader: PartitionReader,
-    /// `None` once the partition was returned.
+    /// Key and location of the partition; `None` once it was returned.
     waiting: Option<(DecoratedKey, Location)>,
 }
 

@@ -19,7 +19,7 @@ use crate::{ChunkReader, Result, Scan};
 pub(crate) enum PartitionIndex {
     /// Sorted entries, with samples of them in memory.
     Sorted {
-        /// Replaced when the index is resampled.
+        /// Samples of the entries; replaced when the index is resampled.
         summary: ArcSwap<Summary>,
         index: Arc<ChunkReader>,
     },
@@ -71,7 +71,7 @@ impl PartitionIndex {
         }
     }
 
-    /// The location of `key`, if it may be here. A trie may return the location of another key, so compare with the key in
+    /// The location of `key`, if the SSTable may have it. A trie may return the location of another key, so compare with the key in
     /// Data.db.
     #[inline]
     pub(crate) fn find(&self, key: &DecoratedKey) -> Result<Option<Location>> {

@@ -1,4 +1,4 @@
-//! Reads what a filter selects of a partition.
+//! Reads the rows and markers of a partition that a filter selects.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::{DataStream, Result};
 enum Walk {
     /// No unfiltereds are left.
     Done,
-    /// All of them in order.
+    /// All unfiltereds are read in stored order.
     All,
     /// Only the end-of-partition mark is left to read.
     End,
@@ -94,7 +94,7 @@ impl PartitionReader {
         Ok(self.unfiltereds.key()? == key)
     }
 
-    /// Goes to where a partition starts. Requires: all is read, see [`PartitionReader::reads_all`].
+    /// Moves to the start of a partition. Requires: [`PartitionReader::reads_all`].
     pub(super) fn stand_at(&mut self, position: u64) {
         self.unfiltereds.stream.seek(position);
         self.walk = Walk::Done;
@@ -170,8 +170,8 @@ impl PartitionReader {
         self.begin().map(Some)
     }
 
-    /// The same for an ordinary partition whose start is in the window; returns its key. Otherwise `None`, and nothing has
-    /// changed.
+    /// As [`Self::begin_following`], for an ordinary partition whose start is in the window; returns its key. Otherwise returns `None`,
+    /// and changes nothing.
     #[inline]
     pub(super) fn begin_following_at_hand(&mut self) -> Option<Bytes> {
         if !self.wants_all {
@@ -283,7 +283,7 @@ impl PartitionReader {
                 self.walk = Walk::End;
             }
             Ok(Some(_)) => {}
-            // After an error, too, since the stream's position is then undefined.
+            // Also after an error, since the stream's position is then undefined.
             Ok(None) | Err(_) => self.walk = Walk::Done,
         }
         next

@@ -6,8 +6,8 @@
 //!          | target                    bits 1 to 7, as many bytes
 //! ```
 //!
-//! A target of 0 and above is a position in Rows.db; otherwise its complement is a position in Data.db. The trie has only the
-//! prefix of each key that distinguishes it from its neighbours. So a leaf is a candidate, and the key at its target decides.
+//! A target of 0 or above is a position in Rows.db; otherwise its bitwise complement is a position in Data.db. For each key, the trie
+//! has only the prefix that distinguishes it from its neighbours. So a leaf is only a candidate; the key at its target decides.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::{ChunkReader, DataStream, KeyHash, Result, Scan};
 const FOOTER_LEN: u64 = 24;
 /// From this value on, the bits of a payload indicate a hash.
 const BITS_WITH_HASH: u8 = 8;
-/// The length of two keys of maximum size.
+/// The length of two keys of maximum size, with their lengths.
 const KEYS_LEN_MAX: u64 = 2 * (2 + 65_535);
 
 /// The partition index of a BTI SSTable.
@@ -82,8 +82,8 @@ impl PartitionTrie {
         })
     }
 
-    /// The location of `key`, if it may be here. Without a row index, the key at that position in Data.db must still be
-    /// compared.
+    /// The location of `key`, if the SSTable may have it. For a location that is not certain, the caller must compare the key in
+    /// Data.db.
     pub(crate) fn find(&self, key: &DecoratedKey) -> Result<Option<Location>> {
         let mut nodes = Nodes::of(self.partitions.clone());
         let Some(leaf) = nodes.find_leaf(self.root, &comparable_key(&key.token, &key.key))? else {
@@ -137,7 +137,7 @@ impl PartitionTrie {
         })
     }
 
-    /// Reads the header of a partition's row index. Its deletion is also in Data.db.
+    /// Reads the header of a partition's row index. Its partition deletion is skipped, since Data.db has it, too.
     pub(crate) fn row_index_entry(&self, position: u64) -> Result<IndexEntry> {
         let mut input = DataStream::cached(self.rows.clone(), position);
         let key_len = usize::from(u16::from_be_bytes(input.array()?));
@@ -213,7 +213,7 @@ struct Leaf {
 pub(crate) struct TrieWalker {
     walk: Ascending,
     trie: Arc<PartitionTrie>,
-    /// Partitions are in Data.db in the order of their keys, so the next one is not before this position.
+    /// The next partition is not before this position: partitions are in Data.db in the order of their keys.
     least: u64,
     /// The first entry, if it was already read.
     first: Option<IndexEntry>,

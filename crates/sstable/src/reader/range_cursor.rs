@@ -1,7 +1,7 @@
 //! A cursor over the partitions of a range.
 //!
-//! If all rows are selected in stored order, Data.db is read from the first partition on. Otherwise the partition index is read
-//! beside it, so that the rest of a partition behind the selected rows is not read.
+//! If all rows are selected in stored order, Data.db is read from the first partition on. Otherwise the partition index is read along
+//! with it, so that the rest of a partition behind the selected rows can be skipped.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::row::seen::WantedKeys;
 use crate::sstable::Begin;
 use crate::{SSTable, Scan, Unwanted};
 
-/// The partitions of an SSTable in a range. Reads nothing before the first partition is requested.
+/// The partitions of an SSTable in a range. Reads no data before the first partition is requested.
 #[derive(Debug)]
 pub struct RangeCursor {
     sstable: Arc<SSTable>,
@@ -29,7 +29,7 @@ pub struct RangeCursor {
     range: KeyRange,
     filter: Arc<ClusteringFilter>,
     scan: Scan,
-    /// Where its partitions begin; `None` if there are none.
+    /// Where the partitions of the range begin; `None` if there are none.
     begin: Option<Begin>,
     progress: Progress,
     /// The key of the next partition, if it was peeked.
@@ -46,7 +46,7 @@ enum Progress {
 #[derive(Debug)]
 struct PartitionWalk {
     reader: PartitionReader,
-    /// The index beside the data; `None` if partitions are read from start to end.
+    /// The index that is read along with the data; `None` if partitions are read from start to end.
     index: Option<Box<IndexCursor>>,
 }
 
@@ -62,7 +62,7 @@ impl RangeCursor {
         Self::beginning(sstable, table, range, filter, scan, begin)
     }
 
-    /// With a known lower bound; `None` if the range has no partitions.
+    /// A cursor that starts at `begin`, a known lower bound; `None` if the range has no partitions.
     pub(crate) fn beginning(
         sstable: Arc<SSTable>,
         table: Arc<TableSchema>,
@@ -86,7 +86,8 @@ impl RangeCursor {
         }
     }
 
-    /// The key of the next partition, if it is an ordinary one whose start is in the window: the usual case in a scan.
+    /// Starts the next partition and returns its key, if it is an ordinary partition whose start is in the window: the usual case in a
+    /// scan.
     #[inline]
     fn begin_at_hand(&mut self) -> Option<DecoratedKey> {
         match &mut self.progress {
@@ -98,7 +99,7 @@ impl RangeCursor {
         }
     }
 
-    /// The key of the partition that was started.
+    /// Key and token of the partition that was started.
     #[inline(always)]
     fn decorated(&mut self, key: Bytes) -> DecoratedKey {
         match self.ahead.take() {
@@ -128,7 +129,7 @@ impl RangeCursor {
         }))
     }
 
-    /// Goes to the first partition without reading it, if its place is known and no index is needed. True if it stands there.
+    /// Moves to the first partition without reading it, if its position is known and no index is needed. Returns true if it did so.
     fn stand(&mut self) -> Step<bool> {
         let Some(Begin::Exactly { map, rank }) = &self.begin else {
             return Ok(false);
@@ -170,7 +171,7 @@ impl RangeCursor {
 }
 
 impl PartitionWalk {
-    /// The first partition above `bound`: an iteration by a token map may start with some that are not.
+    /// Starts the first partition above `bound`. An iteration by a token map may begin with partitions that are not above it.
     fn advance_above(&mut self, bound: &KeyBound, partitioner: Partitioner) -> Step<Option<Started>> {
         loop {
             let started = self.advance()?;

@@ -20,7 +20,7 @@ pub(super) enum RowIndex {
 }
 
 impl RowIndex {
-    /// `None` if the index cannot be used.
+    /// Opens the row index; `None` if it cannot be used.
     pub(super) fn open(
         file: Arc<ChunkReader>,
         format: Arc<RowFormat>,
@@ -65,7 +65,7 @@ pub(super) enum Blocks {
     Whole {
         is_taken: bool,
     },
-    /// By their index.
+    /// Indexes of blocks in the promoted index.
     Promoted(Range<usize>),
     Trie(BlocksBack),
 }
@@ -84,7 +84,7 @@ impl Blocks {
         }
     }
 
-    /// Takes the last block. `whole` is the offset of the block that is the whole partition.
+    /// Takes the last block. `whole` is the offset of the only block of a partition without a row index.
     pub(super) fn take_last(&mut self, index: Option<&RowIndex>, whole: u64) -> Result<Option<BlockSpan>> {
         match (self, index) {
             (Self::Whole { is_taken }, _) => {

@@ -6,7 +6,7 @@
 //! payload := offset [open:PDEL]        offset: of (bits and 7) bytes, signed; open: if bits has 8
 //! ```
 //!
-//! Keys are byte-comparable separators of blocks: above everything before the block, and not above its first unfiltered. The
+//! Keys are byte-comparable separators of blocks: above all unfiltereds before the block, and not above its first unfiltered. The
 //! first block has the empty key. The last key is behind the last unfiltered and leads to the end of the partition. `offset`
 //! counts from the start of the partition; `open` is the deletion that is open at the start of the block.
 
@@ -34,7 +34,7 @@ pub(super) struct RowTrie {
 }
 
 impl RowTrie {
-    /// `None` if the order of its keys is unknown.
+    /// Opens the trie; `None` if the order of its keys is unknown.
     pub(super) fn open(rows: Arc<ChunkReader>, format: Arc<RowFormat>, root: u64) -> Option<Self> {
         let clusterings = ComparableClusterings::of(&format.table)?;
         Some(Self {
@@ -45,7 +45,7 @@ impl RowTrie {
         })
     }
 
-    /// The last block that starts before `bound`: earlier blocks have no unfiltered after it.
+    /// The last block that starts before `bound`: earlier blocks have no unfiltered after `bound`.
     pub(super) fn block_of(&self, bound: &Bound) -> Result<BlockStart> {
         let mut walk = self.walk_back(bound)?;
         match walk.next()? {
@@ -54,7 +54,7 @@ impl RowTrie {
         }
     }
 
-    /// The blocks from `start` to `end`, the last one first.
+    /// The blocks from `start` to `end`, in reverse order.
     pub(super) fn blocks_back(&self, start: &Bound, end: &Bound) -> Result<BlocksBack> {
         Ok(BlocksBack {
             least: self.block_of(start)?.offset,
@@ -101,7 +101,7 @@ pub(crate) struct BlockStarts {
 const STARTS_MAX: usize = 1 << 24;
 
 impl BlockStarts {
-    /// `None` if the order of the trie's keys is unknown, or if there are too many blocks.
+    /// Reads the starts of all blocks. `None` if the order of the trie's keys is unknown, or if there are too many blocks.
     pub(crate) fn gather(rows: Arc<ChunkReader>, format: Arc<RowFormat>, root: u64) -> Result<Option<Self>> {
         let Some(trie) = RowTrie::open(rows, format, root) else {
             return Ok(None);
@@ -146,7 +146,7 @@ impl BlockStarts {
 /// Blocks from the last to the first.
 #[derive(Debug)]
 pub(super) struct BlocksBack {
-    /// Offset of the last block to return.
+    /// Offset of the block that is returned last: the first of the slice.
     least: u64,
     /// `None` after the last block was returned.
     walk: Option<Descending>,
@@ -155,12 +155,13 @@ pub(super) struct BlocksBack {
 }
 
 impl BlocksBack {
-    /// True if the last block was returned.
+    /// True if all blocks were returned.
     pub(super) fn is_done(&self) -> bool {
         self.walk.is_none()
     }
 
-    /// The next block, and the offset of its end; `None` as the end if that is the end of the slice.
+    /// The next block, and the offset of its end, which is `None` if the block reaches to the end of the slice; `None` after the
+    /// last block.
     pub(super) fn next(&mut self, index: &RowTrie) -> Result<Option<(BlockStart, Option<u64>)>> {
         let Some(walk) = &mut self.walk else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Shows plain partitions and rows in place, window after window, from a stream's position on.
+//! Shows plain partitions and rows in place to a visitor, window after window, from a stream's position on.
 
 use ilion_rows::{Bound, DecoratedKey, KeyBound, PlainRun, PlainVisitor};
 use ilion_types::Token;
@@ -54,7 +54,7 @@ pub(super) fn show_rows(
     }
 }
 
-/// A test for keys below the end of a range and below `before`; `None` if all keys are.
+/// A function that returns true for keys below the end of a range and below `before`; `None` if it would return true for all keys.
 pub(super) fn until<'k>(
     end: &'k KeyBound,
     before: Option<&'k DecoratedKey>,

@@ -3,7 +3,7 @@
 //! ```text
 //! file  := min_index_interval:i32  count:i32  size:i64  sampling_level:i32  full_size:i32
 //!          offset:u32le *  entry*  first_key:bytes32  last_key:bytes32
-//! entry := key  index_position:i64le                   up to where the next entry starts; size is of offsets and entries
+//! entry := key  index_position:i64le                   up to the start of the next entry; size is of offsets and entries
 //! ```
 //!
 //! A summary that does not fit its index is ignored, and built again from Index.db.
@@ -19,9 +19,9 @@ use super::index_walker::IndexWalker;
 use crate::verify::Findings;
 use crate::{Error, Result};
 
-/// Partitions between two samples, in a summary that Ilion builds.
+/// Number of partitions from one sample to the next, in a summary that Ilion builds.
 const INTERVAL_DEFAULT: u64 = 128;
-/// The level of a summary with all its samples.
+/// The sampling level of a summary with all its samples.
 pub(crate) const FULL_LEVEL: u8 = 128;
 const POSITION_LEN: usize = 8;
 /// Size of the header, before the offsets.
@@ -40,18 +40,18 @@ pub(crate) struct Summary {
     pub(crate) last: DecoratedKey,
     /// Estimated number of partitions, from the samples.
     pub(crate) estimated_keys: u64,
-    /// Number of samples that it has of every 128 that the index was sampled for (Cassandra: sampling level).
+    /// Of every 128 samples that were taken of the index, the number that this summary has (Cassandra: sampling level).
     pub(crate) level: u8,
 }
 
 /// Size and use of an index summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SummaryShare {
-    /// Memory that it takes, in bytes.
+    /// Memory of the summary in bytes.
     pub bytes: u64,
-    /// Memory that it would take with all its samples.
+    /// Memory in bytes of the summary with all its samples.
     pub full_bytes: u64,
-    /// Number of samples that it has of every 128.
+    /// Of every 128 samples, the number that the summary has.
     pub level: u8,
     /// Number of lookups since the last call.
     pub lookups: u64,
@@ -67,7 +67,7 @@ struct Samples {
 }
 
 impl Samples {
-    /// False if the sample does not ascend.
+    /// Adds a sample. Returns false if it is not above the last one.
     fn push(&mut self, key: &[u8], token: Token, position: u64) -> bool {
         let ascends = match (self.tokens.last(), self.positions.last()) {
             (Some(last_token), Some(last_position)) => {
@@ -130,7 +130,7 @@ impl Summary {
         fits.then(|| samples.finish(first, last, estimated_keys, level.clamp(1, FULL_LEVEL)))
     }
 
-    /// Builds it from Index.db, which is read once; `None` if the index is empty.
+    /// Builds a summary from Index.db, which is read once; `None` if the index is empty.
     ///
     /// # Errors
     /// The index is damaged or cannot be read.
@@ -155,7 +155,7 @@ impl Summary {
             position = index.position();
         }
         Ok(ends.map(|(first, last)| {
-            // Slices would keep the index's chunks in memory.
+            // A copy, since slices would keep the index's chunks in memory.
             let own = |key: DecoratedKey| DecoratedKey {
                 key: Bytes::copy_from_slice(&key.key),
                 ..key
@@ -164,7 +164,7 @@ impl Summary {
         }))
     }
 
-    /// Keeps about `level` of 128 samples, evenly distributed. Requires: it has at least as many.
+    /// Keeps about `level` of every 128 samples, evenly distributed. Requires: the summary has at least as many.
     pub(crate) fn thinned(&self, level: u8) -> Self {
         let (level, own) = (usize::from(level.max(1)), usize::from(self.level.max(1)));
         let mut samples = Samples::default();
@@ -172,7 +172,7 @@ impl Summary {
             let is_next = index == 0 || index * level / own != (index - 1) * level / own;
             if is_next {
                 let key = key_at(&self.keys, &self.key_ends, index);
-                // Cannot fail: the samples ascend, as they do here.
+                // Cannot fail: samples of a summary ascend.
                 let _ = samples.push(key, self.tokens[index].clone(), self.positions[index]);
             }
         }
@@ -180,8 +180,8 @@ impl Summary {
         samples.finish(self.first.clone(), self.last.clone(), self.estimated_keys, level)
     }
 
-    /// The range of Index.db that has the entry of `key`, if there is one: from the last sample that is not above it to the
-    /// next. `None` if the key is below all samples.
+    /// The range of Index.db that has the entry of `key`, if the entry exists: from the last sample that is not above the key to
+    /// the next sample. `None` if the key is below all samples.
     #[inline]
     pub(crate) fn index_range(&self, key: &DecoratedKey, index_length: u64) -> Option<(u64, u64)> {
         let above = self.first_above(&key.token, &key.key);
@@ -210,7 +210,7 @@ impl Summary {
         above
     }
 
-    /// Memory that it takes, in bytes.
+    /// Memory in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.keys.len() + self.tokens.len() * (size_of::<Token>() + size_of::<u64>() + size_of::<u32>())
     }
@@ -265,7 +265,7 @@ impl SummaryCheck {
         })
     }
 
-    /// Reports that Index.db has the entry of a key at `position`.
+    /// Must be called for each entry of Index.db: `key` has its entry at `position`.
     pub(crate) fn entry(&mut self, position: u64, key: &[u8], findings: &mut Findings) {
         let Some((sample, sampled)) = self.samples.get(self.seen) else {
             return;
@@ -280,9 +280,9 @@ impl SummaryCheck {
         self.seen += 1;
     }
 
-    /// Reports that Data.db has a partition with this key.
+    /// Must be called for each partition of Data.db, in order.
     pub(crate) fn partition(&mut self, key: &Bytes) {
-        // Slices would keep chunks in memory.
+        // A copy, since slices would keep chunks in memory.
         let key = Bytes::copy_from_slice(key);
         match &mut self.ends {
             Some((_, last)) => *last = key,
@@ -290,7 +290,7 @@ impl SummaryCheck {
         }
     }
 
-    /// Reports the number of partitions, at the end.
+    /// Must be called at the end, with the number of partitions.
     pub(crate) fn finish(self, partitions: u64, findings: &mut Findings) {
         let mut expect = |holds: bool, expected: &str| {
             if !holds {

@@ -24,7 +24,7 @@ pub(super) struct Unfiltereds {
     pub(super) filter: Arc<ClusteringFilter>,
     pub(super) unwanted: Unwanted,
     pub(super) patterns: Patterns,
-    /// The cell map, if rows or cells may be skipped.
+    /// The cell map; `None` if neither rows nor cells can be skipped.
     pub(super) cells: Option<CellLookup>,
     /// Position of the partition's start.
     pub(super) start: u64,
@@ -94,7 +94,7 @@ impl Unfiltereds {
         }
     }
 
-    /// The order of the row that starts at a position and a bound.
+    /// The order of the row that starts at `position`, relative to `bound`.
     pub(super) fn order_at(&mut self, position: u64, bound: &Bound) -> Step<Ordering> {
         self.stream.seek(position);
         match self.next_head()? {

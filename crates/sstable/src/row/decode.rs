@@ -46,7 +46,7 @@ pub(crate) struct RowFormat {
     pub(in crate::row) regulars: FileColumns,
 }
 
-/// An unfiltered; of a row, only what is needed to decide whether it is selected.
+/// An unfiltered; for a row, only the part that decides whether the row is selected.
 #[derive(Debug)]
 pub(crate) enum Head {
     Row(RowHead),
@@ -59,11 +59,13 @@ pub(crate) struct RowHead {
     pub(crate) clustering: Clustering,
     pub(crate) body_size: u64,
     flags: u8,
-    /// The parts of its columns, from the cell map.
+    /// The parts of the row's columns, from the cell map.
     pub(crate) parts: Option<Bytes>,
 }
 
 impl RowFormat {
+    /// The format of a file with this header.
+    ///
     /// # Errors
     /// Refused: the file does not fit the table.
     pub(crate) fn of(
@@ -221,7 +223,7 @@ impl RowFormat {
     }
 }
 
-/// Decodes a body of which some chunks are skipped.
+/// Decodes a body; chunks that have only values that are not selected are skipped.
 #[inline(never)]
 fn walk_through(
     decoder: &mut BodyDecoder<'_>,

@@ -1,7 +1,7 @@
 //! Encodes rows and markers, as [`super::format`] describes them.
 //!
 //! A row is encoded in one of two ways, with the same result. [`usual`] encodes a row in one pass, if the row has the usual
-//! form. The general way, here, handles every row ([`RowSource`]). It first chooses the columns to store, which gives a bound
+//! form. The general way, here, handles every row ([`RowSource`]). It first chooses the columns to store, which gives an upper bound
 //! of the row's size. A short row is then written in place, with space reserved for its size. The body of a long row is
 //! collected separately ([`EncodedBody`]), so that large values need not be copied, and the cell map can describe it
 //! ([`Sketch`]).
@@ -43,9 +43,9 @@ pub(crate) struct RowEncoder {
     regulars: ColumnLayout,
     statics: ColumnLayout,
     times: Times,
-    /// Bodies with a bound below this are written in place.
+    /// Bodies whose upper bound of the size is below this are written in place.
     short_bytes_max: usize,
-    /// Length of the size field of the last row: rows of a table are similar.
+    /// Length of the size field of the last row. The next row reserves as many bytes: rows of a table have similar sizes.
     size_len: usize,
     /// The body of the current long row, static row or marker; its size comes first.
     body: EncodedBody,
@@ -54,11 +54,11 @@ pub(crate) struct RowEncoder {
 /// How the body of a row is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
-    /// Not at all: all its columns were dropped since it was written.
+    /// The row is not written: all its columns were dropped since it was written.
     Blank,
-    /// In place: the value is a bound of its size.
+    /// The row is written in place; the value is an upper bound of its size.
     Short(usize),
-    /// Collected separately.
+    /// The body is collected separately.
     Long,
 }
 
@@ -81,7 +81,7 @@ impl RowEncoder {
         }
     }
 
-    /// Makes rows of at least `row_bytes_min` bytes long, so that [`RowEncoder::body`] has what the cell map describes. A row
+    /// Treats rows of at least `row_bytes_min` bytes as long, so that the cell map can describe their [`RowEncoder::body`]. A row
     /// that consists mostly of its clustering may stay short.
     #[must_use]
     pub(crate) fn with_bodies_from(self, row_bytes_min: u32) -> Self {
@@ -91,7 +91,7 @@ impl RowEncoder {
         }
     }
 
-    /// For a file without static columns, whatever the table has.
+    /// For a file without static columns, even if the table has some.
     #[must_use]
     pub(crate) fn without_statics(self) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl RowEncoder {
         !self.statics.is_empty()
     }
 
-    /// The rest of the last unfiltered; empty if all of it was appended.
+    /// The rest of the last unfiltered; empty if the whole unfiltered was appended.
     #[inline]
     pub(crate) fn body(&self) -> &EncodedBody {
         &self.body
@@ -117,8 +117,8 @@ impl RowEncoder {
         self.body.forget_values();
     }
 
-    /// Appends the start of the static row, which is empty for `None`. Appends no bytes if the table has no static columns.
-    /// True if the row is not empty. Its body is [`RowEncoder::body`].
+    /// Appends the start of the static row; `None` is an empty row. Appends no bytes if the table has no static columns.
+    /// Returns true if the row is not empty; [`RowEncoder::body`] then has its body.
     #[inline]
     pub(crate) fn encode_static(
         &mut self,
@@ -160,7 +160,7 @@ impl RowEncoder {
         Ok(row.is_some())
     }
 
-    /// Describes the columns of the last row.
+    /// Describes the columns of the last row for the cell map.
     pub(crate) fn sketch(
         &self,
         row: &Row,
@@ -241,7 +241,7 @@ impl RowEncoder {
         Ok(if is_short { Fit::Short(most) } else { Fit::Long })
     }
 
-    /// Appends a whole row. Requires: its columns are chosen; `most` is a bound of its size.
+    /// Appends a whole row. Requires: its columns are chosen; `most` is an upper bound of its size.
     #[inline]
     fn encode_short(
         &mut self,
@@ -318,7 +318,7 @@ impl RowEncoder {
     }
 }
 
-/// Appends the size of what follows, and the distance to the previous unfiltered.
+/// Appends the number of bytes that follow the size field in the unfiltered, and the distance to the previous unfiltered.
 #[inline]
 fn append_sizes(previous_size: u64, body_len: u64, out: &mut impl Append) {
     out.uvint(unsigned_vint_len(previous_size) as u64 + body_len);
@@ -395,7 +395,7 @@ fn has_complex_deletion(row: &impl RowSource, layout: &ColumnLayout) -> bool {
         })
 }
 
-/// Appends a row behind its sizes. Requires: its columns are chosen; `flags` are its flags.
+/// Appends the part of a row behind its sizes. Requires: its columns are chosen; `flags` are its flags.
 #[inline]
 fn encode_body(
     row: &impl RowSource,

@@ -12,11 +12,11 @@
 //!             | [deletion] count:uvint (cell with path)*                       complex
 //! cell       := flags [ts] [secs] [ttl] [path:bytesV] [value]
 //! deletion   := ts secs
-//! ts         := uvint, secs ttl := uvint32, all less the minima of the header
+//! ts         := uvint, secs ttl := uvint32, each as the difference to its minimum in the header
 //! ```
 //!
-//! `body_size` is the size of what follows it. `previous_size` is the distance to the start of the previous unfiltered; for the
-//! first one, to that of the partition. Compat: `org.apache.cassandra.db.rows.UnfilteredSerializer`.
+//! `body_size` is the number of bytes behind it in the unfiltered. `previous_size` is the distance to the start of the previous
+//! unfiltered, or, for the first one, to the start of the partition. Compat: `org.apache.cassandra.db.rows.UnfilteredSerializer`.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -52,7 +52,7 @@ pub mod unfiltered_flag {
 pub mod extended_flag {
     /// The row is a static row.
     pub const IS_STATIC: u8 = 0x01;
-    /// The row's deletion is shadowable by a newer insert: rows of views of Cassandra 3.
+    /// A newer insert can shadow the row's deletion: rows of views of Cassandra 3.
     pub const HAS_SHADOWABLE_DELETION: u8 = 0x02;
 }
 

@@ -1,4 +1,4 @@
-//! A slice of bytes that is consumed from its start, kept in registers, without error reports.
+//! The rest of a byte slice that a decoder consumes, kept in registers, without error reports.
 //!
 //! If the bytes are not as expected, the caller falls back to a [`ByteSource`](crate::row::source::ByteSource), which reports
 //! errors.
@@ -10,7 +10,7 @@ use ilion_codec::Reader;
 pub(crate) fn read_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
     match *bytes {
         [first @ ..0x80, ..] => Some((u64::from(first), 1)),
-        // The usual length of row sizes.
+        // Two bytes: the usual length of row sizes.
         [first @ 0x80..0xC0, second, ..] => Some((u64::from(first & 0x3F) << 8 | u64::from(second), 2)),
         _ => read_long_uvint(bytes),
     }
@@ -23,7 +23,7 @@ fn read_long_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
     Some((value, input.offset()))
 }
 
-/// The bytes that are left.
+/// The bytes that are not consumed yet.
 #[derive(Clone, Copy)]
 pub(in crate::row) struct Rest<'w>(pub(in crate::row) &'w [u8]);
 
@@ -61,7 +61,7 @@ impl<'w> Rest<'w> {
         Some(value)
     }
 
-    /// Skips an unsigned vint, whose length its first byte determines.
+    /// Skips an unsigned vint. Reads only its first byte, which determines its length.
     #[inline]
     pub(in crate::row) fn skip_uvint(&mut self) -> Option<()> {
         let more = self.u8()?.leading_ones();
@@ -74,7 +74,7 @@ impl<'w> Rest<'w> {
         self.take(len)
     }
 
-    /// A value; it is preceded by its length if `fixed_len` is `None`.
+    /// Takes a value. Without a `fixed_len`, its length comes before it.
     #[inline]
     pub(in crate::row) fn value(&mut self, fixed_len: Option<usize>) -> Option<&'w [u8]> {
         match fixed_len {
@@ -83,7 +83,7 @@ impl<'w> Rest<'w> {
         }
     }
 
-    /// The key of a partition that starts here.
+    /// Takes the key of a partition that starts here.
     #[inline]
     pub(in crate::row) fn key(&mut self) -> Option<&'w [u8]> {
         let len = self.take(2)?.first_chunk()?;

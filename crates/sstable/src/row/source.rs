@@ -20,7 +20,7 @@ pub(crate) trait ByteSource {
     /// The next `N` bytes.
     fn array<const N: usize>(&mut self) -> Step<[u8; N]>;
 
-    /// An unsigned vint that is the length of what follows.
+    /// An unsigned vint that is the length of the bytes behind it.
     #[inline]
     fn len(&mut self) -> Step<usize> {
         let len = self.uvint()?;
@@ -120,7 +120,7 @@ impl<'f> Piece<'f> {
         self.bytes.len() - self.offset
     }
 
-    /// Offset of the position in its bytes.
+    /// Offset of the position in the bytes.
     pub(in crate::row) fn offset(&self) -> usize {
         self.offset
     }
@@ -169,7 +169,7 @@ impl ByteSource for Piece<'_> {
     }
 }
 
-/// A range of a stream's window. Nothing is counted or copied before it is taken.
+/// A range of a stream's window. Bytes are neither counted nor copied before they are taken.
 #[derive(Clone)]
 pub(crate) struct Stretch<'f> {
     /// The rest of the range.
@@ -208,7 +208,7 @@ impl<'f> Stretch<'f> {
         self.rest
     }
 
-    /// The same range with `rest` as its rest.
+    /// This range, at the position where `rest` begins.
     #[inline]
     pub(in crate::row) fn going_on(&self, rest: Rest<'f>) -> Self {
         Self { rest, ..*self }
@@ -251,7 +251,7 @@ impl<'f> Stretch<'f> {
         self.end - self.rest.0.len()
     }
 
-    /// Moves to where `rest` is the rest.
+    /// Moves to the position where `rest` begins.
     #[inline]
     pub(in crate::row) fn go_to(&mut self, rest: Rest<'f>) {
         self.rest = rest;
@@ -318,12 +318,12 @@ impl BodySource for Stretch<'_> {
 pub(in crate::row) struct Within<'s> {
     stream: &'s mut DataStream,
     end: u64,
-    /// Taken bytes are not slices of the stream's windows.
+    /// True if taken bytes must not be slices of the stream's windows.
     is_apart: bool,
 }
 
 impl<'s> Within<'s> {
-    /// From the stream's position to `end`.
+    /// The range from the stream's position to `end`.
     pub(in crate::row) fn new(stream: &'s mut DataStream, end: u64) -> Self {
         Self {
             stream,
@@ -332,7 +332,7 @@ impl<'s> Within<'s> {
         }
     }
 
-    /// The same for a row that is too large for memory.
+    /// As [`Self::new`], for a row that is too large for memory.
     pub(in crate::row) fn apart(stream: &'s mut DataStream, end: u64) -> Self {
         Self {
             is_apart: true,

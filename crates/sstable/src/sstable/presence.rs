@@ -17,7 +17,7 @@ use crate::tokens::{Candidates, TokenMap};
 pub(crate) enum Begin {
     /// No partition of the range is before `bound`. `rank` is the number of partitions before it, by the token map.
     NotBefore { bound: DecoratedKey, rank: Option<u64> },
-    /// With the partition that has this rank in a token map.
+    /// The range begins with the partition that has this rank in the token map.
     Exactly { map: Arc<TokenMap>, rank: u64 },
 }
 
@@ -34,23 +34,23 @@ impl Begin {
 /// Whether an SSTable may have a key, from memory only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// No: the key is before its first or after its last key.
+    /// No: the key is before the first or after the last key.
     Outside,
-    /// No: the token map or the Bloom filter excludes it.
+    /// No: the token map or the Bloom filter excludes the key.
     Absent,
-    /// Perhaps.
+    /// Perhaps: the key must be looked up.
     Possible(Whereabouts),
 }
 
-/// The partitions that may have a key, if the token map was used and they are few.
+/// The ranks of the partitions that may have a key; known if the token map was used and they are few.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whereabouts(pub(super) Option<Range<u64>>);
 
 impl Whereabouts {
-    /// The key must be looked up.
+    /// Any partition may have the key: it must be looked up.
     pub(super) const UNKNOWN: Self = Self(None);
 
-    /// Among the partitions with these numbers, in order.
+    /// The key may be among the partitions with these ranks.
     pub fn among(partitions: Range<u64>) -> Self {
         Self(Some(partitions))
     }
@@ -74,7 +74,7 @@ impl SSTable {
         self.whereabouts(by_map, || KeyHash::of(&key.key)).is_some()
     }
 
-    /// Whether it may have a key; `hash` is the hash of the key.
+    /// Whether the SSTable may have a key; `hash` is the hash of the key.
     #[inline]
     pub fn presence(&self, key: &DecoratedKey, hash: &KeyHash) -> Presence {
         if self.is_outside(key) {
@@ -84,7 +84,7 @@ impl SSTable {
             .map_or(Presence::Absent, Presence::Possible)
     }
 
-    /// False if its token map or Bloom filter excludes the key.
+    /// False if the token map or the Bloom filter excludes the key.
     #[inline]
     pub fn may_contain(&self, hash: &KeyHash) -> bool {
         self.whereabouts(self.seen_by_map(hash), || *hash).is_some()
@@ -105,14 +105,14 @@ impl SSTable {
         self.parts.options.partitioner == Partitioner::Murmur3
     }
 
-    /// The partitions that may have a hash by the token map, if there is one and partitions are ordered by the hash.
+    /// The partitions that may have a hash, by the token map. `None` without a map, or if partitions are not ordered by the hash.
     #[inline]
     fn seen_by_map(&self, hash: &KeyHash) -> Option<Candidates> {
         let token = hash.token().filter(|_| self.is_hashed())?;
         self.with_token_map(|map| map.candidates(&token))
     }
 
-    /// A filter that cannot be read passes every key.
+    /// True if the Bloom filter does not exclude the key. A filter that cannot be read excludes no key.
     fn passes_filter(&self, hash: &KeyHash) -> bool {
         match self.parts.filter() {
             Ok(filter) => filter.is_none_or(|filter| filter.may_contain(*hash)),
@@ -124,13 +124,13 @@ impl SSTable {
         key < self.first_key() || key > self.last_key()
     }
 
-    /// A lower bound of the partitions of a range; `None` if there are none. With a token map, this is the token of the next
-    /// partition (as far as the map has its bits); no I/O on Data.db or the index.
+    /// A lower bound of the partitions of a range; `None` if the range has none. With a token map, this is the token of the next
+    /// partition (as far as the map has its bits). No I/O on Data.db or the index.
     pub fn lower_bound(&self, range: &KeyRange) -> Option<DecoratedKey> {
         self.begin_of(range)?.bound().cloned()
     }
 
-    /// The same, with the rank in the token map.
+    /// As [`Self::lower_bound`], with the rank in the token map.
     pub(crate) fn begin_of(&self, range: &KeyRange) -> Option<Begin> {
         if range.misses(self.first_key(), self.last_key()) {
             return None;
@@ -148,7 +148,7 @@ impl SSTable {
         if bound < *self.first_key() {
             bound = self.first_key().clone();
         }
-        // The end may have the same token, with a higher key.
+        // Not beyond if the tokens are equal: the end may have a higher key.
         let is_beyond = range.end.token().is_some_and(|end| *end < bound.token);
         (!is_beyond).then_some(Begin::NotBefore { bound, rank })
     }

@@ -1,4 +1,4 @@
-//! Tokens of some partitions of an SSTable, evenly spread: where a ring with its data can be cut.
+//! Tokens of some partitions of an SSTable, evenly spread. They show where a ring with this data can be cut.
 
 use ilion_types::Token;
 
@@ -10,8 +10,8 @@ use crate::reader::key_in_data;
 const INTERVAL: u64 = 128;
 
 impl SSTable {
-    /// The tokens of the first partition and of each 128th behind it; of fewer, evenly spread, if they were more than `count_max`.
-    /// Reads the keys in Data.db. Without a token map, only the first.
+    /// The tokens of the first partition and of each 128th behind it. If these were more than `count_max`: of fewer partitions, evenly
+    /// spread. Reads the keys in Data.db. Without a token map, returns only the first token.
     ///
     /// # Errors
     /// The token map or the data is damaged or cannot be read.

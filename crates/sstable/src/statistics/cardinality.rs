@@ -8,7 +8,7 @@
 //! sparse    := count:varint  difference:varint *       type 1: of ascending encoded hashes
 //! ```
 //!
-//! A register has the highest number of leading zeros, plus one, of its hashes.
+//! The value of a register is the highest number of leading zeros of its hashes, plus one.
 
 mod bias;
 
@@ -21,9 +21,9 @@ const REGISTERS: usize = 1 << PRECISION;
 const REGISTERS_PER_WORD: usize = 6;
 const REGISTER_BITS: usize = 5;
 const WORDS: usize = REGISTERS.div_ceil(REGISTERS_PER_WORD);
-/// Above this, the sparse form is larger (`0.75 * 2^p` in stream-lib).
+/// Above this number of hashes, the sparse form is larger (`0.75 * 2^p` in stream-lib).
 const SPARSE_MAX: usize = REGISTERS / 4 * 3;
-/// Below this, counting empty registers is more accurate (precision 13).
+/// Below this number of keys, counting empty registers is more accurate (precision 13).
 const LINEAR_BELOW: f64 = 6500.0;
 /// Number of neighbours whose biases are averaged.
 const NEIGHBOURS: usize = 6;
@@ -61,7 +61,7 @@ impl Cardinality {
         }
     }
 
-    /// A function of its own: with many keys, only the first ones take this path.
+    /// This is its own function, since with many keys only the first ones take this path.
     #[inline(never)]
     fn add_sparse(&mut self, hash: u64) {
         if let Form::Sparse(hashes) = &mut self.0 {
@@ -75,7 +75,7 @@ impl Cardinality {
     /// Sorts a sparse form and removes duplicates; converts it to the normal form if it is too long.
     fn tidy(&mut self) {
         if let Form::Sparse(hashes) = &mut self.0 {
-            // Each used register has at least one hash: with enough of them, sorting is not needed.
+            // Each used register has at least one hash: if enough registers are used, the form is too long even without duplicates.
             let registers = registers_of(hashes);
             if registers.iter().filter(|register| **register > 0).count() > SPARSE_MAX {
                 self.0 = Form::Normal(registers);
@@ -169,7 +169,7 @@ impl Cardinality {
         out.bytes32(estimator.as_slice());
     }
 
-    /// Decodes the component; `None` if it has other parameters: then only the estimate is lost.
+    /// Decodes the component. `None` if it has other parameters: then there is no estimate, which is no error.
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Option<Self>, Malformed> {
         let mut input = Reader::new(input.bytes32()?);
         let is_known = input.i32()? == -2

@@ -11,19 +11,19 @@ const VALIDATION: u32 = 0;
 const COMPACTION: u32 = 1;
 const STATS: u32 = 2;
 const HEADER: u32 = 3;
-/// More components than any version has.
+/// Files with more components are refused; no version has as many.
 const COMPONENTS_MAX: u32 = 16;
 
 /// The content of Statistics.db.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
-    /// What a node and the file must agree on.
+    /// Facts on which a node and the file must agree.
     pub validation: Option<Validation>,
     /// An estimate of the number of different partition keys.
     pub cardinality: Option<Cardinality>,
     /// Statistics of the contents.
     pub stats: StatsMetadata,
-    /// What a reader needs to decode rows.
+    /// Facts that a reader needs to decode rows.
     pub header: SerializationHeader,
 }
 
@@ -48,7 +48,7 @@ impl Statistics {
         assemble(version, &components)
     }
 
-    /// Decodes from a damaged component what is needed to read rows: the header, and the partitioner if it is legible.
+    /// Decodes the parts of a damaged component that are needed to read rows: the header, and the partitioner if it is legible.
     ///
     /// # Errors
     /// Corrupt, with the offset in `file`.
@@ -89,7 +89,7 @@ impl Statistics {
                 decoded.map_err(|error| Error::in_file(file, base, &error))
             })
             .transpose()?;
-        // Only an estimate: Cassandra also reads files without it.
+        // A missing or damaged estimate is no error: Cassandra also reads files without it.
         let cardinality = component(COMPACTION)?
             .and_then(|(_, bytes)| Cardinality::decode(&mut Reader::new(bytes)).ok()?);
         Ok(Self {
@@ -129,7 +129,7 @@ fn assemble(version: Version, components: &[(u32, Writer)]) -> Vec<u8> {
     out.into_vec()
 }
 
-/// Saturates: the statistics of a table with clusterings of 64 KiB stay below a few MiB.
+/// Converts a length; saturates: the statistics of a table with clusterings of 64 KiB stay below a few MiB.
 fn length(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

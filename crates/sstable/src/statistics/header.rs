@@ -1,4 +1,4 @@
-//! HEADER of Statistics.db, the serialization header: what a reader needs to decode the rows of Data.db.
+//! HEADER of Statistics.db, the serialization header: the facts that a reader needs to decode the rows of Data.db.
 //!
 //! ```text
 //! header  := minTimestamp:uvint  minLocalDeletion:uvint32  minTtl:uvint32      less the epochs below
@@ -7,20 +7,20 @@
 //! columns := count:uvint  (name:bytesV class:bytesV)*
 //! ```
 //!
-//! Invariant: columns are in storage order (simple ones by name, then complex ones by name). The bits of column subsets in rows
-//! count in this order.
+//! Invariant: columns are in storage order (simple ones by name, then complex ones by name). Bit i of a column subset in a row
+//! stands for column i in this order.
 
 use ilion_codec::{Error as Malformed, Reader, Writer};
 use ilion_rows::NO_TTL;
 use ilion_schema::{ClusteringOrder, Column, TableSchema};
 use ilion_types::{CqlType, composite_class};
 
-/// Microseconds of 2015-09-22T00:00Z: timestamps are stored relative to it.
+/// 2015-09-22T00:00Z in microseconds: timestamps are stored relative to it.
 const TIMESTAMP_EPOCH_MICROS: i64 = 1_442_880_000_000_000;
-/// Seconds of 2015-09-22T00:00Z: local deletion times are stored relative to it.
+/// 2015-09-22T00:00Z in seconds: local deletion times are stored relative to it.
 const DELETION_EPOCH_SECS: u32 = 1_442_880_000;
 
-/// The minima of a set of rows; rows store differences to them.
+/// The lowest times of a set of rows; times in rows are stored as differences to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncodingStats {
     /// Lowest timestamp.
@@ -124,7 +124,7 @@ impl ClassName {
         })
     }
 
-    /// The order of its values.
+    /// The clustering order of the values.
     pub fn order(&self) -> ClusteringOrder {
         if self.reversed {
             ClusteringOrder::Desc
@@ -133,7 +133,7 @@ impl ClassName {
         }
     }
 
-    /// Length of its non-empty values; `None` if they are stored with their length.
+    /// Length of non-empty values; `None` if values are stored with their length.
     pub(crate) fn fixed_len(&self) -> Option<u32> {
         self.ty.fixed_len().and_then(|len| u32::try_from(len).ok())
     }
@@ -206,7 +206,7 @@ impl HeaderColumn {
     }
 }
 
-/// What a reader needs to decode rows.
+/// The facts that a reader needs to decode rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SerializationHeader {
     /// The minima that times in rows are relative to.
@@ -248,7 +248,7 @@ impl SerializationHeader {
     /// Decodes the component.
     ///
     /// # Errors
-    /// Malformed bytes, an invalid class string, or a duplicate column.
+    /// The bytes are damaged, a class string is invalid, or a column appears twice.
     pub fn decode(input: &mut Reader<'_>) -> Result<Self, Malformed> {
         let stats = EncodingStats::decode(input)?;
         let key_type = ClassName::decode(input)?;

@@ -30,7 +30,7 @@ use crate::row::format::values::{FixedLen, decode_bound, encode_bound};
 /// A position in the commit log, as in files of Cassandra.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommitLogPosition {
-    /// Id of the segment; -1 if missing.
+    /// Id of the segment; -1 if there is no position.
     pub segment: i64,
     /// Offset in the segment.
     pub offset: i32,
@@ -67,21 +67,21 @@ pub struct StatsMetadata {
     pub min_timestamp_micros: i64,
     /// Highest timestamp.
     pub max_timestamp_micros: i64,
-    /// Lowest local deletion time; [`NO_DELETION_TIME`] if no data is deleted or expires.
+    /// Lowest local deletion time; [`NO_DELETION_TIME`] if all data is live and never expires.
     pub min_local_deletion_secs: u32,
-    /// Highest local deletion time; [`NO_DELETION_TIME`] if some data is neither deleted nor expires.
+    /// Highest local deletion time; [`NO_DELETION_TIME`] if some data is live and never expires.
     pub max_local_deletion_secs: u32,
     /// Lowest TTL.
     pub min_ttl_secs: u32,
     /// Highest TTL.
     pub max_ttl_secs: u32,
-    /// Compressed over uncompressed size; -1 if uncompressed.
+    /// Compressed size divided by uncompressed size; -1 if Data.db is not compressed.
     pub compression_ratio: f64,
     /// Local deletion times of tombstones and expiring cells.
     pub tombstone_drop_times: TombstoneHistogram,
     /// Level of leveled compaction.
     pub level: u32,
-    /// Milliseconds since 1970 when it was repaired; 0 if it was not.
+    /// When the SSTable was repaired, in milliseconds since 1970; 0 if never.
     pub repaired_at_millis: i64,
     /// The lowest and the highest clustering, as stored. Reads use [`StatsMetadata::covered`].
     pub covered_clusterings: Slice,
@@ -91,27 +91,27 @@ pub struct StatsMetadata {
     pub total_columns: u64,
     /// Number of rows, including static rows that are not empty.
     pub total_rows: u64,
-    /// Intervals of the commit log whose mutations it has.
+    /// Intervals of the commit log whose mutations are in the SSTable.
     pub commit_log_intervals: Vec<(CommitLogPosition, CommitLogPosition)>,
-    /// Session of the repair that it is part of.
+    /// Session of the repair that the SSTable takes part in.
     pub pending_repair: Option<Uuid>,
-    /// True if it belongs to a transient replica.
+    /// True if the SSTable belongs to a transient replica.
     pub is_transient: bool,
-    /// The host that wrote it.
+    /// Id of the host that wrote the SSTable.
     pub originating_host: Option<Uuid>,
-    /// False if it certainly has no partition deletions.
+    /// False if the SSTable certainly has no partition deletions.
     pub has_partition_deletions: bool,
     /// First and last partition key, if the version has them.
     pub first_and_last_key: Option<(Bytes, Bytes)>,
-    /// Share of the node's token range that it covers; NaN if unknown.
+    /// Share of the node's token range that the SSTable covers; NaN if unknown.
     pub token_space_coverage: f64,
 }
 
 impl StatsMetadata {
-    /// A slice that has all rows and markers of an SSTable of this version, except static rows.
+    /// A slice that covers all rows and markers of an SSTable of this version, except static rows.
     ///
-    /// In lists of values, an empty value may stand for null (as in entries of static rows in a table of an index), which sorts
-    /// elsewhere. So the bound ends before such a value, which makes it wider.
+    /// In lists of values, an empty value may stand for null (as in entries of static rows in a table of an index), and null sorts
+    /// elsewhere. So the bound ends before such a value, which makes the slice wider.
     pub fn covered(&self, version: Version) -> Slice {
         let mut covered = self.covered_clusterings.clone();
         if !version.is_oa_or_later() {
@@ -334,7 +334,7 @@ fn encode_lists(slice: &Slice, out: &mut Writer) {
     let is_too_long = |value: &Option<Bytes>| value.as_ref().is_some_and(|value| value.len() > 0xFFFF);
     let fits = !start.iter().chain(end).any(is_too_long);
     for values in [start, end] {
-        // No values mean no bound, which is always valid.
+        // A bound without values is always valid.
         let values: &[Option<Bytes>] = if fits { values } else { &[] };
         out.i32(i32::try_from(values.len()).unwrap_or(i32::MAX));
         for value in values {

@@ -1,4 +1,4 @@
-//! VALIDATION of Statistics.db: what a node and the file must agree on.
+//! VALIDATION of Statistics.db: facts on which a node and the file must agree.
 //!
 //! ```text
 //! validation := partitioner_class:utf  bloom_filter_fp_chance:f64
@@ -6,7 +6,7 @@
 
 use ilion_codec::{Error as Malformed, Reader, Writer};
 
-/// What a node and the file must agree on.
+/// Facts on which a node and the file must agree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Validation {
     /// Class of the partitioner that ordered the keys.

@@ -9,7 +9,7 @@ use super::{u16_at, u64_at};
 
 const HEADER_LEN: usize = 28;
 const WIDE_LEN: usize = 10;
-/// Extra bits of a code: two different partitions have equal codes once in 2048 to 4096 times.
+/// Bits of a code beyond those that number the block's partitions: with them, two partitions have equal codes once in 2048 to 4096 times.
 const SPARE_BITS: u32 = 11;
 
 /// A block whose bytes are in memory.
@@ -21,14 +21,14 @@ pub(super) struct Block<'b> {
     shift: u8,
     pub(super) prefix: &'b [u8],
     codes: Sequence<'b>,
-    /// Positions and row indexes. Look-ups by code do not need them.
+    /// Positions and row indexes. Lookups by code do not need them.
     rest: &'b [u8],
     position_shape: Shape,
     wide_count: usize,
 }
 
 impl<'b> Block<'b> {
-    /// `None` if the bytes are not a block of `count` partitions.
+    /// Decodes a block; `None` if the bytes are not a block of `count` partitions.
     #[inline]
     pub(super) fn decode(bytes: &'b [u8], count: usize) -> Option<Self> {
         let (header, rest) = bytes.split_at_checked(HEADER_LEN)?;
@@ -60,7 +60,7 @@ impl<'b> Block<'b> {
         })
     }
 
-    /// The position in Data.db of a partition, and, if it has a row index, where its entry in Index.db or Rows.db is.
+    /// The position of a partition in Data.db, and, if it has a row index, the position of its entry in Index.db or Rows.db.
     #[inline]
     pub(super) fn position(&self, index: usize) -> Option<(u64, Option<u64>)> {
         let (positions, rest) = Sequence::split(self.rest, self.position_shape)?;
@@ -76,7 +76,7 @@ impl<'b> Block<'b> {
         self.whole(self.codes.get(index)?)
     }
 
-    /// Compares a token with the codes that the partition may have.
+    /// Compares a token with the codes that the partition may have. `Equal` means that the token may be the partition's.
     #[inline]
     pub(super) fn relation(&self, place: Place<'_>, index: usize) -> Option<Ordering> {
         let code = match place {
@@ -97,12 +97,12 @@ impl<'b> Block<'b> {
         Some(if code < least {
             Ordering::Less
         } else {
-            // Not below the least: equal up to the greatest.
+            // Not below the least code: `Equal` up to the greatest one, else `Greater`.
             code.max(greatest).cmp(&greatest)
         })
     }
 
-    /// The least and the greatest code that each partition may have, in order.
+    /// Calls `visit` with the least and the greatest code that each partition may have, in order.
     pub(super) fn each_code(&self, mut visit: impl FnMut(u64, u64)) {
         let cut = (1_u64 << self.shift) - 1;
         self.codes.each(|value| {
@@ -117,7 +117,7 @@ impl<'b> Block<'b> {
         (code.leading_zeros() >= u32::from(self.shift)).then(|| code << self.shift)
     }
 
-    /// The partitions whose codes may be the token's; an empty range where they would be if there are none.
+    /// Indexes of the partitions that may have the token. If there are none: an empty range, where they would be.
     #[inline]
     pub(super) fn find(&self, place: Place<'_>) -> Range<usize> {
         match place {
@@ -126,7 +126,7 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// Number of partitions below a code, and the known bits of the code of the next one, if the block has it.
+    /// Number of partitions below a code, and the known bits of the next partition's code; `None` if the block has no more partitions.
     #[inline]
     pub(super) fn next_code(&self, code: u64) -> (usize, Option<u64>) {
         let value = (code >> self.shift).saturating_sub(self.base_code);
@@ -157,17 +157,17 @@ impl<'b> Block<'b> {
 #[derive(Debug, Default)]
 pub(super) struct BlockDraft {
     partitions: Vec<Partition>,
-    /// The keys, one after the other, if partitions are ordered by them.
+    /// The keys, one after the other; empty if partitions are ordered by a hash.
     keys: Vec<u8>,
     key_ends: Vec<usize>,
-    /// Number of the partition, and position of the entry with its row index.
+    /// Index of a partition in the block, and position of the entry with its row index.
     wide: Vec<(u16, u64)>,
 }
 
-/// Partition of a draft.
+/// A partition of a draft.
 #[derive(Clone, Copy, Debug)]
 struct Partition {
-    /// The code of its hash; that of its key is set when the block is full.
+    /// The code of the hash. If partitions are ordered by key, `encode` sets the code of the key.
     code: u64,
     position: u64,
 }
@@ -196,7 +196,7 @@ impl BlockDraft {
         }
     }
 
-    /// Its code is known only when the common prefix of the block's keys is.
+    /// Adds a key. Returns 0 in place of its code, which is known only when the common prefix of the block's keys is.
     fn add_key(&mut self, key: &[u8]) -> u64 {
         self.keys.extend_from_slice(key);
         self.key_ends.push(self.keys.len());
@@ -216,7 +216,7 @@ impl BlockDraft {
         self.key(self.key_ends.len() - 1)
     }
 
-    /// The code of the first partition, if it is of a hash, or the block was encoded.
+    /// The code of the first partition. If partitions are ordered by key, it is known only after `encode`.
     pub(super) fn first_code(&self) -> Option<u64> {
         self.partitions.first().map(|partition| partition.code)
     }
@@ -228,7 +228,7 @@ impl BlockDraft {
         self.wide.clear();
     }
 
-    /// Appends the block; `None` if its numbers cannot be held. Requires: it has partitions, ascending.
+    /// Appends the block; `None` if a number does not fit the format. Requires: it has partitions, ascending.
     pub(super) fn encode(&mut self, out: &mut Vec<u8>) -> Option<()> {
         let prefix_len = if self.key_ends.is_empty() {
             0
@@ -265,7 +265,7 @@ impl BlockDraft {
     }
 }
 
-/// Number of low bits that can be cut from codes that span `range`.
+/// Number of low bits that can be cut from `count` codes that span `range`.
 fn shift_for(count: usize, range: u64) -> u8 {
     let kept = usize::BITS - count.leading_zeros() + SPARE_BITS;
     let bits = u64::BITS - range.leading_zeros();

@@ -1,19 +1,19 @@
-//! Ascending numbers in two to three bits each beside their low bits (Elias-Fano).
+//! Ascending numbers, each in two to three bits plus its low bits (Elias-Fano).
 //!
 //! ```text
 //! sequence := ones_before:u16 *  upper:u64 *  low_bits
 //! ```
 //!
-//! The upper bits have for each number as many zeros as its high part exceeds that of the previous number, then a one: bit `high + index`
-//! is the one of number `index`. `ones_before` counts the ones before each group of four upper words. No bytes make this code panic:
-//! damaged ones give `None` or a wrong number.
+//! The upper bits have for each number as many zeros as its high part exceeds that of the previous number, then a one. So bit
+//! `high + index` is the one of number `index`. `ones_before` counts the ones before each group of four upper words. No bytes make this
+//! code panic: for damaged bytes it returns `None` or a wrong number.
 
 use std::ops::Range;
 
 use super::u64_at;
 
 const WORDS_PER_SAMPLE: usize = 4;
-/// Number of bits that one read of eight bytes returns, from any bit on.
+/// Number of bits that one read of eight bytes returns, if it starts at any bit of the first byte.
 const LOW_BITS_MAX: u8 = 56;
 
 /// The sizes of a sequence.
@@ -25,7 +25,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The smallest for `count` numbers up to `max`; `None` if they are too far apart or too many.
+    /// The smallest shape for `count` numbers up to `max`; `None` if they are too far apart or too many.
     pub(super) fn fitting(count: usize, max: u64) -> Option<Self> {
         let gap = max / (count as u64).max(1);
         let low_bits = u8::try_from(gap.checked_ilog2().unwrap_or(0)).ok()?;
@@ -42,7 +42,7 @@ impl Shape {
         usize::from(self.words).div_ceil(WORDS_PER_SAMPLE)
     }
 
-    /// Bytes of the sequence.
+    /// Length of the sequence in bytes.
     pub(super) fn len(self) -> usize {
         self.samples() * 2
             + usize::from(self.words) * 8
@@ -57,7 +57,7 @@ impl Shape {
 /// Appends the numbers. Requires: they ascend, and `shape` fits them.
 pub(super) fn encode(numbers: impl Iterator<Item = u64> + Clone, shape: Shape, out: &mut Vec<u8>) {
     out.reserve(shape.len());
-    // One pass for each, so that neither has to keep what the other is at in memory.
+    // A pass for the upper and one for the low bits, so that the state of each fits into registers.
     encode_upper(numbers.clone(), shape, out);
     encode_low(numbers, shape, out);
 }
@@ -78,10 +78,10 @@ fn encode_upper(numbers: impl Iterator<Item = u64>, shape: Shape, out: &mut Vec<
         .for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
 }
 
-/// The low bits of all numbers, one after another, lowest first.
+/// Appends the low bits of all numbers, one after another, lowest bit first.
 fn encode_low(numbers: impl Iterator<Item = u64>, shape: Shape, out: &mut Vec<u8>) {
     let (mask, count) = (shape.low_mask(), u32::from(shape.low_bits));
-    // Bits that are no whole word yet, and how many.
+    // Bits that are not a whole word yet, and their number.
     let (mut word, mut filled) = (0_u64, 0_u32);
     for number in numbers {
         let bits = number & mask;
@@ -90,7 +90,7 @@ fn encode_low(numbers: impl Iterator<Item = u64>, shape: Shape, out: &mut Vec<u8
         if filled >= 64 {
             out.extend_from_slice(&word.to_le_bytes());
             filled -= 64;
-            // Those that had no room.
+            // The bits that did not fit into the last word.
             word = bits >> (count - filled);
         }
     }
@@ -108,7 +108,7 @@ pub(super) struct Sequence<'b> {
 }
 
 impl<'b> Sequence<'b> {
-    /// The sequence at the start of the bytes, and what follows; `None` if they are too few.
+    /// The sequence at the start of the bytes, and the bytes behind it; `None` if there are too few bytes.
     pub(super) fn split(bytes: &'b [u8], shape: Shape) -> Option<(Self, &'b [u8])> {
         if shape.low_bits > LOW_BITS_MAX {
             return None;
@@ -151,7 +151,7 @@ impl<'b> Sequence<'b> {
         Some((high << self.shape.low_bits) | self.low(index))
     }
 
-    /// All numbers, in order.
+    /// Calls `visit` with all numbers, in order.
     pub(super) fn each(&self, mut visit: impl FnMut(u64)) {
         let mut index = 0;
         for at in 0..self.upper.len() {
@@ -166,7 +166,7 @@ impl<'b> Sequence<'b> {
         }
     }
 
-    /// The number at `index`. Requires: `bit` is at or before its one.
+    /// The number at `index`. Requires: `bit` is at or before its one, and behind the one before.
     #[inline]
     pub(super) fn get_from(&self, bit: usize, index: usize) -> Option<u64> {
         let mut at = bit / 64;
@@ -189,13 +189,14 @@ impl<'b> Sequence<'b> {
         (range.start, next)
     }
 
-    /// The indexes of the numbers that equal `value`; an empty range where they would be if there are none.
+    /// The indexes of the numbers that equal `value`. If there are none: an empty range, where they would be.
     #[inline]
     pub(super) fn equal_range(&self, value: u64) -> Range<usize> {
         self.locate(value).0
     }
 
-    /// The numbers that equal `value`; and a bit at or before the one of the first number that is at least `value`, if known.
+    /// The indexes of the numbers that equal `value`. Also a bit at or before the one of the first number that is at least `value`;
+    /// `None` if all numbers are below.
     #[inline]
     fn locate(&self, value: u64) -> (Range<usize>, Option<usize>) {
         let count = self.shape.count;
@@ -224,7 +225,7 @@ impl<'b> Sequence<'b> {
             .is_some_and(|word| word >> (bit % 64) & 1 == 1)
     }
 
-    /// The position of the one with this index, counted from zero.
+    /// The bit position of one number `index`, counted from zero.
     #[inline]
     fn bit_of_one(&self, index: usize) -> Option<usize> {
         let mut group = 0;
@@ -244,7 +245,7 @@ impl<'b> Sequence<'b> {
         }
     }
 
-    /// The position after this many zeros.
+    /// The bit position behind this many zeros.
     #[inline]
     fn bit_after_zeros(&self, zeros: usize) -> Option<usize> {
         let Some(mut left) = zeros.checked_sub(1) else {
@@ -270,8 +271,8 @@ impl<'b> Sequence<'b> {
     }
 }
 
-/// The position of the one with this index in a word that has more ones: its byte is found by counting the ones of all bytes at once
-/// (Vigna, "Broadword implementation of rank/select queries").
+/// The position of one number `index` in a word. Requires: the word has more ones than `index`. Counting the ones of all bytes at once
+/// finds its byte (Vigna, "Broadword implementation of rank/select queries").
 #[inline]
 fn nth_one(word: u64, index: usize) -> usize {
     const EACH: u64 = 0x0101_0101_0101_0101;
@@ -279,7 +280,7 @@ fn nth_one(word: u64, index: usize) -> usize {
     let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
     let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
     let bytes = (nibbles + (nibbles >> 4)) & 0x0F0F_0F0F_0F0F_0F0F;
-    // In each byte the ones of it and of those below.
+    // Each byte has the number of ones in itself and in all lower bytes.
     let upto = bytes.wrapping_mul(EACH);
     let passed = ((index as u64).wrapping_mul(EACH) | HIGH).wrapping_sub(upto) & HIGH;
     let shift = ((passed >> 7).wrapping_mul(EACH) >> 56).min(7) * 8;

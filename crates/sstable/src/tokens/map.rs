@@ -15,9 +15,9 @@ use super::tail::{END_LEN, Tail};
 use crate::{Component, Descriptor, Error, Result};
 use ilion_pages::{PageBytes, Pages, paged_length, u64_at};
 
-/// Maximum number of partitions that are compared for one key. More have equal codes only if someone chose such keys.
+/// Maximum number of partitions that are compared for one key. More partitions have equal codes only if a client chose such keys.
 const CANDIDATES_MAX: u64 = 8;
-/// The largest block: a prefix, two sequences and a row index for every partition.
+/// Longer blocks are refused: a block has a prefix, two sequences and at most one row index per partition.
 const BLOCK_LEN_MAX: u64 = 4 << 20;
 
 /// The token map of one SSTable.
@@ -33,18 +33,18 @@ pub(crate) struct TokenMap {
 /// Where a key may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Candidates {
-    /// The partitions whose codes may be the key's, usually one or none.
+    /// The partitions (by number) that may have the key; usually one or none.
     These(Range<u64>),
-    /// Too many partitions have such codes: the index is faster.
+    /// Too many partitions may have the key: the index is faster.
     TooMany,
 }
 
-/// What the map has of a partition.
+/// What the map stores about a partition, beside its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mapped {
     /// Position in uncompressed Data.db.
     pub(crate) position: u64,
-    /// Position of its entry in Index.db or Rows.db, if it has a row index.
+    /// Position of the partition's entry in Index.db or Rows.db, if it has a row index.
     pub(crate) row_index: Option<u64>,
 }
 
@@ -115,15 +115,15 @@ impl TokenMap {
         self.pages.file_length()
     }
 
-    /// Memory that it takes, in bytes.
+    /// Memory in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.pages.memory_bytes()
     }
 
-    /// Where the partitions with a token may be.
+    /// The partitions that may have a token.
     ///
     /// # Errors
-    /// The map is damaged or cannot be read; here and below.
+    /// The map is damaged or cannot be read. The same is true for the methods below.
     #[inline]
     pub(crate) fn candidates(&self, token: &Token) -> Result<Candidates> {
         let found = self.find(Place::of(token))?;
@@ -133,7 +133,7 @@ impl TokenMap {
         Ok(Candidates::These(found))
     }
 
-    /// Number of partitions below a bound. Those whose codes may be the bound's are not counted.
+    /// Number of partitions below a bound. Partitions that may have the token of the bound are not counted.
     pub(crate) fn rank(&self, bound: &KeyBound) -> Result<u64> {
         match bound.token() {
             Some(token) => Ok(self.find(Place::of(token))?.start),
@@ -142,11 +142,11 @@ impl TokenMap {
         }
     }
 
-    /// The same as [`Self::rank`], and a lower bound of the token of the next partition, if there is one.
+    /// The result of [`Self::rank`], and a lower bound of the token of the next partition; `None` if there is no next partition.
     pub(crate) fn next_above(&self, bound: &KeyBound) -> Result<(u64, Option<Token>)> {
         let (rank, code) = match bound.token().map(Place::of) {
             Some(Place::Code(code)) => {
-                // The next block has none below: its first is above the code.
+                // Blocks behind this one have no partition below the code: the first of each is not below it.
                 let number = self.last_block_below(Place::Code(code))?;
                 let (at, next) = self.block(number, |block| block.next_code(code))?;
                 (number * BLOCK_PARTITIONS as u64 + at as u64, next)
@@ -176,7 +176,7 @@ impl TokenMap {
         }
     }
 
-    /// The place of the last partition in the order.
+    /// The place of the last partition, as bytes that compare in the same order.
     pub(super) fn last_place(&self) -> Vec<u8> {
         match Place::of(&self.last.token) {
             Place::Code(code) => code.to_be_bytes().to_vec(),
@@ -193,7 +193,7 @@ impl TokenMap {
         self.blocks
     }
 
-    /// The position of partition number `index`.
+    /// Position and row index of partition number `index`.
     #[inline]
     pub(crate) fn partition(&self, index: u64) -> Result<Mapped> {
         let mapped = self.block_of(index, |block, at| {
@@ -218,7 +218,8 @@ impl TokenMap {
         floor.ok_or_else(|| self.damaged(index))
     }
 
-    /// The partitions whose codes may be the token's, not all if they are too many; an empty range where they would be if there are none.
+    /// The partitions that may have the token; stops at more than [`CANDIDATES_MAX`]. If there are none: an empty range, where they
+    /// would be.
     #[inline]
     fn find(&self, place: Place<'_>) -> Result<Range<u64>> {
         let mut number = self.last_block_below(place)?;
@@ -228,7 +229,7 @@ impl TokenMap {
             let first = number * BLOCK_PARTITIONS as u64;
             let here = first + spot.start as u64..first + spot.end as u64;
             let all = match found {
-                // Those before were at the end of their block.
+                // Continues the candidates at the end of the block before.
                 Some(before) if spot.start == 0 => before.start..here.end,
                 Some(before) => before,
                 None => here,
@@ -300,7 +301,7 @@ impl TokenMap {
         Ok((u64_at(&bounds, 0), u64_at(&bounds, 8)))
     }
 
-    /// A separator above all keys of the block before, and not above the first key of this one.
+    /// The separator of a block: above all keys of the block before, and not above the block's first key.
     fn separator(&self, number: u64) -> Result<PageBytes<'_>> {
         let ends_at = self.tail.directory_at + self.blocks * 16;
         let end_of = |number: u64| self.pages.u64_at(ends_at + number * 8);
@@ -321,7 +322,7 @@ impl TokenMap {
         Ok(self.pages.bytes(at, len)?)
     }
 
-    /// The last block whose first partition may be below the token; the first block if there is none.
+    /// The last block whose first partition may be below the token; the first block if no block has one.
     #[inline]
     fn last_block_below(&self, place: Place<'_>) -> Result<u64> {
         let below = match place {
@@ -339,7 +340,8 @@ impl TokenMap {
         Ok(below.saturating_sub(1))
     }
 
-    /// Codes of hashes are spread evenly: the blocks around the expected one, or all blocks if it is not among these.
+    /// A range of blocks to search for a code. Codes of hashes are spread evenly, so these are the blocks around the expected one, or
+    /// all blocks of one side if the code is not among them.
     #[inline]
     fn window(&self, code: u64) -> Result<(u64, u64)> {
         let last = self.blocks - 1;
@@ -366,7 +368,7 @@ impl TokenMap {
 }
 
 impl Tail {
-    /// True if its numbers fit a file whose tail starts at `tail_at`.
+    /// True if the numbers of the tail fit a file whose tail starts at `tail_at`.
     fn has_room(&self, tail_at: u64, order: Order) -> bool {
         let blocks = blocks_for(self.partition_count);
         let columns = if order == Order::Bytes { 3 } else { 2 };
@@ -383,7 +385,7 @@ fn blocks_for(partition_count: u64) -> u64 {
     partition_count.div_ceil(BLOCK_PARTITIONS as u64)
 }
 
-/// The first number from `low` on for which `is_below` is false; `high` if it is true for all.
+/// The first number from `low` to `high` for which `is_below` is false; `high` if it is true for all (binary search).
 #[inline]
 fn partition_point(mut low: u64, mut high: u64, is_below: impl Fn(u64) -> Result<bool>) -> Result<u64> {
     while low < high {

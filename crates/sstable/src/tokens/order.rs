@@ -1,14 +1,14 @@
 //! Tokens as codes of eight bytes that keep their order.
 //!
-//! Under Murmur3 the code is the token, under Random its first 64 bits: both are spread evenly, so few bits of a code tell
-//! partitions apart. Under ByteOrderedPartitioner the code is the eight bytes of the key behind the common prefix of the block's keys:
+//! Under Murmur3 the code is the token, under Random its first 64 bits: both are spread evenly, so few bits of a code distinguish
+//! partitions. Under ByteOrderedPartitioner the code is the eight bytes of the key behind the common prefix of the block's keys:
 //! keys that differ only behind these bytes have equal codes.
 
 use std::sync::Arc;
 
 use ilion_types::{Partitioner, Token};
 
-/// The order of the partitions.
+/// What the partitions are ordered by: a hash, or the bytes of their keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Murmur3,
@@ -24,7 +24,7 @@ pub(super) enum Place<'t> {
 }
 
 const SIGN: u64 = 1 << 63;
-/// A token of `RandomPartitioner`, up to 2^127, loses these bits.
+/// Number of low bits that are cut from a token of `RandomPartitioner` (up to 2^127).
 const RANDOM_CUT_BITS: u32 = 63;
 
 impl Order {
@@ -50,7 +50,7 @@ impl Order {
             Self::Murmur3 => Token::Murmur3(hash_of_code(code)),
             Self::Random => {
                 let value = (u128::from(code) << RANDOM_CUT_BITS).checked_sub(1);
-                // A leading zero: the number is never negative.
+                // With a leading zero byte, so that the number is not negative.
                 let bytes = value.map(|value| [&[0], &value.to_be_bytes()[..]].concat());
                 let token = bytes.map(|bytes| Partitioner::Random.token_from_bytes(&bytes));
                 token
@@ -62,19 +62,19 @@ impl Order {
     }
 }
 
-/// The code of a token of Murmur3.
+/// The code of a Murmur3 token.
 #[inline]
 fn code_of_hash(hash: i64) -> u64 {
     Token::Murmur3(hash).code()
 }
 
-/// The token of Murmur3 with that code.
+/// The Murmur3 token with that code.
 #[inline]
 fn hash_of_code(code: u64) -> i64 {
     (code ^ SIGN).cast_signed()
 }
 
-/// The bytes without the zeros at their end, with which the code of a short key is padded.
+/// The bytes without the zeros at their end: the code of a short key is padded with zeros.
 pub(super) fn trimmed(bytes: &[u8]) -> &[u8] {
     let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
     &bytes[..bytes.len() - zeros]
@@ -89,7 +89,7 @@ impl<'t> Place<'t> {
         }
     }
 
-    /// A function of its own, since nearly all tokens are hashes of Murmur3.
+    /// This is its own function, since nearly all tokens are Murmur3 hashes.
     #[inline(never)]
     fn of_any(token: &'t Token) -> Self {
         match token {
@@ -99,7 +99,7 @@ impl<'t> Place<'t> {
     }
 }
 
-/// The first eight bytes, with zeros for those that are missing.
+/// The first eight bytes; missing ones count as zeros.
 #[inline]
 pub(super) fn code_of_bytes(bytes: &[u8]) -> u64 {
     if let Some(chunk) = bytes.first_chunk() {

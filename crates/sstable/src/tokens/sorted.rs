@@ -1,22 +1,22 @@
-//! The sorted view: the order of the partitions of many SSTables, found once and not again by each read.
+//! The sorted view: the order of the partitions of many SSTables, computed once instead of by each read.
 //!
-//! A range read over many SSTables spends most of its time on finding out which of them has the next partition. The view has the answer: for
-//! each partition of each SSTable, in order, one byte that says which SSTable it is of. Where that SSTable has it follows from counting. The
-//! idea is REMIX's (Zhong and others, FAST '21), on top of the token maps, which have the order of each SSTable.
+//! A range read over many SSTables spends most of its time on finding out which of them has the next partition. The view stores this: for
+//! each partition of each SSTable, in order, one byte (the selector) that names the SSTable. The partition's number in that SSTable follows
+//! from counting. The idea is REMIX's (Zhong and others, FAST '21), on top of the token maps, which have the order of each SSTable.
 //!
 //! ```text
-//! selectors   3  0  7  7* 1  0  ...     an SSTable each; * : of the same group as the one before
+//! selectors   3  0  7  7* 1  0  ...     the number of an SSTable; * : of the same group as the one before
 //! anchor      every 1024 or 2048 selectors: the least code, and how many partitions of each SSTable come before
-//! sub-anchor  every 8 selectors: about the code, in 16 bits
+//! sub-anchor  every 8 selectors: the first 16 bits of the code, relative to the anchor
 //! ```
 //!
-//! Token maps have tokens cut to the bits that tell partitions of one SSTable apart. Partitions of several SSTables that cannot be told apart
-//! by them, or that have the same key, form a *group*, in any order. All tokens of a group are below those of the next one. So the reader
-//! merges inside groups and nowhere else; most groups have one partition.
+//! Token maps have tokens cut to the bits that distinguish partitions of one SSTable. Partitions of several SSTables that these bits do not
+//! distinguish, or that have the same key, form a *group*, in any order. All tokens of a group are below those of the next group. So a
+//! reader merges only inside groups; most groups have one partition.
 //!
-//! Invariant: each partition of each SSTable stands once in the view, and those of one SSTable stand in their order.
+//! Invariant: each partition of each SSTable is in the view once, and the partitions of one SSTable are in their order.
 //!
-//! Not here: when a view is made and dropped, and what is read with it (crate `engine`).
+//! Not here: when a view is made and dropped, and reads that use it (crate `engine`).
 
 mod build;
 mod run;
@@ -32,14 +32,14 @@ use super::sorted_budget::Share;
 pub use build::NoView;
 pub use seek::{Candidate, Spot};
 
-/// SSTables that a view can have.
+/// Maximum number of SSTables of a view.
 pub const SOURCES_MAX: usize = 127;
-/// Set in a selector whose partition is of the same group as the one before.
+/// Bit of a selector: its partition is of the same group as the one before.
 const SAME_GROUP: u8 = 0x80;
-/// Selectors between two sub-anchors.
+/// Number of selectors from one sub-anchor to the next.
 const SUB_STEP: usize = 8;
 
-/// The order of the partitions of some SSTables. The sources are numbered as they were given.
+/// The order of the partitions of some SSTables, its sources. Sources are numbered in the order in which the SSTables were given.
 pub struct SortedView {
     maps: Box<[Arc<TokenMap>]>,
     selectors: Box<[u8]>,
@@ -48,34 +48,34 @@ pub struct SortedView {
     subs: Box<[u16]>,
     /// For each anchor and source, the number of partitions of the source before the anchor.
     ranks: Box<[u32]>,
-    /// The common prefix of the codes of each anchor.
+    /// The prefixes of all anchors, one after the other. All codes of an anchor have its prefix in common.
     prefixes: Box<[u8]>,
     _memory: Share,
 }
 
-/// Where a stretch of selectors begins.
+/// The start of a stretch of selectors.
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
-    /// The first selector.
+    /// Index of the first selector.
     start: u64,
-    /// Not above the code of any partition from here on, behind the prefix.
+    /// A lower bound of the codes, behind the prefix, of all partitions from here on.
     base: u64,
-    /// In `prefixes`.
+    /// Start of the prefix in `prefixes`.
     prefix_at: u32,
     prefix_len: u16,
-    /// Of codes above `base`, the bits that sub-anchors leave out.
+    /// Number of low bits that sub-anchors leave out of the difference between a code and `base`.
     shift: u8,
-    /// In `subs`.
+    /// Index of the first sub-anchor in `subs`.
     sub_at: u32,
 }
 
 impl SortedView {
-    /// Partitions of all sources.
+    /// Number of partitions of all sources.
     pub fn partition_count(&self) -> u64 {
         self.selectors.len() as u64
     }
 
-    /// Memory that it takes.
+    /// Memory in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.selectors.len()
             + size_of_val(&*self.anchors)
@@ -88,7 +88,7 @@ impl SortedView {
         &self.maps[source]
     }
 
-    /// The end of an anchor's stretch.
+    /// Index of the selector behind an anchor's stretch.
     fn end_of(&self, anchor: usize) -> usize {
         match self.anchors.get(anchor + 1) {
             Some(next) => index(next.start),
@@ -102,16 +102,16 @@ impl SortedView {
     }
 }
 
-/// The numbers count elements in memory.
+/// Converts a number of elements in memory to an index.
 fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The order of a key or code and the keys that begin with a prefix. Missing bytes are zeros, as in codes.
+/// The order of a key relative to the keys that begin with a prefix. Missing bytes count as zeros, as in codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Relative {
     Below,
-    /// The eight bytes behind the prefix.
+    /// The key begins with the prefix: the eight bytes behind it.
     Code(u64),
     Above,
 }

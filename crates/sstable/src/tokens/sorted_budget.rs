@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The memory that is left. A table whose view has no room has no view until others are dropped.
+/// The memory that is left for sorted views. A table whose view does not fit has no view until other views are dropped.
 #[derive(Debug)]
 pub struct SortedBudget {
     left_bytes: AtomicU64,
@@ -24,7 +24,7 @@ impl SortedBudget {
         }
     }
 
-    /// Returns `None` if less is left.
+    /// Reserves `bytes`; `None` if less is left.
     pub(super) fn take(budget: &Arc<Self>, bytes: u64) -> Option<Share> {
         let taken = budget
             .left_bytes

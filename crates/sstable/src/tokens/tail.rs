@@ -11,11 +11,11 @@ use crate::StatsMetadata;
 
 const MAGIC: &[u8; 8] = b"ILTOKENS";
 const VERSION: u8 = 1;
-/// After the keys: version to `directory_at`.
+/// Length of the fields behind the keys: from the version to `directory_at`.
 const FIXED_LEN: usize = 46;
-/// CRC, length and magic.
+/// Length of CRC, length field and magic.
 pub(super) const END_LEN: usize = 16;
-/// Both keys of the largest size.
+/// Maximum length of the tail: both keys have the maximum size.
 const TAIL_LEN_MAX: usize = 2 * (2 + 65_535) + FIXED_LEN;
 
 /// The fields of the tail.
@@ -57,13 +57,13 @@ impl Tail {
         out
     }
 
-    /// The length of the tail before its last 16 bytes, from these; `None` if it is not a token map of this version.
+    /// The length of the tail without its last 16 bytes, which are `end`; `None` if the file is not a token map of this version.
     pub(super) fn length_of(end: &[u8; END_LEN]) -> Option<usize> {
         let len = usize::try_from(u64_at(&end[4..8], 0)).ok()?;
         (end.ends_with(MAGIC) && (FIXED_LEN..=TAIL_LEN_MAX).contains(&len)).then_some(len)
     }
 
-    /// Reads the tail without its last 16 bytes, which are `end`.
+    /// Decodes the tail; `bytes` are all but its last 16 bytes, which are `end`.
     pub(super) fn decode(bytes: &[u8], end: &[u8; END_LEN], partitioner: Partitioner) -> Option<Self> {
         if crc32(bytes).to_le_bytes() != end[..4] {
             return None;
@@ -86,7 +86,7 @@ impl Tail {
         })
     }
 
-    /// Both ends as keys; `None` if they do not ascend.
+    /// The first and the last key; `None` if they do not ascend.
     pub(super) fn ends(&self, partitioner: Partitioner) -> Option<(DecoratedKey, DecoratedKey)> {
         let first = DecoratedKey::new(partitioner, self.first_key.clone());
         let last = DecoratedKey::new(partitioner, self.last_key.clone());
@@ -100,7 +100,7 @@ fn split_key(bytes: &[u8]) -> Option<(Bytes, &[u8])> {
     Some((Bytes::copy_from_slice(key), rest))
 }
 
-/// Identifies an SSTable by the fields of Statistics.db that stay when it is written again, as by a repair.
+/// Identifies an SSTable by those fields of Statistics.db that do not change when the file is written again (as a repair does).
 pub(crate) fn fingerprint_of(stats: &StatsMetadata) -> u32 {
     let numbers = [
         stats.min_timestamp_micros.cast_unsigned(),

@@ -1,5 +1,5 @@
-//! Writes a token map while its SSTable is written: a block is encoded when it has all its partitions, so memory does not grow
-//! with them, but for sixteen bytes a block.
+//! Writes a token map together with its SSTable. Each block is encoded when it is complete; only sixteen bytes per block stay in
+//! memory.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use super::tail::Tail;
 use crate::Result;
 use ilion_pages::PagesWriter;
 
-/// The SSTable whose partitions have been added.
+/// The complete SSTable.
 #[derive(Clone, Debug)]
 pub(crate) struct Whole<'k> {
     pub(crate) first_key: &'k [u8],
@@ -39,14 +39,14 @@ pub(crate) struct TokenMapWriter {
     separator_ends: Vec<u64>,
     /// The last key of the block before.
     key_before: Vec<u8>,
-    /// Those of the complete blocks.
+    /// Number of partitions of the complete blocks.
     partitions: u64,
     /// True if a block could not be stored: then no map is written.
     is_given_up: bool,
 }
 
 impl TokenMapWriter {
-    /// Creates the file; replaces one that a crash or another program left.
+    /// Creates the file; replaces a file that a crash or another program left.
     pub(crate) fn create(env: &dyn Env, path: &Path, partitioner: Partitioner) -> Result<Self> {
         Ok(Self {
             pages: PagesWriter::new(env.create_or_truncate(path)?),
@@ -63,7 +63,7 @@ impl TokenMapWriter {
         })
     }
 
-    /// Adds a partition; keys ascend. `row_index` is the position of its entry in Index.db or Rows.db, if it has a row index.
+    /// Adds a partition; keys ascend. `row_index` is the position of the partition's entry in Index.db or Rows.db, if it has a row index.
     #[inline]
     pub(crate) fn add(&mut self, token: &Token, position: u64, row_index: Option<u64>) -> Result<()> {
         self.draft.add(Place::of(token), position, row_index);
@@ -94,7 +94,7 @@ impl TokenMapWriter {
         Ok(self.pages.flush_if_large()?)
     }
 
-    /// Writes the rest, and syncs. Returns false, and removes the file, if there are no partitions, or the format cannot hold the numbers.
+    /// Writes the rest, and syncs. Returns false, and removes the file, if there are no partitions, or a number does not fit the format.
     pub(crate) fn finish(mut self, env: &dyn Env, whole: &Whole<'_>) -> Result<bool> {
         if self.draft.len() > 0 {
             self.end_block()?;

@@ -39,7 +39,7 @@ pub(crate) struct Node {
     distance_bits: u8,
     /// Offset of the distances.
     distances_at: usize,
-    /// Zero if there is no payload.
+    /// The bits of the payload; zero if there is none.
     payload_bits: u8,
     payload_at: usize,
 }
@@ -69,7 +69,7 @@ impl Payload {
 }
 
 impl Node {
-    /// The node at the start of `bytes`, which reach to the end of its page; `None` if they are not a node.
+    /// Decodes the node at the start of `bytes`, which end with its page; `None` if they are not a node.
     pub(crate) fn read(position: u64, bytes: Bytes) -> Option<Self> {
         let first = *bytes.first()?;
         let (kind, bits) = (first >> 4, first & 0x0F);
@@ -107,12 +107,12 @@ impl Node {
         })
     }
 
-    /// True if slots may have no child.
+    /// True if some slots may have no child.
     pub(super) fn may_lack_children(&self) -> bool {
         matches!(self.shape, Shape::Dense { .. })
     }
 
-    /// The slot of `byte`, or the first slot above it.
+    /// Finds a byte: `Ok` with its slot, or `Err` with the first slot above it.
     pub(crate) fn find(&self, byte: u8) -> Result<usize, usize> {
         let found = match self.shape {
             Shape::Leaf => Err(0),

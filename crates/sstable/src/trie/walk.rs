@@ -5,11 +5,11 @@
 use super::{Node, Nodes, Payload};
 use crate::Result;
 
-/// A node, and its slots that are left.
+/// A node, and the slots that are not visited yet.
 #[derive(Debug)]
 struct Branch {
     node: Node,
-    /// Ascending: the next slot. Descending: the slots before this one are left.
+    /// In an ascending walk: the next slot. In a descending walk: the slots before this one are left.
     slot: usize,
 }
 
@@ -18,10 +18,10 @@ struct Branch {
 pub(crate) struct Ascending {
     nodes: Nodes,
     stack: Vec<Branch>,
-    /// Found on the way down, not returned yet.
+    /// A payload that was found on the way down, but not returned yet.
     found: Option<Payload>,
-    /// True if the first payload belongs to a prefix of the key (or the key): the whole key of that payload may be below or
-    /// above.
+    /// True if the first payload belongs to a prefix of the key, or to the key itself: the whole key of that payload may be below
+    /// or above the given key.
     pub(crate) begins_with_prefix: bool,
 }
 
@@ -59,7 +59,7 @@ impl Ascending {
         &self.nodes
     }
 
-    /// The next payload.
+    /// The next payload; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Payload>> {
         if let Some(found) = self.found.take() {
             return Ok(Some(found));
@@ -129,11 +129,11 @@ impl Descending {
         &self.nodes
     }
 
-    /// The next payload.
+    /// The next payload; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Payload>> {
         while let Some(mut branch) = self.stack.pop() {
             let Some(slot) = branch.slot.checked_sub(1) else {
-                // The key of a node is a prefix of those below it, so it comes after them.
+                // The key of a node is a prefix of the keys below it, so in descending order it comes after them.
                 return Ok(branch.node.payload());
             };
             let child = self.nodes.child(&branch.node, slot)?;

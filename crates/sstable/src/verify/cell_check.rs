@@ -1,4 +1,4 @@
-//! Compares Cells.db with the rows: a read with the map must return what Data.db has.
+//! Compares Cells.db with the rows: a read with the map must return the same data as Data.db has.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct CellMapCheck {
 }
 
 impl CellMapCheck {
-    /// `None` if there is no cell map, or it cannot be read.
+    /// Opens the cell map; `None` if there is none, or it cannot be read.
     pub(super) fn open(
         env: &dyn Env,
         opened: &Opened,
@@ -145,7 +145,7 @@ impl CellMapCheck {
     }
 }
 
-/// The row as a read returns it that selects no column. Counters keep their values, which are always read.
+/// The row as a read that selects no columns returns it. Counters keep their values, which are always read.
 fn without_values(mut row: Row) -> Row {
     for entry in &mut row.columns {
         match &mut entry.data {

@@ -60,7 +60,7 @@ pub(super) fn check_toc(
     Ok(())
 }
 
-/// Whether Cassandra makes it again if it is missing. Its snapshots may lack such files, though TOC.txt lists them.
+/// True if Cassandra builds the component again when it is missing. Its snapshots may lack such files, though TOC.txt lists them.
 fn is_index_of_cassandra(component: &Component) -> bool {
     match component {
         Component::Other(name) => name.starts_with("SAI+") || name.starts_with("SI_"),

@@ -19,7 +19,7 @@ use super::totals::Totals;
 use super::verification::{OnProgress, Verification};
 use crate::{Component, DataScan, Result};
 
-/// The read of all rows.
+/// The state of the read of all rows.
 pub(super) struct Contents<'o> {
     opened: &'o Opened,
     scan: DataScan,
@@ -58,7 +58,7 @@ impl<'o> Contents<'o> {
         })
     }
 
-    /// True if all rows could be read.
+    /// Reads and checks all rows. Returns true if all of them could be read.
     pub(super) fn check(
         mut self,
         verification: &mut Verification,
@@ -92,7 +92,7 @@ impl<'o> Contents<'o> {
         Ok(true)
     }
 
-    /// Reads the next partition; false at the end.
+    /// Reads and checks the next partition. Returns false at the end.
     fn partition(&mut self, verification: &mut Verification, on_progress: OnProgress<'_>) -> Result<bool> {
         let start = self.scan.position();
         let Some(head) = self.scan.next_partition()? else {
@@ -245,7 +245,7 @@ impl<'o> Contents<'o> {
     }
 }
 
-/// The first column with an invalid value for its type, or with cells in the wrong order.
+/// The name of the first column with a value that is invalid for its type, or with cells in the wrong order.
 fn invalid_column<'t>(table: &'t TableSchema, row: &Row) -> Option<&'t str> {
     row.columns.iter().find_map(|entry| {
         let column = table.column(entry.column)?;
@@ -265,7 +265,7 @@ fn invalid_column<'t>(table: &'t TableSchema, row: &Row) -> Option<&'t str> {
     })
 }
 
-/// Counters have contexts, not values of their type.
+/// True if the cell's value is valid. The values of counters are contexts, not values of their type.
 fn is_valid_cell(ty: &CqlType, cell: &Cell) -> bool {
     *ty == CqlType::Counter || cell.value.is_empty() || ty.validate(&cell.value).is_ok()
 }

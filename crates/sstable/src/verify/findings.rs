@@ -43,10 +43,10 @@ impl Findings {
         }
     }
 
-    /// The value that was read; damage is added as a finding, and gives `None`.
+    /// The value that was read. If the file is damaged, missing or refused, adds a finding and returns `None`.
     ///
     /// # Errors
-    /// Errors other than damage of an existing file.
+    /// Any other error, such as a failed read.
     pub(super) fn take<T>(&mut self, read: Result<T>) -> Result<Option<T>> {
         match read {
             Ok(value) => Ok(Some(value)),

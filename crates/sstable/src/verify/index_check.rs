@@ -13,10 +13,10 @@ use crate::chunks::READ_AHEAD_BYTES;
 use crate::reader::{IndexCursor, IndexEntry, IndexWalker, PartitionTrie, RowIndexAt, SummaryCheck};
 use crate::{ChunkCache, ChunkReader, Component, Format, Result, Scan};
 
-/// Cache for nodes of tries and blocks of row indexes.
+/// Size of the cache for nodes of tries and blocks of row indexes.
 const CACHE_BYTES: u64 = 8 << 20;
 
-/// Reads the index beside the data.
+/// Reads the index along with the data.
 pub(super) struct IndexCheck {
     path: PathBuf,
     cursor: IndexCursor,
@@ -31,7 +31,7 @@ pub(super) struct IndexCheck {
 }
 
 impl IndexCheck {
-    /// `None` if the index cannot be read at all.
+    /// Opens the index; `None` if it cannot be read at all.
     pub(super) fn open(
         env: &dyn Env,
         opened: &Opened,
@@ -107,7 +107,7 @@ impl IndexCheck {
         Ok(())
     }
 
-    /// True if its row indexes cannot be checked.
+    /// True if the index cannot be read any further, so that row indexes cannot be checked.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }
@@ -149,7 +149,7 @@ impl IndexCheck {
         Ok(entry.location.row_index)
     }
 
-    /// Lookups use other paths of the trie than iteration, so they are checked separately.
+    /// Checks a lookup of the key. Lookups use other paths of the trie than iteration, so they are checked separately.
     fn look_up(&self, start: u64, key: &DecoratedKey, verification: &mut Verification) -> Result<()> {
         let Some(trie) = &self.trie else {
             return Ok(());

@@ -10,13 +10,13 @@ use crate::{BloomFilter, Component, Error, KeyHash, Result, read_component};
 /// Checks that Filter.db has exactly the bits of the keys.
 pub(super) struct FilterCheck {
     stored: BloomFilter,
-    /// Built again from the keys.
+    /// A filter that is built again from the keys.
     made: BloomFilter,
     path: std::path::PathBuf,
 }
 
 impl FilterCheck {
-    /// `None` if there is no filter, or it cannot be read.
+    /// Opens the filter; `None` if there is none, or it cannot be read.
     pub(super) fn open(
         env: &dyn Env,
         opened: &Opened,

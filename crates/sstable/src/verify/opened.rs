@@ -1,4 +1,4 @@
-//! The SSTable that is checked, opened.
+//! The opened parts of the SSTable that is checked.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::{
     ChunkReader, Component, DataScan, Descriptor, Error, Result, Statistics, Version, read_component,
 };
 
-/// Keys of hidden tables of indexes are ordered by their values, which the class of the partitioner does not tell.
+/// The partitioner with the order of the table's keys. Keys of hidden tables of indexes are ordered by their values; the class name of
+/// their partitioner does not say how.
 fn with_order(partitioner: Partitioner, table: &TableSchema) -> Partitioner {
     if partitioner != Partitioner::Local {
         return partitioner;
@@ -22,7 +23,7 @@ fn with_order(partitioner: Partitioner, table: &TableSchema) -> Partitioner {
     })
 }
 
-/// What is needed to read rows.
+/// The parts that are needed to read rows.
 pub(crate) struct Opened {
     pub(crate) descriptor: Descriptor,
     pub(crate) statistics: Statistics,

@@ -99,7 +99,7 @@ impl RowIndexFile {
 }
 
 impl RowsCheck {
-    /// Checks a row or marker from `position` to `end`; `open` is the open deletion before it.
+    /// Checks a row or marker from `position` to `end`; `open` is the deletion that is open before it.
     pub(super) fn unfiltered(
         &mut self,
         position: u64,
@@ -126,14 +126,14 @@ impl RowsCheck {
     }
 }
 
-/// Reads the number of blocks and the deletion.
+/// Reads the rest of the header of a row index: the number of blocks and the partition's deletion.
 fn read_rest(file: Arc<ChunkReader>, format: &RowFormat, position: u64) -> Result<(u64, DeletionTime)> {
     let mut input = DataStream::cached(file, position);
     let count = input.uvint()?;
     Ok((count, format.times.partition_deletion(&mut input)?))
 }
 
-/// A promoted index (Index.db).
+/// Checks a promoted index (Index.db).
 pub(super) struct PromotedCheck {
     path: PathBuf,
     /// Offset of the promoted index.
@@ -242,7 +242,7 @@ fn prefix_of(unfiltered: &Unfiltered) -> ClusteringPrefix {
     }
 }
 
-/// A trie of blocks (Rows.db).
+/// Checks a trie of blocks (Rows.db).
 pub(super) struct TrieCheck {
     path: PathBuf,
     root: u64,
@@ -251,7 +251,7 @@ pub(super) struct TrieCheck {
     starts: BlockStarts,
     /// Index of the next block.
     at: usize,
-    /// The previous row.
+    /// The clustering of the previous row.
     before: Option<Bound>,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct TokenMapCheck {
 }
 
 impl TokenMapCheck {
-    /// `None` if there is no token map, or it cannot be read.
+    /// Opens the token map; `None` if there is none, or it cannot be read.
     pub(super) fn open(
         env: &dyn Env,
         opened: &Opened,

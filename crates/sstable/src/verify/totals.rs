@@ -134,7 +134,7 @@ impl Totals {
     }
 }
 
-/// Whether each bound that reads rely on is valid.
+/// For each bound that reads rely on: its name, and true if it is valid for the rows found.
 fn bounds(stored: &StatsMetadata, found: &StatsMetadata) -> [(&'static str, bool); 7] {
     let knows_none = found.min_timestamp_micros == i64::MIN && found.max_timestamp_micros == i64::MAX;
     [
@@ -163,7 +163,7 @@ fn bounds(stored: &StatsMetadata, found: &StatsMetadata) -> [(&'static str, bool
     ]
 }
 
-/// A slice whose start is after its end is empty.
+/// True if `outer` contains `inner`. A slice whose start is after its end is empty.
 fn covers(comparator: &ClusteringComparator, outer: &Slice, inner: &Slice) -> bool {
     comparator.compare_bounds(&inner.start, &inner.end).is_gt()
         || comparator.compare_bounds(&outer.start, &inner.start).is_le()

@@ -1,6 +1,6 @@
 //! Decides which rows get an entry in the cell map, and writes these entries.
 //!
-//! The start of a partition gets an entry if its static row or its first row does: then a read of that row needs only the
+//! The start of a partition gets an entry if its static row or its first row has one: then a read of that row needs only the
 //! selected values from Data.db.
 
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::cells::{CellMapWriter, Whole};
 use crate::row::encode::{Detail, RowEncoder, RowKind, Sketch};
 use crate::{Component, Descriptor, Result};
 
-/// Longer starts of partitions are read from Data.db.
+/// Longer starts of partitions get no entry; they are read from Data.db.
 const HEAD_BYTES_MAX: usize = 512;
-/// Size of an entry without its bytes: position and lengths.
+/// Size of an entry's position and lengths, without its other bytes.
 const ENTRY_OVERHEAD_BYTES: u64 = 10;
 
 /// Writes the entries of one SSTable.
@@ -32,9 +32,9 @@ struct Candidate<'r> {
     row: &'r Row,
     kind: RowKind,
     position: u64,
-    /// The bytes of the partition before it, if the start of the partition may get an entry.
+    /// The bytes of the partition before the row, if the start of the partition may get an entry.
     before: Option<&'r [u8]>,
-    /// The bytes before its body.
+    /// The bytes of the row before its body.
     head: &'r [u8],
 }
 
@@ -54,8 +54,8 @@ impl CellEntries {
         self.has_head = false;
     }
 
-    /// Considers a static row. The partition starts at `position` with these bytes; its static row starts at `static_at` of
-    /// them, and the encoder has its body.
+    /// Adds an entry for a static row if it is large enough. The partition starts at `position` with these bytes; its static row
+    /// starts at `static_at` in them, and the encoder has the row's body.
     pub(super) fn static_row(
         &mut self,
         position: u64,
@@ -76,8 +76,8 @@ impl CellEntries {
         Ok(())
     }
 
-    /// Considers a row or marker that starts at `position`, and at `at` of the last bytes written; the encoder has its body.
-    /// For the first unfiltered of a partition, the length before it is given.
+    /// Adds an entry for a row if it is large enough. The row or marker starts at `position`, and at `at` of the last bytes written; the
+    /// encoder has its body. For the first unfiltered of a partition, the number of the partition's bytes before it is given.
     #[inline]
     pub(super) fn unfiltered(
         &mut self,
@@ -109,7 +109,7 @@ impl CellEntries {
         Ok(())
     }
 
-    /// Adds an entry for the row if it is large enough. True if it has one.
+    /// Adds an entry for the row if it is large enough. Returns true if it was added.
     fn consider(&mut self, candidate: &Candidate<'_>, encoder: &RowEncoder) -> Result<bool> {
         let length = candidate.head.len() as u64 + encoder.body().len();
         if length < u64::from(self.limits.row_bytes_min) {

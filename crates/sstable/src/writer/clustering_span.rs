@@ -16,13 +16,13 @@ pub(super) struct ClusteringSpan {
     comparator: ClusteringComparator,
     lens: Vec<FixedLen>,
     added: Added,
-    /// Set if there are clustering columns, or if it is a marker.
+    /// The first unfiltered. `None` if it is a row of a table without clustering columns.
     first: Option<Bound>,
-    /// The last one as stored in Data.db, if it is not the first.
+    /// The clustering of the last unfiltered as stored in Data.db, if it is not the first.
     last: Slab,
-    /// `None` if the last one is a row.
+    /// The kind of the last unfiltered's bound; `None` if it is a row.
     last_kind: Option<BoundKind>,
-    /// True after a slice was returned that no other row can widen.
+    /// True after `finish_partition` returned a slice that no other row can widen.
     is_told: bool,
 }
 
@@ -93,7 +93,7 @@ impl ClusteringSpan {
         }
     }
 
-    /// True if it comes after the last one. Too slow to check every row in a release build.
+    /// True if the unfiltered comes after the last one. Used in debug assertions only: too slow for every row of a release build.
     fn ascends(&self, values: &Values, kind: Option<BoundKind>) -> bool {
         if self.is_empty() {
             return true;
@@ -117,7 +117,7 @@ impl ClusteringSpan {
         order.is_lt()
     }
 
-    /// The last one: its values, and its kind if it is a marker.
+    /// The last unfiltered: its clustering values, and the kind of its bound if it is a marker.
     pub(super) fn last(&self) -> (Values, Option<BoundKind>) {
         let values = match self.added {
             Added::Many => self.decoded_last(),
@@ -142,7 +142,7 @@ impl ClusteringSpan {
         decode_values(lens, &mut Reader::new(bytes)).expect("values can be read as they were written")
     }
 
-    /// The clusterings of the partition; `None` if it is empty, or cannot widen what was returned before.
+    /// The clusterings of the partition; `None` if it is empty, or cannot widen the slice that was returned before.
     #[inline]
     pub(super) fn finish_partition(&mut self) -> Option<Reach> {
         let is_all_there_is = self.lens.is_empty() && self.first.is_none();

@@ -6,7 +6,7 @@ use ilion_env::{Env, WriteFile};
 use crate::checksums::{Checksums, Summing};
 use crate::{Component, Descriptor, Result};
 
-/// Bytes that are collected before they are written.
+/// Number of bytes that are collected before they are written.
 const APPEND_BYTES: usize = 256 << 10;
 
 pub(super) struct ComponentWriter {

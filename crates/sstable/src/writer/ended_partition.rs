@@ -1,4 +1,4 @@
-//! The input of indexes for a partition.
+//! The facts about a partition that indexes need.
 
 use ilion_rows::DeletionTime;
 use ilion_types::Token;
@@ -13,10 +13,10 @@ pub(super) struct EndedPartition<'a> {
     pub(super) deletion: &'a DeletionTime,
     /// Position in Data.db.
     pub(super) position: u64,
-    /// Size before its first unfiltered.
+    /// Number of bytes before the first unfiltered.
     pub(super) head_length: u64,
-    /// Its whole size.
+    /// Size of the whole partition in bytes.
     pub(super) length: u64,
-    /// Its first and last unfiltered.
+    /// The first and the last unfiltered.
     pub(super) span: &'a ClusteringSpan,
 }

@@ -9,34 +9,34 @@ use crate::{CommitLogInterval, DataFile, EncodingStats, Format, StatsMetadata, T
 pub struct WriterOptions {
     /// The partitioner of the keys.
     pub partitioner: Partitioner,
-    /// Sizes the Bloom filter; with more partitions, it has more false positives.
+    /// Expected number of partitions, for the size of the Bloom filter. With more partitions, it has more false positives.
     pub estimated_partitions: u64,
     /// The intervals of the commit log that the rows come from.
     pub commit_log_intervals: Vec<CommitLogInterval>,
-    /// The minima that times in rows are relative to. Values below the rows' minima are fine; values above are correct, but
-    /// stored in more bytes.
+    /// Times in rows are stored as differences to these minima, which may be below the rows' minima. Values above are correct,
+    /// too, but some times then need more bytes.
     pub encoding_stats: EncodingStats,
     /// True if static rows may be added. If false, the file has no static columns, so that reads need not look for them.
     pub has_static_rows: bool,
     /// Level of leveled compaction.
     pub level: u32,
-    /// Time of its repair, in milliseconds since 1970; 0 if it was not repaired.
+    /// When the data was repaired, in milliseconds since 1970; 0 if it was not repaired.
     pub repaired_at_millis: i64,
-    /// The repair session that it belongs to.
+    /// The repair session that the SSTable belongs to.
     pub pending_repair: Option<Uuid>,
     /// The node whose commit log the intervals refer to.
     pub originating_host: Option<Uuid>,
-    /// A flush uses a fast compressor, whatever the table has; a compaction uses that of the table.
+    /// A flush uses a fast compressor, regardless of the table's compression; a compaction uses the table's.
     pub kind: TransactionKind,
-    /// Size of a block of the row index; `None` uses Cassandra's default for the format.
+    /// Size of a block of the row index in bytes; `None` uses Cassandra's default for the format.
     pub column_index_bytes: Option<u32>,
-    /// Write a token map beside the other components.
+    /// True if a token map is written, too.
     pub writes_token_map: bool,
-    /// Write a cell map beside the other components, if there are rows for it.
+    /// Which rows get an entry in a cell map; `None` writes no cell map.
     pub cell_map: Option<CellMapLimits>,
 }
 
-/// The rows that get an entry in the cell map.
+/// Which rows get an entry in the cell map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellMapLimits {
     /// Minimum size of a row in Data.db.
@@ -46,8 +46,8 @@ pub struct CellMapLimits {
 }
 
 impl Default for CellMapLimits {
-    /// Rows of at least half a default chunk, since most of these have a chunk of their own; the map is at most one hundredth
-    /// of them.
+    /// Rows of at least half a default chunk, since most of these have their own chunk. The size of the map is at most one hundredth
+    /// of that of its rows.
     fn default() -> Self {
         Self {
             row_bytes_min: 8 << 10,
@@ -82,7 +82,7 @@ impl Default for WriterOptions {
 }
 
 impl WriterOptions {
-    /// Size of a block of the row index.
+    /// Size of a block of the row index in bytes.
     pub(super) fn block_bytes(&self, format: Format) -> u32 {
         self.column_index_bytes.unwrap_or(match format {
             Format::Big => SORTED_BLOCK_BYTES_DEFAULT,
@@ -90,7 +90,7 @@ impl WriterOptions {
         })
     }
 
-    /// Adds to the statistics what the rows do not determine.
+    /// Adds to the statistics the values that do not come from the rows.
     pub(super) fn complete(&self, stats: StatsMetadata, data: &DataFile) -> StatsMetadata {
         let mut stats = StatsMetadata {
             compression_ratio: data.compression_ratio,

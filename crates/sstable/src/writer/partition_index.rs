@@ -18,7 +18,7 @@ pub(super) struct PartitionIndexWriter {
     hashes: Vec<KeyHash>,
 }
 
-/// Number of keys that are added to the filter at once. Their bits are spread over the filter, so that cache misses overlap.
+/// Number of keys that are added to the filter at once. The bits of different keys are far apart, so that their cache misses overlap.
 const FILTER_BATCH: usize = 128;
 
 enum Form {
@@ -67,7 +67,7 @@ impl PartitionIndexWriter {
         }
     }
 
-    /// Adds an unfiltered from `start` to `end`, both from the partition's start; `clustering` is as stored in Data.db.
+    /// Adds an unfiltered from `start` to `end`, as offsets from the partition's start; `clustering` is as stored in Data.db.
     #[inline(always)]
     pub(super) fn add_unfiltered(
         &mut self,
@@ -89,7 +89,7 @@ impl PartitionIndexWriter {
     #[inline]
     pub(super) fn begin_partition_of_row(&mut self, start: u64, end: u64) -> Result<()> {
         match &mut self.form {
-            // It gets no row index.
+            // A partition of one row gets no row index.
             Form::Sorted(_) => Ok(()),
             Form::Trie(index) => {
                 index.begin_partition();
@@ -98,8 +98,8 @@ impl PartitionIndexWriter {
         }
     }
 
-    /// Adds a partition. Returns the offset of its entry in Index.db or Rows.db, if it has a row index. Requires: its deletion
-    /// could be stored in Data.db, so that the entry can store it, too.
+    /// Adds a partition. Returns the offset of its entry in Index.db or Rows.db, if it has a row index. Requires: the partition's
+    /// deletion was stored in Data.db; then it also fits the entry.
     #[inline]
     pub(super) fn add(&mut self, partition: &EndedPartition<'_>) -> Result<Option<u64>> {
         if self.filter.is_some() {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `offset` in a block counts from the partition's start; `width` is reduced by 65536. The offsets at the end are those of the
-//! blocks, relative to the first one. `open` is the deletion that is open after the block.
+//! blocks, relative to the first one. `open` is the deletion that is open behind the block.
 
 use ilion_codec::{Append, Writer};
 use ilion_rows::DeletionTime;
@@ -15,7 +15,7 @@ use ilion_rows::DeletionTime;
 use crate::Version;
 use crate::row::format::times::encode_partition_deletion;
 
-/// Compat: subtracted from widths, whatever the block size (`IndexInfo.Serializer.WIDTH_BASE`).
+/// Compat: subtracted from widths, for any block size (`IndexInfo.Serializer.WIDTH_BASE`).
 const WIDTH_BASE: i64 = 64 << 10;
 /// The kind of a row's clustering, beside the kinds of bounds.
 const ROW_KIND: u8 = 4;
@@ -86,12 +86,12 @@ impl RowIndexBuilder {
         }
     }
 
-    /// Sets the deletion that is open after a marker.
+    /// Sets the deletion that is open behind a marker.
     pub(super) fn set_open(&mut self, open: Option<DeletionTime>) {
         self.open = open.unwrap_or(DeletionTime::LIVE);
     }
 
-    /// Adds an unfiltered from `start` to `end`, both from the partition's start.
+    /// Adds an unfiltered from `start` to `end`, as offsets from the partition's start.
     #[inline(always)]
     pub(super) fn add(&mut self, prefix: Prefix<'_>, start: u64, end: u64) {
         let block_start = match self.block_start {
@@ -102,7 +102,7 @@ impl RowIndexBuilder {
             }
         };
         let ends_block = end - block_start >= self.block_bytes;
-        // The last prefix of an only block is never needed.
+        // With only one block, no index is written, and its last prefix is not needed.
         if ends_block || !self.offsets.is_empty() {
             self.last.store(prefix);
         }
@@ -127,8 +127,8 @@ impl RowIndexBuilder {
         self.block_start = None;
     }
 
-    /// Appends the rest of the entry in Index.db, behind the position: the size of the row index, and the index itself if there
-    /// are several blocks (then returns true). The partition ends at `end`; the next call is for another one.
+    /// Appends the rest of the entry in Index.db, behind the position: the size of the row index, and, if there are several blocks,
+    /// the index itself; then returns true. The partition ends at `end`; the next call is for another partition.
     #[inline]
     pub(super) fn finish_partition(
         &mut self,

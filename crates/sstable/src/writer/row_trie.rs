@@ -1,8 +1,8 @@
 //! Writes the row index of one partition as a trie in Rows.db, for partitions with several blocks; the layout is in
 //! `reader::row_trie`.
 //!
-//! The key of a block is a separator: the common prefix of the block's first unfiltered and the last one of the block before,
-//! then the next byte of the latter plus one.
+//! The key of a block is a separator: the bytes that the last unfiltered of the block before and the first one of this block have in
+//! common, then the next byte of the former plus one.
 
 use ilion_codec::Writer;
 use ilion_rows::{BoundKind, DeletionTime, Values};
@@ -23,7 +23,7 @@ const HAS_OPEN: u8 = 8;
 #[derive(Clone, Copy)]
 enum UnfilteredClustering<'a> {
     Row(&'a Values),
-    /// A row that was shown in place.
+    /// The clustering of a row that is read in place, without building a row.
     Shown(&'a [Option<&'a [u8]>]),
     Marker(BoundKind, &'a Values),
 }
@@ -33,7 +33,7 @@ enum UnfilteredClustering<'a> {
 struct Block {
     /// Offset from the start of the partition.
     start: u64,
-    /// The deletion that is open at its start.
+    /// The deletion that is open at the start of the block.
     open: DeletionTime,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct RowTrieBuilder {
     /// The deletion that is open before the next unfiltered.
     open: DeletionTime,
     block: Option<Block>,
-    /// Byte-comparable forms: the first of the current block, the last of the block before.
+    /// Byte-comparable form of the first clustering of the current block; `last` is that of the last one of the block before.
     first: Vec<u8>,
     last: Vec<u8>,
     separator: Vec<u8>,
@@ -84,7 +84,7 @@ impl RowTrieBuilder {
         self.is_given_up = self.clusterings.is_none();
     }
 
-    /// Adds an unfiltered from `start` to `end`, both from the partition's start.
+    /// Adds an unfiltered from `start` to `end`, as offsets from the partition's start.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -141,7 +141,7 @@ impl RowTrieBuilder {
         Some(payload.with(open.as_slice()))
     }
 
-    /// Ends the partition, whose last unfiltered is that of `span` and ends at `end`. Returns the position of the root and the
+    /// Ends the partition. Its last unfiltered is that of `span`, and ends at `end`. Returns the position of the root and the
     /// number of blocks; `None` if there is no index.
     pub(super) fn finish(
         &mut self,
@@ -202,7 +202,7 @@ fn common_len(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Appends a separator above `before` and not above `after`; false if they do not ascend.
+/// Appends a separator above `before` and not above `after`. Returns false if they do not ascend.
 fn separate(before: &[u8], after: &[u8], out: &mut Vec<u8>) -> bool {
     let common = common_len(before, after);
     match (before.get(common), after.get(common)) {
@@ -215,18 +215,18 @@ fn separate(before: &[u8], after: &[u8], out: &mut Vec<u8>) -> bool {
     }
 }
 
-/// Replaces `separator`, the key of the last block, by a key above `last`: as short as possible, so that lookups behind the
-/// last unfiltered end soon.
+/// Replaces `separator`, the key of the last block, by a key above `last`. The key is as short as possible, so that lookups behind the
+/// last unfiltered need few nodes.
 fn end_key(last: &[u8], separator: &mut Vec<u8>) {
     let common = common_len(last, separator);
-    // A byte of the maximum value stays, and the next one is raised.
+    // A byte of the maximum value cannot be raised: it stays, and the next one is raised.
     let raised = last[common..].iter().position(|byte| *byte < u8::MAX);
     let end = raised.map_or(last.len(), |raised| common + raised + 1);
     separator.clear();
     separator.extend_from_slice(&last[..end]);
     match (raised, separator.last_mut()) {
         (Some(_), Some(byte)) => *byte += 1,
-        // All bytes have the maximum value: a longer key is above.
+        // All bytes have the maximum value: only a longer key is above.
         _ => separator.push(0),
     }
 }

@@ -11,8 +11,8 @@ use crate::Result;
 use crate::row::encode::LARGE_VALUE_BYTES;
 
 impl SSTableWriter {
-    /// Appends the static row (an empty one for `None`) of the partition that starts at `start`, and at `start_buffered` of the
-    /// buffer. True if it is not empty.
+    /// Appends the static row of a partition; `None` is an empty row. The partition starts at `start` of Data.db, and at
+    /// `start_buffered` of the buffer. Returns true if the row is not empty.
     #[inline(never)]
     pub(super) fn add_static(
         &mut self,
@@ -40,7 +40,7 @@ impl SSTableWriter {
     /// Adds a row or marker to the partition. Requires: they ascend.
     ///
     /// # Errors
-    /// Those of [`SSTableWriter::begin_partition`].
+    /// As [`SSTableWriter::begin_partition`].
     pub fn add(&mut self, unfiltered: &Unfiltered) -> Result<()> {
         match self.add_usual(unfiltered)? {
             true => self.flush_if_large(),
@@ -48,7 +48,7 @@ impl SSTableWriter {
         }
     }
 
-    /// Appends a row if it has the usual form.
+    /// Appends a row if it has the usual form; else returns false.
     #[inline]
     fn add_usual(&mut self, unfiltered: &Unfiltered) -> Result<bool> {
         let position = self.position();
@@ -71,7 +71,7 @@ impl SSTableWriter {
         Ok(true)
     }
 
-    /// Appends any row or marker. A function of its own, so that usual rows have all registers.
+    /// Appends any row or marker. This is its own function, so that the code for usual rows can use all registers.
     #[inline(never)]
     fn add_any(&mut self, unfiltered: &Unfiltered) -> Result<()> {
         let (position, buffered) = (self.position(), self.buffer.len());
@@ -112,7 +112,7 @@ impl SSTableWriter {
     /// Adds a row with a key and no columns, encoded like any row.
     ///
     /// # Errors
-    /// Those of [`SSTableWriter::begin_partition`].
+    /// As [`SSTableWriter::begin_partition`].
     pub fn add_entry(&mut self, entry: &EntryRow<'_>) -> Result<()> {
         let (start, previous_size) = self.next_start()?;
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
@@ -123,10 +123,10 @@ impl SSTableWriter {
         }
     }
 
-    /// Adds a plain row, encoded like any row. False if it must be added as a [`Row`]: then it was not added.
+    /// Adds a plain row, encoded like any row. Returns false, and adds nothing, if it must be added as a [`Row`].
     ///
     /// # Errors
-    /// Those of [`SSTableWriter::begin_partition`].
+    /// As [`SSTableWriter::begin_partition`].
     #[inline]
     pub fn add_plain_row(&mut self, row: &PlainRow<'_>) -> Result<bool> {
         let Some(timestamp_micros) = row.timestamp_micros else {
@@ -146,7 +146,7 @@ impl SSTableWriter {
         }
     }
 
-    /// Offset of the next row in its partition, and its distance to the previous one.
+    /// Offset of the next row in its partition, and distance from the previous one.
     #[inline]
     fn next_start(&self) -> Result<(u64, u64)> {
         let Some(open) = &self.open else {
@@ -156,7 +156,7 @@ impl SSTableWriter {
         Ok((start, start - open.previous_start))
     }
 
-    /// Records a row that was appended whole and starts at `start`; `clustering` is the range of its clustering in the buffer.
+    /// Records a row that starts at `start` and was appended whole; `clustering` is the range of its clustering in the buffer.
     #[inline]
     fn note_small_row(
         &mut self,

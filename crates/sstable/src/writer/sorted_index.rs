@@ -39,7 +39,7 @@ impl SortedIndexWriter {
         })
     }
 
-    /// `clustering` is that of the unfiltered, as stored in Data.db.
+    /// Adds an unfiltered; `clustering` is as stored in Data.db.
     #[inline]
     pub(super) fn add_unfiltered(&mut self, written: Written<'_>, clustering: &[u8], start: u64, end: u64) {
         let prefix = match written {

@@ -6,13 +6,13 @@
 //! entry   := key bytes  index_position:i64le                 without a length: the next offset ends it
 //! ```
 //!
-//! `size` is that of offsets and entries. Offsets count from the start of the offsets.
+//! `size` is the size of all offsets and entries. Offsets count from the start of the offsets.
 
 use ilion_codec::Writer;
 
 /// The level without downsampling (`Downsampling.BASE_SAMPLING_LEVEL`).
 const FULL_SAMPLING_LEVEL: i32 = 128;
-/// Entries beyond this size have no offset in the file.
+/// Maximum total size of the entries: entries behind it would have no offset in the file.
 const ENTRY_BYTES_MAX: usize = i32::MAX as usize;
 
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! Writes a trie whose keys are added in ascending order. Its layout keeps the number of pages of a lookup low.
 //!
-//! A branch stays in memory until it does not fit a page. Then the branches of its children are written, each within one page,
-//! always the largest that fits the current page first. At most about a page per byte of the current key is in memory.
+//! A branch stays in memory until it does not fit a page. Then the branches of its children are written, each within one page;
+//! the largest branch that fits the current page is always written first. At most about a page per byte of the current key is in
+//! memory.
 //!
 //! Compat: the layout has the same bytes as that of Cassandra's `IncrementalTrieWriterPageAware`.
 
@@ -35,7 +36,7 @@ impl TrieBuilder {
         self.last_key.clear();
     }
 
-    /// Adds a key. Requires: it is above those before.
+    /// Adds a key. Requires: it is above the keys added before.
     pub(super) fn add(&mut self, key: &[u8], payload: PayloadBytes, out: &mut ComponentWriter) {
         let same = self.last_key.iter().zip(key).take_while(|(a, b)| a == b);
         let common = same.count();
@@ -67,7 +68,7 @@ impl TrieBuilder {
         write(&mut root, out)
     }
 
-    /// Moves the last node of the path to its parent.
+    /// Removes the last node from the path, and adds it to its parent.
     fn complete_last(&mut self, out: &mut ComponentWriter) {
         if let Some(mut node) = self.path.pop() {
             complete(&mut node, out);
@@ -78,7 +79,7 @@ impl TrieBuilder {
     }
 }
 
-/// Called when all children are known: if the node and its branch do not fit a page, writes the branch.
+/// Completes a node whose children are all known: if the node and its branch do not fit a page, writes the branch.
 fn complete(node: &mut NodeDraft, out: &mut ComponentWriter) {
     node.branch_len = node.children.iter().map(NodeDraft::total_len).sum();
     let len = node.len_at(out.position());
@@ -143,7 +144,7 @@ fn write_children(node: &mut NodeDraft, out: &mut ComponentWriter) {
     node.len = node.len_at(out.position());
 }
 
-/// The length of a branch, if it does not fit the current page. If it fits no page, its children are written.
+/// The length of a branch, if it does not fit the current page; else `None`. If it fits no page, its children are written.
 fn len_if_too_long(child: &mut NodeDraft, out: &mut ComponentWriter) -> Option<usize> {
     if !child.has_far_children && !child.has_far_below {
         return None;
@@ -179,7 +180,7 @@ fn bytes_left(out: &ComponentWriter) -> usize {
     PAGE_LEN - usize::try_from(used).unwrap_or(0)
 }
 
-/// Moves to the next page, unless at the start of one.
+/// Pads the file to the start of the next page, unless it is at the start of a page.
 fn pad(out: &mut ComponentWriter) {
     const ZEROS: [u8; PAGE_LEN] = [0; PAGE_LEN];
     let left = bytes_left(out);

@@ -1,13 +1,13 @@
 //! A node of a trie that is not in the file yet, and its encoding; the layout is in `trie`.
 //!
-//! Compat: types are chosen as in Cassandra (`TrieNode.typeFor`): the narrowest distances that fit, and sparse if it is shorter
+//! Compat: types are chosen as in Cassandra (`TrieNode.typeFor`): the narrowest distances that fit; sparse if that is shorter
 //! than dense.
 
 use ilion_codec::Append;
 
 use crate::trie::{distance_bits_of, node_len};
 
-/// Widths of distances in bits; then the type of node for each width, by the number of children.
+/// Widths of distances in bits. The tables below have the node type for each width; which table is used depends on the number of children.
 const WIDTHS: [u8; 8] = [4, 8, 12, 16, 24, 32, 40, 64];
 const SINGLE: [u8; 8] = [1, 2, 3, 4, 12, 13, 14, 15];
 const SPARSE: [u8; 8] = [5, 5, 6, 7, 8, 9, 9, 15];
@@ -19,14 +19,14 @@ const PAYLOAD_LEN_MAX: usize = 20;
 /// An encoded payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PayloadBytes {
-    /// Zero if there is none.
+    /// The payload bits of the node; zero if there is no payload.
     bits: u8,
     len: u8,
     bytes: [u8; PAYLOAD_LEN_MAX],
 }
 
 impl PayloadBytes {
-    /// Requires: `bits` is 1 to 15.
+    /// An empty payload with these bits. Requires: `bits` is 1 to 15.
     pub(super) fn new(bits: u8) -> Self {
         assert!((1..16).contains(&bits), "the bits mark a payload");
         Self {
@@ -63,21 +63,21 @@ pub(super) fn sized_int_len(value: i64) -> u8 {
     len
 }
 
-/// A node that is not in the file yet, or whose parent is not.
+/// A node that is not in the file yet, or whose parent is not in the file yet.
 #[derive(Debug)]
 pub(super) struct NodeDraft {
-    /// The byte of the transition to it.
+    /// The byte of the transition that leads to the node.
     pub(super) transition: u8,
     pub(super) payload: PayloadBytes,
     pub(super) children: Vec<NodeDraft>,
-    /// Its position, if it is in the file.
+    /// Position of the node, if it is in the file.
     pub(super) position: Option<u64>,
-    /// Size of its branch that is not in the file yet. An underestimate if `has_far_below`, since distances depend on its
-    /// position.
+    /// Size of the part of the node's branch that is not in the file yet. An underestimate if `has_far_below`, since distances depend
+    /// on the position of the branch.
     pub(super) branch_len: usize,
-    /// Its own size. An underestimate if `has_far_children`.
+    /// Size of the node alone. An underestimate if `has_far_children`.
     pub(super) len: usize,
-    /// True if a child is in the file already, and until the node is complete.
+    /// True if a child is already in the file. Also true until the node is complete.
     pub(super) has_far_children: bool,
     /// True if a node below its children is in the file.
     pub(super) has_far_below: bool,
@@ -101,7 +101,7 @@ impl NodeDraft {
         self.branch_len + self.len
     }
 
-    /// Marks it as written; its children are no longer needed.
+    /// Marks the node as written at `position`; its children are no longer needed.
     pub(super) fn settle(&mut self, position: u64) {
         *self = Self {
             position: Some(position),
@@ -110,7 +110,7 @@ impl NodeDraft {
         };
     }
 
-    /// Its size at `position`, including the payload.
+    /// Size of the node at `position`, including the payload.
     pub(super) fn len_at(&self, position: u64) -> usize {
         let kind = self.kind_at(position);
         node_len(kind, self.slots(kind)) + usize::from(self.payload.len)
@@ -148,7 +148,7 @@ impl NodeDraft {
         let class = WIDTHS.iter().position(|width| bits <= u32::from(*width));
         let class = class.unwrap_or(WIDTHS.len() - 1);
         if self.children.len() == 1 {
-            // The distance uses the bits of these types, so they have no payload.
+            // These types store bits of the distance where others store payload bits, so they cannot have a payload.
             let has_no_payload_form = matches!(SINGLE[class], 1 | 3) && self.payload.bits != 0;
             return SINGLE[class + usize::from(has_no_payload_form)];
         }

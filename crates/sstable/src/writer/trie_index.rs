@@ -1,7 +1,7 @@
 //! Writes Partitions.db and Rows.db, the partition index of the format BTI; the layout is in `reader::partition_trie` and
 //! `reader::row_trie`.
 //!
-//! A key is written when the next one is known, since the length of its stored prefix depends on both neighbours.
+//! A key is written only when the next one is known, since the length of its stored prefix depends on both neighbours.
 
 use ilion_codec::{Append as _, Writer};
 use ilion_env::Env;
@@ -19,7 +19,7 @@ use crate::comparable::comparable_key;
 use crate::row::format::times::encode_partition_deletion;
 use crate::{Component, Descriptor, Result, Version};
 
-/// Compat: added to the length of a position, to mark a hash before it.
+/// Compat: added to the length of a position in the payload bits; shows that a hash precedes the position.
 const BITS_WITH_HASH: u8 = 7;
 
 /// A key that is not in the trie yet.
@@ -27,7 +27,7 @@ const BITS_WITH_HASH: u8 = 7;
 struct Waiting {
     key: Vec<u8>,
     payload: PayloadBytes,
-    /// Length of its prefix that distinguishes it from the previous key.
+    /// Length of the prefix that distinguishes the key from the previous one.
     len: usize,
 }
 
@@ -114,7 +114,7 @@ impl TrieIndexWriter {
         Ok(())
     }
 
-    /// `len` is the length of its prefix that distinguishes it from the next key.
+    /// Writes a key. `len` is the length of the prefix that distinguishes it from the next key.
     fn write(&mut self, waiting: &Waiting, len: usize) {
         let prefix = &waiting.key[..len.max(waiting.len).min(waiting.key.len())];
         self.trie.add(prefix, waiting.payload, &mut self.partitions);

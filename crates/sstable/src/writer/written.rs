@@ -1,14 +1,14 @@
-//! An unfiltered that was written, as indexes need it.
+//! The parts of a written unfiltered that indexes need.
 
 use bytes::Bytes;
 use ilion_rows::{BoundKind, Marker, Unfiltered, Values};
 
-/// The position of an unfiltered in its partition.
+/// The clustering of an unfiltered that was written.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Written<'a> {
-    /// A row with these values.
+    /// A row with these clustering values.
     Row(&'a Values),
-    /// A row that was shown in place, by the values of its clustering.
+    /// A row that is read in place, without building it, by its clustering values.
     Shown(&'a [Option<&'a [u8]>]),
     Marker(&'a Marker),
 }
@@ -24,7 +24,7 @@ impl<'a> From<&'a Unfiltered> for Written<'a> {
 }
 
 impl Written<'_> {
-    /// The kind of a marker's bound.
+    /// The kind of a marker's bound; `None` for a row.
     #[inline]
     pub(super) fn kind(self) -> Option<BoundKind> {
         match self {
@@ -33,7 +33,7 @@ impl Written<'_> {
         }
     }
 
-    /// A copy of its values.
+    /// A copy of the clustering values.
     pub(super) fn to_values(self) -> Values {
         match self {
             Self::Row(values) => values.clone(),

@@ -8,7 +8,7 @@ use std::fmt::Display;
 use super::tree::Json;
 use crate::{CqlType, Error, UserType, encode_list, encode_map, encode_tuple, encode_vector, hex};
 
-/// The column or field of a member's name: lower-cased unless it is in double quotes.
+/// The name of the column or field that a member of an object sets: lower-cased unless it is in double quotes.
 pub fn column_name(member: &str) -> String {
     match member.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         Some(quoted) => quoted.to_owned(),
@@ -50,7 +50,7 @@ impl CqlType {
             (Self::Blob | Self::Custom(_), Json::String(text)) => parse_blob(text),
             (Self::Boolean, Json::Boolean(value)) => Ok(vec![u8::from(*value)]),
             (Self::Date | Self::Time, Json::String(text)) => self.parse_plain(text),
-            // Compat: an empty string is an empty value of most types.
+            // Compat: for most types, an empty string is an empty value.
             (Self::Varint, Json::String(text)) if text.is_empty() => Err(no_number(self, json)),
             (_, Json::String(text)) if text.is_empty() => Ok(Vec::new()),
             (Self::Decimal | Self::Varint, Json::String(text)) => {

@@ -1,4 +1,4 @@
-//! JSON text to a tree. Numbers are kept as text, since varints and decimals have any number of digits.
+//! Parses JSON text to a tree. Numbers are kept as text, since varints and decimals have any number of digits.
 
 use crate::Error;
 
@@ -15,7 +15,7 @@ pub enum Json {
     String(String),
     /// An array.
     Array(Vec<Json>),
-    /// An object: its members in order, with repeated names.
+    /// An object: its members in order. Names may be repeated.
     Object(Vec<(String, Json)>),
 }
 
@@ -38,7 +38,7 @@ impl Json {
         }
     }
 
-    /// The Java class of such a value in Cassandra's messages.
+    /// The name of the Java class of this value in Cassandra's messages.
     pub(crate) fn java_class(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -121,7 +121,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `-? (0 | [1-9][0-9]*) (. digits)? ([eE] [+-]? digits)?`
+    /// Parses `-? (0 | [1-9][0-9]*) (. digits)? ([eE] [+-]? digits)?`.
     fn number(&mut self) -> Result<Json, Error> {
         let start = self.at;
         self.at += usize::from(self.peek() == Some(b'-'));
@@ -188,7 +188,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Four hex digits, or two such escapes that form a surrogate pair.
+    /// Parses four hex digits, or two escapes that form a surrogate pair.
     fn unicode_escape(&mut self) -> Result<char, Error> {
         let first = self.hex4()?;
         if !(0xD800..0xDC00).contains(&first) {

@@ -1,4 +1,4 @@
-//! Values to JSON text (`AbstractType.toJSONString`).
+//! Prints values as JSON text (`AbstractType.toJSONString`).
 //!
 //! Compat: an empty value of a type that is not text is `""`, NaN and infinities are `null`. Map keys that are not strings are
 //! quoted once more; names that are not lower case have quotes inside the string.
@@ -126,7 +126,7 @@ fn write_array<'a>(
     Ok(())
 }
 
-/// Keys are strings in JSON.
+/// Appends a map key, which is always a string in JSON.
 fn write_key(key: &CqlType, bytes: &[u8], out: &mut String) -> Result<(), Error> {
     let mut text = String::new();
     key.write_json(bytes, &mut text)?;

@@ -1,7 +1,7 @@
 //! Decodes rows that are wholly in the stream's window, in one go.
 //!
-//! Most rows of a scan are. Most of these have a timestamp and a value in each cell, and no other times; the code below handles
-//! only these, and keeps its state in registers. Rows that are rare, cut off or damaged are left to the general decoder, which
+//! Most rows of a scan are in the window. Most of these have a timestamp and a value in each cell, and no other times; the code below
+//! handles only these, and keeps its state in registers. Rows that are rare, cut off or damaged are left to the general decoder, which
 //! reports errors.
 
 use ilion_rows::{Clustering, ColumnData, DeletionTime, Liveness, NO_TIMESTAMP, Row, Values};
@@ -20,8 +20,8 @@ use crate::row::rest::Rest;
 use crate::row::source::{BodySource as _, Stretch};
 
 impl RowFormat {
-    /// Decodes the row at the stream's position with all its columns, if all of it is in the window, and moves behind it.
-    /// Otherwise, or if anything is wrong, returns `None` without moving: call [`RowFormat::head`]. The row may be empty.
+    /// Decodes the row at the stream's position with all its columns, if the whole row is in the window, and moves behind it.
+    /// Otherwise, or if the row is damaged, returns `None` without moving: call [`RowFormat::head`]. The row may be empty.
     #[inline]
     pub(crate) fn row_at_hand(&self, stream: &mut DataStream) -> Option<Row> {
         let input = Stretch::at_hand(stream);
@@ -50,8 +50,8 @@ impl RowFormat {
         Some(row)
     }
 
-    /// Passes the start of each row to `each`, from the stream's position on, and moves behind the last. Ends at `end`, and before
-    /// what [`RowFormat::head`] must decode: a marker, the end of the partition, a row that is not whole in the window, damage.
+    /// Passes the start of each row to `each`, from the stream's position on, and moves behind the last. Stops at `end`, or earlier at
+    /// anything that [`RowFormat::head`] must decode: a marker, the end of the partition, a row that is not whole in the window, damage.
     pub(crate) fn row_starts_at_hand(&self, stream: &mut DataStream, end: u64, mut each: impl FnMut(u64)) {
         let input = Stretch::at_hand(stream);
         let start = stream.position();
@@ -68,7 +68,7 @@ impl RowFormat {
         stream.go_to(offset);
     }
 
-    /// The bytes behind a row; `None` if this is not the start of a regular row, or the row is not whole.
+    /// The bytes behind a row; `None` if no regular row starts here, or not all of it is in the window.
     #[inline]
     fn behind_row<'w>(&self, mut rest: Rest<'w>) -> Option<Rest<'w>> {
         if rest.u8()? & (END_OF_PARTITION | IS_MARKER | HAS_EXTENSION) != 0 {
@@ -84,7 +84,7 @@ impl RowFormat {
         BodyDecoder::new(flags, &self.times, &self.regulars, Wanted::ALL)
     }
 
-    /// A row that also has other times.
+    /// Decodes a row that may have other times than a timestamp.
     #[inline(never)]
     fn any_row(&self, flags: u8, clustering: Clustering, body: Stretch<'_>) -> Option<Row> {
         let mut row = Row::empty(clustering);
@@ -92,7 +92,7 @@ impl RowFormat {
         Some(row)
     }
 
-    /// A row with a timestamp and no other times.
+    /// Decodes a row with a timestamp and no other times.
     #[inline(always)]
     fn common_row(&self, flags: u8, clustering: Clustering, mut input: Stretch<'_>) -> Option<Row> {
         let mut rest = input.rest();
@@ -129,7 +129,7 @@ impl RowFormat {
         Some(inserted(clustering, row_micros, cells))
     }
 
-    /// The columns from the first one with other times on.
+    /// Decodes the remaining columns, from the first one with other times on.
     #[inline(never)]
     fn rest_of_row(
         &self,

@@ -45,7 +45,7 @@ impl CellTimes {
         }
     }
 
-    /// True if the cell has no end of its own.
+    /// True if the cell is neither a tombstone nor expires.
     #[inline]
     pub(super) fn live_for_ever(&self) -> bool {
         self.local_deletion_secs == NO_DELETION_TIME
@@ -69,7 +69,7 @@ pub(super) struct BodyDecoder<'d> {
     pub(super) times: &'d Times,
     pub(super) columns: &'d FileColumns,
     pub(super) wanted: Wanted<'d>,
-    /// Known after the start of the body was decoded.
+    /// The row's liveness; set when the part before the columns is decoded.
     liveness: Liveness,
 }
 
@@ -84,13 +84,13 @@ impl<'d> BodyDecoder<'d> {
         }
     }
 
-    /// The same, after the part before the columns was decoded.
+    /// This decoder, as it is after the part before the columns was decoded.
     #[inline]
     pub(super) fn resumed(self, liveness: Liveness) -> Self {
         Self { liveness, ..self }
     }
 
-    /// Decodes a body that is in memory into a row that has its clustering.
+    /// Decodes a body that is in memory into `row`, whose clustering is already set.
     #[inline(always)]
     pub(super) fn decode_at_hand(&mut self, mut input: Stretch<'_>, row: &mut Row) -> Step<()> {
         let subset = self.start(&mut input, row)?;
@@ -106,7 +106,7 @@ impl<'d> BodyDecoder<'d> {
         self.decode_from(first, &mut input, &subset, row)
     }
 
-    /// Decodes the part before the columns; returns the row's columns.
+    /// Decodes the part before the columns; returns which columns the row has.
     #[inline(always)]
     pub(super) fn start<S: BodySource>(&mut self, input: &mut S, row: &mut Row) -> Step<Subset> {
         input.uvint()?;
@@ -242,7 +242,7 @@ impl<'d> BodyDecoder<'d> {
         Ok(Some(Data::Complex(Box::new(ComplexColumn { deletion, cells }))))
     }
 
-    /// A cell of a complex column, and its path.
+    /// Decodes a cell of a complex column, and its path.
     fn element<S: BodySource>(
         &self,
         input: &mut S,
@@ -267,7 +267,7 @@ impl<'d> BodyDecoder<'d> {
     #[inline]
     pub(super) fn cell_times(&self, flags: u8, input: &mut impl ByteSource) -> Step<CellTimes> {
         if flags == cell_flag::USES_ROW_TIMESTAMP {
-            // The cells of an INSERT.
+            // The usual case: cells of an INSERT.
             return Ok(CellTimes::live(self.liveness.timestamp_micros));
         }
         self.own_times(flags, input)

@@ -13,7 +13,7 @@ pub(in crate::row) struct FileColumn {
     pub(in crate::row) column: Option<ColumnId>,
     pub(in crate::row) is_complex: bool,
     pub(in crate::row) is_counter: bool,
-    /// Length of values that are stored without a length. Compat: values in complex columns always have one.
+    /// Length of values that are stored without their length. Compat: values in complex columns always have one.
     pub(in crate::row) fixed_len: Option<usize>,
     /// The column of the table if it is simple and was never dropped: the usual case.
     pub(in crate::row) simple_id: Option<ColumnId>,
@@ -21,11 +21,11 @@ pub(in crate::row) struct FileColumn {
     pub(in crate::row) dropped_micros: i64,
 }
 
-/// A column in its usual form, if each row has a value in it.
+/// A column that is simple and was never dropped, for rows that have a value in each column.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::row) struct UsualColumn {
     pub(in crate::row) id: ColumnId,
-    /// Zero if values are stored with their length.
+    /// Length of the values; zero if they are stored with their length.
     pub(in crate::row) fixed_len: usize,
 }
 
@@ -48,16 +48,18 @@ pub(in crate::row) struct FileColumns {
     pub(in crate::row) is_whole: bool,
     /// Indexes by column id, ascending.
     by_id: Box<[(ColumnId, usize)]>,
-    /// True if the columns that the table still has would store their values with the same lengths now.
+    /// True if the table would now store the columns that it still has with the same fixed lengths as the file.
     pub(in crate::row) lens_are_same: bool,
-    /// All columns, if each is simple, was never dropped, and would store its values with the same lengths now.
+    /// All columns, if each is simple, was never dropped, and would now be stored with the same fixed length; else `None`.
     pub(in crate::row) usual: Option<Box<[UsualColumn]>>,
 }
 
 impl FileColumns {
+    /// Matches the columns of a file with those of the table.
+    ///
     /// # Errors
-    /// Refused: a column that the table neither has nor has dropped (the schema is older than the file), or one that is complex
-    /// on one side only.
+    /// Refused: a column that the table neither has nor has dropped (the schema is older than the file), or a column that is complex
+    /// in only one of them.
     pub(in crate::row) fn of(header: &[HeaderColumn], kind: ColumnKind, table: &TableSchema) -> Result<Self> {
         let columns = header
             .iter()

@@ -12,13 +12,13 @@ use crate::row::source::Stretch;
 /// A cell in its usual form: without an end, and with a value.
 #[derive(Clone, Copy)]
 pub(in crate::row) struct CommonCell<'w> {
-    /// Its timestamp as stored; `None` if it is that of the row.
+    /// The timestamp as stored; `None` if it is that of the row.
     pub(in crate::row) delta: Option<u64>,
     pub(in crate::row) value: &'w [u8],
 }
 
 impl<'w> Rest<'w> {
-    /// Decodes the cell of a simple column if it has the usual form. After `None`, the position is undefined.
+    /// Decodes the cell of a simple column if it has the usual form. If this returns `None`, the position is undefined.
     #[inline(always)]
     pub(in crate::row) fn common_cell(&mut self, fixed_len: Option<usize>) -> Option<CommonCell<'w>> {
         let delta = match self.u8()? {

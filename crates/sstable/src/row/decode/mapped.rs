@@ -1,4 +1,4 @@
-//! Decodes the columns of a row with its entry in the cell map.
+//! Decodes the columns of a row with the row's entry in the cell map.
 //!
 //! Cells whose values are not selected come from the map, the others from Data.db. An entry that does not fit the row is
 //! ignored: the row is then decoded without it.
@@ -99,7 +99,7 @@ impl BodyDecoder<'_> {
         Ok(())
     }
 
-    /// Ranks of the selected columns.
+    /// The selected columns, as ranks among the columns of the row.
     fn selected(&self, subset: &Subset) -> SmallVec<[usize; 8]> {
         let wanted = self.wanted.columns().unwrap_or_default();
         let indexes = wanted.iter().filter_map(|id| self.columns.index_of(*id));
@@ -108,7 +108,7 @@ impl BodyDecoder<'_> {
         ranks
     }
 
-    /// The times of columns that are not selected. Mostly they are those of the columns before.
+    /// The times of a run of columns that are not selected. Usually they equal those of the run before.
     fn times_of_run(
         &self,
         times: &Range<usize>,
@@ -136,7 +136,7 @@ impl BodyDecoder<'_> {
         }
     }
 
-    /// Adds a cell with its times, without its value.
+    /// Adds a cell with its times, but without its value.
     fn push_times(&self, column: &FileColumn, times: CellTimes, row: &mut Row) {
         if let (Some(id), true) = (column.column, column.keeps(times.timestamp_micros)) {
             row.columns.push(ColumnData {
@@ -192,7 +192,7 @@ impl BodyDecoder<'_> {
     ) -> Step<()> {
         stream.seek(at.position);
         if columns.iter().all(|column| self.wanted.has_all_of(column)) {
-            // One read, wherever in a chunk they start.
+            // One read for all columns, even if they cross the end of a chunk.
             stream.require(at.length())?;
         }
         let mut within = Within::new(stream, at.end);
@@ -205,7 +205,7 @@ impl BodyDecoder<'_> {
         }
     }
 
-    /// Simple columns with the same times: those up to the last selected one are read, the rest is skipped.
+    /// Decodes simple columns with the same times: reads them up to the last selected one, and skips the rest.
     fn run(
         &self,
         stream: &mut DataStream,
@@ -237,7 +237,7 @@ impl BodyDecoder<'_> {
     }
 }
 
-/// Adds, in its position, the cell that stands for the cells left out.
+/// Adds, in the position of its column, the cell that stands for the cells that were left out.
 fn stand_in(column: ColumnId, times: CellTimes, row: &mut Row) {
     let before = row.columns.partition_point(|entry| entry.column < column);
     let data = Data::Simple(times.cell(Bytes::new()));
@@ -247,9 +247,9 @@ fn stand_in(column: ColumnId, times: CellTimes, row: &mut Row) {
 /// The times of columns that are not selected.
 #[derive(Default)]
 struct NotSelected {
-    /// The last times, and their offset in the map.
+    /// The times decoded last, and their offset in the map.
     known: Option<(usize, CellTimes)>,
-    /// The newest times of the cells left out, and the rank of a column that has them.
+    /// The newest times of the cells that were left out, and the rank of a column with these times.
     newest: Option<(CellTimes, usize)>,
 }
 
@@ -277,7 +277,7 @@ struct Skeleton<'s> {
     stream: &'s mut DataStream,
     /// Position of the first cell in Data.db.
     at: u64,
-    /// Number of bytes of values so far.
+    /// Number of bytes of values that were skipped so far.
     passed: u64,
     end: u64,
 }

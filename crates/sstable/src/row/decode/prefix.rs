@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! values := batch*                      up to 32 values each
-//! batch  := header:uvint value*         two bits a value: empty, null; a value only if neither
+//! batch  := header:uvint value*         two bits per value: empty, null; a value follows only if neither is set
 //! value  := bytes of the fixed length of the type | bytesV
 //! bound  := kind:u8 count:u16 values    markers; fewer values than clustering columns are allowed
 //! prefix := 4:u8 values | bound         in indexes
@@ -29,7 +29,7 @@ pub(crate) enum ClusteringPrefix {
 }
 
 impl ClusteringPrefix {
-    /// Compares it with a bound.
+    /// Compares the prefix with a bound.
     pub(crate) fn compare(&self, bound: &Bound, comparator: &ClusteringComparator) -> Ordering {
         match self {
             Self::Row(clustering) => comparator.compare_bound_to_row(bound, clustering).reverse(),
@@ -41,9 +41,10 @@ impl ClusteringPrefix {
 /// Value lengths of the clustering columns.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusteringFormat {
-    /// `None` if values are stored with their length.
+    /// Fixed length of each column's values; `None` if values are stored with their length.
     pub(in crate::row) fixed_lens: Box<[Option<usize>]>,
-    /// Length of all values together, if none is empty or null; `None` if they have several headers or no fixed length.
+    /// Encoded length of a clustering in which no value is empty or null. `None` if it has several headers, or a value has no fixed
+    /// length.
     whole_len: Option<usize>,
 }
 
@@ -110,7 +111,7 @@ impl ClusteringFormat {
         Ok(values)
     }
 
-    /// Decodes the bound of a marker, whose kind is given.
+    /// Decodes the bound of a marker, whose kind was already read.
     pub(crate) fn bound_of(&self, kind: u8, input: &mut impl ByteSource) -> Step<Bound> {
         let Some(kind) = BoundKind::from_ordinal(kind) else {
             return Err(input.corrupt("the kind of a bound before it"));

@@ -1,6 +1,6 @@
 //! The selected values of a row.
 //!
-//! All other parts of a cell are read even if its value is not selected: whether a row is live depends on the times of all its
+//! If a value is not selected, the other parts of its cell are still read: whether a row is live depends on the times of all its
 //! cells.
 
 use bytes::Bytes;
@@ -9,20 +9,20 @@ use ilion_schema::ColumnId;
 
 use super::columns::FileColumn;
 
-/// What is returned of columns that are not selected, so that the reader knows whether the row is live.
+/// Which cells of columns that are not selected are returned, so that the reader knows whether the row is live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unwanted {
-    /// The times of all their cells.
+    /// All cells, with their times.
     Times,
-    /// The newest cell without an end stands for all cells that have no end; it is never older than those left out. If such a
-    /// row, merged with other sources, is not empty and not live, it must be read again with all times.
+    /// One cell in place of all cells that never expire and are no tombstones: the newest of them. If the row, merged with other
+    /// sources, is neither empty nor live, it must be read again with all times.
     Newest,
 }
 
 /// The values that a filter selects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'f> {
-    /// `None` selects everything.
+    /// `None` selects every value.
     filter: Option<&'f ClusteringFilter>,
     unwanted: Unwanted,
 }
@@ -50,12 +50,12 @@ impl<'f> Wanted<'f> {
         self.filter?.columns.as_deref()
     }
 
-    /// What is returned of the other columns.
+    /// Which cells of the other columns are returned.
     pub(super) fn unwanted(self) -> Unwanted {
         self.unwanted
     }
 
-    /// True if a value of the column is selected. Dropped columns never are; counters always are, since counts must be added.
+    /// True if a value of the column is selected. False for dropped columns. True for all counters, since counts must be added.
     #[inline]
     pub(super) fn has(self, column: &FileColumn) -> bool {
         match (self.filter, column.column) {

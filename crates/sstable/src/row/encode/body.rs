@@ -7,7 +7,7 @@ use ilion_codec::{Append, Filling, Writer};
 /// Values of at least this length are not copied.
 pub(crate) const LARGE_VALUE_BYTES: usize = 4 << 10;
 
-/// A body behind the sizes.
+/// The part of a row behind its sizes.
 #[derive(Debug, Default)]
 pub(crate) struct EncodedBody {
     encoded: Writer,
@@ -18,7 +18,7 @@ pub(crate) struct EncodedBody {
     columns_at: usize,
 }
 
-/// The output of a row's body.
+/// Receives the bytes of a row's body.
 pub(super) trait BodySink: Append {
     /// Called before the first column.
     #[inline(always)]
@@ -101,7 +101,7 @@ impl EncodedBody {
         &self.encoded.as_slice()[..self.columns_at]
     }
 
-    /// All bytes, if there is no large value.
+    /// All bytes; `None` if there is a large value.
     #[inline]
     pub(crate) fn as_slice(&self) -> Option<&[u8]> {
         self.values.is_empty().then_some(self.encoded.as_slice())

@@ -9,7 +9,7 @@ use crate::row::format::BITMAP_COLUMNS;
 use crate::row::format::subset::encode_subset;
 use crate::row::format::values::{FixedLen, Unstorable};
 
-/// A column, as the encoder needs it.
+/// A column of the table, with the facts that the encoder needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredColumn {
     pub(super) id: ColumnId,
@@ -39,10 +39,10 @@ const DELETION_BYTES_MAX: usize = 2 * VINT_BYTES_MAX;
 /// Maximum length of a cell without path and value: flags, three times, a length.
 const CELL_HEAD_BYTES_MAX: usize = 1 + 4 * VINT_BYTES_MAX;
 
-/// A column of the current row: its index in storage order, and in the row.
+/// A column of the current row: its index in storage order, and its index in the row.
 type Chosen = (u16, u16);
 
-/// In `place_of`: a column of another kind, or dropped.
+/// In `place_of`: a column of the other kind (static or regular), or a dropped one.
 const NO_PLACE: u16 = u16::MAX;
 
 #[derive(Debug, Default)]
@@ -97,7 +97,7 @@ impl ColumnLayout {
     }
 
     /// Chooses the columns to store, in storage order: without columns that were dropped since the row was written, and without
-    /// empty complex columns. Returns a bound of their size.
+    /// empty complex columns. Returns an upper bound of their size in bytes.
     #[inline]
     pub(super) fn choose(&mut self, row: &impl RowSource) -> Result<usize, Unstorable> {
         self.chosen.clear();

@@ -10,22 +10,22 @@ use crate::cells::PartsWriter;
 use crate::row::format::times::Times;
 use crate::row::format::values::Unstorable;
 
-/// A part ends at this size: then a read of one column reads less.
+/// Size in bytes at which a part ends: with short parts, a read of one column reads less.
 const PART_BYTES: u64 = 1024;
-/// A complex column is described if its description is at most this fraction of its size.
+/// A complex column is described if its size is at least this many times the size of its description.
 const COMPLEX_BYTES_PER_MAP_BYTE: u64 = 64;
 
-/// How precisely columns are described whose times differ from their neighbours'.
+/// How precisely the map describes columns whose times differ from those of their neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// All columns.
+    /// All columns are described.
     Fine,
-    /// Short columns are marked as to be read.
+    /// Short columns are marked as always read.
     Coarse,
 }
 
 impl Detail {
-    /// Shorter parts are marked as to be read.
+    /// Parts of fewer bytes are marked as always read.
     fn run_bytes_min(self) -> u64 {
         match self {
             Self::Fine => 0,
@@ -52,7 +52,7 @@ pub(crate) struct Sketch {
 }
 
 impl Sketch {
-    /// The parts.
+    /// The encoded parts of the last row.
     pub(crate) fn parts(&self) -> &[u8] {
         self.parts.as_slice()
     }

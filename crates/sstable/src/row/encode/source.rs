@@ -24,7 +24,7 @@ pub(crate) trait RowSource {
 /// The data of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content<'r> {
-    /// One cell. If its value has its own memory, it can be shared instead of copied.
+    /// One cell. The second field is its value as `Bytes`, if the value can be shared instead of copied.
     Simple(CellRef<'r>, Option<&'r Bytes>),
     /// An unfrozen collection or user type.
     Complex(&'r ComplexColumn),
@@ -59,7 +59,7 @@ impl RowSource for Row {
     }
 }
 
-/// A plain row of an SSTable or memtable that was written at one time.
+/// A plain row, read from an SSTable or memtable, whose liveness and cells have the same timestamp.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeenRow<'s, 'b> {
     pub(crate) row: &'s PlainRow<'b>,

@@ -1,4 +1,4 @@
-//! Encodes rows in their usual form in one pass: live rows with a value, neither empty nor null, in each clustering column and
+//! Encodes rows of the usual form in one pass: live rows with a value, neither empty nor null, in each clustering column and
 //! each column, all written at one time. Other rows are left to the general way.
 
 use std::ops::{Deref, Range};
@@ -43,7 +43,7 @@ impl RowEncoder {
         Some(clustering)
     }
 
-    /// The same for a plain row that was written at `micros`.
+    /// As [`Self::encode_usual`], for a plain row that was written at `micros`.
     #[inline]
     pub(super) fn encode_usual_seen(
         &mut self,
@@ -96,7 +96,8 @@ impl RowEncoder {
         Some((begun, room))
     }
 
-    /// Appends what was written there. Returns the range of the clustering; `None` if the row is not short.
+    /// Appends the row that was written to the free space of `out`. Returns the range of its clustering values; `None` if the row is
+    /// not short.
     #[inline(always)]
     fn end(&mut self, ended: Ended, out: &mut Slab) -> Option<Range<usize>> {
         if ended.body_len >= self.short_bytes_max {
@@ -115,9 +116,9 @@ impl RowEncoder {
 /// A row that is being written to free space.
 #[derive(Debug)]
 struct Begun<'s> {
-    /// The space of its size.
+    /// The space of the size field.
     size: Gap<'s>,
-    /// Free space behind the size field, and at the start of the body.
+    /// Number of free bytes behind the size field, when the body starts.
     left_behind_size: usize,
     left_at_body: usize,
 }
@@ -125,16 +126,16 @@ struct Begun<'s> {
 /// A row that was written to free space.
 #[derive(Debug)]
 struct Ended {
-    /// Free space behind it.
+    /// Number of free bytes behind the row.
     left: usize,
     size: usize,
-    /// True if its size was written: it has the same length as that of the row before.
+    /// True if the size was written: its field is as long as that of the row before.
     has_size: bool,
     body_len: usize,
 }
 
 impl Begun<'_> {
-    /// The row is complete; `room` is the space behind it.
+    /// Completes the row; `room` is the space behind it.
     #[inline]
     fn end(self, room: Room<'_>) -> Ended {
         let left = room.left();
@@ -160,7 +161,7 @@ fn append_clustering<'s, V: Deref<Target = [u8]>>(
     if values.len() != lens.len() || lens.len() > VALUES_PER_HEADER {
         return None;
     }
-    // No value is empty or null.
+    // The header of the values: none is empty or null.
     let mut room = room.array([0])?;
     for (len, value) in lens.iter().zip(values) {
         room = append_value(*len, value.as_deref()?, room)?;
@@ -170,9 +171,9 @@ fn append_clustering<'s, V: Deref<Target = [u8]>>(
 
 /// A cell of a row.
 trait RowCell {
-    /// True if it belongs to this column, and has no times of its own in a row written at `micros`.
+    /// True if the cell belongs to this column, and has no times of its own in a row written at `micros`.
     fn is_usual(&self, column: ColumnId, micros: i64) -> bool;
-    /// Its value, if it is usual.
+    /// The value of the cell. Requires: [`Self::is_usual`].
     fn value(&self) -> &[u8];
 }
 
@@ -199,7 +200,7 @@ impl RowCell for ColumnData {
     }
 }
 
-/// A cell of a plain row that was written at one time.
+/// A cell of a plain row whose cells have the row's timestamp.
 impl RowCell for (ColumnId, &[u8]) {
     #[inline]
     fn is_usual(&self, column: ColumnId, _: i64) -> bool {
@@ -212,7 +213,7 @@ impl RowCell for (ColumnId, &[u8]) {
     }
 }
 
-/// A function of its own, so that its loop over cells has all registers.
+/// Appends all cells. This is its own function, so that the loop over the cells can use all registers.
 #[inline(never)]
 fn append_cells<'s>(
     cells: &[impl RowCell],

@@ -3,7 +3,7 @@
 //! ```text
 //! subset := 0:uvint                        all of them
 //!         | missing:uvint                  below 64 columns: bit i is set if column i is missing
-//!         | missing:uvint index:uvint*     from 64 on: the present ones if they are fewer than half, else the missing
+//!         | missing:uvint index:uvint*     from 64 columns on: the present columns if they are fewer than half, else the missing ones
 //! ```
 
 use std::ops::Range;
@@ -69,7 +69,7 @@ impl Subset {
         }
     }
 
-    /// The number of columns before the one with this index; `None` if that is not in the subset.
+    /// The number of columns before the one with this index; `None` if that column is not in the subset.
     pub(crate) fn rank(&self, index: usize) -> Option<usize> {
         match self {
             Self::First(count) => (index < *count).then_some(index),
@@ -94,7 +94,7 @@ impl Subset {
         std::iter::successors(first, |index| self.next_from(index + 1)).take(ranks.len())
     }
 
-    /// The lowest index from `from` on.
+    /// The lowest index of the subset that is at least `from`.
     #[inline]
     pub(crate) fn next_from(&self, from: usize) -> Option<usize> {
         match self {

@@ -2,8 +2,8 @@
 //! (PDEL) have times of fixed size.
 //!
 //! ```text
-//! PDEL := secs:i32 micros:i64                         before oa; the greatest secs and the least micros: live
-//!       | 80 | micros:i64 secs:u32                    since oa; 80: live
+//! PDEL := secs:i32 micros:i64                         before oa; the greatest secs and the least micros mean: live
+//!       | 80 | micros:i64 secs:u32                    since oa; 80 means: live
 //! ```
 
 use ilion_codec::Append;
@@ -60,7 +60,7 @@ impl Times {
         Ok(ttl_secs)
     }
 
-    /// Decodes a local deletion time, which must not be missing.
+    /// Decodes a local deletion time; a missing one is an error.
     pub(crate) fn local_deletion(&self, input: &mut impl ByteSource) -> Step<u32> {
         let secs = self.any_local_deletion(input)?;
         if secs == NO_DELETION_TIME {
@@ -111,7 +111,7 @@ impl Times {
         }
     }
 
-    /// Decodes the deletion of a partition, or a deletion in an index: of fixed size, not relative.
+    /// Decodes the deletion of a partition, or a deletion in an index: its times have a fixed size, and are not differences.
     #[inline]
     pub(crate) fn partition_deletion(&self, input: &mut impl ByteSource) -> Step<DeletionTime> {
         if self.version.is_oa_or_later() {
@@ -143,8 +143,8 @@ impl Times {
             .cast_unsigned()
     }
 
-    /// The stored form of a local time. Compat: versions before oa end in 2038; later times are cut
-    /// (`expiration_date_overflow_policy: CAP`).
+    /// The stored form of a local time. Compat: versions before oa cannot store times after 2038; later times are lowered to the
+    /// maximum (`expiration_date_overflow_policy: CAP`).
     #[inline]
     fn secs_delta(&self, secs: u32) -> u64 {
         let secs = match secs {
@@ -175,7 +175,7 @@ impl Times {
         out.uvint(self.ttl_delta(secs));
     }
 
-    /// Appends the times of a liveness. Requires: it is not missing.
+    /// Appends the times of a liveness. Requires: the row has one.
     #[inline(always)]
     pub(crate) fn encode_liveness(&self, liveness: &Liveness, out: &mut impl Append) {
         self.encode_micros(liveness.timestamp_micros, out);
@@ -208,7 +208,7 @@ fn partition_deletion_oa(input: &mut impl ByteSource) -> Step<DeletionTime> {
     Ok(DeletionTime::new(i64::from_be_bytes(marked_at), local_secs))
 }
 
-/// The `uvint32` of the format notes.
+/// A sign-extended `i32` (`uvint32` of the format notes).
 #[inline]
 fn sign_extended(secs: u32) -> u64 {
     i64::from(secs.cast_signed()).cast_unsigned()
@@ -217,7 +217,7 @@ fn sign_extended(secs: u32) -> u64 {
 /// Maximum length of a deletion time of fixed size.
 pub(crate) const PARTITION_DELETION_BYTES_MAX: usize = 12;
 
-/// The highest time in seconds, and the lowest in microseconds.
+/// The deletion of a live partition: the highest time in seconds, and the lowest in microseconds.
 const LIVE_BEFORE_OA: [u8; PARTITION_DELETION_BYTES_MAX] =
     [0x7F, 0xFF, 0xFF, 0xFF, 0x80, 0, 0, 0, 0, 0, 0, 0];
 

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! values := batch*                     of at most 32 values
-//! batch  := header:uvint  value*       two bits a value in the header: 1 empty, 2 null; such values are not stored
+//! batch  := header:uvint  value*       two bits per value in the header: 1 empty, 2 null; such values are not stored
 //! value  := bytes                      of a type of fixed length
 //!         | bytesV
 //! bound  := kind:u8  count:u16  values
 //! ```
 //!
-//! Not here: decoding the clusterings of rows, which shares the bytes of a chunk (`row::decode`).
+//! Not here: decoding the clusterings of rows, whose values share the bytes of a chunk (`row::decode`).
 
 use std::ops::Deref;
 
@@ -52,7 +52,7 @@ pub(crate) fn encode_values<V: Deref<Target = [u8]>>(
     values: &[Option<V>],
     out: &mut impl Append,
 ) -> Result<(), Unstorable> {
-    // Most tables have no clustering column, or one.
+    // Most tables have no clustering column, or one: no loop is needed.
     match (lens, values) {
         (_, []) => return Ok(()),
         ([len], [Some(value)]) if !value.is_empty() => {

@@ -1,7 +1,7 @@
 //! Finds rows with the layout of an earlier row (`ilion_rows::AlikeRows`), by the bytes that determine a row's layout: flags,
-//! lengths, and the first bits of vints. Only these bytes are compared, many at once; nothing is parsed.
+//! lengths, and the first bits of vints. Only these bytes are compared, many at once; no value is parsed.
 //!
-//! A row that fits the pattern would be decoded to the same ranges as the row that the pattern was made of.
+//! A row that fits the pattern would be decoded to the same ranges as the row that the pattern was made from.
 
 use std::ops::Range;
 
@@ -13,14 +13,14 @@ use crate::row::read_uvint;
 
 /// Number of bytes that are compared at once.
 const BLOCK_BYTES: usize = 32;
-/// Decompressing a larger row costs more than decoding it.
+/// No patterns are made for larger rows: decompressing such a row costs more than decoding it.
 const ROW_BYTES_MAX: usize = 8 * BLOCK_BYTES;
-/// Number of rows that are searched for at first. Doubled whenever all were found, so that a read of few rows compares few.
+/// Initial number of rows to search for. It doubles whenever all were found, so that a read of few rows compares few.
 const ROWS_MIN: usize = 8;
 const ROWS_MAX: usize = 256;
-/// Number of rows that may fit a pattern before it is made. With fewer, making it costs more than it saves.
+/// Number of consecutive rows that may fit one pattern before the pattern is made. With fewer, making it costs more than it saves.
 const ROWS_BEFORE: u32 = 4;
-/// A pattern is dropped after this many misses in a row.
+/// A pattern is dropped after this many consecutive misses.
 const MISSES_MAX: u32 = 4;
 /// After this many useless patterns, no more are made.
 const IN_VAIN_MAX: u32 = 16;
@@ -42,27 +42,27 @@ struct Pattern {
     blocks: Vec<MaskedBlock>,
 }
 
-/// Maximum of a length of one byte.
+/// Largest length that is stored in one byte.
 const SHORT_LEN_MAX: usize = 0x7F;
 
 /// The size field of a row: an unsigned vint of one or two bytes. Rows differ in length only by their last value.
 #[derive(Clone, Copy, Debug)]
 struct Size {
-    /// Where it ends.
+    /// Offset of the field's end in the row.
     end: usize,
-    /// The bits of the two bytes before `end` that belong to it.
+    /// The bits of the two bytes before `end` that belong to the size.
     mask: u16,
     /// Start of the last value, behind its length of one byte.
     value_at: usize,
 }
 
 impl Size {
-    /// The length of a row that fits, if its size and the length of its last value agree. All bytes that this needs are among
-    /// those that are compared.
+    /// The length of a row that fits; `None` if its size and the length of its last value contradict each other. All bytes that this
+    /// needs are among those that are compared.
     #[inline]
     fn row_len<const BLOCKS: usize>(&self, row: &[[u8; BLOCK_BYTES]; BLOCKS]) -> Option<u32> {
         let row = row.as_flattened();
-        // Two bounds that are always true: they cost nothing, and remove the bounds checks.
+        // These limits change no valid value: they cost nothing, and let the compiler remove the bounds checks.
         let size_at = (self.end - 2).min(row.len() - 2);
         let size = u16::from_be_bytes([row[size_at], row[size_at + 1]]) & self.mask;
         let value_len = u32::from(row[(self.value_at - 1).min(row.len() - 1)]);
@@ -78,7 +78,7 @@ impl Pattern {
     }
 
     /// Number of leading rows in `bytes` that fit. If rows may differ in length, fills `ends` with their ends, and stops when
-    /// it is full. Needs at least [`Pattern::span`] bytes per row.
+    /// `ends` is full. Needs at least [`Pattern::span`] bytes per row.
     #[inline]
     fn count(&self, bytes: &[u8], ends: &mut [u32]) -> usize {
         #[cfg(target_arch = "x86_64")]
@@ -90,7 +90,7 @@ impl Pattern {
         self.count_by_blocks(bytes, ends)
     }
 
-    /// The same with registers of 32 bytes.
+    /// As [`Self::count`], with registers of 32 bytes.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn count_by_vectors(&self, bytes: &[u8], ends: &mut [u32]) -> usize {
@@ -108,7 +108,7 @@ impl Pattern {
         }
     }
 
-    /// The same for a constant number of blocks: without a loop, and with vector instructions if it is a power of two.
+    /// As [`Self::count`], for a constant number of blocks: without a loop, and with vector instructions if it is a power of two.
     #[inline(always)]
     fn count_of_blocks<const BLOCKS: usize>(&self, bytes: &[u8], ends: &mut [u32]) -> usize {
         let Ok(blocks) = <&[MaskedBlock; BLOCKS]>::try_from(&self.blocks[..]) else {
@@ -166,26 +166,26 @@ fn fits<const BLOCKS: usize>(row: &[[u8; BLOCK_BYTES]; BLOCKS], blocks: &[Masked
 /// Finds rows with the same layout.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
-    /// In a box, because most readers of one partition never have a pattern.
+    /// The current pattern; boxed, because most readers of one partition never have one.
     pattern: Option<Box<Pattern>>,
     /// Length of the last row that was read.
     last_len: usize,
-    /// Number of rows read one after the other, up to the last one, that may fit one pattern.
+    /// Number of consecutive rows, up to the last one read, that may fit one pattern.
     row_count: u32,
-    /// True if these differ in length.
+    /// True if these rows differ in length.
     is_uneven: bool,
     /// Number of rows that are searched for at once.
     rows: usize,
     /// If rows differ in length: the start of each row that was found last, and the end of the last.
     bounds: Vec<u32>,
-    /// Searches in a row without a result.
+    /// Number of consecutive searches without a result.
     misses: u32,
-    /// Useless patterns in a row.
+    /// Number of consecutive useless patterns.
     in_vain: u32,
 }
 
 impl Patterns {
-    /// The rows at the start of `bytes` that fit the pattern; of the partition with this key, or each with its own.
+    /// The rows at the start of `bytes` that fit the pattern. They are of the partition with this key; without a key, each is a partition.
     #[inline(always)]
     pub(super) fn alike<'r>(
         &'r mut self,
@@ -259,8 +259,8 @@ impl Patterns {
     }
 }
 
-/// The pattern of a usual row, or of a whole partition with its key. If it is not even, the last value of rows may have any
-/// length of one byte.
+/// The pattern of a usual row, or of a whole partition with its key. If `is_even` is false, the last value of rows may have any
+/// length that fits one byte.
 fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> Option<Pattern> {
     let columns = format.regulars.usual.as_deref()?;
     if row.is_empty() || row.len() > ROW_BYTES_MAX || format.clustering.fixed_lens.len() > VALUES_PER_HEADER {
@@ -297,7 +297,7 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> O
         mask,
         least_micros: format.times.timestamp_of(0),
     };
-    // No timestamp in this range is the mark of a missing one.
+    // No timestamp that rows of this pattern can have is the mark of a missing timestamp.
     let is_some = layout.timestamp.least_micros != i64::MIN
         && layout.timestamp.least_micros.checked_add_unsigned(mask).is_some();
     if !is_some || walk.at < size_of::<u64>() {
@@ -347,14 +347,14 @@ impl<'r> LayoutWalk<'r> {
         }
     }
 
-    /// Bytes that are equal in all rows.
+    /// Passes bytes that are equal in all rows.
     fn same(&mut self, len: usize) -> Option<()> {
         let place = self.any(len)?;
         self.mask[place].fill(0xFF);
         Some(())
     }
 
-    /// Bytes that may differ.
+    /// Passes bytes that may differ.
     fn any(&mut self, len: usize) -> Option<Range<usize>> {
         let place = self.at..self.at.checked_add(len)?;
         self.row.get(place.clone())?;
@@ -368,7 +368,7 @@ impl<'r> LayoutWalk<'r> {
         Some(number)
     }
 
-    /// The size of the row, which may differ but has the same length.
+    /// Passes the size of the row: its value may differ, its length may not.
     fn size(&mut self) -> Option<Size> {
         let mask = u16::try_from(self.any_uvint()?).ok()?;
         Some(Size {
@@ -378,10 +378,10 @@ impl<'r> LayoutWalk<'r> {
         })
     }
 
-    /// A vint that may differ but has the same length. Returns the mask of its value.
+    /// Passes a vint whose value may differ, but not its length. Returns the mask of its value.
     fn any_uvint(&mut self) -> Option<u64> {
         let more = self.row.get(self.at)?.leading_ones();
-        // With its length, it fits into eight bytes.
+        // The vint must fit into eight bytes, its length bits included.
         if more >= u64::BITS / 8 {
             return None;
         }
@@ -398,7 +398,7 @@ impl<'r> LayoutWalk<'r> {
         self.any(len)
     }
 
-    /// A value that is not empty, behind a length of one byte that may differ.
+    /// Passes a value that is not empty, behind a length of one byte that may differ.
     fn short_value(&mut self, fixed_len: Option<usize>) -> Option<Range<usize>> {
         let len = usize::from(*self.row.get(self.at)?);
         let is_short = fixed_len.is_none() && (1..=SHORT_LEN_MAX).contains(&len);
@@ -431,7 +431,7 @@ impl<'r> LayoutWalk<'r> {
     }
 }
 
-/// At most [`BLOCK_BYTES`] bytes, and zeros.
+/// At most [`BLOCK_BYTES`] bytes, padded with zeros.
 fn words_of(bytes: &[u8]) -> [u64; BLOCK_BYTES / 8] {
     let mut block = [[0; 8]; BLOCK_BYTES / 8];
     block.as_flattened_mut()[..bytes.len()].copy_from_slice(bytes);

@@ -31,9 +31,9 @@ type Shown<'w> = (ColumnId, &'w [u8]);
 struct RowContent<'w> {
     /// Number of cells.
     count: usize,
-    /// The timestamp of the row and its cells, if they have the same.
+    /// The timestamp of the row and its cells; `None` if their timestamps differ or the row has none.
     timestamp_micros: Option<i64>,
-    /// The cells as stored, if an SSTable would store them in the same way now.
+    /// The cells as stored; `None` if a current writer would store them in another form.
     stored: Option<&'w [u8]>,
     /// True if the row is usual: all columns, written at once, no empty value.
     is_usual: bool,
@@ -41,9 +41,9 @@ struct RowContent<'w> {
 
 /// A partition that the visitor took.
 struct ShownPartition<'w> {
-    /// What follows it.
+    /// The bytes behind the partition.
     rest: Rest<'w>,
-    /// See [`Found::is_usual`].
+    /// See [`RowContent::is_usual`].
     is_usual: bool,
     /// True if the visitor stopped.
     is_over: bool,
@@ -53,15 +53,15 @@ struct ShownPartition<'w> {
 #[derive(Debug, Default)]
 pub(crate) struct Few {
     pub(crate) count: usize,
-    /// Their bytes.
+    /// Number of their bytes.
     pub(crate) len: usize,
-    /// Where the key of the last one is.
+    /// Byte range of the key of the last partition.
     pub(crate) last_key: Range<usize>,
     /// True if the visitor stopped.
     pub(crate) is_over: bool,
 }
 
-/// Selects partitions by their keys. Keeps a token that was computed for that.
+/// Selects partitions by their keys. Keeps the token that was computed for the test.
 pub(crate) struct WantedKeys<'k, F> {
     partitioner: Partitioner,
     /// Whether a key is selected; `None` selects all.
@@ -75,7 +75,7 @@ pub(crate) struct WantedKeys<'k, F> {
 }
 
 impl<'k, F: Fn(&Token, &[u8]) -> bool> WantedKeys<'k, F> {
-    /// `ahead` is the key of the partition at the stream's position, if it is known, before and after the visit.
+    /// `ahead` is the key of the partition at the stream's position, if known; the visit updates it.
     pub(crate) fn new(
         partitioner: Partitioner,
         is_wanted: Option<F>,
@@ -109,7 +109,7 @@ impl<'k, F: Fn(&Token, &[u8]) -> bool> WantedKeys<'k, F> {
         is_wanted
     }
 
-    /// The last key tested was taken.
+    /// Records that the visitor took the partition of the last key tested.
     #[inline(always)]
     fn take(&mut self) {
         if self.token.is_some() {
@@ -141,7 +141,7 @@ impl RowFormat {
     }
 
     /// Shows the visitor the partitions from the stream's position on, while they are plain, in the window, and selected by
-    /// their keys. Then the stream is behind the last one taken.
+    /// their keys. Afterwards the stream is behind the last partition taken.
     pub(crate) fn visit_plain<F: Fn(&Token, &[u8]) -> bool>(
         &self,
         stream: &mut DataStream,
@@ -207,8 +207,8 @@ impl RowFormat {
         })
     }
 
-    /// The same at the start of `bytes`, at most `most` partitions, of which few are expected: layouts are not compared. `is_wanted`
-    /// selects by token and key; `None` selects all.
+    /// As [`Self::visit_plain`], but for the start of `bytes`, and at most `most` partitions. Layouts are not compared, since few
+    /// partitions are expected. `is_wanted` selects by token and key; `None` selects all.
     pub(crate) fn visit_few(
         &self,
         bytes: &[u8],
@@ -245,7 +245,7 @@ impl RowFormat {
         few
     }
 
-    /// True if the bytes end within their first partition, provided that it is plain.
+    /// True if the bytes end within their first partition. The result is only meaningful if that partition is plain.
     pub(crate) fn is_cut_off(&self, bytes: &[u8]) -> bool {
         let mut rest = Rest(bytes);
         let mut whole = || {
@@ -258,7 +258,7 @@ impl RowFormat {
         whole().is_none()
     }
 
-    /// Shows the visitor the partition with this key, of which `rest` is what follows the key, if it is plain and complete. Returns `None`
+    /// Shows the visitor the partition with this key, if it is plain and complete; `rest` starts behind the key. Returns `None`
     /// if the partition was not taken.
     #[inline(always)]
     fn show_partition<'w>(
@@ -289,8 +289,8 @@ impl RowFormat {
     }
 
     /// Shows the visitor the rows of a partition from the stream's position on, while they are plain, in the window, and before
-    /// the end. Then the stream is behind the last one taken. Returns how many were taken, and true if reading more bytes would
-    /// not help.
+    /// the end. Afterwards the stream is behind the last row taken. Returns the number of rows taken, and true if reading more bytes
+    /// would not help.
     pub(crate) fn visit_rows(
         &self,
         stream: &mut DataStream,
@@ -361,7 +361,7 @@ impl RowFormat {
         (count, is_over)
     }
 
-    /// The rest of a partition behind its key, if it is plain and complete.
+    /// Reads the rest of a partition behind its key, if the partition is plain and complete.
     #[inline(always)]
     fn plain_partition<'w>(&self, rest: &mut Rest<'w>, cells: &mut [Shown<'w>]) -> Option<RowContent<'w>> {
         if !self
@@ -378,7 +378,7 @@ impl RowFormat {
         self.seen_body(flags, body, cells)
     }
 
-    /// The content of a row, with cells by id; `None` if the row is not plain or not live.
+    /// The content of a row, with cells sorted by id; `None` if the row is not plain or not live.
     #[inline(always)]
     fn seen_body<'w>(&self, flags: u8, body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<RowContent<'w>> {
         let found = match flags {
@@ -427,7 +427,7 @@ impl RowFormat {
         self.seen_body(flags, body, cells)
     }
 
-    /// The content of a usual row: all columns, written at one time, no empty value. Handles only these, and keeps its state in
+    /// The content of a usual row: all columns, written at one time, no empty value. Handles only such rows, and keeps its state in
     /// registers.
     #[inline(always)]
     fn usual_body<'w>(&self, mut body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<RowContent<'w>> {
@@ -479,7 +479,7 @@ impl RowFormat {
             let cell = body.common_cell(column.fixed_len)?;
             let value = cell.value;
             is_together &= cell.delta.is_none();
-            // An empty value has a flag, and a length has its shortest form.
+            // Plain only if a current writer would store the same bytes: empty values by a flag, lengths in their shortest form.
             let len_len = match column.fixed_len {
                 Some(_) => 0,
                 None => unsigned_vint_len(value.len() as u64),
@@ -504,7 +504,7 @@ fn is_plain(flags: u8) -> bool {
     flags & !(HAS_TIMESTAMP | HAS_ALL_COLUMNS) == 0
 }
 
-/// Fills `cells` with the cells of all columns. False if these are not all bytes, or the cells are not usual.
+/// Fills `cells` with the cells of all columns. Returns false if bytes are left behind them, or a cell is not usual.
 #[inline(always)]
 fn usual_cells<'w>(columns: &[UsualColumn], mut rest: &'w [u8], cells: &mut [Shown<'w>]) -> bool {
     let mut places = cells.iter_mut();

@@ -1,9 +1,10 @@
-//! A sorted view made from token maps.
+//! Builds a sorted view from token maps.
 //!
-//! 1. The blocks of all maps begin at keys that cut the order into chunks of about 32,000 partitions.
-//! 2. Of each chunk, the codes of all sources are put behind one prefix, which all have, as numbers of 56 bits and the source in the last byte.
-//! 3. They are sorted.
-//! 4. A partition whose code is not above all that the ones before may have belongs to their group.
+//! 1. The first keys of the blocks of all maps cut the order into chunks of about 32,000 partitions.
+//! 2. For each chunk, the codes of all sources are converted to codes behind one prefix, which all keys of the chunk have. Of each code,
+//!    56 bits are kept; the last byte is the source.
+//! 3. These numbers are sorted.
+//! 4. A partition joins the group before it, unless its least code is above the greatest code that this group may have.
 
 use std::sync::Arc;
 
@@ -14,9 +15,9 @@ use super::run::Run;
 use super::{Anchor, Relative, SAME_GROUP, SOURCES_MAX, SUB_STEP, SortedView};
 use crate::Result;
 
-/// Blocks of the maps that make a chunk.
+/// Number of blocks, counted over all maps, that make a chunk.
 const BLOCKS_PER_CHUNK: usize = 32;
-/// Selectors between two anchors, for few sources and for many: with more selectors, the ranks take less memory per partition.
+/// Number of selectors from one anchor to the next; `ANCHOR_STEP_OF_MANY` for many sources, so that ranks take less memory per partition.
 const ANCHOR_STEP: usize = 1024;
 const ANCHOR_STEP_OF_MANY: usize = 2048;
 const MANY_SOURCES: usize = 64;
@@ -24,11 +25,11 @@ const MANY_SOURCES: usize = 64;
 /// Why no view was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoView {
-    /// It was stopped.
+    /// `go_on` stopped the build.
     Stopped,
-    /// The memory for views does not suffice.
+    /// The budget for views has too little memory left.
     NoRoom,
-    /// There are too many sources or partitions, or none.
+    /// There are no sources, or too many sources or partitions.
     Unfit,
 }
 
@@ -78,7 +79,7 @@ fn anchor_step(sources: usize) -> usize {
     }
 }
 
-/// An estimate of the memory of a view.
+/// Estimated memory of a view in bytes.
 fn memory_foreseen(partitions: u64, sources: usize) -> u64 {
     let step = anchor_step(sources);
     let anchors = partitions.div_ceil(step as u64) + 1;
@@ -107,9 +108,9 @@ struct Draft {
     ranks: Vec<u32>,
     prefixes: Vec<u8>,
     step: usize,
-    /// Partitions of each source that have been added.
+    /// For each source, the number of partitions that were added.
     counts: Vec<u32>,
-    /// The greatest key that a partition of the current group may have, but for what follows.
+    /// The first bytes of the greatest key that a partition of the current group may have.
     group_end: Option<Vec<u8>>,
     codes: Vec<u64>,
 }
@@ -133,10 +134,10 @@ impl Draft {
             None => maps.iter().map(|map| map.last_place()).max().unwrap_or_default(),
         };
         if end.is_some_and(|end| matches!(Relative::of(&least, end), Relative::Below | Relative::Code(0))) {
-            // Blocks of several maps begin at the same key.
+            // The chunk is empty: blocks of several maps begin at the same key.
             return Ok(());
         }
-        // Codes of hashes are used whole.
+        // Codes of hashes have no prefix.
         let common = match maps.first().is_some_and(|map| map.is_hashed()) {
             true => 0,
             false => common_len(&least, &greatest).min(usize::from(u16::MAX)),
@@ -157,7 +158,7 @@ impl Draft {
     fn add_sorted(&mut self, codes: &[u64], prefix: &[u8], unknown: &[u64]) {
         let prefix_at = u32::try_from(self.prefixes.len()).unwrap_or(u32::MAX);
         self.prefixes.extend_from_slice(prefix);
-        // The codes up to here may be those of the group before.
+        // The greatest code of the group that the chunk before ended with: partitions up to this code join that group.
         let mut group_end = self.group_end.as_ref().and_then(|end| end_behind(prefix, end));
         for part in codes.chunks(self.step) {
             self.add_anchor(part, prefix_at, prefix.len());
@@ -203,7 +204,7 @@ impl Draft {
     }
 }
 
-/// The greatest code behind a prefix that a group may have whose greatest key begins with `end`. `None` if it is below all.
+/// The greatest code behind `prefix` of a group whose greatest key begins with `end`. `None` if all keys with the prefix are above.
 fn end_behind(prefix: &[u8], end: &[u8]) -> Option<u64> {
     let common = common_len(prefix, end);
     match (prefix.get(common), end.get(common)) {

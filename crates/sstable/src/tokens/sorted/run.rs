@@ -7,22 +7,22 @@ use super::super::order::code_of_bytes;
 use super::Relative;
 use crate::Result;
 
-/// A walk over the codes of a map.
+/// Iterates over the codes of a map.
 pub(super) struct Run<'m> {
     map: &'m TokenMap,
-    /// Of the block that is loaded.
+    /// The codes of the loaded block.
     codes: Vec<u64>,
     prefix: Vec<u8>,
-    /// Bits of its codes that are not known.
+    /// Mask of the bits of these codes that are not known.
     cut: u64,
-    /// In `codes`.
+    /// Index in `codes` of the next code.
     at: usize,
     next_block: u64,
 }
 
-/// How codes of a block become codes behind the prefix of a chunk.
+/// How codes of a block are converted to codes behind the prefix of a chunk.
 struct Change {
-    /// The part of the block's prefix behind the prefix of the chunk.
+    /// The part of the block's prefix that is behind the prefix of the chunk.
     lead: u64,
     left: u32,
     right: u32,
@@ -42,7 +42,7 @@ impl<'m> Run<'m> {
         Ok(run)
     }
 
-    /// Goes to the next block, if there is one and this one is used up.
+    /// Loads the next block, if there is one and all codes of this one were taken.
     fn load(&mut self) -> Result<()> {
         if self.at < self.codes.len() || self.next_block >= self.map.block_count() {
             return Ok(());
@@ -66,14 +66,14 @@ impl<'m> Run<'m> {
         Ok(())
     }
 
-    /// A key up to the next partition's: its prefix and code. `None` at the end.
+    /// Prefix and code of the next partition: a lower bound of its key. `None` at the end.
     pub(super) fn floor(&self) -> Option<Vec<u8>> {
         let code = self.codes.get(self.at)?;
         Some([&self.prefix[..], &code.to_be_bytes()].concat())
     }
 
-    /// Takes the codes below a key, as they are behind a prefix which they all have; without the last byte, in whose place is the number of
-    /// the source. `None` as the end takes all. Returns the bits of them that are not known.
+    /// Takes the codes below the key `end` (`None`: all), and converts them to codes behind `prefix`, which all their keys have. The
+    /// source replaces the last byte of each code. Returns a mask of the bits of these codes that are not known.
     pub(super) fn take_below(
         &mut self,
         end: Option<&[u8]>,
@@ -129,7 +129,7 @@ impl Change {
         self.lead | left.checked_shr(self.right).unwrap_or(0)
     }
 
-    /// Which bits of a code are not known if those were not before.
+    /// Mask of the bits that are not known in converted codes; `cut` is that of the codes before.
     fn unknown(&self, cut: u64) -> u64 {
         let behind = match self.left {
             0 => 0,

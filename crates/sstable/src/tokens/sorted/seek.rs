@@ -1,6 +1,7 @@
 //! Lookups in a sorted view.
 //!
-//! The anchors lead to about a thousand selectors, the sub-anchors to eight of them. These are compared by the token maps of their SSTables.
+//! The anchors narrow a lookup down to about a thousand selectors, the sub-anchors to eight. For these, the token maps of their SSTables
+//! are compared.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -13,12 +14,12 @@ use super::super::order::Place;
 use super::{Relative, SAME_GROUP, SUB_STEP, SortedView, index};
 use crate::Result;
 
-/// Where a group begins in a view.
+/// The start of a group in a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// The first selector of the group; behind the last selector at the end.
+    /// Index of the group's first selector; at the end of the view, the number of selectors.
     at: usize,
-    /// The anchor whose stretch has it.
+    /// The anchor whose stretch contains the selector.
     anchor: usize,
 }
 
@@ -26,10 +27,10 @@ pub struct Spot {
 pub type Candidate = (usize, Range<u64>);
 
 impl SortedView {
-    /// The first group that may have a partition above the bound. It may also have others.
+    /// The first group that may have a partition above the bound. The group may also have partitions below.
     ///
     /// # Errors
-    /// A token map is damaged or cannot be read; here and below.
+    /// A token map is damaged or cannot be read. The same is true for the methods below.
     pub fn seek(&self, bound: &KeyBound) -> Result<Spot> {
         match bound.token() {
             Some(token) => self.locate(&mut Probe::new(self, Place::of(token))),
@@ -38,7 +39,7 @@ impl SortedView {
         }
     }
 
-    /// The partitions whose codes may be the token's, by source.
+    /// The partitions that may have the token, by source.
     pub fn candidates(&self, token: &Token) -> Result<SmallVec<[Candidate; 2]>> {
         let mut probe = Probe::new(self, Place::of(token));
         let spot = self.locate(&mut probe)?;
@@ -66,7 +67,7 @@ impl SortedView {
         spot.at >= self.selectors.len()
     }
 
-    /// The sources of the group's partitions; a source that has several of them is named as often.
+    /// The source of each partition of the group; a source may occur several times.
     pub fn sources(&self, spot: Spot) -> impl Iterator<Item = usize> + '_ {
         let group = &self.selectors[spot.at..self.group_end(spot)];
         group.iter().map(|selector| usize::from(selector & !SAME_GROUP))
@@ -91,20 +92,20 @@ impl SortedView {
         let first = *rest.first()?;
         let same = rest.iter().take(most).take_while(|selector| **selector == first);
         let count = same.count();
-        // If the next partition is of the same group as the last one counted, that one is not alone.
+        // The last partition counted is not alone if the next one is of its group.
         let is_shared = rest.get(count).is_some_and(|next| next & SAME_GROUP != 0);
         let count = count - usize::from(is_shared);
         (first & SAME_GROUP == 0 && count > 0).then_some((usize::from(first), count))
     }
 
-    /// The sources of the next `most` partitions, in order, also of those in groups.
+    /// The sources of the next `most` partitions, in order, whether these are alone in their group or not.
     pub fn sources_ahead(&self, spot: Spot, most: usize) -> impl Iterator<Item = usize> + '_ {
         let rest = self.selectors.get(spot.at..).unwrap_or(&[]);
         let ahead = rest.iter().take(most);
         ahead.map(|selector| usize::from(selector & !SAME_GROUP))
     }
 
-    /// The group behind `count` groups of one partition each.
+    /// Skips `count` groups. Requires: each has one partition.
     #[inline]
     pub fn skip(&self, spot: Spot, count: usize) -> Spot {
         self.spot(spot.at + count, spot.anchor)
@@ -121,7 +122,7 @@ impl SortedView {
         self.rank_at(spot.anchor, spot.at, source)
     }
 
-    /// A lower bound of the tokens from the group on; `None` if no group is left.
+    /// A lower bound of the tokens of this group and all that follow; `None` if no group is left.
     pub fn floor(&self, spot: Spot) -> Result<Option<Token>> {
         let mut floor: Option<Token> = None;
         for at in spot.at..self.group_end(spot) {
@@ -145,7 +146,7 @@ impl SortedView {
         (spot.at + 1 + same).min(self.selectors.len())
     }
 
-    /// The spot of a selector; the anchor is near.
+    /// The spot of selector `at`. The search for its anchor starts at `anchor`, which should be near.
     #[inline]
     fn spot(&self, at: usize, mut anchor: usize) -> Spot {
         anchor = anchor.min(self.anchors.len() - 1);
@@ -158,15 +159,15 @@ impl SortedView {
         Spot { at, anchor }
     }
 
-    /// The source of a selector that is not before the anchor, and the partition's number in it.
+    /// The source of selector `at`, and the partition's number in the source. Requires: the selector is not before the anchor.
     #[inline]
     fn partition(&self, anchor: usize, at: usize) -> (usize, u64) {
         let source = usize::from(self.selectors[at] & !SAME_GROUP);
         (source, self.rank_at(anchor, at, source))
     }
 
-    /// Number of partitions of a source before a selector, counted from the nearer end of the anchor's stretch. A group may go on
-    /// behind the stretch, and so may the selector.
+    /// Number of partitions of a source before selector `at`, counted from the nearer end of the anchor's stretch. The selector may be
+    /// behind the stretch, since a group may end there.
     #[inline]
     fn rank_at(&self, anchor: usize, at: usize, source: usize) -> u64 {
         let rank_of = |anchor: usize| self.ranks.get(anchor * self.maps.len() + source).copied();
@@ -179,7 +180,7 @@ impl SortedView {
         }
     }
 
-    /// The first group whose greatest code is not below the place.
+    /// The first group with a partition that is not below the place.
     fn locate(&self, probe: &mut Probe<'_>) -> Result<Spot> {
         let anchor = match probe.place {
             Place::Code(code) => self.anchors.partition_point(|anchor| code >= anchor.base),
@@ -209,7 +210,7 @@ impl SortedView {
         Ok(self.next(spot))
     }
 
-    /// The first selector of the anchor's stretch from which on partitions are above the place; inside a group it may be any.
+    /// Index of the first selector in the anchor's stretch behind which all partitions are above the place; any selector inside a group.
     fn last_not_above(&self, anchor: usize, probe: &mut Probe<'_>) -> Result<usize> {
         let own = &self.anchors[anchor];
         let (start, end) = (index(own.start), self.end_of(anchor));
@@ -251,7 +252,7 @@ impl SortedView {
 struct Probe<'p> {
     view: &'p SortedView,
     place: Place<'p>,
-    /// Selectors whose partitions were compared, and the results.
+    /// The selectors whose partitions were compared, with the results.
     compared: SmallVec<[(usize, Ordering); 8]>,
 }
 
@@ -264,7 +265,7 @@ impl<'p> Probe<'p> {
         }
     }
 
-    /// The place relative to a partition, as [`TokenMap::relation`](super::super::map::TokenMap::relation).
+    /// The order of the place relative to a partition, see [`TokenMap::relation`](super::super::map::TokenMap::relation).
     fn relation(&mut self, anchor: usize, at: usize) -> Result<Ordering> {
         if let Some((_, known)) = self.compared.iter().find(|(other, _)| *other == at) {
             return Ok(*known);
@@ -276,14 +277,14 @@ impl<'p> Probe<'p> {
     }
 }
 
-/// Number of selectors of a source. Compares eight at once, in the bytes of a word.
+/// Number of selectors that name a source. Compares eight at once, in the bytes of a word.
 #[inline]
 fn count(selectors: &[u8], source: usize) -> u64 {
     const LOW_BITS: u64 = u64::from_ne_bytes([!SAME_GROUP; 8]);
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     let source = u8::try_from(source).unwrap_or(!SAME_GROUP);
     let wanted = u64::from_ne_bytes([source; 8]);
-    // One in each byte that is the source: only zero plus 0x7F leaves the highest bit clear.
+    // Sets the lowest bit of each byte that equals the source: only zero plus 0x7F leaves the highest bit of a byte clear.
     let matches = |word: &[u8; 8]| {
         let differing = (u64::from_ne_bytes(*word) & LOW_BITS) ^ wanted;
         !(differing + LOW_BITS) >> 7 & ONES
@@ -292,7 +293,7 @@ fn count(selectors: &[u8], source: usize) -> u64 {
     let mut last = [!source; 8];
     last[..rest.len()].copy_from_slice(rest);
     let mut count = (matches(&last)).count_ones().into();
-    // A byte has room for this many words.
+    // At most 255 words at once, so that the sum of a byte does not overflow.
     for words in words.chunks(usize::from(u8::MAX)) {
         let sums: u64 = words.iter().map(matches).sum();
         count += sums.to_ne_bytes().iter().map(|sum| u64::from(*sum)).sum::<u64>();
