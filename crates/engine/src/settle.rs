@@ -316,7 +316,7 @@ pub(crate) struct SettledCursor {
 }
 
 impl SettledCursor {
-    /// True if some row is not shown to live by what was read.
+    /// True if some row does not live, as far as it was read.
     pub(crate) fn has_dead_rows(&self, now_secs: u32) -> bool {
         let static_row = self.head.iter().filter_map(|head| head.static_row.as_ref());
         let rows = self

@@ -287,7 +287,7 @@ impl ReadFile for FaultReadFile {
 
     #[cfg(unix)]
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
-        // Any other rule may concern the read: only `read_at` asks it.
+        // Checks for a rule `wait` only: all other rules are applied by `read_at`.
         let list = self.rules.list.read();
         match list.iter().all(|rule| rule.makes_wait(self.path())) {
             true => self.inner.descriptor(),
