@@ -62,7 +62,7 @@
 //! | `intervals` | which stretches of the log an SSTable covers |
 //! | `tablets`, `tablet_ends` | records of shared logs, and the positions up to which they are applied |
 //! | `slices`, `over_ranges` | the data that tables have of some tablets, for another replica; several ranges as one cursor |
-//! | `clock`, `timestamps`, `reached` | now, in the unit of deletion times; timestamps that never step back, and the file that ensures this |
+//! | `clock`, `timestamps`, `reached` | now, in the unit of deletion times; timestamps that never step back; the file that ensures this |
 //! | `virtual_table` | tables that are computed when they are read |
 //! | `capture` | change data capture: which writes are kept for consumers, and how these read them |
 //! | `stripes` | locks for partitions that are read before they are written |

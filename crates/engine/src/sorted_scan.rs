@@ -3,8 +3,8 @@
 //! The view returns the SSTable that has the next partition. So an SSTable is opened only when the read reaches one of its partitions.
 //! Keys are compared only inside groups of the view, whose partitions are merged.
 //!
-//! An SSTable is open as a glance or as a cursor, never as both. A glance ([`Glance`]) shows a few plain partitions and costs little to open.
-//! Everything else is read by a cursor: groups, partitions that are not plain, long stretches of one SSTable.
+//! An SSTable is open as a glance or as a cursor, never as both. A glance ([`Glance`]) shows a few plain partitions and costs little to
+//! open. Everything else is read by a cursor: groups, partitions that are not plain, long stretches of one SSTable.
 
 use std::sync::Arc;
 

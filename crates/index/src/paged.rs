@@ -21,7 +21,7 @@ use crate::Error;
 
 pub(crate) use ilion_pages::u64_at;
 
-/// CRC, length and magic.
+/// Length of CRC, length field and magic at the end of the file.
 const END_LEN: usize = 16;
 /// A limit above the size of any tail.
 const TAIL_LEN_MAX: usize = 1 << 20;
@@ -142,7 +142,7 @@ impl PagedFile {
         })
     }
 
-    /// An error about damage at offset `at`.
+    /// The error for damage at offset `at`.
     #[cold]
     pub(crate) fn corrupt(&self, at: u64, expected: &str) -> ReadError {
         ReadError::Corrupt {
@@ -176,7 +176,7 @@ fn read_tail(file: &dyn ReadFile, magic: &Magic) -> Result<(Vec<u8>, u64), Error
     Ok((tail, tail_at))
 }
 
-/// An error about a component that must be built again.
+/// The error for a component that must be built again.
 #[cold]
 pub(crate) fn unusable(file: &Path, reason: &str) -> Error {
     Error::Unusable {
@@ -197,7 +197,7 @@ pub(crate) fn io(error: ilion_env::Error) -> ReadError {
 
 #[cfg(test)]
 pub(crate) mod hostile {
-    //! Files whose checksums are right and whose bytes are not.
+    //! Makes files with wrong bytes and right checksums.
 
     use super::*;
 
