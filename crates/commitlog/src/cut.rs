@@ -122,7 +122,7 @@ impl SegmentId {
         format!("{}{BEGINNING}", self.file_name())
     }
 
-    /// The first segment of an archive, if the name is that of a marker file (see [`Self::beginning_name`]).
+    /// The first segment of an archive, from the name of its marker file; `None` for any other name.
     pub fn of_beginning(name: &str) -> Option<Self> {
         Self::of_file_name(name.strip_suffix(BEGINNING)?)
     }

@@ -125,7 +125,7 @@ impl Head {
         }
     }
 
-    /// Returns the payload, which `after`, the bytes behind this head, start with. The error names what was expected.
+    /// Returns the payload and checks it; `after` has the bytes behind this head. The error names what was expected.
     pub(crate) fn payload(self, after: &[u8]) -> Result<&[u8], &'static str> {
         let ends_within = "a record that ends within its segment";
         let (payload, rest) = after.split_at_checked(self.length as usize).ok_or(ends_within)?;

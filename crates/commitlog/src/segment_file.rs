@@ -40,7 +40,7 @@ impl SegmentFile {
         Ok(opened)
     }
 
-    /// From here to the end of the file there are only zeros.
+    /// Opens a segment and reads it up to where only zeros follow that were never written.
     pub(crate) fn open_whole(env: &dyn Env, dir: &Path, id: SegmentId) -> Result<Self> {
         let mut opened = Self::open(env, dir, id)?;
         while !opened.is_rest_unwritten()? {

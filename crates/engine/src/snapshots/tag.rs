@@ -1,6 +1,6 @@
 //! Which tags are accepted. Pure.
 
-/// So short that a hidden name (the tag with a dot and a suffix) is still a valid file name.
+/// Maximum length of a tag, so that a hidden name (the tag with a dot and a suffix) is still a valid file name.
 const TAG_BYTES_MAX: usize = 200;
 
 /// Refuses a tag that cannot be the name of a directory. Compat: messages are Cassandra's where it has one; Cassandra accepts
