@@ -10,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Why the receiver of replayed records refused one.
 pub type ReplayFailure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Errors of the log; each variant says who must act.
+/// Errors of the log. The variants differ in who must act.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Bytes that were already synced break the format. Restore the file, or open with

@@ -1,6 +1,6 @@
 //! Reads all segments in order at a start, and reports what is missing.
 //!
-//! At a break (unsealed end, bad record, bad header), the replay searches all bytes behind it for heads of records. If one of them
+//! At a break (unsealed end, bad record, bad header), the replay searches behind it for heads of records. If one of them
 //! has a `synced` beyond the break, the break is *corruption*: the log does not open (or skips the break, if the options say so).
 //! Otherwise the log never promised that these bytes survive a power loss:
 //!

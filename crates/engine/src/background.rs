@@ -100,8 +100,8 @@ fn spawn_compactor(shared: &Arc<Shared>, number: usize, queue: Receiver<Work>) -
 }
 
 impl Engine {
-    /// Changes how many compactions run at once. If there are too many, the surplus threads end after their current compaction. An
-    /// engine without threads runs one at a time.
+    /// Changes how many compactions run at once. Surplus threads end after the work that is already in the
+    /// queue. An engine without threads runs one at a time.
     ///
     /// # Errors
     /// A thread cannot be started.

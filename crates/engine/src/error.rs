@@ -7,7 +7,7 @@ use ilion_rows::ReadError;
 /// The result of a call to the engine.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Errors of the engine; each variant says who must act.
+/// Errors of the engine. The variants differ in who must act.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system returned an error.

@@ -221,7 +221,7 @@ impl Load {
         if part.received < part.bytes {
             return Ok(());
         }
-        // The import does not sync the file again.
+        // The import takes the file as it is.
         file.sync()?;
         (part.file, part.is_whole) = (None, true);
         match part.component {

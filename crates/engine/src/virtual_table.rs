@@ -80,8 +80,8 @@ impl VirtualTables {
         self.by_id.read().get(&id).cloned()
     }
 
-    /// Computes the table; `None` if its rows are stored. A virtual table that is not registered is empty. A registered table of `system` is
-    /// computed, and its stored data is ignored.
+    /// Computes the table; `None` if its rows are stored. A virtual table that is not registered is empty. A registered table of `system`
+    /// is computed, and its stored data is ignored.
     pub(crate) fn open(&self, table: &Arc<TableSchema>) -> Option<Result<Computed>> {
         let is_virtual = table.kind == TableKind::Virtual;
         if !is_virtual && table.keyspace != "system" {

@@ -138,8 +138,8 @@ impl Background {
         *self.compactors.lock()
     }
 
-    /// Changes the number of these threads: `start` starts the thread with a given number. Surplus threads end after their current
-    /// compaction.
+    /// Changes the number of these threads: `start` starts the thread with a given number. Surplus threads end after the work
+    /// that is already in the queue.
     pub(crate) fn set_compactors(
         &self,
         wanted: usize,

@@ -159,7 +159,7 @@ struct HiddenSearch {
     live: Arc<LiveIndex>,
     hidden: Arc<TableStore>,
     table: Arc<TableSchema>,
-    /// Comparator of the clusterings of that table.
+    /// Comparator of the clusterings of `store`.
     comparator: ClusteringComparator,
     key: DecoratedKey,
     /// `None` until the first entry is read.
@@ -220,7 +220,7 @@ impl HiddenSearch {
         Ok(None)
     }
 
-    /// True if this place was already returned.
+    /// True if the row of this place, or the static row of its partition, was already returned.
     fn is_given(&self, place: &Place) -> bool {
         self.given.as_ref().is_some_and(|given| {
             given.key == place.key
