@@ -166,7 +166,7 @@ impl Shared {
                 if !has_failed_before {
                     tracing::error!(%error, "no new commit log segment: writes are refused as long as there is none");
                 }
-                // The next try uses the number again, so that numbers have no gap; unless a file with this number is left.
+                // The number is used again, so that numbers have no gap; unless a file with this number is left.
                 if !error.is_already_exists() {
                     state.next_segment = segment;
                 }

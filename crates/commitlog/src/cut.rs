@@ -53,7 +53,7 @@ pub fn cut_after(env: &dyn Env, dir: &Path, from: Position, to_micros: i64) -> R
         )));
     }
     let Some(at) = cut.at else { return Ok(cut) };
-    // Newest first: a crash in between leaves a log that is cut at a later record, never one with a gap.
+    // The newest first: a crash in between leaves a log that is cut later, never one with a gap.
     for id in segment::list(env, dir)?.into_iter().rev() {
         if id > at.segment {
             env.remove_file(&segment::path_of(dir, id))?;

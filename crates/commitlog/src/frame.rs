@@ -231,7 +231,7 @@ fn zeros_or_bad<'a>(rest: &[u8], bad: Step<'a>) -> Step<'a> {
     }
 }
 
-/// The records and seals with a valid head, from `from` on; their payloads may be damaged. The search skips payloads, since a
+/// The records and seals with a valid head, from `from` on; their payloads may be damaged. Payloads are not searched, since a
 /// client may have written bytes that look like a head.
 pub(crate) fn heads(file: &[u8], segment: SegmentId, from: u32) -> impl Iterator<Item = (u32, Head)> {
     let mut from = from;

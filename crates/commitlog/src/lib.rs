@@ -1,4 +1,4 @@
-//! The commit log: makes a write durable before its memtable is flushed.
+//! The commit log: what makes a write durable before its memtable is flushed.
 //!
 //! Records are opaque here. The main path: a writer appends an [`Envelope`] (encoded and checksummed outside
 //! the lock, copied into one pending buffer under it) and gets its [`Position`]. Then it calls

@@ -160,8 +160,8 @@ impl CommitLog {
         Ok(position)
     }
 
-    /// Adds records next to each other (unless a segment ends in between), and takes the lock once. After an
-    /// error, some of them may be in the log.
+    /// Adds records next to each other (unless a segment ends in between), and takes the lock once. On an
+    /// error, some may be in the log.
     pub fn append_many(&self, envelopes: &[Envelope<'_>]) -> Result<Vec<Position>> {
         let framed: Vec<Framed<'_>> = envelopes
             .iter()
@@ -196,7 +196,7 @@ impl CommitLog {
         shared.wait_synced(&mut state, position.beyond())
     }
 
-    /// Calls back when the record is durable in the sense of the mode. If it is durable already, or only has to be written (periodic
+    /// Calls back when the record is durable in the sense of the mode. If it is durable, or only has to be written (periodic
     /// mode), the callback runs at once, on this thread; else on the sync thread.
     pub fn on_durable(&self, position: Position, callback: Callback) {
         let shared = &*self.shared;

@@ -92,7 +92,7 @@ pub(crate) struct Replayed {
     pub log_id: Option<Uuid>,
 }
 
-/// Passes all records to the receiver. If `is_understood` returns no error, seals the segments and removes the empty ones.
+/// Passes all records to the receiver. If `is_understood` returns no error, seals the segments and removes empty ones.
 pub(crate) fn run(
     env: &dyn Env,
     dir: &Path,
@@ -116,7 +116,7 @@ pub(crate) fn run(
     })
 }
 
-/// Passes all records in a directory of segments (a log that is not open, or an archive) to the receiver. Changes no file.
+/// Passes all records in a directory of segments (a log that is not open, an archive) to the receiver. Changes no file.
 ///
 /// # Errors
 /// Those of [`crate::CommitLog::open`].

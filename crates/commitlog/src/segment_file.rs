@@ -32,7 +32,7 @@ impl SegmentFile {
                 file.size_bytes()
             )));
         }
-        // Readahead would turn pages of reserved space into data, which this start and the next would then read.
+        // Reading ahead would turn pages of reserved space into data, which this start and the next would read.
         file.advise(Access::Random);
         let bytes = Vec::new();
         let mut opened = Self { file, bytes };

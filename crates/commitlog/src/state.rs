@@ -1,6 +1,6 @@
 //! The state that the threads of a log share.
 //!
-//! All of it that changes is under one mutex, which is held to copy a record at most, and never during I/O.
+//! All that changes is under one mutex, which is held to copy a record at most, and never during I/O.
 //! Invariant: synced <= written <= end; each is the end of a record.
 
 use std::collections::VecDeque;

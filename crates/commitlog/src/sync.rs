@@ -86,7 +86,7 @@ impl Shared {
         }
     }
 
-    /// Runs the callbacks whose outcome is known, without holding the lock.
+    /// Runs the callbacks whose outcome is known, without the lock.
     pub(crate) fn answer_callbacks(&self) {
         let mut state = self.state.lock();
         let synced = state.synced;

@@ -10,7 +10,7 @@
 //! | `ilion-caches` | loads saved caches after the start, and saves them periodically |
 //! | `ilion-remove` | removes files of obsolete SSTables that a read had open |
 //! | `ilion-release` | frees the memory of flushed memtables |
-//! | `ilion-tick` | each second: requests what is due by time, retries what failed |
+//! | `ilion-tick` | each second: requests what is due by time, tries again what failed |
 //!
 //! Work is a value in a queue (`work`). A panic in a thread stops writes for good: reads go on, and the status shows the reason.
 

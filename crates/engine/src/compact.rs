@@ -144,7 +144,7 @@ pub(crate) enum CompactionEnd {
 }
 
 impl Shared {
-    /// Runs a compaction of the table if one is due, and requests a check for the next one. A failure is logged, and the old files
+    /// Runs a compaction of the table if one is due, and requests a look for the next one. A failure is logged, and the old files
     /// stay in use.
     pub(crate) fn compact_if_due(&self, store: &Arc<TableStore>) {
         let Some(compaction) = self.begin_due(store) else {

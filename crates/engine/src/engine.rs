@@ -133,7 +133,7 @@ impl Engine {
         self.shared.adjusted.set_large(limits);
     }
 
-    /// Changes the size of the blocks of row indexes, for flushes and compactions that begin later. `None` is the default of the format.
+    /// Changes the size of the blocks of row indexes; for flushes and compactions that begin later. `None` is the default of the format.
     pub fn set_column_index_bytes(&self, bytes: Option<u32>) {
         self.shared.adjusted.set_column_index_bytes(bytes);
     }
@@ -229,7 +229,7 @@ impl Engine {
         self.shared.trim_log()
     }
 
-    /// Why memtables cannot be flushed for now; `None` if they can. Flushes are retried automatically, and writes are accepted as
+    /// Why memtables cannot be flushed for now; `None` if they can. Flushes are tried again automatically, and writes are accepted as
     /// long as memtables have room.
     pub fn stalled(&self) -> Option<String> {
         self.shared.stalled()

@@ -7,7 +7,7 @@ use ilion_env::{Env, Result};
 const COPY_BYTES: usize = 1 << 20;
 
 /// Gives the file a second name, or copies it if the second name is on another file system. The bytes are
-/// durable when this returns; the name is durable after a sync of its directory.
+/// durable when it returns; the name is durable after a sync of its directory.
 pub(crate) fn link_or_copy(env: &dyn Env, from: &Path, to: &Path) -> Result<()> {
     match link(env, from, to) {
         Ok(()) => Ok(()),

@@ -18,7 +18,7 @@ use crate::import::{Bringer, ImportSource, fit};
 use crate::shared::Shared;
 use crate::{Engine, Error, Result};
 
-/// Prefix of the names of the directories.
+/// Start of the names of the directories.
 const DIRECTORY_PREFIX: &str = "ilion.load-";
 /// Maximum number of components of an SSTable. A table may have many attached indexes, each with some components.
 const COMPONENTS_MAX: usize = 1024;

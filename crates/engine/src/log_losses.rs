@@ -35,7 +35,7 @@ fn losses(report: &ReplayReport) -> LogLosses {
 
 /// Logs the losses, and returns their counts.
 pub(crate) fn tell(report: &ReplayReport, commit_log: &Options) -> LogLosses {
-    // In `batch` and `group` mode no write is acknowledged before it is synced.
+    // In `batch` and `group` mode no write is acknowledged before its sync.
     let was_acknowledged = matches!(commit_log.mode, Mode::Periodic { .. });
     for Hole { position, bytes } in &report.holes {
         if was_acknowledged {

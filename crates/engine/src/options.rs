@@ -63,7 +63,7 @@ pub struct EngineOptions {
     pub compaction_threads: usize,
     /// How many bytes per second all compactions together may read; `None` is no limit.
     pub compaction_bytes_per_sec: Option<u64>,
-    /// Snapshots and backups that the engine makes automatically.
+    /// Snapshots and backups that the engine makes by itself.
     pub snapshots: SnapshotOptions,
     /// The known classes of indexes.
     pub index_classes: IndexClasses,
@@ -134,7 +134,7 @@ impl EngineOptions {
     }
 }
 
-/// How an engine takes snapshots and backups automatically.
+/// How an engine takes snapshots and backups by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotOptions {
     /// Takes a snapshot before TRUNCATE and DROP remove data (`auto_snapshot`).

@@ -16,13 +16,13 @@ use crate::tasks::Task;
 
 /// Unused time that a later read may use.
 const CREDIT_NANOS: u64 = 100_000_000;
-/// The longest pause, so that a change of the limit takes effect soon.
+/// Longest pause, so that a change of the limit takes effect soon.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// The limit that all compactions share.
 pub(crate) struct Pacer {
     env: Arc<dyn Env>,
-    /// Bytes per second; 0 is no limit.
+    /// Bytes a second; 0 is no limit.
     limit: AtomicU64,
     /// The limit is raised by this many thousandths; `u64::MAX` is no limit.
     raised: AtomicU64,
@@ -48,7 +48,7 @@ impl Pacer {
         }
     }
 
-    /// Bytes per second; `None` is no limit.
+    /// Bytes a second; `None` is no limit.
     pub(crate) fn limit(&self) -> Option<u64> {
         Some(self.limit.load(Ordering::Relaxed)).filter(|limit| *limit > 0)
     }

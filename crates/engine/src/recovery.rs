@@ -134,7 +134,7 @@ fn replay_log(
 }
 
 impl Shared {
-    /// Marks the directory as ours, once all of it was read, and finishes the transactions that a crash left.
+    /// Marks the directory as ours after all of it was read, and finishes the transactions that a crash left.
     pub(crate) fn take_over(&self) -> Result<()> {
         let path = self.options.data_dir.join(ID_FILE);
         if !self.env.exists(&path) {

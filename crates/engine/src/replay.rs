@@ -1,8 +1,8 @@
 //! Replay: puts records of the log back into memtables, except those that SSTables already have.
 //!
-//! Schema changes are records as well. Records behind one need the schema that it made, or a later one: data that is
+//! Changes of the schema are records as well. Records behind one need the schema that it made, or a later one: data that is
 //! not in the later schema was dropped in between. So records behind a change are held back, and the schema is read once
-//! for several changes. Reading it takes time for each table, and a log may have a change for each table.
+//! for several changes. To read it takes time for each table, and a log may have a change for each table.
 //!
 //! One thread reads the log and passes records to others in batches. These apply them in any order, since
 //! writes of one cell reconcile by their timestamps. Records and steps that depend on the order (a schema change, a truncation, a
@@ -90,7 +90,7 @@ pub(crate) fn replay<T>(
     Ok((result, applier.skipped.load(Ordering::Relaxed)))
 }
 
-/// Whether the directory of a table has more than snapshots and backups. (These stay when the table is dropped.)
+/// Whether the directory of a table has more than snapshots and backups, which stay when the table is dropped.
 fn has_data_files(env: &dyn Env, directory: &Path) -> bool {
     let entries = env.list(directory).unwrap_or_default();
     entries.iter().any(|entry| !is_kept_by_drop(&entry.name))
@@ -108,7 +108,7 @@ pub(crate) struct Replay<'a> {
     /// Records behind a schema change, in their order; applied once the schema was read again.
     held: Vec<DelayedRecord>,
     held_bytes: usize,
-    /// `system_schema` has changed since the schema was last read from it.
+    /// `system_schema` has changed since the schema was read from it.
     is_schema_old: bool,
     /// The objects that did not decode when the schema was last read.
     faults: Vec<SchemaFault>,
@@ -163,7 +163,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Whether a schema change drops a table whose files still exist, since the crash came before they were removed.
+    /// Whether a change of the schema drops a table whose files still exist, since the crash came before they were removed.
     fn leaves_files(&self, change: &Mutation) -> bool {
         let is_of = |name| change.table.id == TableId::of_system_table(SCHEMA_KEYSPACE, name);
         if !is_of("tables") && !is_of("views") {
@@ -229,7 +229,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Ends the replay: either refuses the directory before any file has changed, or takes it over.
+    /// Ends the replay: refuses the directory before any file has changed, or takes it over.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.release()?;
         self.wait()?;
@@ -292,7 +292,7 @@ impl Replay<'_> {
             return Ok(());
         };
         match self.shared.flush_upto(store, || behind(position), Haste::Now) {
-            // The data fitted into memory before the crash, so a node with a full disk can start; the flush is retried later.
+            // The data fitted into memory before the crash, so a node with a full disk can start; the flush is tried again later.
             Err(error) if error.is_shortage() && self.shared.failure().is_none() => Ok(()),
             flushed => flushed,
         }

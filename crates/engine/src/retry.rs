@@ -47,13 +47,13 @@ impl Shared {
         }
     }
 
-    /// Why flushes fail for now; `None` if they succeed.
+    /// Why flushes fail for now; `None` if they do not.
     pub(crate) fn stalled(&self) -> Option<String> {
         let state = self.stall.lock();
         (!state.tables.is_empty()).then(|| state.reason.clone())
     }
 
-    /// Handles a failed build of an index; returns true if it is retried later.
+    /// Handles a failed build of an index; returns true if it is tried again.
     pub(crate) fn build_failed(&self, store: &Arc<TableStore>, index: &str, error: &Error) -> bool {
         let is_retried = error.is_shortage() && !self.background.is_stopping();
         if is_retried {

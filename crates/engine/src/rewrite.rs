@@ -125,7 +125,7 @@ impl Engine {
         let store = self.usable_store(table)?;
         let view = store.view();
         let mut checked = Vec::new();
-        // The view keeps the files of SSTables that are replaced during the check.
+        // The view keeps the files of SSTables that are replaced meanwhile.
         let descriptors = view.sstables.iter().map(|live| live.descriptor());
         let mut checking = self.shared.begin_check(&store, "Verify", descriptors);
         for live in &view.sstables {

@@ -180,7 +180,7 @@ pub(crate) enum Served {
 }
 
 impl CachedPartition {
-    /// Reads at most `rows_max` rows of a cursor over one whole partition. Returns `None` if they take more than `bytes_max`.
+    /// Reads at most `rows_max` rows of a cursor over one whole partition. `None` if they take more than `bytes_max`.
     pub(crate) fn read(
         cursor: &mut dyn Cursor,
         rows_max: u32,

@@ -1,4 +1,4 @@
-//! Tries out a schema change before it is logged, since every later start must adopt it.
+//! Tries out a change of the schema before it is logged, since every later start must adopt it.
 //!
 //! `ilion_schema` has checked that the rows of the change can be read back. Here an SSTable of each new or altered table, and of
 //! the hidden tables of its indexes, is written to a disk in memory and opened again. Then the table's directories are

@@ -214,7 +214,7 @@ impl Shared {
         micros
     }
 
-    /// The timestamp of a schema change: above all timestamps in the schema, whose rows may come from a Cassandra with a clock
+    /// The timestamp of a change of the schema: above all timestamps in the schema, whose rows may come from a Cassandra with a clock
     /// that was ahead.
     fn change_micros(&self, now_micros: i64) -> Result<i64> {
         let newest = self

@@ -28,7 +28,7 @@ impl Engine {
         let mut all = shared.faults.all();
         for store in shared.tables.load().values() {
             let table = store.schema();
-            // A table whose rows do not decode may have a store, and is already on the list.
+            // A table whose rows do not decode may have a store, and is on the list already.
             if let Some(reason) = store.set_aside_reason()
                 && !all
                     .iter()

@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     // For all parts.
     /// The id of this node. Data directory, SSTables and log must have the same id.
     pub id: Uuid,
-    /// The directory already had this id before this start, so no other program expects to find it unchanged.
+    /// The directory had this id before this start, so no other program expects to find it unchanged.
     pub is_ours: bool,
     pub env: Arc<dyn Env>,
     pub options: EngineOptions,
@@ -106,7 +106,7 @@ pub(crate) struct Shared {
     pub remover: Arc<Remover>,
     /// Frees the memory of flushed memtables.
     pub releaser: Releaser,
-    /// Work that is retried after a shortage.
+    /// Work that is tried again after a shortage.
     pub stall: Stall,
     /// Running compactions and builds of indexes.
     pub tasks: Tasks,

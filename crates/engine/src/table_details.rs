@@ -7,7 +7,7 @@ use crate::facts::levels_of;
 use crate::table_store::TableStore;
 use crate::{Engine, Error, Result, TableFacts};
 
-/// A table at one moment, in detail. A partition in several SSTables counts in each of them.
+/// A table at one moment, in detail. A partition in several SSTables counts in each.
 #[derive(Clone, Debug)]
 pub struct TableDetails {
     /// Counts.

@@ -378,7 +378,7 @@ impl TableStore {
         Importing(self)
     }
 
-    /// A mark of the imports so far, for [`Self::are_settled`].
+    /// A mark of imports so far, for [`Self::are_settled`].
     pub(crate) fn import_mark(&self) -> u64 {
         self.imports.load(Ordering::Relaxed)
     }

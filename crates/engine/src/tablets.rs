@@ -113,7 +113,7 @@ impl Engine {
         firsts.fold(end, u64::min)
     }
 
-    /// Requests a flush of each table that has records of the tablet below `offset` only in memory.
+    /// Requests a flush of each table that has records of the tablet below `offset` in memory only.
     pub fn flush_tablet_below(&self, tablet: u32, offset: u64) {
         let tables = self.shared.tables.load_full();
         let mut due: Vec<_> = tables

@@ -13,7 +13,7 @@ use crate::tablet_ends::{FirstOfTablets, TabletEnds};
 /// The sources of a table at one moment.
 #[derive(Clone, Default)]
 pub(crate) struct View {
-    /// Newest first; the first one takes the writes.
+    /// Newest first; the first takes the writes.
     pub memtables: Vec<Arc<Memtable>>,
     /// Frozen memtables with the stretches of the log that they cover, oldest first; they are in `memtables` as well.
     pub frozen: Vec<Arc<Frozen>>,

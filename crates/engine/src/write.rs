@@ -351,7 +351,7 @@ impl Shared {
         }
     }
 
-    /// Requests a flush of the table in the background, unless one is already requested.
+    /// Requests a flush of the table in the background, unless one is requested.
     pub(crate) fn ask_to_flush(&self, store: &Arc<TableStore>) {
         if !store.is_flush_asked.swap(true, Ordering::AcqRel) {
             self.background.send(Work::Flush(store.clone()));

@@ -352,7 +352,7 @@ impl ReadFile for RealReadFile {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn data_from(&self, offset: u64) -> Result<Option<u64>> {
         use rustix::io::Errno;
-        // This changes the position of the file, which is not used.
+        // Changes the position of the file, which is not used.
         match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(offset)) {
             Ok(found) => Ok(Some(found)),
             Err(Errno::NXIO) => Ok(None),

@@ -225,7 +225,7 @@ pub trait RowNumbers: Send + Sync {
     fn number_from(&self, place: &Place) -> Result<u32, ReadError>;
 }
 
-/// The index of one memtable.
+/// The entries of one memtable.
 pub trait MemtableIndex: Send + Sync {
     /// Applies a change of a row of the partition. Called under the lock of the memtable's shard, by many threads at once. Key
     /// and rows are slices of the client's request, so copy what is kept. `scratch` is a buffer to reuse. Returns the growth of
@@ -270,7 +270,7 @@ pub trait SSTableIndexWriter: Send {
     fn abandon(self: Box<Self>);
 }
 
-/// The index of one SSTable.
+/// The entries of one SSTable.
 pub trait SSTableIndex: Send + Sync {
     /// An estimate of [`Self::search`].
     fn estimate(&self, predicate: &Predicate) -> Estimate;

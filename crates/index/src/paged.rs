@@ -176,7 +176,7 @@ fn read_tail(file: &dyn ReadFile, magic: &Magic) -> Result<(Vec<u8>, u64), Error
     Ok((tail, tail_at))
 }
 
-/// The error for a component that must be built again.
+/// An error about a component that must be built again.
 #[cold]
 pub(crate) fn unusable(file: &Path, reason: &str) -> Error {
     Error::Unusable {

@@ -38,7 +38,7 @@ fn unless_full<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Whether a statement that failed with this error is certainly not in the log.
+/// Whether a statement that failed with this error is in no case in the log.
 fn is_certainly_refused(error: &Error) -> bool {
     error.is_shortage() || matches!(error, Error::Refused(_))
 }
@@ -172,7 +172,7 @@ impl Shared {
         self.options.snapshots.is_automatic && store.schema().options.allow_auto_snapshot
     }
 
-    /// Removes automatic snapshots of a statement that was refused later. They stay if the statement may be in the log all the same.
+    /// Removes automatic snapshots of a statement that was refused afterwards. They stay if the statement may be in the log all the same.
     pub(crate) fn take_back(&self, taken: AutoSnapshot, error: &Error) {
         if !is_certainly_refused(error) {
             return;

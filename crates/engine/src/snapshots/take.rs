@@ -273,7 +273,7 @@ fn name_in_manifest(subdirectory: Option<&str>, descriptor: &Descriptor) -> Stri
     }
 }
 
-/// Whether other programs can read the SSTable without this component.
+/// Whether other programs read the SSTable without this component.
 fn is_beside(component: &Component) -> bool {
     matches!(component, Component::Other(_))
 }

@@ -363,7 +363,7 @@ fn merge(env: &dyn Env, paths: &[PathBuf], take: Take<'_>) -> Result<(), Error> 
         }
         let run = &mut runs[index];
         loop {
-            // A row may have the same term twice.
+            // A row may have a term twice.
             if numbers.last() != Some(&run.number) {
                 if numbers.len() == NUMBERS_AT_ONCE {
                     give(&term, &mut numbers, take)?;
